@@ -1,0 +1,140 @@
+"""How much may be sent: tokens, bytes, images and messages, with room kept for the answer."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from dataclasses import replace as with_
+from typing import NamedTuple, Self
+
+from clew import rawjson
+from clew.errors import BadRequest
+from clew.items import Frame, Item, Node
+from clew.tokens import Counter, counter_for
+from clew.view import View
+
+
+class Size(NamedTuple):
+    """How big something is, in every dimension that a provider limits."""
+
+    tokens: int = 0
+    bytes: int = 0
+    images: int = 0
+    messages: int = 0
+
+    def plus(self, other: "Size") -> "Size":
+        return Size(*(a + b for a, b in zip(self, other, strict=True)))
+
+    def less(self, other: "Size") -> "Size":
+        return Size(*(a - b for a, b in zip(self, other, strict=True)))
+
+    def within(self, other: "Size") -> bool:
+        return all(a <= b for a, b in zip(self, other, strict=True))
+
+
+_CACHED = 500_000  # sizes kept before the cache starts anew
+
+
+class Meter:
+    """Measures items, once per content."""
+
+    def __init__(self, counter: Counter) -> None:
+        self.counter = counter
+        self._sizes: dict[str, Size] = {}
+        self._frame: tuple[Frame, Size] | None = None
+
+    def node(self, node: Node) -> Size:
+        size = self._sizes.get(node.content)
+        if size is None:
+            if len(self._sizes) >= _CACHED:
+                self._sizes.clear()
+            size = self._sizes[node.content] = self.item(node.item)
+        return size
+
+    def item(self, item: Item) -> Size:
+        weight = len(rawjson.dumps(item.text if item.wire is None else item.wire)) + len(item.name) + 80
+        # A result is a message of its own in some formats; a stand-in may be: count both as if.
+        message = int(item.opens is not None or item.kind in ("result", "summary"))
+        return Size(self.counter.item(item), weight, self.counter.images(item), message)
+
+    def items(self, items: Iterable[Item]) -> Size:
+        return _sum(map(self.item, items))
+
+    def nodes(self, nodes: Iterable[Node]) -> Size:
+        return _sum(map(self.node, nodes))
+
+    def frame(self, frame: Frame) -> Size:
+        if self._frame is None or self._frame[0] != frame:
+            weight = len(rawjson.dumps([frame.lead, frame.body]))
+            self._frame = frame, Size(self.counter.frame(frame), weight, 0, len(frame.lead))
+        return self._frame[1]
+
+
+def _sum(sizes: Iterable[Size]) -> Size:
+    tokens = weight = images = messages = 0
+    for size in sizes:
+        tokens += size.tokens
+        weight += size.bytes
+        images += size.images
+        messages += size.messages
+    return Size(tokens, weight, images, messages)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Above `high` of the window less the reserve, compact; stop at `low`, so that the next cut is far away."""
+
+    window: int
+    reserve: int | None = None  # for the answer; by default 8,192 tokens, or a quarter of a small window
+    high: float = 0.7
+    low: float = 0.5
+    bytes: int = 30_000_000
+    images: int = 100
+    messages: int = 100_000
+    model: str = ""
+    meter: Meter = field(repr=False, compare=False, default=None)  # type: ignore[assignment]  # made below
+    goal: Size = field(repr=False, default=Size())  # where steps stop; set by `aim`
+
+    def __post_init__(self) -> None:
+        if self.meter is None:
+            object.__setattr__(self, "meter", Meter(counter_for(self.model)))
+        if self.reserve is None:
+            object.__setattr__(self, "reserve", min(8_192, self.window // 4))
+        if self.window <= 0 or not 0 <= self.kept_free < self.window:
+            raise BadRequest(f"reserve {self.kept_free:,} must be at least 0 and less than the window {self.window:,}")
+        if not 0 < self.low <= self.high <= 1:
+            raise BadRequest(f"0 < low <= high <= 1 must hold; low is {self.low}, high is {self.high}")
+        if min(self.bytes, self.images, self.messages) < 0:
+            raise BadRequest("bytes, images and messages must be at least 0")
+        if self.goal == Size():
+            object.__setattr__(self, "goal", self.limit._replace(tokens=int(self.low * self.limit.tokens)))
+
+    @property
+    def kept_free(self) -> int:
+        return self.reserve or 0
+
+    @property
+    def limit(self) -> Size:
+        """What may never be exceeded."""
+        return Size(self.window - self.kept_free, self.bytes, self.images, self.messages)
+
+    def size(self, view: View) -> Size:
+        """How big the whole request is."""
+        return self.meter.frame(view.frame).plus(self.meter.nodes(view.nodes))
+
+    def exceeded(self, size: Size) -> bool:
+        """Whether it is time to compact."""
+        return not size.within(self.limit._replace(tokens=int(self.high * self.limit.tokens)))
+
+    def aim(self, size: Size) -> Self:
+        """The budget for one compaction: down to `low` in each dimension that is over."""
+        start = self.limit._replace(tokens=int(self.high * self.limit.tokens))
+        goal = Size(
+            *(
+                int(self.low * limit) if have > begin else limit
+                for have, begin, limit in zip(size, start, self.limit, strict=True)
+            )
+        )
+        return with_(self, goal=goal)
+
+    def excess(self, view: View) -> bool:
+        """Whether a step still has something to do."""
+        return not self.size(view).within(self.goal)

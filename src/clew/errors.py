@@ -1,0 +1,63 @@
+"""What can go wrong, as one tree.
+
+ClewError
+├── BadRequest        a body or setting that cannot be read; says where and why
+├── OverBudget        frame and pins alone exceed the limit; carries the numbers
+├── BrokenHistory     an edit would break a provider's rule
+│   └── Pinned        an edit would replace something pinned
+├── NotFound          no such node here
+│   └── Ambiguous     a short id that fits more than one
+└── StoreError        the log cannot be used
+    ├── ForeignFile   the file is not a clew store
+    ├── NewerFile     a later clew wrote it
+    └── Conflict      another writer extended the branch first
+"""
+
+
+class ClewError(Exception):
+    """The root of all errors that clew raises on purpose."""
+
+
+class BadRequest(ClewError):
+    """A body or a setting cannot be read."""
+
+
+class OverBudget(ClewError):
+    """The parts that may not be shortened do not fit."""
+
+    def __init__(self, message: str, *, needed: int, limit: int) -> None:
+        super().__init__(message)
+        self.needed = needed
+        self.limit = limit
+
+
+class BrokenHistory(ClewError):
+    """An edit would leave a history that a provider refuses."""
+
+
+class Pinned(BrokenHistory):
+    """An edit would replace a pinned node."""
+
+
+class NotFound(ClewError):
+    """No such node in this lineage."""
+
+
+class Ambiguous(NotFound):
+    """A short id fits more than one node."""
+
+
+class StoreError(ClewError):
+    """The log cannot be opened, read or written."""
+
+
+class ForeignFile(StoreError):
+    """The file exists and is not a clew store."""
+
+
+class NewerFile(StoreError):
+    """The file was written by a later version of clew."""
+
+
+class Conflict(StoreError):
+    """Another writer extended this branch first; reload and try again."""

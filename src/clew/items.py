@@ -1,0 +1,164 @@
+"""The values everything is made of: what was said, where it stands in history, and what took its place.
+
+Items are pure values and know nothing of storage. Identity is two keyed digests: `content` (equal content, equal digest)
+and `id` (content chained to what came before it).
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, Literal
+
+from clew.errors import BadRequest
+
+Kind = Literal["text", "reasoning", "call", "result", "media", "summary", "opaque"]
+Role = Literal["system", "user", "assistant", "tool"]
+Scope = str
+
+SHORT = 10  # characters of an id that a person or a model sees: 40 bits, resolved within one lineage
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The message an item opened: its keys apart from the parts that became items."""
+
+    keys: Mapping[str, Any]
+    bare: bool = False  # its content was a plain string, not a list of blocks
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing said. A pure value: equal content, equal item."""
+
+    kind: Kind
+    role: Role
+    text: str = ""  # a call's arguments are its text, as JSON
+    name: str = ""  # of the tool
+    call_id: str = ""  # pairs a call with its result
+    wire: Mapping[str, Any] | None = None  # the provider's block, verbatim, where the fields above do not say it all
+    opens: Opening | None = None  # None: it continues the message before it
+    mark: Mapping[str, Any] | None = None  # a cache mark: about the request, so no part of the content
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An item at a place in history."""
+
+    id: str
+    content: str
+    item: Item = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What a request holds beside its history: system prompt, tools, parameters."""
+
+    format: str
+    model: str = ""
+    lead: tuple[Mapping[str, Any], ...] = ()  # system messages that open the list, verbatim
+    body: Mapping[str, Any] = field(default_factory=dict)  # every key but the messages, verbatim
+    system: str = ""  # all system text, for counting and display
+    tools: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """`new` stands in for `old`. Recorded, never applied in place: so always undoable."""
+
+    by: str  # the step that made it, with its settings
+    old: tuple[str, ...]  # ids of consecutive nodes, at least one
+    new: tuple[Node, ...]  # at least one: nothing vanishes without a trace
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    spent: int = 0  # tokens the step itself used
+
+
+class Digests:
+    """Keyed digests for one tenant: another scope, or another store's secret, gives other ids."""
+
+    __slots__ = ("_content", "_link")
+
+    def __init__(self, secret: bytes = b"", scope: Scope = "") -> None:
+        key = blake2b(scope.encode("utf-8", "surrogatepass"), key=secret[:64], digest_size=32).digest()
+        # A copied hash state starts faster than a new keyed one, and this runs for every item.
+        self._content = blake2b(key=key, digest_size=16, person=b"clew content")
+        self._link = blake2b(key=key, digest_size=16, person=b"clew link")
+
+    def content(self, item: Item) -> str:
+        """The digest of what was said, however it was wrapped."""
+        state = self._content.copy()
+        extra = extras(item.opens)
+        name = item.name if item.kind == "call" else ""
+        # As sent, a stand-in is plain text: a host that sends it back must be recognised.
+        kind = "text" if item.kind == "summary" else item.kind
+        wire = None if _says_only_text(item) else item.wire
+        head = [kind, item.role, item.call_id, name, extra, wire is not None]
+        try:
+            state.update(json.dumps(head, sort_keys=True).encode())
+            body = item.text if wire is None else canonical(wire)
+        except RecursionError:
+            raise BadRequest("an item is nested too deeply to be recognised again") from None
+        except (TypeError, ValueError) as error:
+            raise BadRequest(f"an item holds something that is not JSON: {error}") from None
+        state.update(b"\n")
+        state.update(body.encode("utf-8", "surrogatepass"))
+        return state.hexdigest()
+
+    def link(self, content: str, parents: Iterable[str]) -> str:
+        """The id of a content after `parents`."""
+        state = self._link.copy()
+        state.update("\n".join((content, *parents)).encode())
+        return state.hexdigest()
+
+    def chain(self, items: Iterable[Item], parent: str = "") -> list[Node]:
+        """Nodes for items said one after the other, the first of them after `parent`."""
+        nodes = []
+        for item in items:
+            content = self.content(item)
+            parent = self.link(content, (parent,))
+            nodes.append(Node(parent, content, item))
+        return nodes
+
+    def handle(self, old: Sequence[str]) -> str:
+        """The id by which a span is recalled: known before its stand-in is written, so the stand-in can name it."""
+        return old[0] if len(old) == 1 else self.link("span", old)
+
+    def frame(self, frame: Frame) -> str:
+        """The digest of a frame's version."""
+        state = self._content.copy()
+        state.update(canonical([frame.format, list(frame.lead), dict(frame.body)]).encode())
+        return state.hexdigest()
+
+
+def _says_only_text(item: Item) -> bool:
+    """A result written as one text block says what the bare string says."""
+    if item.kind != "result" or item.wire is None or item.wire.keys() != {"content"}:
+        return False
+    match item.wire["content"]:
+        case [{"type": "text", "text": str(), **rest}]:
+            return not rest.keys() - {"cache_control"}
+    return False
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted keys and no cache marks."""
+    return json.dumps(_unmarked(value), sort_keys=True, separators=(",", ":"))
+
+
+def extras(opens: Opening | None) -> dict[str, Any] | None:
+    """The keys of a message that say something beyond its items; empty ones say nothing."""
+    if opens is None or len(opens.keys) < 2:
+        return None
+    said = {k: v for k, v in opens.keys.items() if k not in _CARRIED and v not in (None, "", [], {})}
+    return said or None
+
+
+_CARRIED = frozenset({"role", "content", "tool_calls", "tool_call_id", "cache_control"})
+
+
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {k: _unmarked(v) for k, v in value.items() if k != "cache_control"}
+    if isinstance(value, list | tuple):
+        return [_unmarked(v) for v in value]
+    return value

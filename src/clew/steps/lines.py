@@ -1,0 +1,92 @@
+"""The words of stand-ins: one line that says what was there, how much of it, and how to get it back."""
+
+import json
+from collections import Counter as Tally
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace as with_
+
+from clew.items import Item, Node
+
+ARGUMENTS = 120  # characters of a call's arguments in a line
+OUTCOME = 100  # characters of a result in a line
+
+
+def calls_by_result(nodes: Sequence[Node]) -> dict[int, Item]:
+    """For the position of each result, the call it answers."""
+    found: dict[int, Item] = {}
+    open_calls: dict[str, Item] = {}
+    for i, node in enumerate(nodes):
+        if node.item.kind == "call":
+            open_calls[node.item.call_id] = node.item
+        elif node.item.kind == "result" and node.item.call_id in open_calls:
+            found[i] = open_calls[node.item.call_id]
+    return found
+
+
+def cleared(result: Item, call: Item | None, recall: str) -> Item:
+    """A result as one informative line."""
+    what = f"{call.name} {clip(call.text, ARGUMENTS)}" if call else "a tool"
+    outcome = clip(next((line for line in result.text.splitlines() if line.strip()), ""), OUTCOME)
+    said = f": {outcome}" if outcome else ""
+    return plain(result, f"[result of {what}, {amount(result)}, out of view; recall {recall}{said}]")
+
+
+def preview(item: Item, recall: str, head: int, tail: int) -> Item:
+    """An item's first and last characters, and how to get the rest."""
+    text = item.text
+    if len(text) <= head + tail:
+        return plain(item, f"{text}\n[{amount(item)}; recall {recall}]")
+    missing = len(text) - head - tail
+    middle = f"\n[… {missing:,} of {len(text):,} characters out of view; recall {recall} …]\n"
+    return plain(item, text[:head] + middle + text[len(text) - tail :])
+
+
+def omitted(nodes: Sequence[Node], earlier: Mapping[str, Mapping[str, int]], recall: str) -> tuple[str, dict[str, int]]:
+    """One line for a whole span, and the tallies it is made of; `earlier` has those of stand-ins inside it."""
+    tally: Tally[str] = Tally()
+    for node in nodes:
+        tally.update(earlier.get(node.id) or {_noun(node.item): 1})
+    parts = [f"{n:,} {noun if n == 1 else plural(noun)}" for noun, n in sorted(tally.items())]
+    return f"[earlier conversation out of view: {', '.join(parts)}; recall {recall}]", dict(tally)
+
+
+def plain(item: Item, text: str) -> Item:
+    """The item with other text: same kind, same pairing, same message; no provider block of its own."""
+    if item.kind in ("media", "opaque", "reasoning"):
+        return Item("text", item.role, text, opens=item.opens)
+    return with_(item, text=text, wire=None, mark=None)
+
+
+def amount(item: Item) -> str:
+    """How much an item holds, in words."""
+    if item.kind == "media":
+        weight = len(json.dumps(item.wire, default=str)) if item.wire else 0
+        return f"{(item.wire or {}).get('type', 'media')}, {weight:,} bytes"
+    lines = item.text.count("\n") + 1
+    return f"{len(item.text):,} characters" + (f" in {lines:,} lines" if lines > 1 else "")
+
+
+def clip(text: str, most: int) -> str:
+    """Text on one line, cut to size."""
+    line = " ".join(text[: most * 4].split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def plural(noun: str) -> str:
+    return noun if noun.endswith(("media", "reasoning")) else noun + ("es" if noun.endswith("s") else "s")
+
+
+def _noun(item: Item) -> str:
+    match item.kind:
+        case "text":
+            return f"{item.role} message"
+        case "call" | "result":
+            return f"tool {item.kind}"
+        case "summary":
+            return "summary"
+        case kind:
+            return kind
+
+
+def total(counts: Iterable[Mapping[str, int]]) -> int:
+    return sum(n for tally in counts for n in tally.values())

@@ -1,0 +1,57 @@
+"""Which parts of a history steps leave alone: the first exchange, the newest user turn, the tail."""
+
+from collections.abc import Sequence
+
+from clew.budget import Budget
+from clew.items import Node
+from clew.view import Stretch, View, groups
+
+TAIL = 20_000  # tokens
+
+
+def first_exchange(nodes: Sequence[Node]) -> Stretch:
+    """The first thing the user said and the first thing that was answered in words."""
+    if not nodes or nodes[0].item.role != "user":
+        return 0, 0
+    stop = 1
+    while stop < len(nodes) and nodes[stop].item.role == "user":
+        stop += 1
+    for start, end in groups(nodes[stop : stop + 50]):
+        said = nodes[stop + start : stop + end]
+        if said and all(n.item.role == "assistant" and n.item.kind == "text" for n in said):
+            return 0, stop + end
+        break
+    return 0, stop
+
+
+def newest_turn(nodes: Sequence[Node]) -> Stretch:
+    """The last thing the user said; what the assistant did about it since is not part of it."""
+    stop = len(nodes)
+    while stop and not _typed(nodes[stop - 1]):
+        stop -= 1
+    start = stop
+    while start and _typed(nodes[start - 1]):
+        start -= 1
+    return start, stop
+
+
+def tail_start(view: View, budget: Budget, most: int = TAIL) -> int:
+    """Where the newest `most` tokens begin, or a quarter of a small budget, at a cut."""
+    room = min(most, budget.goal.tokens // 4)
+    at = len(view.nodes)
+    while at and (room := room - budget.meter.node(view.nodes[at - 1]).tokens) >= 0:
+        at -= 1
+    return min((c for c in view.cuts() if c >= at), default=len(view.nodes))
+
+
+def protected(view: View, budget: Budget) -> list[bool]:
+    """For each node, whether a step must leave it byte for byte: head, newest turn, tail and pins."""
+    keep = [n.id in view.pinned for n in view.nodes]
+    tail = tail_start(view, budget), len(view.nodes)
+    for start, stop in (first_exchange(view.nodes), newest_turn(view.nodes), tail):
+        keep[start:stop] = [True] * (stop - start)
+    return keep
+
+
+def _typed(node: Node) -> bool:
+    return node.item.role == "user" and node.item.kind != "summary"

@@ -1,0 +1,187 @@
+"""Trim: whatever else happened, this fits. Old spans become one line; in need, the newest turn becomes a preview."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from clew.budget import Budget, Size
+from clew.errors import OverBudget
+from clew.items import Item
+from clew.steps.lines import calls_by_result, cleared, omitted, preview
+from clew.steps.places import first_exchange, newest_turn
+from clew.view import Stretch, Swap, View, groups
+
+HEAD = 0.25  # of the budget at most for the first exchange
+
+
+@dataclass(frozen=True)
+class Trim:
+    """Keeps, in this order: pins, the newest user turn, the first exchange, the newest groups. The rest is one line a span."""
+
+    async def __call__(self, view: View, budget: Budget) -> View:
+        if not budget.excess(view):
+            return view
+        view = _squeezed(view, budget, self)
+        if not budget.excess(view):
+            return view
+        plan = _Plan(view, budget)
+        return view.replace_all(plan.swaps(), by=self)
+
+
+def _squeezed(view: View, budget: Budget, by: object) -> View:
+    """Where one group alone leaves no room, its results become lines: calls made together cannot be parted."""
+    room = budget.goal.less(budget.meter.frame(view.frame))
+    calls = calls_by_result(view.nodes)
+    swaps = []
+    for start, stop in groups(view.nodes):
+        if budget.meter.nodes(view.nodes[start:stop]).within(room) or stop - start < 2:
+            continue
+        for i in range(start, stop):
+            node = view.nodes[i]
+            if node.item.kind != "result" or node.id in view.pinned:
+                continue
+            line = cleared(node.item, calls.get(i), view.short(i, i + 1))
+            if budget.meter.item(line).tokens < budget.meter.node(node).tokens:
+                swaps.append(Swap(i, i + 1, [line]))
+    return view.replace_all(swaps, by=by)
+
+
+class _Plan:
+    """What stays, chosen in order of precedence; everything between gets one line."""
+
+    def __init__(self, view: View, budget: Budget) -> None:
+        self.view = view
+        self.budget = budget
+        self.meter = budget.meter
+        self.groups = groups(view.nodes)
+        self.sizes = [self.meter.nodes(view.nodes[a:b]) for a, b in self.groups]
+        self.earlier = {n.id: e.evidence["tally"] for e in view.edits if "tally" in e.evidence for n in e.new}
+        self.kept = [any(n.id in view.pinned for n in view.nodes[a:b]) for a, b in self.groups]
+        self.shrunk: list[Swap] = []
+        self.terse = False
+        self._choose()
+
+    def swaps(self) -> list[Swap]:
+        return [*self.shrunk, *self._lines()]
+
+    def _choose(self) -> None:
+        line = self.meter.item(self._line(0, len(self.view.nodes))[0])
+        gaps = sum(self.kept) + 3
+        floor = self.meter.frame(self.view.frame)
+        for size, kept in zip(self.sizes, self.kept, strict=True):
+            floor = floor.plus(size) if kept else floor
+        # Room for a line in every gap; if pins leave too little, the shortest stand-in there is.
+        used = floor.plus(_times(line, gaps))
+        self.terse = not used.within(self.budget.limit)
+        if self.terse:
+            line = self.meter.item(_DOTS)
+            used = floor.plus(_times(line, gaps))
+        used = self._keep_turn(used)
+        used = self._keep(used, _inside(self.groups, first_exchange(self.view.nodes)), self._head_room(used))
+        self._keep(used, range(len(self.groups) - 1, -1, -1), self.budget.goal)
+
+    def _keep(self, used: Size, order: Sequence[int], room: Size) -> Size:
+        """Keep groups in this order while they fit; the first that does not ends it, so that gaps stay few."""
+        for g in order:
+            if self.kept[g]:
+                continue
+            if not used.plus(self.sizes[g]).within(room):
+                break
+            used = used.plus(self.sizes[g])
+            self.kept[g] = True
+        return used
+
+    def _keep_turn(self, used: Size) -> Size:
+        """The newest user turn stays whole if the limit allows, else as a preview of what fits."""
+        start, stop = newest_turn(self.view.nodes)
+        turn = [g for g in _inside(self.groups, (start, stop)) if not self.kept[g]]
+        if not turn:
+            return used
+        whole = used
+        for g in turn:
+            whole = whole.plus(self.sizes[g])
+        if whole.within(self.budget.limit):
+            for g in turn:
+                self.kept[g] = True
+            return whole
+        if any(self.kept[g] for g in _inside(self.groups, (start, stop))):
+            return used  # partly pinned: the pins stay, the rest becomes a line
+        short = self._preview(start, stop, self.budget.limit.less(used))
+        if short is None:
+            return used
+        for g in turn:
+            self.kept[g] = True
+        self.shrunk.append(Swap(start, stop, [short]))
+        return used.plus(self.meter.item(short))
+
+    def _preview(self, start: int, stop: int, room: Size) -> Item | None:
+        nodes = self.view.nodes[start:stop]
+        text = "\n".join(n.item.text for n in nodes if n.item.text)
+        whole = Item("text", "user", text, opens=nodes[0].item.opens)
+        chars = min(len(text), room.tokens * 4)
+        while chars > 40:
+            short = preview(whole, self.view.short(start, stop), chars * 2 // 3, chars // 3)
+            if self.meter.item(short).within(room):
+                return short
+            chars = chars * 3 // 4
+        return None
+
+    def _head_room(self, used: Size) -> Size:
+        share = Size(*(int(HEAD * n) for n in self.budget.goal))
+        return Size(*map(min, zip(self.budget.goal, used.plus(share), strict=True)))
+
+    def _lines(self) -> Iterator[Swap]:
+        for start, stop in self._gaps():
+            line, tally = self._line(start, stop)
+            have = self.meter.nodes(self.view.nodes[start:stop])
+            for item in (line, _DOTS):
+                size = self.meter.item(item)
+                if have.within(size):
+                    break  # no smaller in any way: it stays as it is
+                if size.tokens < have.tokens:
+                    yield Swap(start, stop, [item], {"tally": tally})
+                    break
+
+    def _line(self, start: int, stop: int) -> tuple[Item, dict[str, int]]:
+        nodes = self.view.nodes[start:stop]
+        text, tally = omitted(nodes, self.earlier, self.view.short(start, stop))
+        return (_DOTS if self.terse else Item("summary", "user", text)), tally
+
+    def _gaps(self) -> Iterator[Stretch]:
+        """Maximal runs of groups that do not stay."""
+        start: int | None = None
+        for (a, b), kept in zip(self.groups, self.kept, strict=True):
+            if kept and start is not None:
+                yield start, a
+                start = None
+            elif not kept and start is None:
+                start = a
+            end = b
+        if start is not None:
+            yield start, end
+
+
+_DOTS = Item("summary", "user", "…")
+
+
+def _times(size: Size, n: int) -> Size:
+    return Size(*(n * part for part in size))
+
+
+def _inside(stretches: Sequence[Stretch], span: Stretch) -> list[int]:
+    return [g for g, (a, b) in enumerate(stretches) if span[0] <= a and b <= span[1]]
+
+
+def over_budget(view: View, budget: Budget) -> OverBudget:
+    """The error for what cannot be made to fit, with the numbers."""
+    frame = budget.meter.frame(view.frame)
+    pinned = budget.meter.nodes(n for n in view.nodes if n.id in view.pinned)
+    have = budget.size(view)
+    words = ("tokens", "bytes", "images", "messages")
+    over = [f"{h:,} {w} of {m:,}" for h, m, w in zip(have, budget.limit, words, strict=True) if h > m]
+    return OverBudget(
+        f"does not fit: {', '.join(over)} (window {budget.window:,} less reserve {budget.kept_free:,}); "
+        f"the frame takes {frame.tokens:,} tokens and pins {pinned.tokens:,}: shorten the system prompt or the tools, "
+        f"unpin some, or lower `reserve`",
+        needed=have.tokens,
+        limit=budget.limit.tokens,
+    )

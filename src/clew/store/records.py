@@ -1,0 +1,150 @@
+"""What goes into a store and what comes out of it: plain values that every store shares."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from clew.items import Edit, Frame, Item, Node, Scope
+
+Cause = Literal["start", "fork"]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Nodes were appended to the history."""
+
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientEdit:
+    """The client itself put `nodes` where its items from `start` to before `stop` were.
+
+    `alias` names those of the new nodes that are a rewrite of an old one (decorated, trimmed): edits of it still hold.
+    """
+
+    start: int
+    stop: int
+    nodes: tuple[Node, ...]
+    alias: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """Nodes that no edit may replace from here on; `off` takes the pin away."""
+
+    ids: tuple[str, ...]
+    off: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What was really sent."""
+
+    branch: str
+    seq: int
+    frame: str  # digest
+    model: str
+    format: str
+    digest: str  # of the frame and of all nodes sent, cache marks apart
+    said: int  # items in the history
+    predicted: int  # tokens
+    exact: bool  # whether the count is the provider's own, or an estimate
+    at: float = 0.0
+    usage: Mapping[str, Any] | None = None  # as the provider reported it
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What the provider reported for the call at `seq`."""
+
+    seq: int
+    usage: Mapping[str, Any]
+
+
+Event = Said | ClientEdit | Edit | Pin | Call | Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """Where a branch comes from."""
+
+    parent: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """All that one turn writes, in one transaction."""
+
+    branch: str
+    seq: int  # of the first event
+    events: tuple[Event, ...]
+    opened: bool = False  # the branch begins with this batch
+    fork: Fork | None = None
+    session: str | None = None
+    heads: tuple[str, ...] = ()
+    frame: tuple[str, Frame] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A node of a branch's history: what it is and where it stands, without its body."""
+
+    id: str
+    content: str
+
+
+@dataclass(slots=True)
+class Trace:
+    """A branch replayed up to some event."""
+
+    branch: str
+    seq: int = 0  # of the next event
+    said: list[Place] = field(default_factory=list)
+    edits: list[Edit] = field(default_factory=list)
+    alias: dict[str, str] = field(default_factory=dict)
+    pinned: frozenset[str] = frozenset()
+    calls: list[tuple[int, int]] = field(default_factory=list)  # (sequence number, items said) of each call
+    session: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A known history that an incoming one extends: its branch and how many of the digests asked for it covers."""
+
+    branch: str
+    seq: int
+    known: int
+
+
+@dataclass(frozen=True, slots=True)
+class BranchInfo:
+    """A branch as a line in a listing."""
+
+    id: str
+    session: str | None
+    parent: str | None
+    cause: str
+    at: float
+    calls: int
+
+
+class Store(Protocol):
+    """The log. Every call takes the scope: hashing is not access control."""
+
+    secret: bytes
+
+    async def write(self, scope: Scope, batch: Batch) -> None: ...
+    async def find(self, scope: Scope, chains: Sequence[str]) -> list[Found]: ...
+    async def alike(self, scope: Scope, contents: Sequence[str]) -> str | None: ...
+    async def session(self, scope: Scope, session: str) -> str | None: ...
+    async def load(self, scope: Scope, branch: str, until: int | None = None) -> Trace: ...
+    async def items(self, scope: Scope, contents: Sequence[str]) -> dict[str, Item]: ...
+    async def frame(self, scope: Scope, digest: str) -> Frame: ...
+    async def sources(self, scope: Scope, id: str) -> list[Place] | None: ...
+    async def resolve(self, scope: Scope, short: str) -> list[str]: ...
+    async def search(self, scope: Scope, text: str, limit: int) -> list[str]: ...
+    async def calls(self, scope: Scope, branch: str) -> list[Call]: ...
+    async def branches(self, scope: Scope) -> list[BranchInfo]: ...
+    async def close(self) -> None: ...

@@ -1,0 +1,121 @@
+"""Vocabularies that ship inside the splintr wheel, and what stands in where that wheel does not exist.
+
+splintr is imported on the first question and a vocabulary is read on the first count: both cost too much at import.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+from clew.tokens import cached
+from clew.tokens.estimate import ESTIMATE
+from clew.tokens.vocabulary import Plain, Vocabulary, whole
+
+_CHUNK = 4096  # Gemma 2 and 3 are read in time quadratic in the length of some texts
+# A space opens a piece, and no piece holds one further in: a cut before a space changes no count.
+_PIECES = re.compile(rf"(?s).{{1,{_CHUNK}}}(?<=\S)(?=\s)|.{{1,{_CHUNK}}}")
+_TURNS = ("<start_of_turn>", "<end_of_turn>", "<start_of_image>", "<end_of_image>")  # control, though splintr omits them
+
+
+def bundled(name: str, exact: bool) -> Vocabulary:
+    """The vocabulary of that splintr name; without splintr, tiktoken's copy or the byte-class estimate."""
+    if _splintr() is None:
+        ranks = cached.encoding(name)
+        if ranks is not None:
+            return Plain(name, ranks, exact)
+        other = cached.encoding("o200k_base")
+        return ESTIMATE if other is None else Plain("o200k_base", other)
+    return Bundled(name, exact)
+
+
+class Bundled:
+    """One vocabulary of splintr, where any spelling of a special token counts as text."""
+
+    __slots__ = ("_count", "exact", "name")
+
+    def __init__(self, name: str, exact: bool) -> None:
+        self.name = name
+        self.exact = exact
+        self._count: Callable[[str], int] | None = None
+
+    def __repr__(self) -> str:
+        return f"Bundled({self.name!r}, exact={self.exact})"
+
+    def count(self, text: str) -> int:
+        """How many tokens the text is."""
+        count = self._count
+        if count is None:
+            count = self._count = _counting(self.name)
+        try:
+            return count(text)
+        except UnicodeEncodeError:
+            return count(whole(text))
+
+
+@cache
+def _splintr() -> Any:
+    try:
+        import splintr
+    except ImportError:
+        return None
+    return splintr
+
+
+@cache
+def _counting(name: str) -> Callable[[str], int]:
+    tokenizer = _splintr().Tokenizer.from_pretrained(name)
+    if name in ("gemma2", "gemma3"):
+        return _gemma(tokenizer)
+    ordinary = _ordinary(tokenizer)
+    if name.startswith("qwen"):
+        # Qwen's own tokenizer normalises first; splintr does not.
+        return lambda text: ordinary(unicodedata.normalize("NFC", text))
+    return ordinary
+
+
+def _ordinary(tokenizer: Any) -> Callable[[str], int]:
+    """Count text by the packed encoding, which builds no list but would match special tokens."""
+    flat, ordinary = tokenizer.encode_flat, tokenizer.encode_ordinary
+    markers = tuple(_markers(tokenizer.special_tokens))
+
+    def count(text: str) -> int:
+        for marker in markers:
+            if marker in text:
+                return len(ordinary(text))
+        return len(flat(text)) // 4
+
+    return count
+
+
+def _markers(specials: Any) -> list[str]:
+    """The fewest strings of which one stands in every text that spells a special token."""
+    openings = {"<|" if "<|" in s else "<｜" if "<｜" in s else s for s in specials}
+    return sorted(openings | {"<|"})
+
+
+def _gemma(tokenizer: Any) -> Callable[[str], int]:
+    """Count for Gemma 2 and 3, whose HTML tags are tokens even in plain text while control tokens are not."""
+    flat, ordinary = tokenizer.encode_flat, tokenizer.encode_ordinary
+    controls = sorted({*tokenizer.special_tokens, *_TURNS}, key=len, reverse=True)
+    control = re.compile("(" + "|".join(map(re.escape, controls)) + ")")
+    openings = ("<|", *(c for c in controls if "<|" not in c))
+
+    def count(text: str) -> int:
+        if not any(opening in text for opening in openings):
+            return sum(len(flat(piece)) for piece in _pieces(text)) // 4
+        total = 0
+        for i, part in enumerate(control.split(text)):
+            total += len(ordinary(part)) if i % 2 else sum(len(flat(piece)) for piece in _pieces(part)) // 4
+        return total
+
+    return count
+
+
+def _pieces(text: str) -> Iterator[str]:
+    if len(text) <= _CHUNK:
+        yield text
+        return
+    for match in _PIECES.finditer(text):
+        yield match[0]

@@ -1,0 +1,221 @@
+"""What the model will see, and how we got there.
+
+A view changes by `replace` alone: some consecutive nodes get a stand-in, and an `Edit` remembers it. Where a span may begin
+and end is `cuts()`: each provider rule is one small function that names the stretches it forbids to cut.
+"""
+
+from collections import Counter as Tally
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from dataclasses import replace as with_
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from clew.errors import BrokenHistory, Pinned
+from clew.items import SHORT, Digests, Edit, Frame, Item, Node
+
+
+class Swap(NamedTuple):
+    """One replacement: `items` stand in for the nodes from `start` to before `stop`."""
+
+    start: int
+    stop: int
+    items: Sequence[Item]
+    evidence: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A history as it will be sent, and the edits that led there."""
+
+    frame: Frame
+    nodes: tuple[Node, ...]
+    digests: Digests = field(repr=False, compare=False)
+    edits: tuple[Edit, ...] = ()
+    pinned: frozenset[str] = frozenset()
+    place: tuple[str, int] = ("", 0)  # branch and sequence number of the call it was made for
+
+    def cuts(self) -> list[int]:
+        """Where a span may begin or end."""
+        return cuts(self.nodes)
+
+    def short(self, start: int, stop: int) -> str:
+        """The id to write in a stand-in for these nodes: whoever reads it can recall them by it."""
+        return self.digests.handle([n.id for n in self.nodes[start:stop]])[:SHORT]
+
+    def replace(self, start: int, stop: int, *items: Item, by: object, spent: int = 0) -> "View":
+        """The view with `items` in place of a span. Raises `Pinned` or `BrokenHistory`."""
+        return self.replace_all([Swap(start, stop, items)], by=by, spent=spent)
+
+    def replace_all(self, swaps: Iterable[Swap], *, by: object, spent: int = 0) -> "View":
+        """Many replacements at the cost of one; positions are those of this view, spans do not overlap."""
+        out: list[Node] = []
+        edits = list(self.edits)
+        at = 0
+        for swap in sorted(swaps):
+            old = self.nodes[swap.start : swap.stop]
+            if not old or not swap.items or swap.start < at:
+                raise BrokenHistory("an edit replaces at least one node by at least one item, and spans do not overlap")
+            self._allow(swap)
+            ids = tuple(n.id for n in old)
+            new = tuple(self._stand_ins(ids, swap.items, old))
+            out += self.nodes[at : swap.start]
+            out += new
+            at = swap.stop
+            edits.append(Edit(repr(by), ids, new, swap.evidence, spent))
+        if len(edits) == len(self.edits):
+            return self
+        out += self.nodes[at:]
+        return with_(self, nodes=tuple(out), edits=tuple(edits))
+
+    def _stand_ins(self, ids: tuple[str, ...], items: Sequence[Item], old: Sequence[Node]) -> Iterator[Node]:
+        kept = {n.content: n for n in old}
+        for n, item in enumerate(items):
+            content = self.digests.content(item)
+            same = kept.get(content)
+            # An item that only moved within its span is the same node, so that whoever pinned or cited it finds it.
+            yield Node(same.id, content, item) if same else Node(
+                self.digests.link(content, (*ids, str(n))), content, item
+            )
+
+    def _allow(self, swap: Swap) -> None:
+        old = self.nodes[swap.start : swap.stop]
+        stays = {self.digests.content(i) for i in swap.items} if self.pinned else set()
+        if hit := [n.id[:SHORT] for n in old if n.id in self.pinned and n.content not in stays]:
+            raise Pinned(f"pinned: {', '.join(hit)}; unpin first")
+        before, after = loose_ends([n.item for n in old]), loose_ends(swap.items)
+        if after - before:
+            raise BrokenHistory(f"a stand-in may not open or close calls of its own: {sorted(after - before)}")
+        if lost := before - after:
+            outside = [*self.nodes[: swap.start], *self.nodes[swap.stop :]]
+            ids = {n.item.call_id for n in outside if n.item.call_id}
+            if torn := sorted(call_id for _, call_id in lost if call_id in ids):
+                raise BrokenHistory(f"calls would lose their results, or results their calls: {torn}")
+        if old[-1].item.kind == "reasoning" and swap.items[-1].kind != "reasoning" and continues(self.nodes, swap.stop):
+            raise BrokenHistory("reasoning would be parted from what it led to")
+
+
+def loose_ends(items: Iterable[Item]) -> Tally[tuple[str, str]]:
+    """Calls without results and results without calls, in one stretch."""
+    ends: Tally[tuple[str, str]] = Tally()
+    for item in items:
+        if item.kind == "call":
+            ends["call", item.call_id] += 1
+        elif item.kind == "result":
+            if ends["call", item.call_id] > 0:
+                ends["call", item.call_id] -= 1
+            else:
+                ends["result", item.call_id] += 1
+    return +ends
+
+
+def continues(nodes: Sequence[Node], at: int) -> bool:
+    """Whether the node at this position belongs to the same message as the one before it."""
+    return (
+        0 < at < len(nodes)
+        and nodes[at].item.opens is None
+        and nodes[at].item.role == nodes[at - 1].item.role
+        and nodes[at].item.kind != "summary"
+        and nodes[at - 1].item.kind != "summary"
+    )
+
+
+# --- where a history may be cut: one function a rule, each yielding stretches that stay whole ---------------------------
+
+Stretch = tuple[int, int]
+
+
+def pairs(nodes: Sequence[Node]) -> Iterator[Stretch]:
+    """A call and its result. Ids may be used again later: a result answers the nearest open call of its id."""
+    open_calls: dict[str, list[int]] = {}
+    for i, node in enumerate(nodes):
+        call_id = node.item.call_id
+        if not call_id:
+            continue
+        if node.item.kind == "result":
+            if waiting := open_calls.get(call_id):
+                yield waiting.pop(), i + 1
+        elif node.item.kind == "opaque" and call_id in open_calls:
+            yield open_calls.pop(call_id)[0], i + 1
+        else:
+            open_calls.setdefault(call_id, []).append(i)
+
+
+def whole_assistant_messages(nodes: Sequence[Node]) -> Iterator[Stretch]:
+    """What the assistant said in one message: calls made together, reasoning with what it led to."""
+    start = 0
+    for i in range(1, len(nodes) + 1):
+        if not continues(nodes, i) or nodes[i].item.role != "assistant":
+            if nodes[i - 1].item.role == "assistant" and i - start > 1:
+                yield start, i
+            start = i
+
+
+def reasoning_leads(nodes: Sequence[Node]) -> Iterator[Stretch]:
+    """Signed reasoning and the next thing the assistant said."""
+    for i, (node, after) in enumerate(pairwise(nodes)):
+        if node.item.kind == "reasoning" and after.item.role == "assistant":
+            yield i, i + 2
+
+
+RULES: tuple[Callable[[Sequence[Node]], Iterator[Stretch]], ...] = (pairs, whole_assistant_messages, reasoning_leads)
+
+
+def cuts(nodes: Sequence[Node]) -> list[int]:
+    """Positions that no rule forbids: there a span may begin or end."""
+    reach = list(range(len(nodes) + 1))  # the far end of the stretches that begin here
+    for rule in RULES:
+        for start, stop in rule(nodes):
+            reach[start] = max(reach[start], stop)
+    free, whole_until = [], 0
+    for i, far in enumerate(reach):
+        if i >= whole_until:
+            free.append(i)
+        whole_until = max(whole_until, far)
+    return free
+
+
+def groups(nodes: Sequence[Node]) -> list[Stretch]:
+    """The history as stretches that stay or go as a whole."""
+    return list(pairwise(cuts(nodes)))
+
+
+# --- replay -------------------------------------------------------------------------------------------------------------
+
+
+def fold(nodes: Sequence[Node], edits: Iterable[Edit], alias: Mapping[str, str] | None = None) -> tuple[Node, ...]:
+    """Replay edits over a history. An edit whose nodes do not all stand there, in a row, does not apply.
+
+    `alias` names nodes that a client rewrote in place: an edit of the old one covers the new one.
+    """
+    alias = alias or {}
+    known: dict[str, Node] = {}
+    after: dict[str, str] = {}
+    before: dict[str, str] = {}
+    at = "^"
+    for node in nodes:
+        key = alias.get(node.id, node.id)
+        known[key] = node
+        after[at], before[key] = key, at
+        at = key
+    after[at], before["$"] = "$", at
+    for edit in edits:
+        if not _stands(edit.old, after):
+            continue
+        left, right = before[edit.old[0]], after[edit.old[-1]]
+        for gone in edit.old:
+            del after[gone], before[gone]
+        for node in edit.new:
+            known[node.id] = node
+            after[left], before[node.id] = node.id, left
+            left = node.id
+        after[left], before[right] = right, left
+    out, at = [], after["^"]
+    while at != "$":
+        out.append(known[at])
+        at = after[at]
+    return tuple(out)
+
+
+def _stands(old: Sequence[str], after: Mapping[str, str]) -> bool:
+    return old[-1] in after and all(after.get(a) == b for a, b in pairwise(old))

@@ -1,0 +1,74 @@
+"""Wire formats: bodies to frame and items, and back, losing nothing.
+
+A format is a module of four functions: `split` a body into frame and messages, `read` a message into items, `write` items
+as messages, `join` frame and messages into a body.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from clew.errors import BadRequest
+from clew.items import Frame, Item
+from clew.wire import anthropic, openai_chat
+from clew.wire.check import Broken, check
+
+__all__ = ["FORMATS", "Broken", "check", "decode", "detect", "encode"]
+
+
+class Format(Protocol):
+    NAME: str
+
+    def split(self, body: Mapping[str, Any]) -> tuple[Frame, list[Any]]: ...
+    def join(self, frame: Frame, messages: Sequence[dict[str, Any]]) -> dict[str, Any]: ...
+    def read(self, message: Any, where: str) -> list[Item]: ...
+    def write(self, items: Iterable[Item]) -> list[dict[str, Any]]: ...
+
+
+FORMATS: Mapping[str, Format] = {openai_chat.NAME: openai_chat, anthropic.NAME: anthropic}
+
+
+def decode(body: Mapping[str, Any], format: str | None = None) -> tuple[Frame, list[Item]]:
+    """The frame and the items of a request body, which is not changed."""
+    codec = named(format or detect(body))
+    try:
+        frame, messages = codec.split(body)
+        return frame, [item for i, m in enumerate(messages) for item in codec.read(m, f"messages[{i}]")]
+    except RecursionError:
+        raise BadRequest("the body is nested too deeply to read") from None
+
+
+def encode(frame: Frame, items: Iterable[Item]) -> dict[str, Any]:
+    """The body that sends `items` in this frame; shares nothing with what was decoded."""
+    codec = named(frame.format)
+    return codec.join(frame, codec.write(items))
+
+
+def named(format: str) -> Format:
+    """The format of that name."""
+    if format not in FORMATS:
+        raise BadRequest(f"unknown format {format!r}: use one of {', '.join(FORMATS)}")
+    return FORMATS[format]
+
+
+def detect(body: Mapping[str, Any]) -> str:
+    """The format a body is written in; plain text fits both and counts as OpenAI's."""
+    if not isinstance(body, Mapping):
+        raise BadRequest(f"the body: expected an object with `messages`, got {type(body).__name__}")
+    if "system" in body or "anthropic_version" in body:
+        return anthropic.NAME
+    messages = body.get("messages")
+    for message in messages if isinstance(messages, list | tuple) else ():
+        if not isinstance(message, Mapping):
+            continue
+        if message.get("role") in ("tool", "developer", "function") or "tool_calls" in message:
+            return openai_chat.NAME
+        content = message.get("content")
+        for block in content if isinstance(content, list) else ():
+            if isinstance(block, Mapping) and block.get("type") in _ANTHROPIC_ONLY:
+                return anthropic.NAME
+    return openai_chat.NAME
+
+
+_ANTHROPIC_ONLY = frozenset(
+    {"tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document", "server_tool_use", "search_result"}
+)

@@ -1,0 +1,27 @@
+"""What a provider would refuse about a body, said before it is sent."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from clew.errors import BadRequest
+from clew.wire import anthropic, openai_chat, rules_anthropic, rules_openai_chat
+
+RULES = {openai_chat.NAME: rules_openai_chat.RULES, anthropic.NAME: rules_anthropic.RULES}
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """One place in a body where a provider's rule does not hold."""
+
+    rule: str
+    where: str  # such as messages[3].content[1]
+    why: str
+    source: str  # the provider's own words for it, or where they are documented
+
+
+def check(body: Mapping[str, Any], format: str) -> list[Broken]:
+    """Every rule of the format's provider that the body breaks; a body of only `messages` will do."""
+    if format not in RULES:
+        raise BadRequest(f"unknown format {format!r}: use one of {', '.join(RULES)}")
+    return [Broken(rule.__name__, where, why, source) for rule, source in RULES[format] for where, why in rule(body)]
