@@ -1,7 +1,7 @@
 """The values everything is made of: what was said, where it stands in history, and what took its place.
 
-Items are pure values and know nothing of storage. Identity is two keyed digests: `content` (equal content, equal digest)
-and `id` (content chained to what came before it).
+Items are pure values and know nothing of storage. Identity is two keyed digests: `content` (equal content, equal
+digest) and `id` (content chained to what came before it).
 """
 
 import json
@@ -118,6 +118,12 @@ class Digests:
             parent = self.link(content, (parent,))
             nodes.append(Node(parent, content, item))
         return nodes
+
+    def run(self, chain: str, contents: Iterable[str]) -> str:
+        """The digest of a whole history, continued from that of its beginning."""
+        for content in contents:
+            chain = self.link(content, (chain,))
+        return chain
 
     def handle(self, old: Sequence[str]) -> str:
         """The id by which a span is recalled: known before its stand-in is written, so the stand-in can name it."""

@@ -1,7 +1,7 @@
 """What the model will see, and how we got there.
 
-A view changes by `replace` alone: some consecutive nodes get a stand-in, and an `Edit` remembers it. Where a span may begin
-and end is `cuts()`: each provider rule is one small function that names the stretches it forbids to cut.
+A view changes by `replace` alone: some consecutive nodes get a stand-in, and an `Edit` remembers it. Where a span may
+begin and end is `cuts()`: each provider rule is one small function that names the stretches it forbids to cut.
 """
 
 from collections import Counter as Tally
@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from clew.errors import BrokenHistory, Pinned
-from clew.items import SHORT, Digests, Edit, Frame, Item, Node
+from clew.items import SHORT, Digests, Edit, Frame, Item, Node, Scope
 
 
 class Swap(NamedTuple):
@@ -33,11 +33,17 @@ class View:
     digests: Digests = field(repr=False, compare=False)
     edits: tuple[Edit, ...] = ()
     pinned: frozenset[str] = frozenset()
-    place: tuple[str, int] = ("", 0)  # branch and sequence number of the call it was made for
+    scope: Scope = ""
+    branch: str = ""
+    seq: int = 0  # of the call it was made for
 
     def cuts(self) -> list[int]:
         """Where a span may begin or end."""
         return cuts(self.nodes)
+
+    def stand_ins(self) -> set[str]:
+        """The ids of nodes that an edit made: there is nothing behind them that is not already recalled."""
+        return {n.id for e in self.edits for n in e.new if n.id not in e.old}
 
     def short(self, start: int, stop: int) -> str:
         """The id to write in a stand-in for these nodes: whoever reads it can recall them by it."""
@@ -74,8 +80,10 @@ class View:
             content = self.digests.content(item)
             same = kept.get(content)
             # An item that only moved within its span is the same node, so that whoever pinned or cited it finds it.
-            yield Node(same.id, content, item) if same else Node(
-                self.digests.link(content, (*ids, str(n))), content, item
+            yield (
+                Node(same.id, content, item)
+                if same
+                else Node(self.digests.link(content, (*ids, str(n))), content, item)
             )
 
     def _allow(self, swap: Swap) -> None:
@@ -120,7 +128,7 @@ def continues(nodes: Sequence[Node], at: int) -> bool:
     )
 
 
-# --- where a history may be cut: one function a rule, each yielding stretches that stay whole ---------------------------
+# --- where a history may be cut: one function a rule, each yielding stretches that stay whole -----------------------
 
 Stretch = tuple[int, int]
 
@@ -180,7 +188,7 @@ def groups(nodes: Sequence[Node]) -> list[Stretch]:
     return list(pairwise(cuts(nodes)))
 
 
-# --- replay -------------------------------------------------------------------------------------------------------------
+# --- replay ---------------------------------------------------------------------------------------------------------
 
 
 def fold(nodes: Sequence[Node], edits: Iterable[Edit], alias: Mapping[str, str] | None = None) -> tuple[Node, ...]:

@@ -19,11 +19,11 @@ class ClearResults:
         size = budget.size(view)
         if size.within(budget.goal):
             return view
-        keep = protected(view, budget)
+        keep, made = protected(view, budget), view.stand_ins()
         calls = calls_by_result(view.nodes)
         swaps = []
         for i, node in enumerate(view.nodes):
-            if keep[i] or node.item.kind not in ("result", "media"):
+            if keep[i] or node.id in made or node.item.kind not in ("result", "media"):
                 continue
             if size.within(budget.goal):
                 break

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter as Tally
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_
 
 from clew.items import Item, Node
@@ -50,6 +50,26 @@ def omitted(nodes: Sequence[Node], earlier: Mapping[str, Mapping[str, int]], rec
     return f"[earlier conversation out of view: {', '.join(parts)}; recall {recall}]", dict(tally)
 
 
+LONGEST = (
+    "[earlier conversation out of view: "
+    + ", ".join(
+        f"999,999 {noun}"
+        for noun in (
+            "assistant messages",
+            "media",
+            "opaque",
+            "reasoning",
+            "summaries",
+            "system messages",
+            "tool calls",
+            "tool results",
+            "user messages",
+        )
+    )
+    + "; recall 0123456789]"
+)  # what `omitted` can at most become: the room to keep for it
+
+
 def plain(item: Item, text: str) -> Item:
     """The item with other text: same kind, same pairing, same message; no provider block of its own."""
     if item.kind in ("media", "opaque", "reasoning"):
@@ -73,7 +93,13 @@ def clip(text: str, most: int) -> str:
 
 
 def plural(noun: str) -> str:
-    return noun if noun.endswith(("media", "reasoning")) else noun + ("es" if noun.endswith("s") else "s")
+    match noun:
+        case "media" | "reasoning" | "opaque":
+            return noun
+        case "summary":
+            return "summaries"
+        case _:
+            return noun + "s"
 
 
 def _noun(item: Item) -> str:
@@ -86,7 +112,3 @@ def _noun(item: Item) -> str:
             return "summary"
         case kind:
             return kind
-
-
-def total(counts: Iterable[Mapping[str, int]]) -> int:
-    return sum(n for tally in counts for n in tally.values())

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from clew.budget import Budget
 from clew.items import Item
 from clew.steps.lines import preview
+from clew.steps.places import protected
 from clew.view import Swap, View
 
 
 @dataclass(frozen=True)
 class Offload:
-    """Results larger than `over` of the budget keep their head and tail, wherever they stand; largest first."""
+    """Results larger than `over` of the budget keep their head and tail, new ones too; largest first."""
 
     over: float = 0.125  # a share of window less reserve
     head: int = 1_200  # characters
@@ -21,10 +22,11 @@ class Offload:
         if size.within(budget.goal):
             return view
         bound = max(64, int(self.over * budget.limit.tokens))
+        keep, made = protected(view, budget), view.stand_ins()
         found = []
         for i, node in enumerate(view.nodes):
             have = budget.meter.node(node)
-            if node.item.kind == "result" and have.tokens > bound and node.id not in view.pinned:
+            if node.item.kind == "result" and have.tokens > bound and not keep[i] and node.id not in made:
                 found.append((have.tokens, i))
         swaps = []
         for _, i in sorted(found, reverse=True):

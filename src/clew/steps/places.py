@@ -7,6 +7,7 @@ from clew.items import Node
 from clew.view import Stretch, View, groups
 
 TAIL = 20_000  # tokens
+HEAD = 0.25  # of the budget: a longer first exchange is history like any other
 
 
 def first_exchange(nodes: Sequence[Node]) -> Stretch:
@@ -48,7 +49,10 @@ def protected(view: View, budget: Budget) -> list[bool]:
     """For each node, whether a step must leave it byte for byte: head, newest turn, tail and pins."""
     keep = [n.id in view.pinned for n in view.nodes]
     tail = tail_start(view, budget), len(view.nodes)
-    for start, stop in (first_exchange(view.nodes), newest_turn(view.nodes), tail):
+    head = first_exchange(view.nodes)
+    if budget.meter.nodes(view.nodes[: head[1]]).tokens > HEAD * budget.goal.tokens:
+        head = 0, 0
+    for start, stop in (head, newest_turn(view.nodes), tail):
         keep[start:stop] = [True] * (stop - start)
     return keep
 

@@ -20,7 +20,7 @@ class Repair:
         return repair(view, by=self)
 
 
-def repair(view: View, since: int = 0, by: object = Repair()) -> View:  # noqa: B008  # a value, not a list
+def repair(view: View, since: int = 0, by: object = Repair()) -> View:  # a value, not a list
     """Mend what stands at or after `since`, which must be a cut."""
     nodes = view.nodes[since:]
     swaps = []

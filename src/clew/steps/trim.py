@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from clew.budget import Budget, Size
 from clew.errors import OverBudget
 from clew.items import Item
-from clew.steps.lines import calls_by_result, cleared, omitted, preview
-from clew.steps.places import first_exchange, newest_turn
+from clew.steps.lines import LONGEST, calls_by_result, cleared, omitted, preview
+from clew.steps.places import HEAD, first_exchange, newest_turn
 from clew.view import Stretch, Swap, View, groups
-
-HEAD = 0.25  # of the budget at most for the first exchange
 
 
 @dataclass(frozen=True)
 class Trim:
-    """Keeps, in this order: pins, the newest user turn, the first exchange, the newest groups. The rest is one line a span."""
+    """Keeps, in this order, pins, the newest user turn, the first exchange, the newest groups; lines for the rest."""
 
     async def __call__(self, view: View, budget: Budget) -> View:
         if not budget.excess(view):
@@ -30,14 +28,14 @@ class Trim:
 def _squeezed(view: View, budget: Budget, by: object) -> View:
     """Where one group alone leaves no room, its results become lines: calls made together cannot be parted."""
     room = budget.goal.less(budget.meter.frame(view.frame))
-    calls = calls_by_result(view.nodes)
+    calls, made = calls_by_result(view.nodes), view.stand_ins()
     swaps = []
     for start, stop in groups(view.nodes):
         if budget.meter.nodes(view.nodes[start:stop]).within(room) or stop - start < 2:
             continue
         for i in range(start, stop):
             node = view.nodes[i]
-            if node.item.kind != "result" or node.id in view.pinned:
+            if node.item.kind != "result" or node.id in view.pinned or node.id in made:
                 continue
             line = cleared(node.item, calls.get(i), view.short(i, i + 1))
             if budget.meter.item(line).tokens < budget.meter.node(node).tokens:
@@ -64,17 +62,15 @@ class _Plan:
         return [*self.shrunk, *self._lines()]
 
     def _choose(self) -> None:
-        line = self.meter.item(self._line(0, len(self.view.nodes))[0])
-        gaps = sum(self.kept) + 3
         floor = self.meter.frame(self.view.frame)
         for size, kept in zip(self.sizes, self.kept, strict=True):
             floor = floor.plus(size) if kept else floor
-        # Room for a line in every gap; if pins leave too little, the shortest stand-in there is.
-        used = floor.plus(_times(line, gaps))
+        # Room for a line in every gap there can be; if pins leave too little, for the shortest stand-in there is.
+        gaps = sum(self.kept) + 3
+        used = floor.plus(_times(self.meter.item(_LONGEST), gaps))
         self.terse = not used.within(self.budget.limit)
         if self.terse:
-            line = self.meter.item(_DOTS)
-            used = floor.plus(_times(line, gaps))
+            used = floor.plus(_times(self.meter.item(_DOTS), gaps))
         used = self._keep_turn(used)
         used = self._keep(used, _inside(self.groups, first_exchange(self.view.nodes)), self._head_room(used))
         self._keep(used, range(len(self.groups) - 1, -1, -1), self.budget.goal)
@@ -117,20 +113,25 @@ class _Plan:
         nodes = self.view.nodes[start:stop]
         text = "\n".join(n.item.text for n in nodes if n.item.text)
         whole = Item("text", "user", text, opens=nodes[0].item.opens)
-        chars = min(len(text), room.tokens * 4)
-        while chars > 40:
-            short = preview(whole, self.view.short(start, stop), chars * 2 // 3, chars // 3)
+        # Never more than it was: a short text beside a large image has no use for a long note.
+        room = room._replace(tokens=min(room.tokens, self.meter.nodes(nodes).tokens - 1))
+        chars = max(0, min(len(text), room.tokens * 4))
+        while True:
+            short = preview(whole, self.view.short(start, stop), chars - chars // 3, chars // 3)
             if self.meter.item(short).within(room):
                 return short
+            if chars < 40:
+                return None
             chars = chars * 3 // 4
-        return None
 
     def _head_room(self, used: Size) -> Size:
-        share = Size(*(int(HEAD * n) for n in self.budget.goal))
-        return Size(*map(min, zip(self.budget.goal, used.plus(share), strict=True)))
+        goal = self.budget.goal
+        return goal._replace(tokens=min(goal.tokens, used.tokens + int(HEAD * goal.tokens)))
 
     def _lines(self) -> Iterator[Swap]:
         for start, stop in self._gaps():
+            if stop - start == 1 and self.view.nodes[start].item.kind == "summary":
+                continue  # a line for a line says nothing new
             line, tally = self._line(start, stop)
             have = self.meter.nodes(self.view.nodes[start:stop])
             for item in (line, _DOTS):
@@ -161,6 +162,7 @@ class _Plan:
 
 
 _DOTS = Item("summary", "user", "…")
+_LONGEST = Item("summary", "user", LONGEST)
 
 
 def _times(size: Size, n: int) -> Size:

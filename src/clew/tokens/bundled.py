@@ -13,10 +13,22 @@ from clew.tokens import cached
 from clew.tokens.estimate import ESTIMATE
 from clew.tokens.vocabulary import Plain, Vocabulary, whole
 
-_CHUNK = 4096  # Gemma 2 and 3 are read in time quadratic in the length of some texts
+_CHUNK = 4096  # Gemma 2 and 3 take time quadratic in the length of mixed white space
+_RUN = 65_536  # and linear in that of anything else
 # A space opens a piece, and no piece holds one further in: a cut before a space changes no count.
-_PIECES = re.compile(rf"(?s).{{1,{_CHUNK}}}(?<=\S)(?=\s)|.{{1,{_CHUNK}}}")
-_TURNS = ("<start_of_turn>", "<end_of_turn>", "<start_of_image>", "<end_of_image>")  # control, though splintr omits them
+_PIECES = re.compile(rf"(?s).{{1,{_CHUNK}}}(?<=\S)(?=\s)|\S{{1,{_RUN}}}|.{{1,{_CHUNK}}}")
+_TURNS = (
+    "<start_of_turn>",
+    "<end_of_turn>",
+    "<start_of_image>",
+    "<end_of_image>",
+)  # control, though splintr omits them
+
+# Added tokens that the original tokenizer matches even in plain text: not special, whatever they look like.
+_WORDS = {
+    "qwen3": r"</?(?:tool_call|tool_response|think)>|<\|(?:fim_(?:prefix|middle|suffix|pad)|repo_name|file_sep)\|>",
+    "deepseek_v3": r"<｜(?:User|Assistant|fim▁(?:hole|begin|end)|tool▁(?:(?:calls?|outputs?)▁(?:begin|end)|sep))｜>",
+}
 
 
 def bundled(name: str, exact: bool) -> Vocabulary:
@@ -68,22 +80,24 @@ def _counting(name: str) -> Callable[[str], int]:
     tokenizer = _splintr().Tokenizer.from_pretrained(name)
     if name in ("gemma2", "gemma3"):
         return _gemma(tokenizer)
-    ordinary = _ordinary(tokenizer)
+    ordinary = _ordinary(tokenizer, _WORDS.get(name))
     if name.startswith("qwen"):
         # Qwen's own tokenizer normalises first; splintr does not.
         return lambda text: ordinary(unicodedata.normalize("NFC", text))
     return ordinary
 
 
-def _ordinary(tokenizer: Any) -> Callable[[str], int]:
+def _ordinary(tokenizer: Any, words: str | None) -> Callable[[str], int]:
     """Count text by the packed encoding, which builds no list but would match special tokens."""
     flat, ordinary = tokenizer.encode_flat, tokenizer.encode_ordinary
-    markers = tuple(_markers(tokenizer.special_tokens))
+    markers = tuple(_markers(tokenizer.special_tokens()))
+    word = re.compile(words) if words else None
 
     def count(text: str) -> int:
         for marker in markers:
             if marker in text:
-                return len(ordinary(text))
+                parts = word.split(text) if word else [text]
+                return len(parts) - 1 + sum(len(ordinary(part)) for part in parts)
         return len(flat(text)) // 4
 
     return count
@@ -98,7 +112,7 @@ def _markers(specials: Any) -> list[str]:
 def _gemma(tokenizer: Any) -> Callable[[str], int]:
     """Count for Gemma 2 and 3, whose HTML tags are tokens even in plain text while control tokens are not."""
     flat, ordinary = tokenizer.encode_flat, tokenizer.encode_ordinary
-    controls = sorted({*tokenizer.special_tokens, *_TURNS}, key=len, reverse=True)
+    controls = sorted({*tokenizer.special_tokens(), *_TURNS}, key=len, reverse=True)
     control = re.compile("(" + "|".join(map(re.escape, controls)) + ")")
     openings = ("<|", *(c for c in controls if "<|" not in c))
 

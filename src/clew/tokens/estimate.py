@@ -5,8 +5,7 @@ The weights are fitted to o200k_base by bench/fit_estimate.py; tests/test_tokens
 
 from clew.tokens.vocabulary import Plain
 
-# One letter per class of byte. Of a character outside ASCII only the first byte counts, with a few scripts that share
-# one told apart by their second.
+# One letter per class of byte. Of a character outside ASCII only the first byte counts.
 _RANGES = (
     ("t", 0x00, 0x1F),
     (".", 0x20, 0x7F),
@@ -42,19 +41,65 @@ def _table() -> bytes:
 
 _CLASSES = _table()
 
-# Counted in the string of classes: how much there is of each, and where one follows another (words, case, runs).
-_WEIGHTS: dict[bytes, float] = {}
+# Counted in the string of classes: how much there is of each, and where one follows another (words, case, digits).
+# Patterns past ASCII are counted in the bytes themselves: scripts that share a first byte (Thai, general punctuation).
+_WEIGHTS = {
+    b"a": 0.0576,
+    b" a": 0.6486,
+    b"Na": 0.6518,
+    b".a": 0.4227,
+    b"0a": 0.5387,
+    b"aA": 0.3598,
+    b"Aa": 0.4343,
+    b"A": 0.1447,
+    b"AA": 0.2008,
+    b" A": 0.4976,
+    b"0": 0.3427,
+    b" 0": 1.7192,
+    b".0": 0.9370,
+    b"a0": 0.9395,
+    b"A0": 2.6510,
+    b"0A": 1.3342,
+    b" ": 0.0870,
+    b"N": 0.9979,
+    b"t": 0.5257,
+    b".": 0.2128,
+    b" .": 0.7764,
+    b"a.": 0.7389,
+    b"_": 0.8364,
+    b"=": 0.0400,
+    b"/": 1.5242,
+    b'"': 0.4453,
+    b'".': 1.2011,
+    b"l": 2.1628,
+    b"x": 3.1604,
+    b"g": 0.4182,
+    b"c": 0.2802,
+    b" c": 0.0710,
+    b"h": 0.4713,
+    b"r": 0.3705,
+    b"e": 0.2788,
+    b" e": 0.3414,
+    b"s": 0.1150,
+    b"k": 0.8366,
+    b"z": 0.8436,
+    b"n": 0.6715,
+    b"f": 2.9901,
+    b"m": 1.8664,
+    b"\xe0\xb8": 0.3133,
+    b"\xe0\xb9": 0.0000,
+    b"\xe2\x80": 0.8186,
+}
+
+
+PATTERNS = tuple(_WEIGHTS)
 
 
 def features(text: str) -> list[int]:
     """How often each pattern occurs, in the order of the weights."""
     data = text.encode("utf-8", "surrogatepass")
     classes = data.translate(_CLASSES, _CONTINUED)
-    # Devanagari is E0 A4-A5, Thai E0 B8-B9: tokens are fewer there than elsewhere in this range.
-    return [classes.count(pattern) for pattern in PATTERNS]
-
-
-PATTERNS = tuple(_WEIGHTS)
+    return [(data if pattern[0] > 0x7F else classes).count(pattern) for pattern in PATTERNS]
 
 
 def estimate(text: str) -> int:

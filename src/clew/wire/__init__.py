@@ -1,7 +1,7 @@
 """Wire formats: bodies to frame and items, and back, losing nothing.
 
-A format is a module of four functions: `split` a body into frame and messages, `read` a message into items, `write` items
-as messages, `join` frame and messages into a body.
+A format is a module of four functions: `split` a body into frame and messages, `read` a message into items, `write`
+items as messages, `join` frame and messages into a body.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -70,5 +70,14 @@ def detect(body: Mapping[str, Any]) -> str:
 
 
 _ANTHROPIC_ONLY = frozenset(
-    {"tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document", "server_tool_use", "search_result"}
+    {
+        "tool_use",
+        "tool_result",
+        "thinking",
+        "redacted_thinking",
+        "image",
+        "document",
+        "server_tool_use",
+        "search_result",
+    }
 )

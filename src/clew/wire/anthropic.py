@@ -23,7 +23,12 @@ from clew.wire.plain import (
 NAME = "anthropic"
 
 ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
-KINDS: Mapping[str, Kind] = {"image": "media", "document": "media", "search_result": "media", "container_upload": "media"}
+KINDS: Mapping[str, Kind] = {
+    "image": "media",
+    "document": "media",
+    "search_result": "media",
+    "container_upload": "media",
+}
 
 
 def split(body: Mapping[str, Any]) -> tuple[Frame, list[Any]]:
@@ -59,7 +64,7 @@ def write(items: Iterable[Item]) -> list[Block]:
     messages: list[Block] = []
     group: list[Item] = []
     for item in items:
-        if group and (item.opens is not None or _side(group[0]) != _side(item)):
+        if group and (item.opens is not None or item.kind == "summary" or _side(group[0]) != _side(item)):
             messages.append(_message(group))
             group = []
         group.append(item)

@@ -6,8 +6,9 @@ from typing import Any
 
 from clew.errors import BadRequest
 from clew.wire import anthropic, openai_chat, rules_anthropic, rules_openai_chat
+from clew.wire.turns import Rule
 
-RULES = {openai_chat.NAME: rules_openai_chat.RULES, anthropic.NAME: rules_anthropic.RULES}
+RULES: dict[str, list[Rule]] = {openai_chat.NAME: rules_openai_chat.RULES, anthropic.NAME: rules_anthropic.RULES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,4 +25,9 @@ def check(body: Mapping[str, Any], format: str) -> list[Broken]:
     """Every rule of the format's provider that the body breaks; a body of only `messages` will do."""
     if format not in RULES:
         raise BadRequest(f"unknown format {format!r}: use one of {', '.join(RULES)}")
-    return [Broken(rule.__name__, where, why, source) for rule, source in RULES[format] for where, why in rule(body)]
+    return [Broken(r.__name__, where, why, source(r)) for r in RULES[format] for where, why in r(body)]
+
+
+def source(rule: Rule) -> str:
+    """The refusal that a rule stands for, in the provider's words."""
+    return " ".join((rule.__doc__ or "").split())

@@ -83,7 +83,9 @@ def write(items: Iterable[Item]) -> list[Block]:
     messages: list[Block] = []
     group: list[Item] = []
     for item in items:
-        if group and (item.opens is not None or item.role == "tool" or group[0].role != item.role):
+        if group and (
+            item.opens is not None or item.kind == "summary" or item.role == "tool" or group[0].role != item.role
+        ):
             messages.append(_message(group))
             group = []
         group.append(item)

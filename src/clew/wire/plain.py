@@ -83,7 +83,5 @@ def opened(items: list[Item], role: Role, keys: dict[str, Any], bare: bool) -> l
     if not items:
         return [Item("text", role, wire=NOTHING, opens=opening)]
     first = items[0]
-    items[0] = Item(
-        first.kind, first.role, first.text, first.name, first.call_id, first.wire, opening, first.mark
-    )
+    items[0] = Item(first.kind, first.role, first.text, first.name, first.call_id, first.wire, opening, first.mark)
     return items

@@ -5,7 +5,6 @@ message in the first place and roles that do not alternate are accepted, so no r
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from clew.wire.rules_anthropic_tools import TOOL_RULES
 from clew.wire.turns import (
@@ -24,34 +23,33 @@ from clew.wire.turns import (
 )
 
 ROLES = ("user", "assistant", "system")
-THINKING = ("thinking", "redacted_thinking")
 MARKS = 4
 MEDIA = 600  # on models with a window of a million tokens; 100 on others
 
 
 def has_messages(body: Body) -> Found:
     """messages: at least one message is required"""
-    messages = body.get("messages")
-    if not isinstance(messages, list | tuple):
-        yield "messages", f"expected a list, got {type(messages).__name__}"
-    elif not messages:
+    value = body.get("messages")
+    if not isinstance(value, list | tuple):
+        yield "messages", f"expected a list, got {type(value).__name__}"
+    elif not value:
         yield "messages", "the list is empty"
 
 
 def role_is_known(body: Body) -> Found:
-    """messages.0.role: Input should be 'user', 'assistant' or 'system'"""
-    messages = body.get("messages")
-    for i, message in enumerate(messages if isinstance(messages, list | tuple) else ()):
+    """The role of a message is user, assistant or system. (MessageParam in the SDK)"""
+    value = body.get("messages")
+    for i, message in enumerate(value if isinstance(value, list | tuple) else ()):
         role = message.get("role") if isinstance(message, Mapping) else None
         if role not in ROLES:
             yield f"messages[{i}].role", f"{role!r} is none of {', '.join(ROLES)}"
 
 
 def content_is_text_or_blocks(body: Body) -> Found:
-    """messages.0.content.0: Input should be an object with a `type` (MessageParam in the SDK)"""
+    """The content of a message is a string or a list of blocks, each with a `type`. (MessageParam in the SDK)"""
     for where, message in messages(body):
         content = message.get("content")
-        if isinstance(content, str) or (content is None and message.get("role") == "system"):
+        if isinstance(content, str) or is_directive(message):
             continue
         if not isinstance(content, list | tuple):
             yield f"{where}.content", f"expected a string or a list, got {type(content).__name__}"
@@ -63,11 +61,11 @@ def content_is_text_or_blocks(body: Body) -> Found:
 
 def message_is_not_empty(body: Body) -> Found:
     """messages.0: all messages must have non-empty content except for the optional final assistant message"""
-    messages = list(messages(body))
-    for n, (where, message) in enumerate(messages):
-        final = n == len(messages) - 1 and message.get("role") == "assistant"
+    placed = messages(body)
+    for n, (where, message) in enumerate(placed):
+        final = n == len(placed) - 1 and message.get("role") == "assistant"
         if not final and not is_directive(message) and message.get("content") in ("", [], ()):
-            yield f"{where}.content", f"the {message.get('role')} message is empty and does not end the list"
+            yield f"{where}.content", f"the {message.get('role')} message is empty"
 
 
 def text_is_not_blank(body: Body) -> Found:
@@ -76,23 +74,14 @@ def text_is_not_blank(body: Body) -> Found:
         text = block.get("text")
         if block.get("type") == "text" and isinstance(text, str) and not text.strip():
             yield where, f"the text is {text!r}"
-    for where, message in messages(body):
-        content = message.get("content")
-        if isinstance(content, str) and content and not content.strip():
-            yield f"{where}.content", f"the text is {content!r}"
 
 
 def prefill_ends_in_a_word(body: Body) -> Found:
     """messages: final assistant content cannot end with trailing whitespace"""
-    messages = list(messages(body))
-    where, message = messages[-1] if messages else ("", {})
-    if message.get("role") != "assistant":
-        return
-    content = message.get("content")
-    blocks = within(message, where)
-    text = blocks[-1][1].get("text") if blocks else content
+    role, said = [(None, []), *turns(body)][-1]
+    text = said[-1][1].get("text") if role == "assistant" else None
     if isinstance(text, str) and text.strip() and text != text.rstrip():
-        yield f"{where}.content", f"the final assistant text ends in whitespace: {text[-10:]!r}"
+        yield said[-1][0], f"the final assistant text ends in whitespace: {text[-10:]!r}"
 
 
 def system_message_stands_right(body: Body) -> Found:
@@ -100,17 +89,18 @@ def system_message_stands_right(body: Body) -> Found:
     role 'system' must precede an 'assistant' message or end the array;
     messages.0: use the top-level 'system' parameter for the initial system prompt
     """
-    turns = [(role, blocks) for role, blocks in turns(body, keep_empty=True)]
-    for n, (role, blocks) in enumerate(turns):
-        if role != "system" or not blocks:
+    known = turns(body)
+    for n, (role, said) in enumerate(known):
+        if role != "system":
             continue
-        where = blocks[0][0]
-        if n == 0:
-            yield where, "a system message cannot come first: use the key `system`"
-        elif turns[n - 1][0] == "assistant" and not ends_in_server_result(turns[n - 1][1]):
+        where = said[0][0].partition(".")[0]
+        before, ending = known[n - 1] if n else (None, said)
+        if before is None:
+            yield where, "a system message comes first: use the key `system`"
+        elif before == "assistant" and not ending[-1][1]["type"].endswith("_tool_result"):
             yield where, "the system message follows an assistant message that does not end in a server tool's result"
-        elif n + 1 < len(turns) and turns[n + 1][0] != "assistant":
-            yield where, "the system message is followed by a user message"
+        elif n + 1 < len(known) and known[n + 1][0] != "assistant":
+            yield where, f"the system message is followed by a message of role {known[n + 1][0]!r}"
 
 
 def system_message_is_text(body: Body) -> Found:
@@ -132,9 +122,10 @@ def thinking_is_whole(body: Body) -> Found:
 
 def thinking_is_not_last(body: Body) -> Found:
     """messages.2: The final block in an assistant message cannot be `thinking`."""
-    for role, blocks in turns(body):
-        if role == "assistant" and blocks[-1][1]["type"] in THINKING:
-            yield blocks[-1][0], f"the assistant's turn ends in a {blocks[-1][1]['type']} block"
+    for role, said in turns(body):
+        where, block = said[-1]
+        if role == "assistant" and block["type"] in ("thinking", "redacted_thinking"):
+            yield where, f"the assistant's turn ends in a {block['type']} block"
 
 
 def thinking_opens_the_last_turn(body: Body) -> Found:
@@ -146,13 +137,14 @@ def thinking_opens_the_last_turn(body: Body) -> Found:
     if not isinstance(thinking, Mapping) or thinking.get("type") != "enabled":
         return
     turn: list[Placed] = []  # what the assistant said since the user last said more than results
-    for role, blocks in turns(body):
+    for role, said in turns(body):
         if role == "assistant":
-            turn += blocks
-        elif role == "user" and any(block["type"] != "tool_result" for _, block in blocks):
+            turn += said
+        elif role == "user" and any(block["type"] != "tool_result" for _, block in said):
             turn = []
-    if turn and turn[0][1]["type"] in ("text", "tool_use"):
-        yield turn[0][0], f"thinking is enabled, and the last turn starts with a {turn[0][1]['type']} block"
+    for where, block in turn[:1]:
+        if block["type"] in ("text", "tool_use"):
+            yield where, f"thinking is enabled, and the last turn starts with a {block['type']} block"
 
 
 def marks_are_at_most_four(body: Body) -> Found:

@@ -1,6 +1,7 @@
 """What Anthropic's Messages API refuses about tools; a rule's docstring is the refusal it stands for."""
 
 import re
+from itertools import pairwise
 
 from clew.wire.turns import (
     Body,
@@ -22,7 +23,9 @@ TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 
 
 def tool_blocks_fit_the_role(body: Body) -> Found:
-    """messages.0: `tool_use` blocks can only be in `assistant` messages; `tool_result` blocks can only be in `user` messages"""
+    """messages.0: `tool_use` blocks can only be in `assistant` messages;
+    `tool_result` blocks can only be in `user` messages
+    """
     for where, message in messages(body):
         role = message.get("role")
         for place, block in within(message, where):
@@ -53,13 +56,11 @@ def tool_uses_are_answered(body: Body) -> Found:
     """messages.33: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_x.
     Each `tool_use` block must have a corresponding `tool_result` block in the next message.
     """
-    turns = list(turns(body))
-    for n, (role, blocks) in enumerate(turns):
-        after = turns[n + 1] if n + 1 < len(turns) else ("", [])
-        answered = ids(after[1], "tool_result", "tool_use_id") if after[0] == "user" else []
-        missing = [i for i in ids(blocks, "tool_use", "id") if i not in answered]
+    for (role, said), (next_role, next_said) in pairwise([*turns(body), (None, [])]):
+        answered = ids(next_said, "tool_result", "tool_use_id") if next_role == "user" else []
+        missing = [i for i in ids(said, "tool_use", "id") if i not in answered]
         if role == "assistant" and missing:
-            yield blocks[-1][0], f"no tool_result right after answers {', '.join(missing)}"
+            yield said[-1][0].partition(".")[0], f"no tool_result right after answers {', '.join(missing)}"
 
 
 def tool_results_are_expected(body: Body) -> Found:
@@ -113,10 +114,10 @@ def server_tools_are_answered(body: Body) -> Found:
     """`web_fetch` tool use with id `srvtoolu_x` was found without a corresponding `web_fetch_tool_result` block"""
     answered = {str(block.get("tool_use_id")) for _, block in blocks(body) if is_server_result(block)}
     waiting: list[Placed] = []
-    for role, blocks in turns(body):
-        waiting += [(w, b) for w, b in blocks if b["type"] == "server_tool_use" and str(b.get("id")) not in answered]
+    for role, said in turns(body):
+        waiting += [(w, b) for w, b in said if b["type"] == "server_tool_use" and str(b.get("id")) not in answered]
         # As long as only tool results follow, the assistant's turn is open and the server still runs the tool.
-        if role == "user" and any(block["type"] != "tool_result" for _, block in blocks):
+        if role == "user" and any(block["type"] != "tool_result" for _, block in said):
             yield from ((w, f"{b.get('name')} with the id {b.get('id')} has no result") for w, b in waiting)
             waiting = []
 

@@ -1,14 +1,13 @@
-"""What OpenAI's Chat Completions API refuses.
+"""What OpenAI's Chat Completions API refuses; a rule's docstring is the refusal it stands for.
 
 A rule yields where it is broken and why, and passes over what it cannot read: another rule reports that.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-Body = Mapping[str, Any]
-Found = Iterator[tuple[str, str]]
+from clew.wire.turns import Body, Found, Placed, Rule, listed, messages
 
 ROLES = ("system", "assistant", "user", "function", "tool", "developer")
 INSTEAD_OF_CONTENT = ("tool_calls", "function_call", "refusal", "audio")
@@ -17,28 +16,34 @@ CALL_ID_LENGTH = 40
 
 
 def has_messages(body: Body) -> Found:
-    messages = body.get("messages")
-    if not isinstance(messages, list | tuple):
-        yield "messages", f"expected a list, got {type(messages).__name__}"
-    elif not messages:
+    """Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.
+    (earlier: [] is too short - 'messages')
+    """
+    value = body.get("messages")
+    if not isinstance(value, list | tuple):
+        yield "messages", f"expected a list, got {type(value).__name__}"
+    elif not value:
         yield "messages", "the list is empty"
 
 
 def message_is_an_object(body: Body) -> Found:
-    messages = body.get("messages")
-    for i, message in enumerate(messages if isinstance(messages, list | tuple) else ()):
+    """Invalid type for 'messages[0]': expected an object, but got a string instead."""
+    value = body.get("messages")
+    for i, message in enumerate(value if isinstance(value, list | tuple) else ()):
         if not isinstance(message, Mapping):
             yield f"messages[{i}]", f"expected an object, got {type(message).__name__}"
 
 
 def role_is_known(body: Body) -> Found:
-    for where, message in _messages(body):
+    """Invalid value: 'x'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'."""
+    for where, message in messages(body):
         if message.get("role") not in ROLES:
             yield f"{where}.role", f"{message.get('role')!r} is none of {', '.join(ROLES)}"
 
 
 def content_is_present(body: Body) -> Found:
-    for where, message in _messages(body):
+    """Invalid value for 'content': expected a string, got null."""
+    for where, message in messages(body):
         role = message.get("role")
         if role == "function" or role not in ROLES or message.get("content") is not None:
             continue
@@ -47,7 +52,8 @@ def content_is_present(body: Body) -> Found:
 
 
 def content_is_text_or_parts(body: Body) -> Found:
-    for where, message in _messages(body):
+    """Invalid type for 'messages[1].content': expected one of a string or array of objects, but got null instead."""
+    for where, message in messages(body):
         content = message.get("content")
         if content is None or isinstance(content, str):
             continue
@@ -60,20 +66,25 @@ def content_is_text_or_parts(body: Body) -> Found:
 
 
 def tool_calls_are_a_list(body: Body) -> Found:
-    for where, message in _messages(body):
+    """Invalid type for 'messages[1].tool_calls': expected an array of objects, but got a string instead."""
+    for where, message in messages(body):
         calls = message.get("tool_calls")
         if calls is not None and not isinstance(calls, list | tuple):
             yield f"{where}.tool_calls", f"expected a list, got {type(calls).__name__}"
 
 
 def tool_calls_are_not_empty(body: Body) -> Found:
-    for where, message in _messages(body):
+    """Invalid 'messages[1].tool_calls': empty array. Expected an array with minimum length 1, but got an empty array
+    instead.
+    """
+    for where, message in messages(body):
         if message.get("tool_calls") in ([], ()):
             yield f"{where}.tool_calls", "the list is empty: leave the key out"
 
 
 def call_is_whole(body: Body) -> Found:
-    for where, message in _messages(body):
+    """Missing required parameter: 'messages[2].tool_calls[0].function'."""
+    for where, message in messages(body):
         calls = message.get("tool_calls")
         for i, call in enumerate(calls if isinstance(calls, list | tuple) else ()):
             place = f"{where}.tool_calls[{i}]"
@@ -88,6 +99,7 @@ def call_is_whole(body: Body) -> Found:
 
 
 def arguments_are_a_string(body: Body) -> Found:
+    """Invalid type for 'messages[2].tool_calls[0].function.arguments': expected a string, but got an object instead."""
     for where, call in _calls(body):
         key = "input" if call.get("type") == "custom" else "arguments"
         called = _called(call)
@@ -97,7 +109,8 @@ def arguments_are_a_string(body: Body) -> Found:
 
 
 def call_ids_differ(body: Body) -> Found:
-    for where, message in _messages(body):
+    """Duplicate value for 'tool_call_id' of 'call_x' in message[2]"""
+    for where, message in messages(body):
         seen: set[str] = set()
         for i in _call_ids(message):
             if i in seen:
@@ -106,6 +119,9 @@ def call_ids_differ(body: Body) -> Found:
 
 
 def call_id_is_short(body: Body) -> Found:
+    """Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length 40, but got a
+    string with length 41
+    """
     for where, call in _calls(body):
         i = call.get("id")
         if isinstance(i, str) and len(i) > CALL_ID_LENGTH:
@@ -113,33 +129,36 @@ def call_id_is_short(body: Body) -> Found:
 
 
 def calls_are_answered(body: Body) -> Found:
-    messages = list(_messages(body))
-    for n, (where, message) in enumerate(messages):
-        if message.get("role") != "assistant":
+    """An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The
+    following tool_call_ids did not have response messages: call_x
+    """
+    answered: set[str] = set()
+    for where, message in reversed(messages(body)):
+        if message.get("role") == "tool":
+            answered.add(str(message.get("tool_call_id")))
             continue
-        answered = set()
-        for _, answer in messages[n + 1 :]:
-            if answer.get("role") != "tool":
-                break
-            answered.add(str(answer.get("tool_call_id")))
         missing = [i for i in _call_ids(message) if i not in answered]
-        if missing:
+        if missing and message.get("role") == "assistant":
             yield where, f"no tool message right after answers {', '.join(missing)}"
+        answered = set()
 
 
 def tool_has_an_id(body: Body) -> Found:
-    for where, message in _messages(body):
+    """Missing parameter 'tool_call_id': messages with role 'tool' must have a 'tool_call_id'."""
+    for where, message in messages(body):
         if message.get("role") == "tool" and not isinstance(message.get("tool_call_id"), str):
             yield f"{where}.tool_call_id", "the tool message does not say which call it answers"
 
 
 def tool_follows_calls(body: Body) -> Found:
+    """messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."""
     for where, _, before in _answers(body):
         if not before:
             yield where, "no assistant message with tool_calls stands right before this tool message"
 
 
 def tool_answers_a_call(body: Body) -> Found:
+    """Invalid parameter: 'tool_call_id' of 'call_x' not found in 'tool_calls' of previous message."""
     for where, message, before in _answers(body):
         i = message.get("tool_call_id")
         if before and isinstance(i, str) and i not in before:
@@ -147,62 +166,50 @@ def tool_answers_a_call(body: Body) -> Found:
 
 
 def function_has_a_name(body: Body) -> Found:
-    for where, message in _messages(body):
+    """Missing parameter 'name': messages with role 'function' must have a 'name'."""
+    for where, message in messages(body):
         if message.get("role") == "function" and not isinstance(message.get("name"), str):
             yield f"{where}.name", "the function message does not name its function"
 
 
 def function_name_is_plain(body: Body) -> Found:
-    tools = body.get("tools")
-    listed = [(f"tools[{i}]", t) for i, t in enumerate(tools if isinstance(tools, list | tuple) else ())]
-    for where, call in [*listed, *_calls(body)]:
-        function = call.get("function") if isinstance(call, Mapping) else None
+    """Invalid 'tools[0].function.name': string does not match pattern. Expected a string that matches the pattern
+    '^[a-zA-Z0-9_-]+$'. (FunctionDefinition.name: a maximum length of 64)
+    """
+    for where, holder in [*listed(body, "tools"), *_calls(body)]:
+        function = holder.get("function")
         name = function.get("name") if isinstance(function, Mapping) else None
         if isinstance(name, str) and not FUNCTION_NAME.fullmatch(name):
             yield f"{where}.function.name", f"{name!r} is not 1 to 64 letters, digits, underscores or dashes"
 
 
 def images_come_from_the_user(body: Body) -> Found:
-    for where, message in _messages(body):
-        content = message.get("content")
-        if message.get("role") == "user" or not isinstance(content, list | tuple):
-            continue
-        for i, part in enumerate(content):
-            if isinstance(part, Mapping) and part.get("type") == "image_url":
-                yield f"{where}.content[{i}]", f"a message of role {message.get('role')!r} holds an image"
+    """Invalid 'messages[3]'. Image URLs are only allowed for messages with role 'user', but this message with role
+    'tool' contains an image URL.
+    """
+    for where, message in messages(body):
+        for place, part in listed(message, "content", f"{where}."):
+            if message.get("role") != "user" and part.get("type") == "image_url":
+                yield place, f"a message of role {message.get('role')!r} holds an image"
 
 
 def json_is_mentioned(body: Body) -> Found:
+    """'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'."""
     wanted = body.get("response_format")
     if not isinstance(wanted, Mapping) or wanted.get("type") != "json_object":
         return
-    said = [text for _, message in _messages(body) for text in _texts(message)]
+    said = [text for _, message in messages(body) for text in _texts(message)]
     if said and not any("json" in text.lower() for text in said):
         yield "messages", "response_format asks for json_object, and no message says the word json"
 
 
-def _messages(body: Body) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    messages = body.get("messages")
-    for i, message in enumerate(messages if isinstance(messages, list | tuple) else ()):
-        if isinstance(message, Mapping):
-            yield f"messages[{i}]", message
-
-
 def _texts(message: Mapping[str, Any]) -> list[str]:
-    content = message.get("content")
-    if isinstance(content, str):
-        return [content]
-    parts = content if isinstance(content, list | tuple) else ()
-    texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
+    texts = [message.get("content"), *(part.get("text") for _, part in listed(message, "content"))]
     return [text for text in texts if isinstance(text, str)]
 
 
-def _calls(body: Body) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for where, message in _messages(body):
-        calls = message.get("tool_calls")
-        for i, call in enumerate(calls if isinstance(calls, list | tuple) else ()):
-            if isinstance(call, Mapping):
-                yield f"{where}.tool_calls[{i}]", call
+def _calls(body: Body) -> list[Placed]:
+    return [call for where, message in messages(body) for call in listed(message, "tool_calls", f"{where}.")]
 
 
 def _called(call: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -212,85 +219,38 @@ def _called(call: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _call_ids(message: Mapping[str, Any]) -> list[str]:
-    calls = message.get("tool_calls")
-    ids = [c.get("id") for c in calls if isinstance(c, Mapping)] if isinstance(calls, list | tuple) else []
+    ids = [call.get("id") for _, call in listed(message, "tool_calls")]
     return [i for i in ids if isinstance(i, str)]
 
 
 def _answers(body: Body) -> Iterator[tuple[str, Mapping[str, Any], list[str]]]:
     """Tool messages, each with the ids of the calls it stands after."""
     before: list[str] = []
-    for where, message in _messages(body):
+    for where, message in messages(body):
         if message.get("role") == "tool":
             yield where, message, before
         else:
             before = _call_ids(message) if message.get("role") == "assistant" else []
 
 
-RULES: list[tuple[Callable[[Body], Found], str]] = [
-    (
-        has_messages,
-        "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead. "
-        "(earlier: [] is too short - 'messages')",
-    ),
-    (message_is_an_object, "Invalid type for 'messages[0]': expected an object, but got a string instead."),
-    (
-        role_is_known,
-        "Invalid value: 'x'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.",
-    ),
-    (content_is_present, "Invalid value for 'content': expected a string, got null."),
-    (
-        content_is_text_or_parts,
-        "Invalid type for 'messages[1].content': expected one of a string or array of objects, "
-        "but got an integer instead.",
-    ),
-    (
-        tool_calls_are_a_list,
-        "Invalid type for 'messages[1].tool_calls': expected an array of objects, but got a string instead.",
-    ),
-    (
-        tool_calls_are_not_empty,
-        "Invalid 'messages[1].tool_calls': empty array. Expected an array with minimum length 1, "
-        "but got an empty array instead.",
-    ),
-    (call_is_whole, "Missing required parameter: 'messages[2].tool_calls[0].function'."),
-    (
-        arguments_are_a_string,
-        "Invalid type for 'messages[2].tool_calls[0].function.arguments': expected a string, but got an object instead.",
-    ),
-    (call_ids_differ, "Duplicate value for 'tool_call_id' of 'call_x' in message[2]"),
-    (
-        call_id_is_short,
-        "Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length 40, "
-        "but got a string with length 41",
-    ),
-    (
-        calls_are_answered,
-        "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "
-        "The following tool_call_ids did not have response messages: call_x",
-    ),
-    (tool_has_an_id, "Missing parameter 'tool_call_id': messages with role 'tool' must have a 'tool_call_id'."),
-    (
-        tool_follows_calls,
-        "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
-    ),
-    (
-        tool_answers_a_call,
-        "Invalid parameter: 'tool_call_id' of 'call_x' not found in 'tool_calls' of previous message.",
-    ),
-    (function_has_a_name, "Missing parameter 'name': messages with role 'function' must have a 'name'."),
-    (
-        function_name_is_plain,
-        "Invalid 'tools[0].function.name': string does not match pattern. Expected a string that matches the pattern "
-        "'^[a-zA-Z0-9_-]+$'. (FunctionDefinition.name: a maximum length of 64)",
-    ),
-    (
-        images_come_from_the_user,
-        "Invalid 'messages[3]'. Image URLs are only allowed for messages with role 'user', but this message with role "
-        "'tool' contains an image URL.",
-    ),
-    (
-        json_is_mentioned,
-        "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.",
-    ),
+RULES: list[Rule] = [
+    has_messages,
+    message_is_an_object,
+    role_is_known,
+    content_is_present,
+    content_is_text_or_parts,
+    tool_calls_are_a_list,
+    tool_calls_are_not_empty,
+    call_is_whole,
+    arguments_are_a_string,
+    call_ids_differ,
+    call_id_is_short,
+    calls_are_answered,
+    tool_has_an_id,
+    tool_follows_calls,
+    tool_answers_a_call,
+    function_has_a_name,
+    function_name_is_plain,
+    images_come_from_the_user,
+    json_is_mentioned,
 ]

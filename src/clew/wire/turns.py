@@ -85,4 +85,5 @@ def is_directive(message: Mapping[str, Any]) -> bool:
 
 def is_server_result(block: Mapping[str, Any]) -> bool:
     """Whether the block is what a tool on the provider's side gave back."""
-    return block["type"].endswith("_tool_result") and block["type"] != "mcp_tool_result"
+    kind = str(block["type"])
+    return kind.endswith("_tool_result") and kind != "mcp_tool_result"

@@ -1,0 +1,119 @@
+"""Which item of a re-sent history is which item of the log, when the client changed some on the way. Pure functions."""
+
+import re
+from bisect import bisect_left
+from collections import Counter as Tally
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import compress, count
+from operator import ne
+from typing import NamedTuple
+
+from clew.items import Item
+
+SMALL = 200  # a gap up to this size is compared item by item
+# What clients wrap around messages and take away again.
+DECORATION = re.compile(r"<(system-reminder|context_status|context-status|environment_details)>.*?</\1>", re.DOTALL)
+ALIKE = 16  # characters that one text must share with the other to be the same, decorated
+
+
+class Match(NamedTuple):
+    """The item at `old` in the log is the item at `new` in what was sent."""
+
+    old: int
+    new: int
+
+
+class Patch(NamedTuple):
+    """What was sent from `begin` to before `end` stands where the log has `start` to before `stop`."""
+
+    start: int
+    stop: int
+    begin: int
+    end: int
+
+
+def shared(old: Sequence[object], new: Sequence[object]) -> int:
+    """How many elements both begin with."""
+    return next(compress(count(), map(ne, old, new)), min(len(old), len(new)))
+
+
+def matches(old: Sequence[str], new: Sequence[str]) -> list[Match]:
+    """Equal elements, in the order of both: those that occur once are anchors, the rest is compared between them."""
+    first = shared(old, new)
+    found = [Match(i, i) for i in range(first)]
+    at = Match(first, first)
+    for anchor in [*_anchors(old, new, first), Match(len(old), len(new))]:
+        found += _between(old, new, at, anchor)
+        if anchor.old < len(old):
+            found.append(anchor)
+        at = Match(anchor.old + 1, anchor.new + 1)
+    return found
+
+
+def patches(found: Sequence[Match], old: int, new: int) -> list[Patch]:
+    """The gaps between matches; what comes after the last known item is no change but news."""
+    gaps, at = [], Match(0, 0)
+    for match in [*found, Match(old, new)]:
+        last = match.old == old
+        if match.old > at.old or (match.new > at.new and not last):
+            gaps.append(Patch(at.old, match.old, at.new, match.new))
+        at = Match(match.old + 1, match.new + 1)
+    return gaps
+
+
+def likeness(old: Mapping[int, Item], new: Mapping[int, Item]) -> list[Match]:
+    """Within one gap, items that were rewritten: the same call or result, or text under another decoration."""
+    found: list[Match] = []
+    free = dict(new)
+    for i, was in old.items():
+        for j, now in free.items():
+            if _alike(was, now):
+                found.append(Match(i, j))
+                free = {k: v for k, v in free.items() if k > j}
+                break
+    return found
+
+
+def _alike(was: Item, now: Item) -> bool:
+    if was.kind != now.kind or was.role != now.role:
+        return False
+    if was.call_id or now.call_id:
+        return was.call_id == now.call_id
+    if was.kind != "text":
+        return False
+    a, b = DECORATION.sub("", was.text).strip(), DECORATION.sub("", now.text).strip()
+    if not a or not b:
+        return False
+    short, long = sorted((a, b), key=len)
+    return a == b or (len(short) >= ALIKE and short in long)
+
+
+def _anchors(old: Sequence[str], new: Sequence[str], first: int) -> list[Match]:
+    """Elements that occur once on each side, as the longest run that is in order on both."""
+    here, there = Tally(old[first:]), Tally(new[first:])
+    place = {c: j for j, c in enumerate(new) if j >= first and there[c] == 1}
+    once = [Match(i, place[c]) for i, c in enumerate(old) if i >= first and here[c] == 1 and c in place]
+    tops: list[int] = []
+    ends: list[int] = []
+    before: list[int] = []
+    for k, match in enumerate(once):
+        at = bisect_left(tops, match.new)
+        before.append(ends[at - 1] if at else -1)
+        tops[at : at + 1] = [match.new]
+        ends[at : at + 1] = [k]
+    run, k = [], ends[-1] if ends else -1
+    while k >= 0:
+        run.append(once[k])
+        k = before[k]
+    return run[::-1]
+
+
+def _between(old: Sequence[str], new: Sequence[str], start: Match, stop: Match) -> list[Match]:
+    a, b = old[start.old : stop.old], new[start.new : stop.new]
+    if not a or not b:
+        return []
+    if len(a) > SMALL or len(b) > SMALL:
+        a, b = a[:SMALL], b[:SMALL]
+    blocks = SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
+    return [Match(start.old + x + n, start.new + y + n) for x, y, size in blocks for n in range(size)]

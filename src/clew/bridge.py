@@ -1,0 +1,41 @@
+"""The sync face: one small bridge from blocking callers to the async core."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_lock = threading.Lock()
+_loop: asyncio.AbstractEventLoop | None = None
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end and return its result, from code that cannot await.
+
+    It runs on a loop of its own in a thread of its own, so it works whether or not the caller's thread has a running
+    loop, and an engine used through `run` always lives on the same loop.
+    """
+    loop = _background()
+    if threading.current_thread().name == _NAME:
+        work.close()
+        raise RuntimeError("clew.run was called from clew's own loop: await instead")
+    future = asyncio.run_coroutine_threadsafe(work, loop)
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()
+        raise
+
+
+_NAME = "clew-loop"
+
+
+def _background() -> asyncio.AbstractEventLoop:
+    global _loop
+    with _lock:
+        if _loop is None or _loop.is_closed():
+            _loop = asyncio.new_event_loop()
+            threading.Thread(target=_loop.run_forever, name=_NAME, daemon=True).start()
+        return _loop

@@ -1,0 +1,135 @@
+"""One call, no store: messages in, fewer messages out, and the way back to what is missing."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from dataclasses import replace as with_
+from typing import Any
+
+from clew import catalog
+from clew.bridge import run
+from clew.budget import Budget, Meter
+from clew.errors import Ambiguous, BadRequest, NotFound
+from clew.items import SHORT, Digests, Edit, Node
+from clew.live import originals
+from clew.steps import default, over_budget, repair
+from clew.tokens import counter_for
+from clew.view import View
+from clew.wire import decode, detect, encode
+
+
+@dataclass(frozen=True)
+class Compressed:
+    """Messages that fit, what it took, and everything they stand for."""
+
+    messages: list[dict[str, Any]]
+    tokens_before: int
+    tokens_after: int
+    edits: tuple[Edit, ...]
+    exact: bool  # whether the counts are the model's own, or an estimate
+    _said: Mapping[str, Node] = field(repr=False)
+    _handles: Mapping[str, tuple[str, ...]] = field(repr=False)
+
+    @property
+    def tokens_saved(self) -> int:
+        return self.tokens_before - self.tokens_after
+
+    def recall(self, id: str) -> str:
+        """The original text behind an id that stands in a message, byte for byte."""
+        return "\n".join(node.item.text for node in self.recall_nodes(id))
+
+    def recall_nodes(self, id: str) -> list[Node]:
+        """The original nodes behind an id."""
+        found = [key for key in (*self._said, *self._handles) if key.startswith(id)] if id else []
+        if not found:
+            raise NotFound(f"nothing here has the id {id!r}; ids stand in the messages after the word recall")
+        if len(set(found)) > 1:
+            raise Ambiguous(f"{id} fits {len(set(found))} ids; give more of it")
+        return [self._said[s] for s in self._handles.get(found[0], (found[0],))]
+
+    def search(self, text: str, limit: int = 20) -> list[tuple[str, str]]:
+        """(id, text) of all that was said that holds every one of these words, most mentions first."""
+        words = [w.lower() for w in re.findall(r"\w+", text)]
+        scored = []
+        for node in self._said.values():
+            low = node.item.text.lower()
+            hits = [low.count(w) for w in words]
+            if words and all(hits):
+                scored.append((-sum(hits), node.id[:SHORT], node.item.text))
+        return [(id, body) for _, id, body in sorted(scored)[:limit]]
+
+
+def compress(
+    messages: Sequence[Mapping[str, Any]],
+    *,
+    model: str | None = None,
+    window: int | None = None,
+    target_tokens: int | None = None,
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    format: str | None = None,
+) -> Compressed:
+    """Make messages fit: under `target_tokens` if given, else as the window (given, or the model's) asks for."""
+    work = acompress(messages, model=model, window=window, target_tokens=target_tokens, tools=tools, format=format)
+    return run(work)
+
+
+async def acompress(
+    messages: Sequence[Mapping[str, Any]],
+    *,
+    model: str | None = None,
+    window: int | None = None,
+    target_tokens: int | None = None,
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    format: str | None = None,
+) -> Compressed:
+    """`compress` for async code."""
+    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):
+        raise BadRequest(f"messages: expected a list of messages, got {type(messages).__name__}")
+    body: dict[str, Any] = {"messages": list(messages)}
+    if tools:
+        body["tools"] = list(tools)
+    form = format or detect(body)
+    frame, items = decode(body, form)
+    digests = Digests()
+    said = digests.chain(items)
+    view = View(frame, tuple(said), digests)
+    budget = _budget(model or "", form, window, target_tokens)
+    before = budget.size(view)
+    fitted = repair(view)
+    if (size := budget.size(fitted)) and (budget.exceeded(size) or (target_tokens and size.tokens > target_tokens)):
+        fitted = await default()(fitted, budget if target_tokens else budget.aim(size))
+    after = budget.size(fitted)
+    if not after.within(budget.limit):
+        raise over_budget(fitted, budget)
+    out = encode(fitted.frame, (n.item for n in fitted.nodes))["messages"]
+    return Compressed(
+        out,
+        before.tokens,
+        after.tokens,
+        fitted.edits,
+        budget.meter.counter.exact,
+        {n.id: n for n in said},
+        _handles(fitted),
+    )
+
+
+def _budget(model: str, form: str, window: int | None, target: int | None) -> Budget:
+    for name, value in (("window", window), ("target_tokens", target)):
+        if value is not None and value <= 0:
+            raise BadRequest(f"{name}: expected a positive number, got {value}")
+    meter = Meter(counter_for(model, form))
+    if target is not None:
+        return Budget(window=target, reserve=0, high=1, low=1, meter=meter)
+    return with_(Budget(window=window or catalog.window(model), meter=meter))
+
+
+def _handles(view: View) -> dict[str, tuple[str, ...]]:
+    """Every id a stand-in names, and the originals behind it."""
+    by_id = {n.id: e for e in view.edits for n in e.new if n.id not in e.old}
+    handles: dict[str, tuple[str, ...]] = {}
+    for edit in view.edits:
+        sources = tuple(originals(edit.old, by_id))
+        for id in (view.digests.handle(edit.old), *(n.id for n in edit.new)):
+            if id not in edit.old:
+                handles[id] = sources
+    return handles

@@ -1,0 +1,313 @@
+"""The three calls a host makes: `prepare` before a model call, `observe` after it, `recall` on demand."""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import replace as with_
+from typing import Any
+
+from clew import catalog
+from clew.budget import Budget, Meter, Size
+from clew.errors import Ambiguous, Conflict, NotFound
+from clew.hot import Body, Incoming, Known
+from clew.items import Digests, Frame, Item, Node, Scope
+from clew.live import Live, apply, freshened
+from clew.recognise import Recogniser, Recognition
+from clew.step import Step
+from clew.steps import default, over_budget, repair
+from clew.store.records import Batch, Call, Event, Pin, Store, Trace, Usage
+from clew.store.rows import ABSENT
+from clew.tokens import Counter, counter_for
+from clew.view import View, cuts, fold
+from clew.wire import encode
+
+HOT = 64  # branches kept in memory
+TRIES = 4  # when another process extends the same branch at the same moment
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request as the client made it."""
+
+    body: Mapping[str, Any] | bytes
+    format: str | None = None  # told from the body if not given
+    scope: Scope = "default"
+    session: str | None = None  # the host's own name for the conversation, if it has one
+
+
+class Engine:
+    """Keeps every history in a store and makes, for each call, a view of it that fits."""
+
+    def __init__(
+        self,
+        store: Store,
+        budget: Budget | None = None,
+        step: Step | None = None,
+        counter: Counter | None = None,
+        hot: int = HOT,
+    ) -> None:
+        self.store = store
+        self.budget = budget
+        self.step = step or default()
+        self.counter = counter
+        self._hot = hot
+        self._lives: OrderedDict[tuple[Scope, str], Live] = OrderedDict()
+        self._meters: dict[tuple[str, str], Meter] = {}
+
+    async def prepare(self, request: Request) -> View:
+        """The view to send instead of the request's own history. Raises `OverBudget` if frame and pins do not fit."""
+        body = Body(request.body, request.format)
+        for left in range(TRIES - 1, -1, -1):
+            try:
+                live = self._best(request, body)
+                view = await self._warm(live, request, body) if live else None
+                return view or await self._cold(request, body)
+            except Conflict:
+                if not left:
+                    raise
+        raise AssertionError("unreachable")
+
+    async def observe(self, view: View, usage: Mapping[str, Any]) -> None:
+        """Record what the provider reported for the call this view was made for."""
+        await self._record(view.scope, view.branch, [Usage(view.seq, dict(usage))])
+
+    async def recall(self, scope: Scope, id: str, branch: str | None = None) -> Sequence[Node]:
+        """The originals that an id stands for, byte for byte; with `branch`, only from its own past."""
+        lineage = await self._lineage(scope, branch) if branch else None
+        full = await self._full_id(scope, id, lineage)
+        out: dict[str, str] = {}
+        stack = [(full, "")]
+        while stack:
+            at, content = stack.pop()
+            sources = await self.store.sources(scope, at)
+            if sources is None:
+                out[at] = content
+            else:
+                stack += [(p.id, p.content) for p in reversed(sources)]
+        return await self._nodes(scope, out)
+
+    async def search(self, scope: Scope, text: str, branch: str, limit: int = 20) -> Sequence[Node]:
+        """What was said on this branch that holds these words, best first."""
+        trace = await self.store.load(scope, branch)
+        ids = {p.content: p.id for p in trace.said}
+        found = [c for c in await self.store.search(scope, text, limit * 10) if c in ids][:limit]
+        return await self._nodes(scope, {ids[c]: c for c in found})
+
+    async def pin(self, view: View, *ids: str, off: bool = False) -> None:
+        """Keep these nodes verbatim in every later view of this branch, or no longer."""
+        await self._record(view.scope, view.branch, [Pin(ids, off)])
+
+    async def resume(self, scope: Scope, call: Call) -> View:
+        """The view that was sent in an earlier call, from the log alone."""
+        trace = await self.store.load(scope, call.branch, call.seq)
+        frame = await self.store.frame(scope, call.frame)
+        view = await self._fold(scope, trace, frame, {})
+        return with_(view, scope=scope, branch=call.branch, seq=call.seq)
+
+    # --- the turn -------------------------------------------------------------------------------------------------
+
+    async def _warm(self, live: Live, request: Request, body: Body) -> View | None:
+        """A turn on a branch in memory: what is new costs, what is old does not. None: it is another conversation."""
+        async with live.lock:
+            if live.stale:
+                return None
+            incoming = live.known.read(body)
+            if incoming.same < live.known.solid:
+                return None
+            offset = live.known.starts[incoming.same] + live.known.shift
+            found = await self._recogniser(request.scope).extend(live.trace, incoming.flat(), offset)
+            if found is None:
+                return None
+            view = await self._turn(request.scope, live, incoming, found)
+            self._lives.move_to_end((request.scope, live.trace.branch))
+            return view
+
+    async def _cold(self, request: Request, body: Body) -> View:
+        """A turn whose branch must be looked up in the log."""
+        known = Known(body.format)
+        incoming = known.read(body)
+        found = await self._recogniser(request.scope).find(incoming.flat(), request.session)
+        live = Live(found.trace, known, View(incoming.frame, (), self._digests(request.scope)))
+        view = await self._turn(request.scope, live, incoming, found)
+        self._keep(request.scope, live)
+        return view
+
+    async def _turn(self, scope: Scope, live: Live, incoming: Incoming, found: Recognition) -> View:
+        try:
+            return await self._advance(scope, live, incoming, found)
+        except BaseException:
+            # What memory holds may be half done; the log is not. The next turn reads it.
+            self._forget(scope, live)
+            raise
+
+    async def _advance(self, scope: Scope, live: Live, incoming: Incoming, found: Recognition) -> View:
+        trace, first, known = live.trace, live.trace.seq, len(live.trace.edits)
+        apply(trace, found.events)
+        shown = await self._shown(scope, live, incoming.frame, found)
+        budget = self._budget(incoming.frame)
+        view, size, error = await self._fitted(live, shown, budget)
+        edits = view.edits[known:]
+        apply(trace, edits)
+        raw = live.known
+        digest = live.frame if live.frame and raw.frame == incoming.frame else view.digests.frame(incoming.frame)
+        versioned = (digest, incoming.frame) if digest != live.frame else None
+        raw.take(incoming, found.contents, view.digests, len(trace.said), found.unfolded)
+        if edits or found.refold:
+            live.sent = view.digests.run("", (n.content for n in view.nodes))
+        else:
+            live.sent = view.digests.run(live.sent, (n.content for n in found.said()))
+        events: list[Event] = [*found.events, *edits]
+        if error is None:
+            events.append(self._call(live, view, budget, size, digest))
+            apply(trace, events[-1:])
+        session = trace.session if found.opened else None
+        heads = tuple({raw.chains[-1], live.sent} - {""})
+        batch = Batch(trace.branch, first, tuple(events), found.opened, found.fork, session, heads, versioned)
+        if events:
+            await self.store.write(scope, batch)
+        if error is not None:
+            raise error
+        live.view = with_(view, scope=scope, branch=trace.branch, seq=trace.seq - 1)
+        live.size, live.meter, live.frame = size, budget.meter, digest
+        return live.view
+
+    async def _shown(self, scope: Scope, live: Live, frame: Frame, found: Recognition) -> View:
+        """The branch's view before this turn's steps: lengthened where it can be, folded anew where it must."""
+        if found.refold:
+            live.size, live.settled = None, 0
+            return await self._fold(scope, live.trace, frame, found.sent())
+        new = found.said()
+        if live.size is not None and live.meter is not None:
+            live.size = live.size.plus(live.meter.nodes(new))
+        view = with_(live.view, frame=frame, nodes=(*live.view.nodes, *new), pinned=live.trace.pinned)
+        return freshened(view, found.fresh) if found.fresh else view
+
+    async def _fitted(self, live: Live, shown: View, budget: Budget) -> tuple[View, Size, Exception | None]:
+        """The view mended and compacted as needed, the size of its nodes, and the error if nothing helps."""
+        view = repair(shown, live.settled)
+        frame = budget.meter.frame(view.frame)
+        counted = live.size if view is shown and live.meter is budget.meter else None
+        size = frame.plus(budget.meter.nodes(view.nodes) if counted is None else counted)
+        if budget.exceeded(size):
+            view = await self.step(view, budget.aim(size))
+            size = budget.size(view)
+        live.settled = _last_group(view, live.settled if view is shown else 0)
+        error = None if size.within(budget.limit) else over_budget(view, budget)
+        return view, size.less(frame), error
+
+    async def _fold(self, scope: Scope, trace: Trace, frame: Frame, items: Mapping[str, Item]) -> View:
+        said = [Node(p.id, p.content, items.get(p.id, ABSENT)) for p in trace.said]
+        nodes = fold(said, trace.edits, trace.alias)
+        missing = [n.content for n in nodes if n.item is ABSENT]
+        bodies = await self.store.items(scope, missing) if missing else {}
+        nodes = tuple(n if n.item is not ABSENT else Node(n.id, n.content, bodies[n.content]) for n in nodes)
+        return View(frame, nodes, self._digests(scope), tuple(trace.edits), trace.pinned)
+
+    def _call(self, live: Live, view: View, budget: Budget, size: Size, frame: str) -> Call:
+        total = size.plus(budget.meter.frame(view.frame))
+        return Call(
+            branch=live.trace.branch,
+            seq=live.trace.seq,
+            frame=frame,
+            model=view.frame.model,
+            format=view.frame.format,
+            digest=view.digests.link(frame, (live.sent,)),
+            said=len(live.trace.said),
+            predicted=total.tokens,
+            exact=budget.meter.counter.exact,
+        )
+
+    # --- small services -------------------------------------------------------------------------------------------
+
+    def _best(self, request: Request, body: Body) -> Live | None:
+        """The branch in memory that this request most likely goes on: most in common, least beyond."""
+        best, found = (0, 0), None
+        for (scope, _), live in reversed(self._lives.items()):
+            if scope != request.scope or live.trace.session != request.session:
+                continue
+            if request.session is not None and live.known.format == body.format:
+                return live
+            like = live.known.likeness(body), -len(live.known.messages)
+            if (like[0] and like > best) or (found is None and like[0]):
+                best, found = like, live
+        return found
+
+    def _keep(self, scope: Scope, live: Live) -> None:
+        self._lives[scope, live.trace.branch] = live
+        self._lives.move_to_end((scope, live.trace.branch))
+        while len(self._lives) > self._hot:
+            self._lives.popitem(last=False)
+
+    def _forget(self, scope: Scope, live: Live) -> None:
+        live.stale = True
+        self._lives.pop((scope, live.trace.branch), None)
+
+    async def _record(self, scope: Scope, branch: str, events: list[Event]) -> None:
+        """Write events that a host makes between turns."""
+        for left in range(TRIES - 1, -1, -1):
+            live = self._lives.get((scope, branch))
+            try:
+                if live is None:
+                    trace = await self.store.load(scope, branch)
+                    await self.store.write(scope, Batch(branch, trace.seq, tuple(events)))
+                    return
+                async with live.lock:
+                    await self.store.write(scope, Batch(branch, live.trace.seq, tuple(events)))
+                    apply(live.trace, events)
+                return
+            except Conflict:
+                if live is not None:
+                    self._forget(scope, live)
+                if not left:
+                    raise
+
+    async def _nodes(self, scope: Scope, contents: Mapping[str, str]) -> list[Node]:
+        if blank := [id for id, content in contents.items() if not content]:
+            contents = {**contents, **await self.store.contents(scope, blank)}
+        bodies = await self.store.items(scope, list(contents.values()))
+        return [Node(id, content, bodies[content]) for id, content in contents.items()]
+
+    async def _full_id(self, scope: Scope, id: str, lineage: set[str] | None) -> str:
+        short = id.strip().lower()
+        if not short or len(short) > 32 or set(short) - set("0123456789abcdef"):
+            raise NotFound(f"{id!r} is not an id: ids are hexadecimal, such as 3fa94c21b0")
+        found = await self.store.resolve(scope, short)
+        if lineage is not None:
+            found = [f for f in found if f in lineage]
+        if not found:
+            raise NotFound(f"nothing here has the id {id}")
+        if len(found) > 1:
+            raise Ambiguous(f"{id} fits {len(found)} ids; give more of it: {', '.join(f[:16] for f in found[:5])}")
+        return found[0]
+
+    async def _lineage(self, scope: Scope, branch: str) -> set[str]:
+        trace = await self.store.load(scope, branch)
+        digests = self._digests(scope)
+        ids = {p.id for p in trace.said} | set(trace.alias.values())
+        for edit in trace.edits:
+            ids.update(edit.old, (n.id for n in edit.new), (digests.handle(edit.old),))
+        return ids
+
+    def _budget(self, frame: Frame) -> Budget:
+        budget = self.budget or Budget(window=catalog.window(frame.model))
+        key = frame.model or budget.model, frame.format
+        if key not in self._meters:
+            self._meters[key] = Meter(self.counter or counter_for(*key))
+        return with_(budget, meter=self._meters[key])
+
+    def _recogniser(self, scope: Scope) -> Recogniser:
+        return Recogniser(self.store, scope, self._digests(scope))
+
+    def _digests(self, scope: Scope) -> Digests:
+        return Digests(self.store.secret, scope)
+
+
+def body(view: View) -> dict[str, Any]:
+    """The request body that sends a view, in the format the client spoke."""
+    return encode(view.frame, (n.item for n in view.nodes))
+
+
+def _last_group(view: View, since: int) -> int:
+    """Where the last stretch begins that stays whole: whatever comes next can only concern it."""
+    free = cuts(view.nodes[since:])
+    return since + (free[-2] if len(free) > 1 else 0)

@@ -1,0 +1,170 @@
+"""A branch in memory: the log it has, the view it shows, and what the next request adds to either."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from dataclasses import replace as with_
+from typing import NamedTuple
+
+from clew.align import Match, Patch, likeness, matches, patches, shared
+from clew.budget import Meter, Size
+from clew.hot import Known
+from clew.items import Digests, Edit, Item, Node
+from clew.store.records import Call, ClientEdit, Event, Pin, Place, Said, Trace
+from clew.store.rows import ABSENT
+from clew.view import View
+
+
+class Entry(NamedTuple):
+    """One item of an incoming history; no item: it was sent as a stand-in and stands for this place of the log."""
+
+    content: str
+    item: Item | None
+    id: str = ""
+
+
+@dataclass(slots=True)
+class Live:
+    """A branch kept in memory between turns."""
+
+    trace: Trace
+    known: Known
+    view: View
+    sent: str = ""  # chain digest of the view as last sent
+    size: Size | None = None  # of the view's nodes, by `meter`
+    meter: Meter | None = None
+    settled: int = 0  # nodes before this one need no repair
+    frame: str = ""  # digest of the last frame
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    stale: bool = False  # somebody else wrote to the branch
+
+
+def unfold(trace: Trace, contents: Sequence[str], items: Sequence[Item]) -> list[Entry]:
+    """The history that was sent, our own stand-ins in it replaced by what they stand for."""
+    by_id: dict[str, Edit] = {}
+    by_content: dict[str, tuple[Edit, int]] = {}
+    for edit in trace.edits:
+        moved = set(edit.old)
+        for n, node in enumerate(edit.new):
+            if node.id not in moved:
+                by_id[node.id] = edit
+                by_content[node.content] = edit, n
+    if not by_content:
+        return [Entry(c, i) for c, i in zip(contents, items, strict=True)]
+    place = {p.id: p for p in trace.said}
+    said = {p.content for p in trace.said}
+    entries: list[Entry] = []
+    for content, item in zip(contents, items, strict=True):
+        if content not in by_content or content in said:
+            entries.append(Entry(content, item))
+            continue
+        edit, n = by_content[content]
+        # An edit with several stand-ins: the first one brings back all it stood for.
+        if n == 0:
+            entries += [Entry(place[id].content, None, id) for id in originals(edit.old, by_id) if id in place]
+    return entries
+
+
+def originals(ids: Sequence[str], by_id: dict[str, Edit]) -> list[str]:
+    """The nodes that were said, under any number of stand-ins; each once."""
+    out: dict[str, None] = {}
+    stack = list(reversed(ids))
+    seen: set[str] = set()
+    while stack:
+        id = stack.pop()
+        edit = by_id.get(id)
+        if edit is None or id in edit.old:
+            out[id] = None
+        elif id not in seen:
+            seen.add(id)
+            stack += reversed(edit.old)
+    return list(out)
+
+
+class Reading(NamedTuple):
+    """How an incoming history relates to a branch."""
+
+    prefix: int  # items both begin with
+    found: list[Match]
+    gaps: list[Patch]  # where the client changed what the log has
+    news: int  # entries from here on are new
+
+    def is_extension(self) -> bool:
+        return not self.gaps
+
+
+def compare(said: Sequence[Place], entries: Sequence[Entry], offset: int = 0) -> Reading:
+    """Align what was sent with what the log has; the first `offset` items are known to be equal."""
+    old = [p.content for p in said[offset:]]
+    new = [e.content for e in entries]
+    first = shared(old, new)
+    if first == len(old):
+        return Reading(offset + first, [], [], first)
+    found = matches(old, new)
+    gaps = patches(found, len(old), len(new))
+    news = found[-1].new + 1 if found else 0
+    if gaps and gaps[-1].stop == len(old):
+        # The log's end was changed too; what the client put there begins where its last known item ended.
+        gaps[-1] = gaps[-1]._replace(end=gaps[-1].begin)
+        news = gaps[-1].begin
+    return Reading(offset + first, found, gaps, news)
+
+
+def rewritten(gaps: Sequence[Patch], old: dict[int, Item], new: Sequence[Entry], said: int) -> list[Match]:
+    """Items in the gaps that are the same under another coat; beyond the log's end only its last items can be."""
+    pairs: list[Match] = []
+    for gap in gaps:
+        end = gap.end if gap.stop < said else min(len(new), gap.begin + (gap.stop - gap.start) + 4)
+        was = {i: old[i] for i in range(gap.start, gap.stop) if i in old}
+        now = {j: item for j in range(gap.begin, end) if (item := new[j].item) is not None}
+        if was and now and len(was) * len(now) <= 1_000_000:
+            pairs += likeness(was, now)
+    return pairs
+
+
+def chained(digests: Digests, parent: str, entries: Sequence[Entry], taken: set[str] | None = None) -> list[Node]:
+    """Nodes for entries; those that came as stand-ins keep the ids they have. No id that is `taken` is given twice."""
+    nodes = []
+    for entry in entries:
+        id = entry.id or digests.link(entry.content, (parent,))
+        while taken is not None and not entry.id and id in taken:
+            id = digests.link(entry.content, (id, "again"))
+        if taken is not None:
+            taken.add(id)
+        parent = id
+        nodes.append(Node(parent, entry.content, entry.item or ABSENT))
+    return nodes
+
+
+def apply(trace: Trace, events: Sequence[Event]) -> None:
+    """Let events happen to a trace, as a replay of the log would."""
+    for event in events:
+        match event:
+            case Said(nodes):
+                trace.said += [Place(n.id, n.content) for n in nodes]
+            case ClientEdit(start, stop, nodes, alias):
+                trace.said[start:stop] = [Place(n.id, n.content) for n in nodes]
+                trace.patched = True
+                trace.alias |= alias
+            case Edit():
+                trace.edits.append(event)
+            case Pin(ids, off):
+                trace.pinned = trace.pinned - set(ids) if off else trace.pinned | set(ids)
+            case Call():
+                trace.calls.append((trace.seq, event.said))
+        trace.seq += 1
+
+
+def freshened(view: View, fresh: dict[str, Item]) -> View:
+    """The view with the client's own newest copy of the items it re-sent: cache marks move from turn to turn."""
+    nodes = list(view.nodes)
+    left = len(fresh)
+    for i in range(len(nodes) - 1, -1, -1):
+        if not left:
+            break
+        item = fresh.get(nodes[i].id)
+        if item is not None:
+            left -= 1
+            if item is not nodes[i].item:
+                nodes[i] = Node(nodes[i].id, nodes[i].content, item)
+    return with_(view, nodes=tuple(nodes))

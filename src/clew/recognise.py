@@ -1,0 +1,214 @@
+"""Whose history is this? An incoming request finds its branch: it extends one, edits one, forks one, or begins one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+from clew.align import Match, Patch
+from clew.items import Digests, Item, Node, Scope
+from clew.live import Entry, Reading, chained, compare, rewritten, unfold
+from clew.store.records import ClientEdit, Event, Fork, Said, Store, Trace
+
+LOOK = 400  # bodies looked at to tell an edit from another conversation
+CANDIDATES = 4  # branches compared before a new one begins
+SAMPLE = 2_000  # items looked up to find a branch by what was said in it
+
+
+@dataclass(slots=True)
+class Recognition:
+    """A branch as it was, and the events that bring it to where the request is."""
+
+    trace: Trace
+    contents: Sequence[str] = ()  # digests of the items that were read
+    events: list[Event] = field(default_factory=list)
+    opened: bool = False
+    fork: Fork | None = None
+    fresh: dict[str, Item] = field(default_factory=dict)  # known nodes as the client sent them this time
+    unfolded: bool = False  # the client sent stand-ins of ours
+    refold: bool = False  # the view must be made anew, not only lengthened
+
+    def said(self) -> list[Node]:
+        """What is new at the end."""
+        return [node for event in self.events if isinstance(event, Said) for node in event.nodes]
+
+    def sent(self) -> dict[str, Item]:
+        """Every node the client just sent, with the item it sent."""
+        nodes = [n for event in self.events if isinstance(event, Said | ClientEdit) for n in event.nodes]
+        return {n.id: n.item for n in nodes} | self.fresh
+
+
+@dataclass(frozen=True, slots=True)
+class Recogniser:
+    """Looks in one scope's log."""
+
+    store: Store
+    scope: Scope
+    digests: Digests
+
+    async def extend(self, trace: Trace, items: Sequence[Item], offset: int) -> Recognition | None:
+        """This branch with `items` after its first `offset` ones, or None if that is another conversation."""
+        contents = [self.digests.content(i) for i in items]
+        found = await self._on(trace, unfold(trace, contents, items), offset)
+        if found:
+            found.contents = contents
+        return found
+
+    async def find(self, items: Sequence[Item], session: str | None) -> Recognition:
+        """The branch this history belongs to; a new one if it is like none."""
+        contents = [self.digests.content(i) for i in items]
+        behind: tuple[Trace, int] | None = None
+        for branch in await self._candidates(contents, session):
+            trace = await self.store.load(self.scope, branch)
+            entries = unfold(trace, contents, items)
+            if found := await self._on(trace, entries, 0):
+                found.refold = True
+                found.contents = contents
+                return found
+            if behind is None:
+                behind = trace, compare(trace.said, entries).prefix
+        found = await self._begin(behind, contents, items, session)
+        found.contents = contents
+        return found
+
+    async def _candidates(self, contents: Sequence[str], session: str | None) -> list[str]:
+        if session is not None:
+            found = await self.store.session(self.scope, session)
+            return [found] if found else []
+        chains, chain = [], ""
+        for content in contents:
+            chain = self.digests.link(content, (chain,))
+            chains.append(chain)
+        known = [f.branch for f in await self.store.find(self.scope, chains)]
+        names = list(dict.fromkeys(known))[:CANDIDATES]
+        if not names and (alike := await self.store.alike(self.scope, contents[-SAMPLE:])):
+            names = [alike]
+        return names
+
+    async def _on(self, trace: Trace, entries: list[Entry], offset: int) -> Recognition | None:
+        reading = compare(trace.said, entries, offset)
+        found = Recognition(trace, unfolded=any(e.item is None for e in entries))
+        taken = {p.id for p in trace.said} if trace.patched or not reading.is_extension() else None
+        pairs: list[Match] = []
+        if not reading.is_extension():
+            shifted = [Patch(g.start + offset, g.stop + offset, g.begin, g.end) for g in reading.gaps]
+            old = await self._bodies(trace, shifted)
+            pairs = rewritten(shifted, old, entries, len(trace.said))
+            if not _same_conversation(reading, offset, shifted, old, entries, pairs, len(trace.said)):
+                return None
+            found.refold = True
+            self._edit(found, trace, shifted, entries, pairs, taken)
+        # Positions of what is new are counted in the entries; their parent is what the log will then end with.
+        last = _last_id(trace, found.events)
+        nodes = chained(self.digests, last, entries[reading.news :], taken)
+        if nodes:
+            found.events.append(Said(tuple(nodes)))
+        self._alias(found, pairs, trace, reading, nodes)
+        self._freshen(found, trace, reading, entries, offset)
+        return found
+
+    async def _bodies(self, trace: Trace, gaps: Sequence[Patch]) -> dict[int, Item]:
+        places = [i for gap in gaps for i in range(gap.start, gap.stop)][:LOOK]
+        bodies = await self.store.items(self.scope, [trace.said[i].content for i in places])
+        return {i: bodies[trace.said[i].content] for i in places}
+
+    def _edit(
+        self,
+        found: Recognition,
+        trace: Trace,
+        gaps: Sequence[Patch],
+        entries: Sequence[Entry],
+        pairs: Sequence[Match],
+        taken: set[str] | None,
+    ) -> None:
+        """One event a gap, from the end so that earlier positions hold."""
+        old_of = {m.new: m.old for m in pairs}
+        for gap in reversed(gaps):
+            parent = trace.said[gap.start - 1].id if gap.start else ""
+            nodes = chained(self.digests, parent, entries[gap.begin : gap.end], taken)
+            alias = {
+                node.id: trace.said[old_of[j]].id
+                for j, node in enumerate(nodes, gap.begin)
+                if j in old_of and node.id != trace.said[old_of[j]].id
+            }
+            found.events.append(ClientEdit(gap.start, gap.stop, tuple(nodes), alias))
+
+    def _alias(
+        self, found: Recognition, pairs: Sequence[Match], trace: Trace, reading: Reading, nodes: Sequence[Node]
+    ) -> None:
+        """Rewrites of the log's last items arrive among the news: say so in the edit that took the old ones away."""
+        late = {nodes[m.new - reading.news].id: trace.said[m.old].id for m in pairs if m.new >= reading.news}
+        for i, event in enumerate(found.events):
+            if late and isinstance(event, ClientEdit) and event.stop == len(trace.said):
+                found.events[i] = ClientEdit(event.start, event.stop, event.nodes, {**event.alias, **late})
+                return
+
+    def _freshen(
+        self, found: Recognition, trace: Trace, reading: Reading, entries: Sequence[Entry], offset: int
+    ) -> None:
+        known = reading.found or [Match(i, i) for i in range(reading.prefix - offset)]
+        for match in known:
+            item = entries[match.new].item
+            if item is not None:
+                found.fresh[trace.said[match.old + offset].id] = item
+
+    async def _begin(
+        self, behind: tuple[Trace, int] | None, contents: Sequence[str], items: Sequence[Item], session: str | None
+    ) -> Recognition:
+        """A new branch: of the newest call that is wholly in this history's past, or of nothing."""
+        branch = uuid4().hex[:16]
+        if behind:
+            trace, prefix = behind
+            for seq, said in reversed([c for c in trace.calls if c[1] <= prefix]):
+                past = await self.store.load(self.scope, trace.branch, seq)
+                entries = unfold(past, contents, items)
+                reading = compare(past.said, entries)
+                if reading.is_extension() and reading.news == said:
+                    past.branch = branch
+                    past.session = session
+                    found = Recognition(past, opened=True, fork=Fork(trace.branch, seq), refold=True)
+                    nodes = chained(self.digests, past.said[-1].id if past.said else "", entries[said:])
+                    found.events += [Said(tuple(nodes))] if nodes else []
+                    self._freshen(found, past, reading, entries, 0)
+                    return found
+        nodes = self.digests.chain(items)
+        events: list[Event] = [Said(tuple(nodes))] if nodes else []
+        return Recognition(Trace(branch, session=session), events=events, opened=True, refold=True)
+
+
+def _same_conversation(
+    reading: Reading,
+    offset: int,
+    gaps: Sequence[Patch],
+    old: dict[int, Item],
+    entries: Sequence[Entry],
+    pairs: Sequence[Match],
+    said: int,
+) -> bool:
+    """Whether the client edited this conversation, or speaks of another one that began alike."""
+    beyond = said - reading.prefix
+    kept = sum(m.old + offset >= reading.prefix for m in reading.found) + len(pairs)
+    was, now = {m.old for m in pairs}, {m.new for m in pairs}
+    for gap in gaps:
+        end = gap.end if gap.stop < said else len(entries)
+        lost = any(i in old and old[i].role == "assistant" for i in range(gap.start, gap.stop) if i not in was)
+        put = any(
+            (e := entries[j].item) is not None and e.role == "assistant" for j in range(gap.begin, end) if j not in now
+        )
+        if lost and put and (gap.stop < said or kept == 0):
+            return False  # clients do not put words in the assistant's mouth: it answered otherwise
+        if lost and gap.stop == said:
+            return False
+    newest = bool(reading.found) and reading.found[-1].old + offset == said - 1
+    went_on = any(e.item is not None and e.item.role == "assistant" for e in entries[reading.prefix - offset :])
+    unanswered = len(old) < LOOK and not any(i.role == "assistant" for i in old.values())
+    return kept * 2 >= beyond or newest or (unanswered and went_on and reading.prefix > 0)
+
+
+def _last_id(trace: Trace, events: Sequence[Event]) -> str:
+    """The id of the last item once these edits are applied."""
+    for event in events:
+        if isinstance(event, ClientEdit) and event.stop == len(trace.said):
+            if event.nodes:
+                return event.nodes[-1].id
+            return trace.said[event.start - 1].id if event.start else ""
+    return trace.said[-1].id if trace.said else ""

@@ -1,0 +1,115 @@
+"""Questions to the log, as plain functions of a connection."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from clew import rawjson
+from clew.errors import NotFound
+from clew.items import Frame, Item, Scope
+from clew.store.packing import indexable, unpack, unpack_frame, unpack_item
+from clew.store.queries import SQL
+from clew.store.records import BranchInfo, Call, Found, Place, Trace
+from clew.store.rows import call_of, read_row, replay
+
+_ALL = 1 << 62  # past every sequence number
+
+
+def secret(db: sqlite3.Connection) -> bytes:
+    return bytes(db.execute(SQL["secret"]).fetchone()[0])
+
+
+def find(db: sqlite3.Connection, scope: Scope, chains: Sequence[str]) -> list[Found]:
+    order = {chain: i + 1 for i, chain in enumerate(chains)}
+    rows = db.execute(SQL["find"], {"scope": scope, "chains": _json(chains)})
+    found = [Found(branch, seq, order[chain]) for chain, branch, seq in rows]
+    return sorted(found, key=lambda f: (-f.known, -f.seq))
+
+
+def alike(db: sqlite3.Connection, scope: Scope, digests: Sequence[str]) -> str | None:
+    given = {"scope": scope, "contents": _json(dict.fromkeys(digests))}
+    found: str | None = _first(db.execute(SQL["alike"], given))
+    return found
+
+
+def session(db: sqlite3.Connection, scope: Scope, name: str) -> str | None:
+    found: str | None = _first(db.execute(SQL["session"], {"scope": scope, "session": name}))
+    return found
+
+
+def load(db: sqlite3.Connection, scope: Scope, branch: str, until: int | None) -> Trace:
+    owner = db.execute(SQL["branch"], {"scope": scope, "branch": branch}).fetchone()
+    if owner is None:
+        raise NotFound(f"no branch {branch} in this scope")
+    trace = Trace(branch, session=owner[0])
+    events = _events(db, scope, branch, _ALL if until is None else until)
+    content_of = contents(db, scope, {id for event in events for id in unpack(event[7])})
+    for _, seq, _, *columns in events:
+        replay(trace, read_row(*columns), seq, content_of.__getitem__)
+    return trace
+
+
+def items(db: sqlite3.Connection, scope: Scope, digests: Sequence[str]) -> dict[str, Item]:
+    rows = db.execute(SQL["items"], {"scope": scope, "contents": _json(dict.fromkeys(digests))})
+    return {content: unpack_item(*columns) for content, *columns in rows}
+
+
+def frame(db: sqlite3.Connection, scope: Scope, digest: str) -> Frame:
+    data = _first(db.execute(SQL["frame"], {"scope": scope, "digest": digest}))
+    if data is None:
+        raise NotFound(f"no frame {digest} in this scope")
+    return unpack_frame(data)
+
+
+def sources(db: sqlite3.Connection, scope: Scope, id: str) -> list[Place] | None:
+    old = _first(db.execute(SQL["sources"], {"scope": scope, "id": id}))
+    if old is None:
+        return None
+    ids = unpack(old)
+    content_of = contents(db, scope, ids)
+    return [Place(id, content_of[id]) for id in ids]
+
+
+def resolve(db: sqlite3.Connection, scope: Scope, short: str) -> list[str]:
+    given = {"scope": scope, "low": short.ljust(32, "0"), "high": short.ljust(32, "f")}
+    return [row[0] for row in db.execute(SQL["resolve"], given)]
+
+
+def search(db: sqlite3.Connection, scope: Scope, text: str, limit: int) -> list[str]:
+    # Each word is quoted: what a person or a model looks for is text, never query syntax.
+    words = " ".join('"{}"'.format(word.replace('"', '""')) for word in indexable(text).split())
+    if not words:
+        return []
+    return [row[0] for row in db.execute(SQL["search"], {"scope": scope, "words": words, "limit": limit})]
+
+
+def calls(db: sqlite3.Connection, scope: Scope, branch: str) -> list[Call]:
+    events = _events(db, scope, branch, _ALL)
+    usage = {start: rawjson.loads(note)["usage"] for *_, kind, start, _, _, _, note in events if kind == "usage"}
+    return [
+        call_of(made_on, seq, said, note, at, usage.get(seq))
+        for made_on, seq, at, kind, _, said, _, _, note in events
+        if kind == "call"
+    ]
+
+
+def branches(db: sqlite3.Connection, scope: Scope) -> list[BranchInfo]:
+    return [BranchInfo(*row) for row in db.execute(SQL["branches"], {"scope": scope})]
+
+
+def _events(db: sqlite3.Connection, scope: Scope, branch: str, until: int) -> list[Any]:
+    return db.execute(SQL["events"], {"scope": scope, "branch": branch, "until": until}).fetchall()
+
+
+def contents(db: sqlite3.Connection, scope: Scope, ids: Iterable[str]) -> dict[str, str]:
+    return dict(db.execute(SQL["contents"], {"scope": scope, "ids": _json(ids)}).fetchall())
+
+
+def _first(rows: sqlite3.Cursor) -> Any:
+    row = rows.fetchone()
+    return row[0] if row else None
+
+
+def _json(values: Iterable[str]) -> str:
+    return json.dumps(list(values))

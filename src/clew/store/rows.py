@@ -1,0 +1,84 @@
+"""Events to rows and back: the one place that knows how an event lies in its columns."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from clew import rawjson
+from clew.items import Edit, Item, Node
+from clew.store.packing import unpack
+from clew.store.records import Call, ClientEdit, Event, Pin, Place, Said, Trace, Usage
+
+ABSENT = Item("opaque", "system")  # stands in a replayed edit for a body that was not loaded
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An event in columns; `old` and `new` are ids."""
+
+    kind: str
+    start: int | None = None
+    stop: int | None = None
+    old: Sequence[str] = ()
+    new: Sequence[str] = ()
+    note: str | None = None
+
+
+def row_of(event: Event) -> Row:
+    """The columns of an event."""
+    match event:
+        case Said(nodes):
+            return Row("said", new=_ids(nodes))
+        case ClientEdit(start, stop, nodes, alias):
+            return Row("client", start, stop, new=_ids(nodes), note=_note(alias=dict(alias)) if alias else None)
+        case Edit(by, old, new, evidence, spent):
+            return Row("edit", old=old, new=_ids(new), note=_note(by=by, evidence=dict(evidence), spent=spent))
+        case Pin(ids, off):
+            return Row("unpin" if off else "pin", old=ids)
+        case Usage(seq, usage):
+            return Row("usage", start=seq, note=_note(usage=dict(usage)))
+        case Call():
+            fields = {name: getattr(event, name) for name in _CALL}
+            return Row("call", stop=event.said, note=_note(**fields))
+
+
+_CALL = ("frame", "model", "format", "digest", "predicted", "exact")
+
+
+def call_of(branch: str, seq: int, said: int, note: str, at: float, usage: Any = None) -> Call:
+    """A call, read back."""
+    return Call(branch=branch, seq=seq, said=said, at=at, usage=usage, **rawjson.loads(note))
+
+
+def replay(trace: Trace, row: Row, seq: int, content: Callable[[str], str]) -> None:
+    """Let one event happen to a trace."""
+    match row.kind:
+        case "said":
+            trace.said += [Place(id, content(id)) for id in row.new]
+        case "client":
+            trace.said[row.start : row.stop] = [Place(id, content(id)) for id in row.new]
+            trace.patched = True
+            trace.alias |= rawjson.loads(row.note)["alias"] if row.note else {}
+        case "edit":
+            note = rawjson.loads(row.note or "{}")
+            new = tuple(Node(id, content(id), ABSENT) for id in row.new)
+            trace.edits.append(Edit(note["by"], tuple(row.old), new, note["evidence"], note["spent"]))
+        case "pin":
+            trace.pinned |= set(row.old)
+        case "unpin":
+            trace.pinned -= set(row.old)
+        case "call":
+            trace.calls.append((seq, row.stop or 0))
+    trace.seq = seq + 1
+
+
+def read_row(kind: str, start: int | None, stop: int | None, old: bytes, new: bytes, note: str | None) -> Row:
+    return Row(kind, start, stop, unpack(old), unpack(new), note)
+
+
+def _ids(nodes: Sequence[Node]) -> list[str]:
+    return [n.id for n in nodes]
+
+
+def _note(**fields: Any) -> str:
+    return rawjson.dumps(fields).decode()

@@ -1,0 +1,108 @@
+"""The log in one SQLite file: one writer thread, one reader thread, one transaction a turn."""
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from clew.errors import StoreError
+from clew.items import Frame, Item, Scope
+from clew.store import reading
+from clew.store.opening import connect, prepare_file
+from clew.store.records import Batch, BranchInfo, Call, Found, Place, Trace
+from clew.store.writing import write
+
+T = TypeVar("T")
+
+
+class SQLite:
+    """A store in one file, or in memory with `:memory:`."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = str(path)
+        memory = self.path == ":memory:"
+        self._writer = ThreadPoolExecutor(1, "clew-writer")
+        self._reader = self._writer if memory else ThreadPoolExecutor(1, "clew-reader")
+        try:
+            if not memory:
+                self.path = str(Path(self.path).expanduser())
+                self._writer.submit(prepare_file, Path(self.path)).result()
+            self._out = self._writer.submit(connect, self.path, migrate=True).result()
+            self._in = self._out if memory else self._reader.submit(connect, self.path).result()
+            self.secret: bytes = self._reader.submit(reading.secret, self._in).result()
+        except BaseException:
+            self._writer.shutdown()
+            self._reader.shutdown()
+            raise
+
+    async def write(self, scope: Scope, batch: Batch) -> None:
+        """Write one turn. When this returns, it survives whatever happens to the process."""
+        await self._run(self._writer, lambda: write(self._out, self.secret, scope, batch))
+
+    async def find(self, scope: Scope, chains: Sequence[str]) -> list[Found]:
+        """Known histories among these chain digests, longest first."""
+        return await self._read(lambda db: reading.find(db, scope, chains))
+
+    async def alike(self, scope: Scope, contents: Sequence[str]) -> str | None:
+        """The branch in which most of these contents were said."""
+        return await self._read(lambda db: reading.alike(db, scope, contents))
+
+    async def session(self, scope: Scope, session: str) -> str | None:
+        """The newest branch of a session."""
+        return await self._read(lambda db: reading.session(db, scope, session))
+
+    async def load(self, scope: Scope, branch: str, until: int | None = None) -> Trace:
+        """A branch replayed, up to and with event `until`."""
+        return await self._read(lambda db: reading.load(db, scope, branch, until))
+
+    async def items(self, scope: Scope, contents: Sequence[str]) -> dict[str, Item]:
+        """Bodies by content digest."""
+        return await self._read(lambda db: reading.items(db, scope, contents))
+
+    async def contents(self, scope: Scope, ids: Sequence[str]) -> dict[str, str]:
+        """Content digests by node id."""
+        return await self._read(lambda db: reading.contents(db, scope, ids))
+
+    async def frame(self, scope: Scope, digest: str) -> Frame:
+        """A frame by its digest."""
+        return await self._read(lambda db: reading.frame(db, scope, digest))
+
+    async def sources(self, scope: Scope, id: str) -> list[Place] | None:
+        """What an id stands for, one level back; None if it is an original."""
+        return await self._read(lambda db: reading.sources(db, scope, id))
+
+    async def resolve(self, scope: Scope, short: str) -> list[str]:
+        """All ids that begin like this."""
+        return await self._read(lambda db: reading.resolve(db, scope, short))
+
+    async def search(self, scope: Scope, text: str, limit: int) -> list[str]:
+        """Content digests of bodies that hold these words, best first."""
+        return await self._read(lambda db: reading.search(db, scope, text, limit))
+
+    async def calls(self, scope: Scope, branch: str) -> list[Call]:
+        """The calls of a branch, its past included."""
+        return await self._read(lambda db: reading.calls(db, scope, branch))
+
+    async def branches(self, scope: Scope) -> list[BranchInfo]:
+        """All branches, newest first."""
+        return await self._read(lambda db: reading.branches(db, scope))
+
+    async def close(self) -> None:
+        """Finish what was begun and let go of the file."""
+        await self._read(lambda db: db.close() if db is not self._out else None)
+        await self._run(self._writer, self._out.close)
+        self._writer.shutdown()
+        self._reader.shutdown()
+
+    async def _read(self, act: Callable[[sqlite3.Connection], T]) -> T:
+        return await self._run(self._reader, lambda: act(self._in))
+
+    async def _run(self, thread: ThreadPoolExecutor, act: Callable[[], T]) -> T:
+        try:
+            # A cancelled caller must not leave a half-written turn: the transaction ends by itself.
+            return await asyncio.shield(asyncio.get_running_loop().run_in_executor(thread, act))
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path}: {error}") from error

@@ -1,0 +1,115 @@
+"""One turn into the log, in one transaction: all of it or none."""
+
+import sqlite3
+import time
+
+from clew.errors import Conflict, NotFound
+from clew.items import Digests, Edit, Node, Scope
+from clew.store.packing import indexable, pack, pack_frame, pack_item
+from clew.store.queries import SQL
+from clew.store.records import Batch, ClientEdit, Event, Said
+from clew.store.rows import row_of
+
+
+def write(db: sqlite3.Connection, secret: bytes, scope: Scope, batch: Batch) -> None:
+    """Write a batch; raises `Conflict` if another writer extended the branch first."""
+    try:
+        db.execute("begin immediate")
+        _write(db, Digests(secret, scope), scope, batch)
+        db.execute("commit")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("rollback")
+        raise
+
+
+def _write(db: sqlite3.Connection, digests: Digests, scope: Scope, batch: Batch) -> None:
+    now = time.time()
+    db.execute(SQL["add_scope"], {"scope": scope})
+    owner = int(db.execute(SQL["scope"], {"scope": scope}).fetchone()[0])
+    if batch.opened:
+        _open(db, owner, batch, now)
+    else:
+        _expect(db, scope, batch)
+    for seq, event in enumerate(batch.events, batch.seq):
+        for node in _new_nodes(event):
+            _add_node(db, owner, batch.branch, node)
+        _add_event(db, batch.branch, seq, event, now)
+        if isinstance(event, Edit):
+            # A node that only moved within its span is no stand-in for anything.
+            names = {digests.handle(event.old), *(n.id for n in event.new)} - set(event.old)
+            for name in names:
+                db.execute(SQL["add_handle"], {"owner": owner, "id": name, "branch": batch.branch, "seq": seq})
+    last = batch.seq + len(batch.events) - 1
+    for chain in batch.heads:
+        db.execute(SQL["add_head"], {"owner": owner, "chain": chain, "branch": batch.branch, "seq": last})
+    if batch.frame:
+        digest, frame = batch.frame
+        db.execute(SQL["add_frame"], {"owner": owner, "digest": digest, "data": pack_frame(frame)})
+
+
+def _open(db: sqlite3.Connection, owner: int, batch: Batch, now: float) -> None:
+    fork = batch.fork
+    given = {
+        "branch": batch.branch,
+        "owner": owner,
+        "session": batch.session,
+        "parent": fork.parent if fork else None,
+        "parent_seq": fork.seq if fork else None,
+        "cause": "fork" if fork else "start",
+        "at": now,
+    }
+    db.execute(SQL["add_branch"], given)
+
+
+def _expect(db: sqlite3.Connection, scope: Scope, batch: Batch) -> None:
+    """Where this writer believes the branch ends must be where it ends."""
+    if db.execute(SQL["branch"], {"scope": scope, "branch": batch.branch}).fetchone() is None:
+        raise NotFound(f"no branch {batch.branch} in this scope")
+    newest = db.execute(SQL["newest_event"], {"branch": batch.branch}).fetchone()[0]
+    if newest is not None and newest + 1 != batch.seq:
+        raise Conflict(f"branch {batch.branch} is at {newest}, not {batch.seq - 1}: another writer was first")
+
+
+def _new_nodes(event: Event) -> tuple[Node, ...]:
+    match event:
+        case Said(nodes) | ClientEdit(nodes=nodes) | Edit(new=nodes):
+            return nodes
+        case _:
+            return ()
+
+
+def _add_event(db: sqlite3.Connection, branch: str, seq: int, event: Event, now: float) -> None:
+    row = row_of(event)
+    given = {
+        "branch": branch,
+        "seq": seq,
+        "kind": row.kind,
+        "start": row.start,
+        "stop": row.stop,
+        "old": pack(row.old),
+        "new": pack(row.new),
+        "note": row.note,
+        "at": now,
+    }
+    db.execute(SQL["add_event"], given)
+
+
+def _add_node(db: sqlite3.Connection, owner: int, branch: str, node: Node) -> None:
+    db.execute(SQL["add_node"], {"owner": owner, "id": node.id, "content": node.content, "branch": branch})
+    if db.execute(SQL["has_body"], {"owner": owner, "content": node.content}).fetchone():
+        return
+    item = node.item
+    packed, size, data = pack_item(item)
+    given = {
+        "owner": owner,
+        "content": node.content,
+        "kind": item.kind,
+        "role": item.role,
+        "packed": packed,
+        "size": size,
+        "data": data,
+    }
+    body = db.execute(SQL["add_body"], given).lastrowid
+    if item.text:
+        db.execute(SQL["add_text"], {"body": body, "text": indexable(item.text)})

@@ -1,0 +1,59 @@
+"""Every step against every law. A new step is added to STEPS, never gets a copy of its own."""
+
+import asyncio
+from collections import Counter as Tally
+
+import pytest
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
+
+from clew import Budget, Fallback, Meter, Pipeline, Step, When
+from clew.steps import ClearResults, Offload, Trim, default
+from clew.testing import check_laws, conversation, view_of
+from clew.tokens import counter_for
+
+STEPS: list[tuple[Step, bool]] = [
+    (Offload(), False),
+    (ClearResults(), False),
+    (Trim(), True),
+    (default(), True),
+    (Pipeline(Pipeline(Offload(over=0.05, head=200, tail=100)), Trim()), True),
+    (When(lambda view, budget: len(view.nodes) > 9, ClearResults()), False),
+    (Fallback(ClearResults(), Trim()), False),
+]
+METERS = {f: Meter(counter_for(m, f)) for f, m in (("openai_chat", "gpt-4o"), ("anthropic", "claude-sonnet-4-5"))}
+EXAMPLES = 800
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_every_step_obeys_every_law(part: int) -> None:
+    seen: Tally[str] = Tally()
+
+    @seed(part)
+    @settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(
+        number=st.integers(0, 2**32),
+        turns=st.integers(0, 9),
+        format=st.sampled_from(sorted(METERS)),
+        share=st.floats(0.02, 1.6),
+        pins=st.integers(0, 3),
+        low=st.sampled_from((0.3, 0.5, 0.8)),
+        images=st.sampled_from((0, 1, 100)),
+    )
+    def laws(number: int, turns: int, format: str, share: float, pins: int, low: float, images: int) -> None:
+        body = conversation(number, turns, format, wordy=30)
+        view = view_of(body, format, pins, number)
+        size = Budget(window=10**9, meter=METERS[format]).size(view)
+        window = max(64, int(share * size.tokens))
+        budget = Budget(window, reserve=window // 10, low=low, high=max(low, 0.7), images=images, meter=METERS[format])
+        batch = any(b.item.kind == a.item.kind == "call" for a, b in zip(view.nodes, view.nodes[1:], strict=False))
+        for step, fits in STEPS:
+            after = asyncio.run(check_laws(step, view, budget.aim(size), fits=fits))
+            seen["cases"] += 1
+            seen["edited"] += after is not view and bool(after.edits)
+            seen["parallel"] += batch
+
+    laws()
+    assert seen["cases"] >= 20_000 / 4
+    assert seen["edited"] >= 0.3 * seen["cases"]
+    assert seen["parallel"] >= 0.1 * seen["cases"]
