@@ -54,30 +54,19 @@ def detect(body: Mapping[str, Any]) -> str:
     """The format a body is written in; plain text fits both and counts as OpenAI's."""
     if not isinstance(body, Mapping):
         raise BadRequest(f"the body: expected an object with `messages`, got {type(body).__name__}")
-    if "system" in body or "anthropic_version" in body:
+    if "system" in body or "anthropic_version" in body or any("input_schema" in t for t in _objects(body.get("tools"))):
         return anthropic.NAME
-    messages = body.get("messages")
-    for message in messages if isinstance(messages, list | tuple) else ():
-        if not isinstance(message, Mapping):
-            continue
+    for message in _objects(body.get("messages")):
         if message.get("role") in ("tool", "developer", "function") or "tool_calls" in message:
             return openai_chat.NAME
-        content = message.get("content")
-        for block in content if isinstance(content, list) else ():
-            if isinstance(block, Mapping) and block.get("type") in _ANTHROPIC_ONLY:
-                return anthropic.NAME
-    return openai_chat.NAME
+        if any(str(block.get("type")) not in _OPENAI_PARTS for block in _objects(message.get("content"))):
+            return anthropic.NAME
+    claude = "claude" in str(body.get("model")) and "max_tokens" in body
+    return anthropic.NAME if claude else openai_chat.NAME
 
 
-_ANTHROPIC_ONLY = frozenset(
-    {
-        "tool_use",
-        "tool_result",
-        "thinking",
-        "redacted_thinking",
-        "image",
-        "document",
-        "server_tool_use",
-        "search_result",
-    }
-)
+_OPENAI_PARTS = frozenset({"text", "image_url", "input_audio", "file", "refusal"})
+
+
+def _objects(value: Any) -> list[Mapping[str, Any]]:
+    return [v for v in value if isinstance(v, Mapping)] if isinstance(value, list | tuple) else []

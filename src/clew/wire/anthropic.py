@@ -14,6 +14,7 @@ from clew.wire.plain import (
     marked,
     opened,
     role_of,
+    says_nothing,
     string,
     text_item,
     text_of,
@@ -124,7 +125,7 @@ def _side(item: Item) -> str:
 def _message(group: list[Item]) -> Block:
     first = group[0]
     message: Block = fresh(first.opens.keys) if first.opens else {"role": _side(first)}
-    blocks = [_write(item) for item in group if item.wire is None or item.wire]
+    blocks = [_write(item) for item in group if not says_nothing(item)]
     if blocks:
         bare = first.opens.bare if first.opens else True
         alone = len(blocks) == 1 and blocks[0].keys() == {"type", "text"}

@@ -12,6 +12,7 @@ from clew.wire.plain import (
     marked,
     opened,
     role_of,
+    says_nothing,
     string,
     text_item,
     text_of,
@@ -73,7 +74,9 @@ def read(message: Any, where: str) -> list[Item]:
     elif content:
         as_list(content, f"{where}.content")
     if calls := message.get("tool_calls"):
-        items += [_call(c, f"{where}.tool_calls[{i}]") for i, c in enumerate(as_list(calls, f"{where}.tool_calls"))]
+        items += [
+            _call(c, role, f"{where}.tool_calls[{i}]") for i, c in enumerate(as_list(calls, f"{where}.tool_calls"))
+        ]
         del keys["tool_calls"]
     return opened(items, role, fresh(keys), bare)
 
@@ -116,14 +119,14 @@ def _thought(keys: dict[str, Any], key: str) -> Item:
 
 def _part(part: Any, role: Role, where: str) -> Item:
     part = as_mapping(part, where)
-    kind = part.get("type")
+    kind = string(part.get("type"))
     if kind in ("text", "refusal"):
-        return text_item("text", role, part, string(kind))
+        return text_item("text", role, part, kind)
     copy, mark = unmarked(part)
     return Item("media" if kind in MEDIA else "opaque", role, text_of(copy), wire=copy, mark=mark)
 
 
-def _call(call: Any, where: str) -> Item:
+def _call(call: Any, role: Role, where: str) -> Item:
     copy = fresh(as_mapping(call, where))
     function = copy.get("function")
     plain = (
@@ -137,14 +140,12 @@ def _call(call: Any, where: str) -> Item:
     said = function if isinstance(function, dict) else copy.get("custom")
     said = said if isinstance(said, dict) else {}
     text = string(said.get("arguments")) or string(said.get("input"))
-    return Item(
-        "call", "assistant", text, string(said.get("name")), string(copy.get("id")), wire=None if plain else copy
-    )
+    return Item("call", role, text, string(said.get("name")), string(copy.get("id")), wire=None if plain else copy)
 
 
 def _message(group: list[Item]) -> Block:
     first = group[0]
-    message: Block = fresh(first.opens.keys) if first.opens else {"role": first.role}
+    message: Block = fresh(first.opens.keys) if first.opens else {"role": first.role, "content": None}
     if first.kind == "result":
         if first.call_id:
             message["tool_call_id"] = first.call_id
@@ -158,14 +159,13 @@ def _message(group: list[Item]) -> Block:
             message |= {item.name: item.text} if item.wire is None else fresh(item.wire)
         elif item.wire is None:
             parts.append(marked({"type": "text", "text": item.text}, item))
-        elif item.wire:
+        elif not says_nothing(item):
             parts.append(marked(fresh(item.wire), item))
     if parts:
         bare = first.opens.bare if first.opens else True
         message["content"] = parts[0]["text"] if bare and _alone(parts) else parts
     if calls:
         message["tool_calls"] = calls
-        message.setdefault("content", None)
     return message
 
 

@@ -23,7 +23,10 @@ def fresh(value: Any) -> Any:
 def unmarked(block: Mapping[str, Any]) -> tuple[Block, Mapping[str, Any] | None]:
     """A private copy of a block, and its cache mark apart."""
     copy = fresh(block)
-    mark = copy.pop("cache_control", None)
+    mark = copy.get("cache_control")
+    if not isinstance(mark, dict):
+        return copy, None
+    del copy["cache_control"]
     return copy, mark
 
 
@@ -75,6 +78,11 @@ def text_item(kind: Kind, role: Role, block: Mapping[str, Any], key: str = "text
     copy, mark = unmarked(block)
     plain = kind == "text" and copy.keys() == {"type", "text"} and isinstance(copy["text"], str)
     return Item(kind, role, string(copy.get(key)), wire=None if plain else copy, mark=mark)
+
+
+def says_nothing(item: Item) -> bool:
+    """Whether an item only stands for a message that had no content."""
+    return item.kind == "text" and item.wire is not None and not item.wire
 
 
 def opened(items: list[Item], role: Role, keys: dict[str, Any], bare: bool) -> list[Item]:
