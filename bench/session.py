@@ -36,6 +36,7 @@ PACE = 1_000  # tokens a turn
 WINDOW = 200_000
 BANDS = ((0.1, 0.2), (0.2, 0.4), (0.4, 0.7), (0.7, 1.0))  # of the session
 SYSTEM = "You are a coding agent. Work in small steps, run the tests, and say what you did."
+TOOL = {"name": "read", "description": "Read lines of a file.", "input_schema": {"type": "object"}}
 OPENAI, ANTHROPIC = "gpt-4o", "claude-sonnet-4-5"
 
 
@@ -148,7 +149,8 @@ def with_marks(turns: Sequence[Turn]) -> Iterator[Sent]:
     """An Anthropic client that moves its cache marks: the last message of this turn and of the one before."""
     mark = {"cache_control": {"type": "ephemeral"}}
     system = [{"type": "text", "text": SYSTEM, **mark}]
-    head = orjson.dumps({"model": ANTHROPIC, "max_tokens": 1_024, "system": system, "messages": []})[:-2]
+    given = {"model": ANTHROPIC, "max_tokens": 1_024, "system": system, "tools": [TOOL], "messages": []}
+    head = orjson.dumps(given)[:-2]
     said, plain, marked = b"", b"", b""  # all before the last turn; the last turn without its mark, and with it
     for turn in turns:
         messages = anthropic(turn)

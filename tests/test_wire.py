@@ -4,14 +4,14 @@ import copy
 from typing import Any
 
 import pytest
-from bodies import ANTHROPIC, ANTHROPIC_ODD, OPENAI_CHAT, OPENAI_CHAT_ODD, judge_anthropic, judge_openai
-from conftest import conversations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bodies import ANTHROPIC, ANTHROPIC_ODD, OPENAI_CHAT, OPENAI_CHAT_ODD, judge_anthropic, judge_openai
 from clew import BadRequest, Item, wire
 from clew.items import Digests
 from clew.testing import conversation
+from conftest import conversations
 
 BODIES = [(b, "anthropic") for b in ANTHROPIC + ANTHROPIC_ODD] + [
     (b, "openai_chat") for b in OPENAI_CHAT + OPENAI_CHAT_ODD

@@ -5,28 +5,33 @@ view = await engine.prepare(Request(body))           # in a loop: what to send
 await engine.recall("default", "3fa94c21b0")         # what did that stand-in stand for?
 """
 
-from clew.bridge import run
-from clew.budget import Budget, Meter, Size
-from clew.compression import Compressed, acompress, compress
-from clew.engine import Engine, Request, body
-from clew.errors import (
-    Ambiguous,
-    BadRequest,
-    BrokenHistory,
-    ClewError,
-    Conflict,
-    ForeignFile,
-    NewerFile,
-    NotFound,
-    OverBudget,
-    Pinned,
-    StoreError,
-)
-from clew.items import Digests, Edit, Frame, Item, Node
-from clew.step import Fallback, Model, Pipeline, Reply, Step, When
-from clew.store import Call, ClientEdit, SQLite, Store
-from clew.tokens import Counter, Plain, Vocabulary, counter_for
-from clew.view import Swap, View
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from clew.bridge import run
+    from clew.budget import Budget, Meter, Size
+    from clew.compression import Compressed, acompress, compress
+    from clew.engine import Engine, Request, body
+    from clew.errors import (
+        Ambiguous,
+        BadRequest,
+        BrokenHistory,
+        ClewError,
+        Conflict,
+        ForeignFile,
+        NewerFile,
+        NotFound,
+        OverBudget,
+        Pinned,
+        StoreError,
+    )
+    from clew.items import Digests, Edit, Frame, Item, Node
+    from clew.step import Fallback, Model, Pipeline, Reply, Step, When
+    from clew.store.records import Call, ClientEdit, Store
+    from clew.store.sqlite import SQLite
+    from clew.tokens import Counter, Plain, Vocabulary, counter_for
+    from clew.view import Swap, View
 
 __version__ = "0.1.0"
 
@@ -74,3 +79,31 @@ __all__ = [
     "counter_for",
     "run",
 ]
+
+# Where each name lives. Loaded when first used: a host that imports clew and may never compact pays nothing.
+_HOMES = {
+    "bridge": "run",
+    "budget": "Budget Meter Size",
+    "compression": "Compressed acompress compress",
+    "engine": "Engine Request body",
+    "errors": "Ambiguous BadRequest BrokenHistory ClewError Conflict ForeignFile NewerFile NotFound OverBudget Pinned "
+    "StoreError",
+    "items": "Digests Edit Frame Item Node",
+    "step": "Fallback Model Pipeline Reply Step When",
+    "store.records": "Call ClientEdit Store",
+    "store.sqlite": "SQLite",
+    "tokens": "Counter Plain Vocabulary counter_for",
+    "view": "Swap View",
+}
+_HOME = {name: f"clew.{module}" for module, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'clew' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOME[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

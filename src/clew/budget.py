@@ -38,15 +38,17 @@ class Meter:
 
     def __init__(self, counter: Counter) -> None:
         self.counter = counter
-        self._sizes: dict[str, Size] = {}
+        self._sizes: dict[tuple[str, bool], Size] = {}
         self._frame: tuple[Frame, Size] | None = None
 
     def node(self, node: Node) -> Size:
-        size = self._sizes.get(node.content)
+        # Equal content may open a message here and continue one there.
+        key = node.content, node.item.opens is None
+        size = self._sizes.get(key)
         if size is None:
             if len(self._sizes) >= _CACHED:
                 self._sizes.clear()
-            size = self._sizes[node.content] = self.item(node.item)
+            size = self._sizes[key] = self.item(node.item)
         return size
 
     def item(self, item: Item) -> Size:

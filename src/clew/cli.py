@@ -4,20 +4,21 @@ import asyncio
 import io
 import os
 import secrets
-import shutil
 import sqlite3
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from typer.core import TyperGroup
 
-from clew.errors import BadRequest, ClewError, NotFound
+from clew.errors import Ambiguous, BadRequest, ClewError, NotFound
 
 if TYPE_CHECKING:
+    from clew.budget import Budget
+    from clew.items import Node
+    from clew.screens import Talk
     from clew.store import BranchInfo, SQLite, Store
     from clew.view import View
 
@@ -31,9 +32,9 @@ _Usage = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
 class Commands(TyperGroup):
     """Says what went wrong in one line."""
 
-    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+    def main(self, *args: Any, **extra: Any) -> Any:
         try:
-            code = super().main(*args, standalone_mode=False, **extra)
+            code = super().main(*args, **{**extra, "standalone_mode": False})
         except typer.Abort:
             code = 130
         except _Usage as error:
@@ -77,31 +78,9 @@ def demo(
     fast: Annotated[bool, typer.Option("--fast", help="As fast as it goes, not as fast as one can read.")] = False,
 ) -> None:
     """Replay a real agent session in a window too small for it."""
-    asyncio.run(_demo(default_store(os.environ), window, 0 if fast else TICK))
+    from clew.demo import run
 
-
-async def _demo(path: Path, window: int, tick: float) -> None:
-    from rich.console import Console
-
-    from clew.demo import Replay, sample
-    from clew.screens import play, summary, threads
-    from clew.store import SQLite
-
-    console = Console(highlight=False)
-    store = SQLite(path)
-    try:
-        replay = Replay(store, sample(), window, f"demo-{secrets.token_hex(3)}")
-        console.print(f"A real coding session in a window of {window:,} tokens, kept in {path}\n", soft_wrap=True)
-        last = await play(replay.turns(), console, tick)
-    finally:
-        await store.close()
-    store = SQLite(path)  # opened anew: what comes back now comes from the file
-    try:
-        proof = await replay.prove(store)
-    finally:
-        await store.close()
-    console.print(summary(replay, last, proof), "")
-    threads(console, replay)
+    asyncio.run(run(default_store(os.environ), window, 0 if fast else TICK))
 
 
 @app.command(epilog="Example: clew count talk.jsonl --model gpt-5")
@@ -109,7 +88,7 @@ def count(file: Source, model: ModelName = "") -> None:
     """Count the tokens of a text or of a conversation, by kind of item."""
     from rich.console import Console
 
-    from clew.screens import counted, tally, vocabulary
+    from clew.screens import counted, parse, read, tally, vocabulary
     from clew.tokens import counter_for
     from clew.wire import decode
 
@@ -135,13 +114,14 @@ def compress(
     window: Annotated[int | None, typer.Option(metavar="TOKENS", help="What the model can read.")] = None,
     target: Annotated[int | None, typer.Option(metavar="TOKENS", help="Or: what the result may take.")] = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", metavar="OUT", help="Where to write it.")] = None,
-    format: Annotated[str | None, typer.Option(metavar="NAME", help="openai_chat or anthropic, if not plain.")] = None,
+    format: Annotated[str | None, typer.Option(metavar="NAME", help="openai_chat or anthropic, if told wrong.")] = None,
     no_store: Annotated[bool, typer.Option("--no-store", help="Keep no original: nothing to recall.")] = False,
 ) -> None:
     """Make a conversation fit, and keep what is left out where it can be recalled."""
     from clew import catalog
     from clew.budget import Budget, Meter
-    from clew.screens import difference
+    from clew.engine import body
+    from clew.screens import difference, parse, read, save
     from clew.tokens import counter_for
     from clew.wire import decode
 
@@ -158,7 +138,11 @@ def compress(
     session = None if no_store else f"{'stdin' if file == '-' else Path(file).stem}-{secrets.token_hex(2)}"
     path = ":memory:" if no_store else default_store(os.environ)
     view = asyncio.run(_fitted(path, budget, talk, frame.format, session))
-    _write(out, talk.written(view))
+    data = talk.written(body(view))
+    if out is None:
+        typer.echo(data, nl=False)
+    else:
+        save(out, data)
     before = meter.frame(frame).plus(meter.items(items)).tokens
     typer.echo(difference(view, before, budget, model, session), err=True)
 
@@ -178,7 +162,9 @@ async def _fitted(path: str | Path, budget: "Budget", talk: "Talk", format: str,
 
 @app.command(epilog="Example: clew show demo --scope demo")
 def show(
-    id: Annotated[str | None, typer.Argument(metavar="[ID]", help="A branch or a session; its beginning will do.")] = None,
+    id: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="A branch or a session; its beginning will do.")
+    ] = None,
     scope: ScopeName = "default",
     store: StorePath = None,
 ) -> None:
@@ -191,7 +177,6 @@ async def _show(id: str | None, scope: str, path: Path | None) -> None:
 
     from clew.budget import Meter
     from clew.engine import Engine
-    from clew.items import Node
     from clew.screens import listing, seen
     from clew.tokens import counter_for
 
@@ -210,8 +195,7 @@ async def _show(id: str | None, scope: str, path: Path | None) -> None:
             raise NotFound(f"{id}: nothing was sent on this branch yet")
         view = await Engine(store).resume(scope, calls[-1])
         places = (await store.load(scope, branch.id, calls[-1].seq)).said
-        bodies = await store.items(scope, [p.content for p in places])
-        said = {p.id: Node(p.id, p.content, bodies[p.content]) for p in places}
+        said = await store.nodes(scope, [p.id for p in places])
         meter = Meter(counter_for(calls[-1].model, calls[-1].format))
         seen(Console(highlight=False), view, calls[-1], meter, said)
     finally:
@@ -225,7 +209,7 @@ async def _said(store: "Store", scope: str, branch: "BranchInfo") -> int:
 def _named(id: str, branches: list["BranchInfo"]) -> "BranchInfo":
     """The branch of that id or session, or the only one that begins so; the newest of a session."""
     for exact in (True, False):
-        found = {}
+        found: dict[str, BranchInfo] = {}
         for b in branches:
             for name in (b.id, b.session):
                 if name is not None and (name == id if exact else name.startswith(id)):
@@ -256,22 +240,26 @@ def recall(
         return
     for n, node in enumerate(nodes):
         if len(nodes) > 1:
-            typer.echo(f"{'' if n == 0 else ''}── {described(node.item)}", err=True)
+            typer.echo(f"── {described(node.item)}", err=True)
         last = n == len(nodes) - 1
         typer.echo(original(node.item).encode("utf-8", "surrogatepass"), nl=not last or sys.stdout.isatty())
 
 
-async def _recalled(id: str, scope: str, path: Path | None) -> "Sequence[Node]":
+async def _recalled(id: str, scope: str, path: Path | None) -> Sequence["Node"]:
     from clew.engine import Engine
 
     store = _opened(path)
     try:
         return await Engine(store).recall(scope, id)
+    except Ambiguous:
+        raise
+    except NotFound as error:
+        raise NotFound(f"{error} (scope {scope!r}); is it in another --scope or --store?") from None
     finally:
         await store.close()
 
 
-# --- the world: files and the environment -------------------------------------------------------------------------------
+# --- the environment ------------------------------------------------------------------------------------------------
 
 
 def default_store(env: Mapping[str, str], platform: str = sys.platform) -> Path:

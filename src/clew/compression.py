@@ -125,11 +125,11 @@ def _budget(model: str, form: str, window: int | None, target: int | None) -> Bu
 
 def _handles(view: View) -> dict[str, tuple[str, ...]]:
     """Every id a stand-in names, and the originals behind it."""
-    by_id = {n.id: e for e in view.edits for n in e.new if n.id not in e.old}
+    by_id = {n.id: e for e in view.edits for n in e.stand_ins}
     handles: dict[str, tuple[str, ...]] = {}
     for edit in view.edits:
-        sources = tuple(originals(edit.old, by_id))
-        for id in (view.digests.handle(edit.old), *(n.id for n in edit.new)):
-            if id not in edit.old:
-                handles[id] = sources
+        sources = tuple(originals(edit.sources, by_id))
+        handles |= {n.id: sources for n in edit.stand_ins}
+        if len(edit.old) > 1:
+            handles[view.digests.handle(edit.old)] = sources
     return handles

@@ -1,18 +1,28 @@
 """The demo: a real conversation, replayed turn by turn through a real engine in a window much too small for it."""
 
+import asyncio
 import gzip
+import secrets
 import time
 from collections import Counter as Tally
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
 
 from clew import rawjson
 from clew.budget import Budget
 from clew.engine import Engine, Request, body
 from clew.items import SHORT, Digests, Edit, Node
-from clew.store.records import Store
+from clew.screens import line, name, words
+from clew.store import SQLite, Store
 from clew.view import View
 from clew.wire import check, decode
 
@@ -96,9 +106,8 @@ class Replay:
 
     def example(self) -> tuple[str, str] | None:
         """A stand-in as the model saw it, and the id it names."""
-        lines = [(e, n) for e in self.edits for n in e.new if n.item.kind == "result" and name(e) == "ClearResults"]
-        edit, node = next(iter(lines), (None, None))
-        return (node.item.text, edit.old[0][:SHORT]) if edit and node else None
+        lines = [(n.item.text, e.old[0][:SHORT]) for e in self.edits if name(e) == "ClearResults" for n in e.new]
+        return min(lines, key=lambda found: len(found[0]), default=None)
 
     async def prove(self, store: Store) -> Proof:
         """Recall every stand-in from a store and compare what comes back with what was said."""
@@ -127,12 +136,102 @@ class Replay:
             row[0] += len(edit.old)
             row[1] += sum(self._tokens[id] for id in edit.old)
             row[2] += sum(self._count(n) for n in edit.new)
-        return ", ".join(f"{step} {n:,} items: {old:,} → {new:,}" for step, (n, old, new) in tally.items())
+        return ", ".join(f"{step} {old:,} → {new:,} tokens ({n})" for step, (n, old, new) in tally.items())
 
     def _count(self, node: Node) -> int:
         return self.budget.meter.node(node).tokens
 
 
-def name(edit: Edit) -> str:
-    """The step that made an edit, without its settings."""
-    return edit.by.partition("(")[0]
+# --- on the screen ----------------------------------------------------------------------------------------------------
+
+
+async def run(path: Path, window: int, tick: float) -> None:
+    """The whole demo; `tick` is how long a turn stays on a terminal, in seconds."""
+    console = Console(highlight=False)
+    store = SQLite(path)
+    try:
+        replay = Replay(store, sample(), window, f"demo-{secrets.token_hex(3)}")
+        console.print(f"A real coding session in a window of {window:,} tokens, kept in {path}\n", soft_wrap=True)
+        last = await play(replay.turns(), console, tick)
+    finally:
+        await store.close()
+    store = SQLite(path)  # opened anew: what comes back now comes from the file
+    try:
+        proof = await replay.prove(store)
+    finally:
+        await store.close()
+    summary(console, replay, last, proof)
+    threads(console, replay)
+
+
+def meter(turn: Turn, width: int) -> Group:
+    """How a replay stands, to be drawn over the last one."""
+    wide = min(40, width - 40)
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    turns = ProgressBar(turn.turns, turn.number, wide, complete_style="green", finished_style="green")
+    view = ProgressBar(turn.limit, turn.view, wide, complete_style="cyan")
+    table.add_row("turn", turns, f"{turn.number} of {turn.turns}")
+    table.add_row("sent", view, f"{turn.view:,} of {turn.limit:,} tokens")
+    table.add_row("said", f"{turn.said:,} tokens")
+    table.add_row("saved", f"{turn.saved:.0%} of {turn.whole:,} tokens")
+    last = Text(f"edit   {turn.last or 'none yet: everything fits'}", no_wrap=True, overflow="ellipsis")
+    last.stylize("bold", 0, 4)
+    return Group(table, last)
+
+
+async def play(turns: AsyncIterator[Turn], console: Console, tick: float) -> Turn:
+    """Show the turns as they come: live on a terminal, else a line for every tenth of them. Returns the last."""
+    turn: Turn | None = None
+    if not console.is_terminal:
+        async for turn in turns:
+            if 10 * turn.number // turn.turns > 10 * (turn.number - 1) // turn.turns:
+                console.print(milestone(turn))
+        console.print()
+    else:
+        with Live(console=console, transient=True, refresh_per_second=20) as live:
+            async for turn in turns:
+                live.update(meter(turn, console.width))
+                await asyncio.sleep(tick)
+    assert turn is not None, "the sample has turns"
+    return turn
+
+
+def milestone(turn: Turn) -> str:
+    """How a replay stands, for a log."""
+    return (
+        f"turn {turn.number:>3} of {turn.turns}: said {turn.said:>6,}, sent {turn.view:>6,} of {turn.limit:,}, "
+        f"saved {turn.saved:.0%} so far"
+    )
+
+
+def summary(console: Console, replay: Replay, last: Turn, proof: Proof) -> None:
+    """What a replay came to."""
+    budget = replay.budget
+    edits = ", ".join(f"{n} {step}" for step, n in replay.steps().most_common())
+    each = 1000 * replay.seconds / last.turns
+    rows = [
+        ("said", f"{replay.said:,} tokens in {len(replay.messages)} messages"),
+        ("sent in all", f"{last.sent:,} tokens in {last.turns} calls"),
+        ("sending everything", f"{last.whole:,} tokens"),
+        ("saved", f"{last.saved:.0%}"),
+        ("largest view", f"{replay.largest:,} of {budget.limit.tokens:,} (and {budget.kept_free:,} for the answer)"),
+        ("edits", edits or "none: everything fits; try a smaller --window"),
+        ("originals recalled", f"{proof.recalled} of {proof.hidden}, byte for byte"),
+        ("provider rules", f"{replay.broken} broken in {last.turns} bodies"),
+        ("time", f"{replay.seconds:.1f} s, {each:.0f} ms a call"),
+    ]
+    for what, told in rows:
+        line(console, f"{what:<20}{told}")
+    console.print()
+
+
+def threads(console: Console, replay: Replay) -> None:
+    """Where to go from the demo: a stand-in, and the ways to look behind it."""
+    if example := replay.example():
+        text, id = example
+        console.print(Text(f"The model saw:   {words(text, 400)}"))
+        line(console, f"Get it back:     clew recall {id} --scope {SCOPE}")
+    line(console, f"See all it saw:  clew show {replay.session} --scope {SCOPE}")

@@ -75,23 +75,15 @@ class Engine:
         """The originals that an id stands for, byte for byte; with `branch`, only from its own past."""
         lineage = await self._lineage(scope, branch) if branch else None
         full = await self._full_id(scope, id, lineage)
-        out: dict[str, str] = {}
-        stack = [(full, "")]
-        while stack:
-            at, content = stack.pop()
-            sources = await self.store.sources(scope, at)
-            if sources is None:
-                out[at] = content
-            else:
-                stack += [(p.id, p.content) for p in reversed(sources)]
-        return await self._nodes(scope, out)
+        return await self.store.originals(scope, full)
 
     async def search(self, scope: Scope, text: str, branch: str, limit: int = 20) -> Sequence[Node]:
         """What was said on this branch that holds these words, best first."""
         trace = await self.store.load(scope, branch)
         ids = {p.content: p.id for p in trace.said}
         found = [c for c in await self.store.search(scope, text, limit * 10) if c in ids][:limit]
-        return await self._nodes(scope, {ids[c]: c for c in found})
+        nodes = await self.store.nodes(scope, [ids[c] for c in found])
+        return [nodes[ids[c]] for c in found]
 
     async def pin(self, view: View, *ids: str, off: bool = False) -> None:
         """Keep these nodes verbatim in every later view of this branch, or no longer."""
@@ -198,9 +190,9 @@ class Engine:
     async def _fold(self, scope: Scope, trace: Trace, frame: Frame, items: Mapping[str, Item]) -> View:
         said = [Node(p.id, p.content, items.get(p.id, ABSENT)) for p in trace.said]
         nodes = fold(said, trace.edits, trace.alias)
-        missing = [n.content for n in nodes if n.item is ABSENT]
-        bodies = await self.store.items(scope, missing) if missing else {}
-        nodes = tuple(n if n.item is not ABSENT else Node(n.id, n.content, bodies[n.content]) for n in nodes)
+        missing = [n.id for n in nodes if n.item is ABSENT]
+        stored = await self.store.nodes(scope, missing) if missing else {}
+        nodes = tuple(stored.get(n.id, n) for n in nodes)
         return View(frame, nodes, self._digests(scope), tuple(trace.edits), trace.pinned)
 
     def _call(self, live: Live, view: View, budget: Budget, size: Size, frame: str) -> Call:
@@ -214,6 +206,7 @@ class Engine:
             digest=view.digests.link(frame, (live.sent,)),
             said=len(live.trace.said),
             predicted=total.tokens,
+            limit=budget.limit.tokens,
             exact=budget.meter.counter.exact,
         )
 
@@ -260,12 +253,6 @@ class Engine:
                     self._forget(scope, live)
                 if not left:
                     raise
-
-    async def _nodes(self, scope: Scope, contents: Mapping[str, str]) -> list[Node]:
-        if blank := [id for id, content in contents.items() if not content]:
-            contents = {**contents, **await self.store.contents(scope, blank)}
-        bodies = await self.store.items(scope, list(contents.values()))
-        return [Node(id, content, bodies[content]) for id, content in contents.items()]
 
     async def _full_id(self, scope: Scope, id: str, lineage: set[str] | None) -> str:
         short = id.strip().lower()

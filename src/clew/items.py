@@ -72,6 +72,18 @@ class Edit:
     evidence: Mapping[str, Any] = field(default_factory=dict)
     spent: int = 0  # tokens the step itself used
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """What the stand-ins stand for; a node that only moved within the span still stands itself."""
+        moved = {n.id for n in self.new}
+        return tuple(id for id in self.old if id not in moved)
+
+    @property
+    def stand_ins(self) -> tuple[Node, ...]:
+        """The nodes that were not there before."""
+        was = set(self.old)
+        return tuple(n for n in self.new if n.id not in was)
+
 
 class Digests:
     """Keyed digests for one tenant: another scope, or another store's secret, gives other ids."""

@@ -44,11 +44,9 @@ def unfold(trace: Trace, contents: Sequence[str], items: Sequence[Item]) -> list
     by_id: dict[str, Edit] = {}
     by_content: dict[str, tuple[Edit, int]] = {}
     for edit in trace.edits:
-        moved = set(edit.old)
-        for n, node in enumerate(edit.new):
-            if node.id not in moved:
-                by_id[node.id] = edit
-                by_content[node.content] = edit, n
+        for n, node in enumerate(edit.stand_ins):
+            by_id[node.id] = edit
+            by_content[node.content] = edit, n
     if not by_content:
         return [Entry(c, i) for c, i in zip(contents, items, strict=True)]
     place = {p.id: p for p in trace.said}
@@ -61,7 +59,7 @@ def unfold(trace: Trace, contents: Sequence[str], items: Sequence[Item]) -> list
         edit, n = by_content[content]
         # An edit with several stand-ins: the first one brings back all it stood for.
         if n == 0:
-            entries += [Entry(place[id].content, None, id) for id in originals(edit.old, by_id) if id in place]
+            entries += [Entry(place[id].content, None, id) for id in originals(edit.sources, by_id) if id in place]
     return entries
 
 
@@ -73,11 +71,11 @@ def originals(ids: Sequence[str], by_id: dict[str, Edit]) -> list[str]:
     while stack:
         id = stack.pop()
         edit = by_id.get(id)
-        if edit is None or id in edit.old:
+        if edit is None:
             out[id] = None
         elif id not in seen:
             seen.add(id)
-            stack += reversed(edit.old)
+            stack += reversed(edit.sources)
     return list(out)
 
 

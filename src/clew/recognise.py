@@ -108,8 +108,8 @@ class Recogniser:
 
     async def _bodies(self, trace: Trace, gaps: Sequence[Patch]) -> dict[int, Item]:
         places = [i for gap in gaps for i in range(gap.start, gap.stop)][:LOOK]
-        bodies = await self.store.items(self.scope, [trace.said[i].content for i in places])
-        return {i: bodies[trace.said[i].content] for i in places}
+        nodes = await self.store.nodes(self.scope, [trace.said[i].id for i in places])
+        return {i: nodes[trace.said[i].id].item for i in places}
 
     def _edit(
         self,
@@ -155,7 +155,9 @@ class Recogniser:
         self, behind: tuple[Trace, int] | None, contents: Sequence[str], items: Sequence[Item], session: str | None
     ) -> Recognition:
         """A new branch: of the newest call that is wholly in this history's past, or of nothing."""
-        branch = uuid4().hex[:16]
+        # Two hosts that open a named session at the same moment must open the same branch.
+        named = session is not None and behind is None
+        branch = self.digests.link(str(session), ("session",))[:16] if named else uuid4().hex[:16]
         if behind:
             trace, prefix = behind
             for seq, said in reversed([c for c in trace.calls if c[1] <= prefix]):

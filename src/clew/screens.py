@@ -1,22 +1,22 @@
-"""What the command line shows: a meter, tables, and one line a node. Everything here only draws."""
+"""The two ends of the command line: the files it reads and writes, and what it shows."""
 
-import asyncio
 import json
 import re
+import shutil
 from collections import Counter as Tally
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
-from rich.console import Console, Group, RenderableType
-from rich.live import Live
-from rich.progress_bar import ProgressBar
+import typer
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from clew import catalog, rawjson
 from clew.budget import Budget, Meter
-from clew.demo import SCOPE, Proof, Replay, Turn, name
 from clew.errors import BadRequest, NotFound
 from clew.items import SHORT, Digests, Edit, Frame, Item, Node
 from clew.live import originals
@@ -40,85 +40,93 @@ def line(console: Console, text: str, style: str = "") -> None:
     console.print(cut, soft_wrap=True)
 
 
-def grid(rows: Iterable[Sequence[RenderableType]]) -> Table:
-    """Names on the left, what they are on the right."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="ellipsis", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    return table
+def name(edit: Edit) -> str:
+    """The step that made an edit, without its settings."""
+    return edit.by.partition("(")[0]
 
 
-# --- clew demo ------------------------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------------------------------------
 
 
-def meter(turn: Turn, width: int) -> Group:
-    """How a replay stands, to be drawn over the last one."""
-    bar = ProgressBar(total=turn.limit, completed=turn.view, width=min(40, width - 40))
-    sent = Table.grid(padding=(0, 2))
-    sent.add_row(bar, f"{turn.view:>6,} of {turn.limit:,}")
-    rows: list[Sequence[RenderableType]] = [
-        ("turn", f"{turn.number} of {turn.turns}"),
-        ("sent now", sent),
-        ("said", f"{turn.said:,} tokens"),
-        ("saved", f"{turn.whole - turn.sent:,} of {turn.whole:,} tokens ({turn.saved:.0%})"),
-        ("last edit", turn.last or "none yet: everything fits"),
-    ]
-    return Group(grid(rows))
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """A conversation as a file holds it."""
+
+    shape: Literal["body", "list", "lines"]
+    body: Mapping[str, Any]
+
+    def written(self, body: Mapping[str, Any]) -> bytes:
+        """Another body in the same shape."""
+        match self.shape:
+            case "body":
+                values = [body]
+            case "list":
+                values = [body["messages"]]
+            case "lines":
+                values = body["messages"]
+        return b"".join(rawjson.dumps(v) + b"\n" for v in values)
 
 
-async def play(turns: AsyncIterator[Turn], console: Console, tick: float) -> Turn:
-    """Show the turns as they come: live on a terminal, else a line for every tenth of them. Returns the last."""
-    turn: Turn | None = None
-    if not console.is_terminal:
-        async for turn in turns:
-            if turn.number % max(1, turn.turns // 10) == 0 or turn.number == turn.turns:
-                console.print(milestone(turn))
-        console.print()
-    else:
-        with Live(console=console, transient=True, refresh_per_second=20) as live:
-            async for turn in turns:
-                live.update(meter(turn, console.width))
-                await asyncio.sleep(tick)
-    assert turn is not None, "the sample has turns"
-    return turn
+def read(file: str) -> str:
+    """The text of a file, or of standard input for `-`."""
+    try:
+        data = typer.get_binary_stream("stdin").read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        raise BadRequest(f"{file}: {error.strerror or error}; give the name of a file, or - for input") from None
+    if data[:2] == b"\x1f\x8b":
+        raise BadRequest(f"{file}: is compressed; unpack it first, with gunzip -c, and give - as the file")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadRequest(f"{file}: not UTF-8 at byte {error.start:,}; convert it first, with iconv -t UTF-8") from None
 
 
-def milestone(turn: Turn) -> str:
-    """How a replay stands, for a log."""
-    return (
-        f"turn {turn.number:>3} of {turn.turns}: said {turn.said:>6,}, sent {turn.view:>6,} of {turn.limit:,}, "
-        f"saved {turn.saved:.0%} so far"
-    )
+def parse(file: str, text: str) -> Talk:
+    """The conversation in a text: a body, a list of messages, or one message a line."""
+    try:
+        value = rawjson.loads(text)
+    except BadRequest as error:
+        value = _messages(file, text, error)
+        return Talk("lines", {"messages": value})
+    match value:
+        case {"messages": list()}:
+            return Talk("body", value)
+        case [{"role": _}, *_]:
+            return Talk("list", {"messages": value})
+        case {"role": _}:
+            return Talk("lines", {"messages": [value]})
+    raise BadRequest(f"{file}: no conversation; expected an object with `messages`, a list of messages, or one a line")
 
 
-def summary(replay: Replay, last: Turn, proof: Proof) -> Table:
-    """What a replay came to."""
-    budget = replay.budget
-    edits = ", ".join(f"{n} {step}" for step, n in replay.steps().most_common())
-    each = 1000 * replay.seconds / last.turns
-    rows = [
-        ("said", f"{replay.said:,} tokens in {len(replay.messages)} messages"),
-        ("sent in all", f"{last.sent:,} tokens in {last.turns} calls"),
-        ("everything, every time", f"{last.whole:,} tokens"),
-        ("saved", f"{last.saved:.0%}"),
-        ("largest view", f"{replay.largest:,} of {budget.limit.tokens:,} (and {budget.kept_free:,} for the answer)"),
-        ("edits", edits or "none: everything fits; try a smaller --window"),
-        ("originals recalled", f"{proof.recalled} of {proof.hidden}, byte for byte"),
-        ("provider rules", f"{replay.broken} broken in {last.turns} bodies"),
-        ("time", f"{replay.seconds:.1f} s, {each:.0f} ms a call"),
-    ]
-    return grid(rows)
+def _messages(file: str, text: str, whole: BadRequest) -> list[Any]:
+    rows = [(n, row) for n, row in enumerate(text.split("\n"), 1) if row.strip()]
+    found: list[Any] = []
+    for n, row in rows:
+        try:
+            value = rawjson.loads(row)
+        except BadRequest as error:
+            # Not even one line reads by itself: then the file was meant as a whole.
+            told = f"line {n}: {error}" if found else str(whole)
+            raise BadRequest(f"{file}: {told}; expected JSON, or one message a line") from None
+        if not isinstance(value, dict) or "role" not in value:
+            raise BadRequest(f"{file}: line {n} is no message; give one conversation, one message a line")
+        found.append(value)
+    if not found:
+        raise BadRequest(f"{file}: is empty; expected JSON, or one message a line")
+    return found
 
 
-def threads(console: Console, replay: Replay) -> None:
-    """Where to go from the demo: a stand-in, and the ways to look behind it."""
-    if example := replay.example():
-        text, id = example
-        line(console, f"The model saw    {words(text)}")
-        line(console, f"Get it back      clew recall {id} --scope {SCOPE}")
-    line(console, f"See what it saw  clew show {replay.session} --scope {SCOPE}")
+def save(out: Path, data: bytes) -> None:
+    """Write a file whole or not at all: it may be the only copy of what it holds."""
+    target = out.resolve()
+    part = target.with_name(f".{target.name}.part")
+    try:
+        part.write_bytes(data)
+        if target.exists():
+            shutil.copymode(target, part)
+        part.replace(target)
+    except OSError as error:
+        raise BadRequest(f"{out}: cannot be written ({error.strerror}); choose another place") from None
 
 
 # --- clew count -----------------------------------------------------------------------------------------------------
@@ -227,7 +235,7 @@ def _behind(edit: Edit, by_id: dict[str, Edit], digests: Digests, meter: Meter, 
     nodes = [said[id] for id in originals(edit.old, by_id) if id in said]
     items = f"{len(nodes)} item{'s' if len(nodes) != 1 else ''}"
     tokens = meter.nodes(nodes).tokens
-    return f"stands for {items}, {tokens:,} tokens   {name(edit)}   {digests.handle(edit.old)[:SHORT]}"
+    return f"{digests.handle(edit.old)[:SHORT]} stands for {items}, {tokens:,} tokens   {name(edit)}"
 
 
 def heading(nodes: Sequence[Node], id: str) -> str:

@@ -253,7 +253,7 @@ def _check_valid(view: View, after: View) -> None:
 
 
 def _check_lossless(view: View, after: View) -> None:
-    by_id = {n.id: e for e in after.edits for n in e.new if n.id not in e.old}
+    by_id = {n.id: e for e in after.edits for n in e.stand_ins}
     found = set(originals([n.id for n in after.nodes], by_id))
     lost = [n.id for n in view.nodes if n.id not in found]
     assert not lost, f"3 lossless: {len(lost)} originals cannot be reached from the view"

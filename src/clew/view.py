@@ -9,18 +9,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from clew.errors import BrokenHistory, Pinned
 from clew.items import SHORT, Digests, Edit, Frame, Item, Node, Scope
 
+Stretch = tuple[int, int]  # from the first position to before the second
+
 
 class Swap(NamedTuple):
-    """One replacement: `items` stand in for the nodes from `start` to before `stop`."""
+    """One replacement: `items` stand in for the nodes from `start` to before `stop`; a node among them only moved."""
 
     start: int
     stop: int
-    items: Sequence[Item]
+    items: Sequence[Item | Node]
     evidence: Mapping[str, Any] = {}
 
 
@@ -43,7 +46,7 @@ class View:
 
     def stand_ins(self) -> set[str]:
         """The ids of nodes that an edit made: there is nothing behind them that is not already recalled."""
-        return {n.id for e in self.edits for n in e.new if n.id not in e.old}
+        return {n.id for e in self.edits for n in e.stand_ins}
 
     def short(self, start: int, stop: int) -> str:
         """The id to write in a stand-in for these nodes: whoever reads it can recall them by it."""
@@ -57,14 +60,17 @@ class View:
         """Many replacements at the cost of one; positions are those of this view, spans do not overlap."""
         out: list[Node] = []
         edits = list(self.edits)
+        paired: list[Stretch] | None = None
         at = 0
-        for swap in sorted(swaps):
+        for swap in sorted(swaps, key=itemgetter(0)):
             old = self.nodes[swap.start : swap.stop]
             if not old or not swap.items or swap.start < at:
                 raise BrokenHistory("an edit replaces at least one node by at least one item, and spans do not overlap")
-            self._allow(swap)
+            if self._allow(swap):
+                paired = paired if paired is not None else list(pairs(self.nodes))
+                _keep_pairs(swap, paired)
             ids = tuple(n.id for n in old)
-            new = tuple(self._stand_ins(ids, swap.items, old))
+            new = tuple(self._stand_ins(ids, swap.items))
             out += self.nodes[at : swap.start]
             out += new
             at = swap.stop
@@ -74,33 +80,33 @@ class View:
         out += self.nodes[at:]
         return with_(self, nodes=tuple(out), edits=tuple(edits))
 
-    def _stand_ins(self, ids: tuple[str, ...], items: Sequence[Item], old: Sequence[Node]) -> Iterator[Node]:
-        kept = {n.content: n for n in old}
+    def _stand_ins(self, ids: tuple[str, ...], items: Sequence[Item | Node]) -> Iterator[Node]:
         for n, item in enumerate(items):
-            content = self.digests.content(item)
-            same = kept.get(content)
-            # An item that only moved within its span is the same node, so that whoever pinned or cited it finds it.
-            yield (
-                Node(same.id, content, item)
-                if same
-                else Node(self.digests.link(content, (*ids, str(n))), content, item)
-            )
+            if isinstance(item, Node):
+                yield item
+            else:
+                content = self.digests.content(item)
+                yield Node(self.digests.link(content, (*ids, str(n))), content, item)
 
-    def _allow(self, swap: Swap) -> None:
+    def _allow(self, swap: Swap) -> bool:
+        """Refuse what no provider takes; True if calls or results go whose partners may stand outside the span."""
         old = self.nodes[swap.start : swap.stop]
-        stays = {self.digests.content(i) for i in swap.items} if self.pinned else set()
-        if hit := [n.id[:SHORT] for n in old if n.id in self.pinned and n.content not in stays]:
+        stays = {i.id for i in swap.items if isinstance(i, Node)}
+        if hit := [n.id[:SHORT] for n in old if n.id in self.pinned and n.id not in stays]:
             raise Pinned(f"pinned: {', '.join(hit)}; unpin first")
-        before, after = loose_ends([n.item for n in old]), loose_ends(swap.items)
+        items = [i.item if isinstance(i, Node) else i for i in swap.items]
+        before, after = loose_ends(n.item for n in old), loose_ends(items)
         if after - before:
             raise BrokenHistory(f"a stand-in may not open or close calls of its own: {sorted(after - before)}")
-        if lost := before - after:
-            outside = [*self.nodes[: swap.start], *self.nodes[swap.stop :]]
-            ids = {n.item.call_id for n in outside if n.item.call_id}
-            if torn := sorted(call_id for _, call_id in lost if call_id in ids):
-                raise BrokenHistory(f"calls would lose their results, or results their calls: {torn}")
-        if old[-1].item.kind == "reasoning" and swap.items[-1].kind != "reasoning" and continues(self.nodes, swap.stop):
+        if old[-1].item.kind == "reasoning" and items[-1].kind != "reasoning" and continues(self.nodes, swap.stop):
             raise BrokenHistory("reasoning would be parted from what it led to")
+        return bool(before - after)
+
+
+def _keep_pairs(swap: Swap, paired: Iterable[Stretch]) -> None:
+    for start, stop in paired:
+        if (swap.start <= start < swap.stop) != (swap.start < stop <= swap.stop):
+            raise BrokenHistory("a call would lose its result, or a result its call")
 
 
 def loose_ends(items: Iterable[Item]) -> Tally[tuple[str, str]]:
@@ -129,8 +135,6 @@ def continues(nodes: Sequence[Node], at: int) -> bool:
 
 
 # --- where a history may be cut: one function a rule, each yielding stretches that stay whole -----------------------
-
-Stretch = tuple[int, int]
 
 
 def pairs(nodes: Sequence[Node]) -> Iterator[Stretch]:

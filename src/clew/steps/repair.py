@@ -8,7 +8,7 @@ from clew.items import Item, Node
 from clew.steps.lines import plain
 from clew.view import Swap, View, continues, groups, pairs
 
-# Formats whose providers refuse empty text and a history that does not begin with the user.
+# Formats whose providers refuse empty text.
 STRICT = frozenset({"anthropic"})
 
 
@@ -20,41 +20,51 @@ class Repair:
         return repair(view, by=self)
 
 
-def repair(view: View, since: int = 0, by: object = Repair()) -> View:  # a value, not a list
+def repair(view: View, since: int = 0, by: object = Repair()) -> View:
     """Mend what stands at or after `since`, which must be a cut."""
+    strict = view.frame.format in STRICT
     nodes = view.nodes[since:]
+    paired = {i for start, stop in pairs(nodes) for i in (start, stop - 1)}
+    swaps = [
+        Swap(since + i, since + i + 1, [mended])
+        for i, node in enumerate(nodes)
+        if (mended := _mended(node.item, i in paired, strict)) is not node.item
+    ]
+    return _ordered(view.replace_all(swaps, by=by), since, by)
+
+
+def _mended(item: Item, paired: bool, strict: bool) -> Item:
+    if item.kind == "call" and not paired:
+        return Item("text", item.role, f"[called {item.name} {item.text}: no result]", opens=item.opens)
+    if item.kind == "result" and not paired:
+        return Item("text", "user", f"[result of a call that is not in this conversation]\n{item.text}")
+    if strict and item.kind == "text" and not item.text.strip() and not item.wire:
+        return plain(item, "[empty]")
+    return item
+
+
+def _ordered(view: View, since: int, by: object) -> View:
+    """Results right after the message that called for them; whatever stood between comes after."""
     swaps = []
-    for start, stop in groups(nodes):
-        old = [n.item for n in nodes[start:stop]]
-        new = list(_mended(nodes[start:stop], view.frame.format in STRICT))
-        if since + start == 0 and view.frame.format in STRICT and new[0].role == "assistant":
-            new.insert(0, Item("text", "user", "[the conversation begins]"))
-        if new != old:
+    for start, stop in groups(view.nodes[since:]):
+        old = view.nodes[since + start : since + stop]
+        new = list(_in_order(old))
+        if [n.id for n in new] != [n.id for n in old]:
             swaps.append(Swap(since + start, since + stop, new))
     return view.replace_all(swaps, by=by)
 
 
-def _mended(nodes: Sequence[Node], strict: bool) -> Iterator[Item]:
-    """The items of one group in the order providers ask for."""
-    result_of = dict(sorted((start, stop - 1) for start, stop in pairs(nodes) if nodes[stop - 1].item.kind == "result"))
-    answers = set(result_of.values())
-    due: list[Item] = []
+def _in_order(nodes: Sequence[Node]) -> Iterator[Node]:
+    answers = {start: stop - 1 for start, stop in pairs(nodes) if nodes[stop - 1].item.kind == "result"}
+    results = set(answers.values())
+    due: list[int] = []
     for i, node in enumerate(nodes):
-        item = node.item
-        if not continues(nodes, i) or item.role != "assistant":
-            yield from due
+        if i in results:
+            continue
+        if not continues(nodes, i):
+            yield from (nodes[r] for r in sorted(due))
             due = []
-        if item.kind == "call":
-            if i in result_of:
-                due.append(nodes[result_of[i]].item)
-                yield item
-            else:
-                yield Item("text", "assistant", f"[called {item.name} {item.text}: no result]", opens=item.opens)
-        elif item.kind == "result":
-            if i not in answers:
-                yield Item("text", "user", f"[result of a call that is not in this conversation]\n{item.text}")
-        elif strict and item.kind == "text" and not item.text.strip() and not item.wire:
-            yield plain(item, "[empty]")
-        else:
-            yield item
-    yield from due
+        if i in answers:
+            due.append(answers[i])
+        yield node
+    yield from (nodes[r] for r in sorted(due))

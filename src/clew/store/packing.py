@@ -21,7 +21,8 @@ def unpack(blob: bytes | None) -> list[str]:
 
 
 def pack_item(item: Item) -> tuple[int, int, bytes]:
-    """(compressed?, size before, data) of an item; its cache mark is about one request and stays out."""
+    """(compressed?, size before, data) of what an item says. How it was wrapped belongs to its node, its cache mark to
+    one request: both stay out."""
     fields: dict[str, Any] = {"text": item.text}
     if item.name:
         fields["name"] = item.name
@@ -29,19 +30,19 @@ def pack_item(item: Item) -> tuple[int, int, bytes]:
         fields["call_id"] = item.call_id
     if item.wire is not None:
         fields["wire"] = item.wire
-    if item.opens is not None:
-        fields["opens"] = [item.opens.keys, item.opens.bare]
     data = rawjson.dumps(fields)
     if len(data) < WORTH:
         return 0, len(data), data
     return 1, len(data), zlib.compress(data, 6)
 
 
-def unpack_item(kind: Any, role: Any, packed: int, data: bytes) -> Item:
+def unpack_item(opens: str | None, kind: Any, role: Any, packed: int, data: bytes) -> Item:
     fields = rawjson.loads(zlib.decompress(data) if packed else data)
-    if "opens" in fields:
-        fields["opens"] = Opening(*fields["opens"])
-    return Item(kind, role, **fields)
+    return Item(kind, role, **fields, opens=Opening(*rawjson.loads(opens)) if opens else None)
+
+
+def pack_opening(opens: Opening | None) -> str | None:
+    return rawjson.dumps([opens.keys, opens.bare]).decode() if opens else None
 
 
 def pack_frame(frame: Frame) -> bytes:

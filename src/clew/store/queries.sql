@@ -1,4 +1,5 @@
 -- Every question and every write, by name. `:scope` is a tenant's name, `:owner` its number.
+-- `cross join` after json_each: the list given leads, the index follows; left free, the planner may scan the table.
 
 -- name: secret
 select value from meta where key = 'secret';
@@ -6,14 +7,14 @@ select value from meta where key = 'secret';
 -- name: find
 select lower(hex(h.chain)), h.branch, h.seq
 from json_each(:chains) j
-join head h on h.scope = (select id from scope where name = :scope) and h.chain = from_hex(j.value)
-join branch b on b.id = h.branch and b.session is null;
+cross join head h on h.scope = (select id from scope where name = :scope) and h.chain = from_hex(j.value)
+cross join branch b on b.id = h.branch and b.session is null;
 
 -- name: alike
 select n.branch, count(distinct n.content) as hits
 from json_each(:contents) j
-join node n on n.scope = (select id from scope where name = :scope) and n.content = from_hex(j.value)
-join branch b on b.id = n.branch and b.session is null
+cross join node n on n.scope = (select id from scope where name = :scope) and n.content = from_hex(j.value)
+cross join branch b on b.id = n.branch and b.session is null
 group by n.branch
 order by hits desc, n.branch
 limit 1;
@@ -43,22 +44,23 @@ select e.branch, e.seq, e.at, e.kind, e.start, e.stop, e.old, e.new, e.note
 from line join event e on e.branch = line.id and e.seq <= line.until
 order by e.seq;
 
--- name: items
-select lower(hex(b.content)), b.kind, b.role, b.packed, b.data
-from json_each(:contents) j
-join body b on b.scope = (select id from scope where name = :scope) and b.content = from_hex(j.value);
+-- name: nodes
+select lower(hex(n.id)), lower(hex(n.content)), n.opens, b.kind, b.role, b.packed, b.data
+from json_each(:ids) j
+cross join node n on n.scope = (select id from scope where name = :scope) and n.id = from_hex(j.value)
+cross join body b on b.scope = n.scope and b.content = n.content;
 
 -- name: contents
 select lower(hex(n.id)), lower(hex(n.content))
 from json_each(:ids) j
-join node n on n.scope = (select id from scope where name = :scope) and n.id = from_hex(j.value);
+cross join node n on n.scope = (select id from scope where name = :scope) and n.id = from_hex(j.value);
 
 -- name: frame
 select data from frame
 where scope = (select id from scope where name = :scope) and digest = from_hex(:digest);
 
 -- name: sources
-select e.old from handle h
+select e.old, e.new from handle h
 join event e on e.branch = h.branch and e.seq = h.seq
 where h.scope = (select id from scope where name = :scope) and h.id = from_hex(:id)
 order by h.branch, h.seq
@@ -100,7 +102,8 @@ insert into event (branch, seq, kind, start, stop, old, new, note, at)
 values (:branch, :seq, :kind, :start, :stop, :old, :new, :note, :at);
 
 -- name: add_node
-insert or ignore into node (scope, id, content, branch) values (:owner, from_hex(:id), from_hex(:content), :branch);
+insert or ignore into node (scope, id, content, branch, opens)
+values (:owner, from_hex(:id), from_hex(:content), :branch, :opens);
 
 -- name: has_body
 select 1 from body where scope = :owner and content = from_hex(:content);

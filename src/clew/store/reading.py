@@ -7,10 +7,10 @@ from typing import Any
 
 from clew import rawjson
 from clew.errors import NotFound
-from clew.items import Frame, Item, Scope
+from clew.items import Frame, Node, Scope
 from clew.store.packing import indexable, unpack, unpack_frame, unpack_item
 from clew.store.queries import SQL
-from clew.store.records import BranchInfo, Call, Found, Place, Trace
+from clew.store.records import BranchInfo, Call, Found, Trace
 from clew.store.rows import call_of, read_row, replay
 
 _ALL = 1 << 62  # past every sequence number
@@ -50,9 +50,9 @@ def load(db: sqlite3.Connection, scope: Scope, branch: str, until: int | None) -
     return trace
 
 
-def items(db: sqlite3.Connection, scope: Scope, digests: Sequence[str]) -> dict[str, Item]:
-    rows = db.execute(SQL["items"], {"scope": scope, "contents": _json(dict.fromkeys(digests))})
-    return {content: unpack_item(*columns) for content, *columns in rows}
+def nodes(db: sqlite3.Connection, scope: Scope, ids: Sequence[str]) -> dict[str, Node]:
+    rows = db.execute(SQL["nodes"], {"scope": scope, "ids": _json(dict.fromkeys(ids))})
+    return {id: Node(id, content, unpack_item(*columns)) for id, content, *columns in rows}
 
 
 def frame(db: sqlite3.Connection, scope: Scope, digest: str) -> Frame:
@@ -62,13 +62,21 @@ def frame(db: sqlite3.Connection, scope: Scope, digest: str) -> Frame:
     return unpack_frame(data)
 
 
-def sources(db: sqlite3.Connection, scope: Scope, id: str) -> list[Place] | None:
-    old = _first(db.execute(SQL["sources"], {"scope": scope, "id": id}))
-    if old is None:
-        return None
-    ids = unpack(old)
-    content_of = contents(db, scope, ids)
-    return [Place(id, content_of[id]) for id in ids]
+def originals(db: sqlite3.Connection, scope: Scope, id: str) -> list[Node]:
+    found: dict[str, None] = {}
+    seen: set[str] = set()
+    stack = [id]
+    while stack:
+        at = stack.pop()
+        row = db.execute(SQL["sources"], {"scope": scope, "id": at}).fetchone()
+        if row is None:
+            found[at] = None
+        elif at not in seen:
+            seen.add(at)
+            moved = set(unpack(row[1]))
+            stack += [old for old in reversed(unpack(row[0])) if old not in moved]
+    said = nodes(db, scope, list(found))
+    return [said[id] for id in found]
 
 
 def resolve(db: sqlite3.Connection, scope: Scope, short: str) -> list[str]:

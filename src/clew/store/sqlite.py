@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from clew.errors import StoreError
-from clew.items import Frame, Item, Scope
+from clew.items import Frame, Node, Scope
 from clew.store import reading
 from clew.store.opening import connect, prepare_file
-from clew.store.records import Batch, BranchInfo, Call, Found, Place, Trace
+from clew.store.records import Batch, BranchInfo, Call, Found, Trace
 from clew.store.writing import write
 
 T = TypeVar("T")
@@ -33,9 +33,11 @@ class SQLite:
             self._out = self._writer.submit(connect, self.path, migrate=True).result()
             self._in = self._out if memory else self._reader.submit(connect, self.path).result()
             self.secret: bytes = self._reader.submit(reading.secret, self._in).result()
-        except BaseException:
+        except BaseException as error:
             self._writer.shutdown()
             self._reader.shutdown()
+            if isinstance(error, sqlite3.Error):
+                raise StoreError(f"{self.path}: {error}") from error
             raise
 
     async def write(self, scope: Scope, batch: Batch) -> None:
@@ -58,21 +60,17 @@ class SQLite:
         """A branch replayed, up to and with event `until`."""
         return await self._read(lambda db: reading.load(db, scope, branch, until))
 
-    async def items(self, scope: Scope, contents: Sequence[str]) -> dict[str, Item]:
-        """Bodies by content digest."""
-        return await self._read(lambda db: reading.items(db, scope, contents))
-
-    async def contents(self, scope: Scope, ids: Sequence[str]) -> dict[str, str]:
-        """Content digests by node id."""
-        return await self._read(lambda db: reading.contents(db, scope, ids))
+    async def nodes(self, scope: Scope, ids: Sequence[str]) -> dict[str, Node]:
+        """Nodes with their bodies, by id."""
+        return await self._read(lambda db: reading.nodes(db, scope, ids))
 
     async def frame(self, scope: Scope, digest: str) -> Frame:
         """A frame by its digest."""
         return await self._read(lambda db: reading.frame(db, scope, digest))
 
-    async def sources(self, scope: Scope, id: str) -> list[Place] | None:
-        """What an id stands for, one level back; None if it is an original."""
-        return await self._read(lambda db: reading.sources(db, scope, id))
+    async def originals(self, scope: Scope, id: str) -> list[Node]:
+        """What was said behind an id, under any number of stand-ins."""
+        return await self._read(lambda db: reading.originals(db, scope, id))
 
     async def resolve(self, scope: Scope, short: str) -> list[str]:
         """All ids that begin like this."""

@@ -5,7 +5,7 @@ import time
 
 from clew.errors import Conflict, NotFound
 from clew.items import Digests, Edit, Node, Scope
-from clew.store.packing import indexable, pack, pack_frame, pack_item
+from clew.store.packing import indexable, pack, pack_frame, pack_item, pack_opening
 from clew.store.queries import SQL
 from clew.store.records import Batch, ClientEdit, Event, Said
 from clew.store.rows import row_of
@@ -35,9 +35,8 @@ def _write(db: sqlite3.Connection, digests: Digests, scope: Scope, batch: Batch)
         for node in _new_nodes(event):
             _add_node(db, owner, batch.branch, node)
         _add_event(db, batch.branch, seq, event, now)
-        if isinstance(event, Edit):
-            # A node that only moved within its span is no stand-in for anything.
-            names = {digests.handle(event.old), *(n.id for n in event.new)} - set(event.old)
+        if isinstance(event, Edit) and event.sources:
+            names = {digests.handle(event.old), *(n.id for n in event.stand_ins)} - set(event.old)
             for name in names:
                 db.execute(SQL["add_handle"], {"owner": owner, "id": name, "branch": batch.branch, "seq": seq})
     last = batch.seq + len(batch.events) - 1
@@ -59,7 +58,10 @@ def _open(db: sqlite3.Connection, owner: int, batch: Batch, now: float) -> None:
         "cause": "fork" if fork else "start",
         "at": now,
     }
-    db.execute(SQL["add_branch"], given)
+    try:
+        db.execute(SQL["add_branch"], given)
+    except sqlite3.IntegrityError:
+        raise Conflict(f"branch {batch.branch} was opened by another writer first") from None
 
 
 def _expect(db: sqlite3.Connection, scope: Scope, batch: Batch) -> None:
@@ -96,7 +98,9 @@ def _add_event(db: sqlite3.Connection, branch: str, seq: int, event: Event, now:
 
 
 def _add_node(db: sqlite3.Connection, owner: int, branch: str, node: Node) -> None:
-    db.execute(SQL["add_node"], {"owner": owner, "id": node.id, "content": node.content, "branch": branch})
+    opens = pack_opening(node.item.opens)
+    place = {"owner": owner, "id": node.id, "content": node.content, "branch": branch, "opens": opens}
+    db.execute(SQL["add_node"], place)
     if db.execute(SQL["has_body"], {"owner": owner, "content": node.content}).fetchone():
         return
     item = node.item

@@ -26,12 +26,13 @@ create table body (
 
 create virtual table body_text using fts5 (text, content = '', tokenize = "unicode61 tokenchars '_'");
 
--- A content at a place in history; `branch` is where it was first said.
+-- A content at a place in history; `branch` is where it was first said, `opens` the message it opened there.
 create table node (
     scope   integer not null references scope,
     id      blob not null,
     content blob not null,
     branch  text not null,
+    opens   text,                          -- JSON
     primary key (scope, id)
 ) without rowid;
 create index node_content on node (scope, content);

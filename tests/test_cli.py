@@ -1,0 +1,415 @@
+"""The command line, run as a user runs it: real files, a real store, whole outputs."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from clew import __version__
+from clew.cli import app, default_store
+from clew.testing import conversation
+from clew.wire import check
+
+ODD = (
+    "first line\r\n\ttabbed  \nÜber 東京 🙂\x00\x1b[31mred\n"
+    + "x" * 400
+    + "\n"
+    + "error: no such table\n" * 300
+    + "end"
+)
+ID = re.compile(r"recall ([0-9a-f]{10})")
+
+
+class Shell:
+    """One user's machine: a folder and a store."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.store = home / "clew.db"
+
+    def __call__(self, *args: object, input: str | bytes | None = None) -> Result:
+        env = {"CLEW_STORE": str(self.store), "COLUMNS": "80", "FORCE_COLOR": None, "TTY_COMPATIBLE": None}
+        return CliRunner().invoke(app, [str(a) for a in args], input=input, env=env)
+
+    def file(self, name: str, content: str | bytes) -> Path:
+        path = self.home / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+
+@pytest.fixture
+def clew(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+def talk() -> list[dict[str, Any]]:
+    """A short conversation with one long result, long ago."""
+    function = {"name": "bash", "arguments": '{"cmd": "make"}'}
+    later = [
+        {"role": r, "content": f"{r} says {n}: " + "and so on " * 30} for n in range(20) for r in ("user", "assistant")
+    ]
+    return [
+        {"role": "user", "content": "Fix the build."},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function", "function": function}]},
+        {"role": "tool", "tool_call_id": "c1", "content": ODD},
+        *later,
+        {"role": "user", "content": "What failed first?"},
+    ]
+
+
+# --- demo -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_demo_ends_with_what_it_came_to_and_the_way_back(clew: Shell) -> None:
+    done = clew("demo", "--fast")
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"A real coding session in a window of 24,000 tokens, kept in {clew.store}"
+    assert [row.split(":")[0] for row in lines[2:12]] == [
+        f"turn {n:>3} of 121" for n in (13, 25, 37, 49, 61, 73, 85, 97, 109, 121)
+    ]
+    table = dict(re.split(r"\s{2,}", row, maxsplit=1) for row in lines[13:22])
+    assert list(table) == [
+        "said",
+        "sent in all",
+        "sending everything",
+        "saved",
+        "largest view",
+        "edits",
+        "originals recalled",
+        "provider rules",
+        "time",
+    ]
+    assert table["said"] == "87,955 tokens in 242 messages"
+    assert table["sending everything"] == "5,419,940 tokens"
+    assert re.fullmatch(r"(\d+) of \1, byte for byte", table["originals recalled"])
+    assert table["provider rules"] == "0 broken in 121 bodies"
+    largest = re.match(r"([\d,]+) of 18,000 ", table["largest view"])
+    assert largest
+    assert int(largest[1].replace(",", "")) <= 18_000
+    assert all(len(row) <= 80 for row in lines[2:])
+
+    back = re.search(r"Get it back: +clew (recall \w+ --scope demo)", done.stdout)
+    shown = re.search(r"See all it saw: +clew (show demo-\w+ --scope demo)", done.stdout)
+    assert back
+    assert shown
+    assert clew(*back[1].split()).stdout.startswith("[test] $ go test ./...\n")
+    assert clew(*shown[1].split()).exit_code == 0
+
+
+def test_a_demo_in_a_large_window_changes_nothing_and_says_so(clew: Shell) -> None:
+    done = clew("demo", "--fast", "--window", 200_000)
+    assert "edits               none: everything fits; try a smaller --window\n" in done.stdout
+    assert "originals recalled  0 of 0, byte for byte\n" in done.stdout
+
+
+# --- count ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_text_is_counted_in_the_vocabulary_of_the_model(clew: Shell) -> None:
+    done = clew("count", clew.file("note.txt", "hello world, hello world"), "--model", "gpt-4o")
+    assert done.stdout == "5 tokens of text · chars/4 would say 6\no200k_base, exact for gpt-4o\n"
+
+
+def test_without_a_model_a_count_is_approximate(clew: Shell) -> None:
+    done = clew("count", "-", input="hello world")
+    assert done.stdout == (
+        "2 tokens of text · chars/4 would say 2\no200k_base, approximate: name the model with --model\n"
+    )
+
+
+@pytest.mark.parametrize("shape", ["body", "list", "lines"])
+def test_a_conversation_is_counted_by_kind(clew: Shell, shape: str) -> None:
+    messages = [{"role": "system", "content": "Be brief."}, *talk()[:3], {"role": "assistant", "content": "Done."}]
+    done = clew("count", clew.file("talk.json", shaped(messages, shape)), "--model", "gpt-4o")
+    rows = [row.split() for row in done.stdout.splitlines()]
+    assert rows == [
+        ["items", "tokens", "chars/4"],
+        ["frame", "10", "2"],
+        ["user", "1", "8", "3"],
+        ["calls", "1", "19", "4"],
+        ["results", "1", rows[4][2], f"{len(ODD) // 4:,}"],
+        ["assistant", "1", "6", "1"],
+        ["in", "all", "4", rows[6][3], f"{(9 + 14 + 19 + len(ODD) + 5) // 4:,}"],
+        ["o200k_base,", "exact", "for", "gpt-4o"],
+    ]
+    assert int(rows[6][3].replace(",", "")) == 10 + 8 + 19 + int(rows[4][2].replace(",", "")) + 6
+
+
+def shaped(messages: list[dict[str, Any]], shape: str) -> str:
+    match shape:
+        case "body":
+            return json.dumps({"model": "gpt-4o", "messages": messages, "temperature": 0})
+        case "list":
+            return json.dumps(messages, indent=2)
+        case _:
+            return "".join(json.dumps(m) + "\n" for m in messages)
+
+
+# --- compress -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", ["body", "list", "lines"])
+@pytest.mark.parametrize("extra", [(), ("--no-store",)])
+def test_what_is_compressed_keeps_its_shape_and_fits(clew: Shell, shape: str, extra: tuple[str, ...]) -> None:
+    source = clew.file("talk.json", shaped(talk(), shape))
+    done = clew("compress", source, "--target", 2_000, "--model", "gpt-4o", *extra)
+    assert done.exit_code == 0, done.output
+    if shape == "body":
+        body = json.loads(done.stdout)
+        assert body.keys() == {"model", "messages", "temperature"}
+    elif shape == "list":
+        body = {"messages": json.loads(done.stdout)}
+    else:
+        body = {"messages": [json.loads(row) for row in done.stdout.splitlines()]}
+    assert body["messages"][-1] == talk()[-1]
+    assert not check(body, "openai_chat")
+    told = re.match(r"([\d,]+) → ([\d,]+) tokens, \d+% saved; edits: \d+ \w+", done.stderr)
+    assert told
+    assert int(told[2].replace(",", "")) <= 2_000 < int(told[1].replace(",", ""))
+    assert ("clew recall" in done.stderr) == (not extra)
+    assert clew.store.exists() == (not extra)
+    assert source.read_text() == shaped(talk(), shape)
+
+
+def test_what_fits_is_written_as_it_was(clew: Shell) -> None:
+    done = clew("compress", "-", input=json.dumps(talk()))
+    assert json.loads(done.stdout) == talk()
+    assert re.match(r"[\d,]+ tokens fit in 119,808: nothing was changed\n", done.stderr)
+
+
+def test_an_anthropic_body_comes_back_as_one(clew: Shell) -> None:
+    given = conversation(7, 30, "anthropic")
+    done = clew("compress", "-", "--window", 8_000, input=json.dumps(given))
+    body = json.loads(done.stdout)
+    assert {k: v for k, v in body.items() if k != "messages"} == {k: v for k, v in given.items() if k != "messages"}
+    assert len(done.stdout) < len(json.dumps(given))
+    assert not check(body, "anthropic")
+
+
+def test_the_input_is_overwritten_only_when_named_as_output(clew: Shell) -> None:
+    source = clew.file("talk.json", json.dumps(talk()))
+    done = clew("compress", source, "--target", 2_000, "-o", source)
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert len(json.loads(source.read_text())) < len(talk())
+    assert sorted(p.name for p in clew.home.iterdir() if not p.name.startswith("clew.db")) == ["talk.json"]
+
+
+def test_another_target_starts_anew(clew: Shell) -> None:
+    source = clew.file("talk.json", json.dumps(talk()))
+    small = clew("compress", source, "--target", 1_000).stdout
+    assert len(clew("compress", source, "--target", 3_000).stdout) > len(small)
+
+
+# --- show -----------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_stored_is_listed_and_shown(clew: Shell) -> None:
+    source = clew.file("talk.json", shaped(talk(), "body"))
+    clew("compress", source, "--target", 2_000)
+    heads, row = clew("show").stdout.splitlines()
+    assert heads.split() == ["id", "session", "calls", "items", "when"]
+    id, session, calls, items, *when = row.split()
+    assert (calls, items, len(when)) == ("1", "44", 2)
+    shown = clew("show", session)
+    assert shown.stdout == clew("show", id).stdout == clew("show", id[:4]).stdout == clew("show", "talk").stdout
+    lines = shown.stdout.splitlines()
+    assert lines[0] == "  user            8   Fix the build."
+    assert re.fullmatch(r"▸ \w+ +\d+   [0-9a-f]{10} stands for \d+ items?, [\d,]+ tokens   \w+", lines[1])
+    assert lines[-2] == "  user            8   What failed first?"
+    assert re.fullmatch(r"  [\d,]+ sent of gpt-4o's 128,000 · [\d,]+ said · \d+% saved", lines[-1])
+
+
+def test_a_shown_line_moves_no_cursor(clew: Shell) -> None:
+    clew("compress", "-", input=json.dumps([{"role": "user", "content": "a\x1b[2Jb"}]))
+    assert clew("show", "stdin").stdout.splitlines()[0] == "  user           10   a�[2Jb"
+
+
+def test_a_prefix_that_fits_two_sessions_is_refused(clew: Shell) -> None:
+    for _ in range(2):
+        clew("compress", "-", input=json.dumps(talk()))
+    done = clew("show", "stdin")
+    assert done.exit_code == 1
+    assert re.fullmatch(
+        r"clew: stdin fits 2 sessions; give more of it: stdin-\w{4}, stdin-\w{4}\n",
+        done.stderr,
+    )
+
+
+# --- recall ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def recalled(clew: Shell) -> str:
+    """The id of the long result, as its stand-in names it."""
+    short = [*talk()[:3], {"role": "user", "content": "Go on."}]
+    done = clew("compress", "-", "--target", 900, input=json.dumps(short))
+    found = ID.search(done.stdout)
+    assert found, done.output
+    return found[1]
+
+
+def test_an_original_comes_back_byte_for_byte(clew: Shell, recalled: str) -> None:
+    done = clew("recall", recalled)
+    assert done.stdout_bytes == ODD.encode()
+    assert done.stderr == f"{recalled}: result, {len(ODD):,} characters in 305 lines\n"
+
+
+def test_some_lines_of_an_original(clew: Shell, recalled: str) -> None:
+    assert clew("recall", recalled, "--lines", "1-2").stdout_bytes == b"first line\r\n\ttabbed  \n"
+    assert clew("recall", recalled, "--lines", "305").stdout_bytes == b"end\n"
+    assert clew("recall", recalled, "--lines", "300-", "--grep", "^e").stdout == (
+        "".join(f"{n}:error: no such table\n" for n in range(300, 305)) + "305:end\n"
+    )
+
+
+def test_a_span_comes_back_item_by_item(clew: Shell) -> None:
+    given = talk()
+    done = clew("compress", "-", "--target", 700, input=json.dumps(given))
+    ids = ID.findall(done.stdout)
+    back = clew("recall", ids[0])
+    assert "\n── call bash, 15 characters\n" in back.stderr
+    assert ODD.encode() in back.stdout_bytes
+    assert given[3]["content"] in back.stdout
+
+
+# --- what goes wrong --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "content", "message"),
+    [
+        (["compress", "gone"], None, "gone: No such file or directory; give the name of a file, or - for input"),
+        (["count", "."], None, ".: Is a directory; give the name of a file, or - for input"),
+        (["count", "-"], b"a\xff", "-: not UTF-8 at byte 1; convert it first, with iconv -t UTF-8"),
+        (
+            ["count", "-"],
+            b"\x1f\x8b\x08",
+            "-: is compressed; unpack it first, with gunzip -c, and give - as the file",
+        ),
+        (["compress", "-"], b"", "-: is empty; expected JSON, or one message a line"),
+        (
+            ["compress", "-"],
+            b"hello",
+            "-: not JSON: Expecting value at line 1 column 1; expected JSON, or one message a line",
+        ),
+        (
+            ["compress", "-"],
+            b'{"role": "user", "content": "a"}\n{"role"',
+            "-: line 2: not JSON: Expecting ':' delimiter at line 1 column 8; expected JSON, or one message a line",
+        ),
+        (
+            ["compress", "-"],
+            b'{"role": "user", "content": "a"}\n{"id": 1, "messages": []}',
+            "-: line 2 is no message; give one conversation, one message a line",
+        ),
+        (
+            ["compress", "-"],
+            b'{"a": 1}',
+            "-: no conversation; expected an object with `messages`, a list of messages, or one a line",
+        ),
+        (
+            ["compress", "-", "--format", "morse"],
+            b'[{"role": "user"}]',
+            "unknown format 'morse': use one of openai_chat, anthropic",
+        ),
+        (
+            ["compress", "-", "-o", "no/such/folder/x"],
+            b'[{"role": "user", "content": "a"}]',
+            "no/such/folder/x: cannot be written (No such file or directory); choose another place",
+        ),
+    ],
+)
+def test_an_error_is_one_line_with_the_remedy(clew: Shell, args: list[str], content: bytes, message: str) -> None:
+    done = clew(*args, input=content)
+    assert (done.exit_code, done.stdout, done.stderr) == (1, "", f"clew: {message}\n")
+
+
+def test_looking_makes_no_store(clew: Shell) -> None:
+    missing = f"clew: {clew.store}: no store there yet; clew demo makes one, or say where it is with --store\n"
+    for args in (["show"], ["show", "x"], ["recall", "3fa94c21b0"]):
+        done = clew(*args)
+        assert (done.exit_code, done.stdout, done.stderr) == (1, "", missing)
+    assert not clew.store.exists()
+
+
+def test_a_foreign_file_is_left_alone(clew: Shell) -> None:
+    foreign = clew.file("photo.db", "not a database" * 20)
+    done = clew("show", "--store", foreign)
+    assert done.stderr == f"clew: {foreign}: exists and is not a clew store; choose another place\n"
+    assert foreign.read_text() == "not a database" * 20
+
+
+def test_what_is_not_there_says_where_to_look(clew: Shell, recalled: str) -> None:
+    assert clew("recall", recalled, "--scope", "other").stderr == (
+        f"clew: nothing here has the id {recalled} (scope 'other'); is it in another --scope or --store?\n"
+    )
+    assert clew("show", "--scope", "other").stderr == (
+        "clew: nothing is stored in scope 'other' yet: try clew demo, or another --scope\n"
+    )
+    assert clew("show", "nobody").stderr == (
+        "clew: no branch or session begins with 'nobody': clew show lists them; is it in another --scope?\n"
+    )
+    for extra, message in [
+        (("--lines", "9000-"), "there are only 305 lines, none of them in 9000-"),
+        (("--lines", "b-a"), "--lines b-a: write it like 10-20, 10- or 10; the first line is 1"),
+        (("--grep", "nowhere"), "no line of 305 matches nowhere"),
+        (("--grep", "("), r"--grep (: not a pattern"),
+    ]:
+        done = clew("recall", recalled, *extra)
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert done.stderr.splitlines()[1].startswith(f"clew: {message}")
+
+
+@pytest.mark.parametrize("args", [["compres"], ["count"], ["demo", "--window", "many"], ["show", "--loud"]])
+def test_wrong_usage_is_one_line_and_exit_code_2(clew: Shell, args: list[str]) -> None:
+    done = clew(*args)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert re.fullmatch(r"clew: .+ \(see clew --help\)\n", done.stderr)
+
+
+def test_window_and_target_exclude_each_other(clew: Shell) -> None:
+    done = clew("compress", "-", "--window", 9, "--target", 9, input="[]")
+    assert (done.exit_code, done.stderr) == (
+        2,
+        "clew: Invalid value: give --window or --target, not both (see clew --help)\n",
+    )
+
+
+# --- help, version, the process -------------------------------------------------------------------------------------
+
+
+def test_the_version(clew: Shell) -> None:
+    assert clew("--version").stdout == f"clew {__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["demo", "count", "compress", "show", "recall"])
+def test_help_teaches_by_example(clew: Shell, command: str) -> None:
+    assert f"Example: clew {command} " in clew(command, "--help").stdout
+    assert command in clew().stdout
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there a closed pipe is another error")
+def test_a_closed_pipe_is_no_news(clew: Shell) -> None:
+    source = clew.file("talk.txt", json.dumps(talk() * 20))
+    run = f"{sys.executable} -m clew.cli compress {source} --window 1000000 | head -c 1"
+    env = {**os.environ, "CLEW_STORE": str(clew.store)}
+    done = subprocess.run(run, shell=True, capture_output=True, text=True, env=env)
+    assert done.stdout == "["
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
+
+
+def test_where_the_store_is() -> None:
+    home = Path.home()
+    assert default_store({"CLEW_STORE": "a.db", "XDG_DATA_HOME": "x"}) == Path("a.db")
+    assert default_store({"XDG_DATA_HOME": "x"}, "linux") == Path("x/clew/clew.db")
+    assert default_store({}, "linux") == home / ".local/share/clew/clew.db"
+    assert default_store({}, "darwin") == home / "Library/Application Support/clew/clew.db"
+    assert default_store({"LOCALAPPDATA": "l"}, "win32") == Path("l/clew/clew.db")

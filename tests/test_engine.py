@@ -1,0 +1,203 @@
+"""The engine over whole sessions: stable prefixes, time travel, nothing lost, two hosts at once."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import clew
+import clew.store
+from clew import Budget, Conflict, Engine, Item, Pipeline, Request, SQLite, View, wire
+from clew.steps import default
+from clew.testing import StrictProvider, check_laws, conversation, view_of
+from clew.wire import check
+from conftest import conversations
+
+
+def turns(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """The requests a client made on the way to this body: one wherever the assistant spoke, and the last."""
+    messages = body["messages"]
+    ends = [i for i, m in enumerate(messages) if m["role"] == "assistant"] + [len(messages)]
+    return [{**body, "messages": messages[:end]} for end in ends]
+
+
+async def session(engine: Engine, body: dict[str, Any], format: str) -> list[View]:
+    """Play a conversation and hold each view against laws 2, 7 and 8."""
+    views: list[View] = []
+    for request in turns(body):
+        view = await engine.prepare(Request(json.dumps(request).encode(), format))
+        assert check(clew.body(view), format) == []
+        budget = engine._budget(view.frame)
+        assert budget.size(view).within(budget.limit)
+        if views and len(view.edits) == len(views[-1].edits):
+            before = [n.id for n in views[-1].nodes]
+            assert [n.id for n in view.nodes[: len(before)]] == before, "8 stable prefix"
+        views.append(view)
+    return views
+
+
+async def time_travel(store: SQLite, engine: Engine, views: list[View]) -> None:
+    """Law 9: every earlier call can be made again from the log alone, and its digest proves it."""
+    calls = await store.calls("default", views[-1].branch)
+    sent = {(v.branch, v.seq): v for v in views}
+    for call in calls:
+        again = await engine.resume("default", call)
+        view = sent[call.branch, call.seq]
+        assert [(n.id, n.content) for n in again.nodes] == [(n.id, n.content) for n in view.nodes]
+        assert clew.body(again) == clew.body(view)
+        contents = again.digests.run("", (n.content for n in again.nodes))
+        assert again.digests.link(again.digests.frame(again.frame), (contents,)) == call.digest
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    number=st.integers(0, 2**32),
+    count=st.integers(1, 12),
+    format=st.sampled_from(sorted(wire.FORMATS)),
+    window=st.integers(900, 6_000),
+)
+def test_sessions_are_stable_replayable_and_lossless(number: int, count: int, format: str, window: int) -> None:
+    async def play() -> None:
+        body = conversation(number, count, format, wordy=30)
+        items = wire.decode(body, format)[1]
+        engine = Engine(SQLite(":memory:"), Budget(window=window + 1_000, reserve=200))
+        views = await session(engine, body, format)
+        assert isinstance(engine.store, SQLite)
+        await time_travel(engine.store, engine, views)
+        cold = await Engine(engine.store, engine.budget).prepare(Request(body, format))
+        assert [n.id for n in cold.nodes] == [n.id for n in views[-1].nodes]
+        found = [o.item for n in views[-1].nodes for o in await engine.recall("default", n.id)]
+        key = repr
+        assert sorted(found, key=key) == sorted(items, key=key), "3 lossless"
+        await engine.store.close()
+
+    asyncio.run(play())
+
+
+async def test_a_real_session_in_a_small_window(store: SQLite) -> None:
+    row = next(iter(conversations()))
+    body = {"model": "gpt-4o", "messages": row["messages"]}
+    engine = Engine(store, Budget(window=24_000))
+    views = await session(engine, body, "openai_chat")
+    assert any(v.edits for v in views)
+    await time_travel(store, engine, [*views])
+    found = [o.item for n in views[-1].nodes for o in await engine.recall("default", n.id)]
+    assert sorted(map(repr, found)) == sorted(map(repr, wire.decode(body)[1]))
+
+
+async def test_laws_hold_on_real_transcripts() -> None:
+    for row in conversations():
+        view = view_of({"model": "gpt-4o", "messages": row["messages"]}, "openai_chat")
+        size = Budget(window=10**9).size(view)
+        if size.tokens > 150_000:
+            continue
+        for window in (2_000, 16_000):
+            budget = Budget(window=window, model="gpt-4o")
+            needs = budget.meter.frame(view.frame).tokens
+            if needs < budget.limit.tokens - 500:
+                await check_laws(default(), view, budget.aim(budget.size(view)), fits=True)
+
+
+async def test_usage_is_recorded_with_its_call(store: SQLite) -> None:
+    engine = Engine(store)
+    provider = StrictProvider(Budget(window=8_000, model="gpt-4o"))
+    view = await engine.prepare(Request(conversation(1, 2)))
+    await engine.observe(view, provider(clew.body(view)))
+    [call] = await store.calls("default", view.branch)
+    assert (call.seq, call.model, call.format, call.exact) == (view.seq, "gpt-4o", "openai_chat", True)
+    assert call.usage == {"input_tokens": call.predicted, "output_tokens": 0}
+
+
+async def test_two_hosts_on_one_branch_lose_nothing(store: SQLite) -> None:
+    body = conversation(3, 6)
+    one, two = Engine(store, Budget(window=4_000)), Engine(store, Budget(window=4_000))
+    for request in turns(body):
+        views = await asyncio.gather(*(e.prepare(Request(request, session="s")) for e in (one, two, one)))
+        assert len({v.branch for v in views}) == 1
+    assert len({v.seq for v in views}) == 3
+    trace = await store.load("default", views[0].branch)
+    assert len(trace.said) == len(wire.decode(body)[1])
+
+
+async def test_a_cancelled_turn_leaves_the_log_as_it_was_or_wholly_written(store: SQLite) -> None:
+    class Slow:
+        async def __call__(self, view: View, budget: Budget) -> View:
+            await asyncio.sleep(30)
+            return view
+
+    body = conversation(5, 8)
+    engine = Engine(store, Budget(window=2_500), step=Pipeline(Slow()))
+    task = asyncio.create_task(engine.prepare(Request(body)))
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await store.branches("default") == []
+    engine.step = default()
+    view = await engine.prepare(Request(body))
+    assert view.edits
+
+
+async def test_recall_takes_short_ids_and_tells_what_is_wrong(store: SQLite) -> None:
+    engine = Engine(store, Budget(window=3_000))
+    view = await engine.prepare(Request(conversation(7, 10)))
+    stand_in = next(n for n in view.nodes if n.id in view.stand_ins())
+    short = stand_in.item.text.rsplit("recall ", 1)[1][:10]
+    assert await engine.recall("default", short) == await engine.recall("default", stand_in.id)
+    assert await engine.recall("default", short, branch=view.branch) == await engine.recall("default", short)
+    for bad, says in (("zz", "is not an id"), ("", "is not an id"), ("f" * 32, "nothing here has the id")):
+        with pytest.raises(clew.NotFound, match=says):
+            await engine.recall("default", bad)
+    crowded = max("0123456789abcdef", key=[n.id[0] for n in view.nodes].count)
+    with pytest.raises(clew.Ambiguous, match=r"fits \d+ ids; give more of it"):
+        await engine.recall("default", crowded)
+    other = await engine.prepare(Request(conversation(8, 1), session="other"))
+    with pytest.raises(clew.NotFound):
+        await engine.recall("default", short, branch=other.branch)
+
+
+async def test_search_finds_what_was_folded_on_this_branch_only(store: SQLite) -> None:
+    engine = Engine(store, Budget(window=3_000))
+    body = conversation(9, 10)
+    body["messages"][1]["content"] = "the codeword is xylophone_77, remember"
+    view = await engine.prepare(Request(body))
+    [node] = await engine.search("default", "xylophone_77", view.branch)
+    assert node.item.text == "the codeword is xylophone_77, remember"
+    assert await engine.search("default", 'NEAR("quoted" AND *', view.branch) == []
+    other = await engine.prepare(Request(conversation(8, 1), session="other"))
+    assert await engine.search("default", "xylophone_77", other.branch) == []
+
+
+async def test_a_tokenizer_of_ones_own_counts(store: SQLite) -> None:
+    by_word = clew.Counter(clew.Plain("words", lambda text: len(text.split())))
+    view = await Engine(store, Budget(window=3_000), counter=by_word).prepare(Request(conversation(1, 2)))
+    [call] = await store.calls("default", view.branch)
+    assert call.exact is False
+
+
+async def test_the_blocking_face_works_inside_and_outside_a_loop(store: SQLite) -> None:
+    def blocking() -> str:
+        engine = Engine(SQLite(":memory:"))
+        return clew.run(engine.prepare(Request(conversation(1, 1)))).branch
+
+    assert await asyncio.to_thread(blocking)
+    assert blocking()  # a caller that blocks its own loop gets its answer all the same
+
+
+async def test_a_conflict_is_an_error_not_a_loss(store: SQLite) -> None:
+    engine = Engine(store)
+    view = await engine.prepare(Request(conversation(1, 1)))
+    batch = clew.store.Batch(view.branch, 0, (clew.store.Said(()),))
+    with pytest.raises(Conflict, match="another writer was first"):
+        await store.write("default", batch)
+
+
+def test_an_items_digest_ignores_where_the_item_stands() -> None:
+    digests = clew.Digests()
+    item = Item("text", "user", "hi")
+    first, second = digests.chain([item, item])
+    assert first.content == second.content
+    assert first.id != second.id
