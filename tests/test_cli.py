@@ -223,7 +223,7 @@ def test_what_is_stored_is_listed_and_shown(clew: Shell) -> None:
     assert lines[0] == "  user            8   Fix the build."
     assert re.fullmatch(r"▸ \w+ +\d+   [0-9a-f]{10} stands for \d+ items?, [\d,]+ tokens   \w+", lines[1])
     assert lines[-2] == "  user            8   What failed first?"
-    assert re.fullmatch(r"  [\d,]+ sent of gpt-4o's 128,000 · [\d,]+ said · \d+% saved", lines[-1])
+    assert re.fullmatch(r"  [\d,]+ sent of 2,000 · [\d,]+ said · \d+% saved", lines[-1])
 
 
 def test_a_shown_line_moves_no_cursor(clew: Shell) -> None:

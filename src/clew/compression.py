@@ -11,10 +11,9 @@ from clew.bridge import run
 from clew.budget import Budget, Meter
 from clew.errors import Ambiguous, BadRequest, NotFound
 from clew.items import SHORT, Digests, Edit, Node
-from clew.live import originals
 from clew.steps import default, over_budget, repair
 from clew.tokens import counter_for
-from clew.view import View
+from clew.view import View, originals
 from clew.wire import decode, detect, encode
 
 

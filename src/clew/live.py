@@ -12,7 +12,7 @@ from clew.hot import Known
 from clew.items import Digests, Edit, Item, Node
 from clew.store.records import Call, ClientEdit, Event, Pin, Place, Said, Trace
 from clew.store.rows import ABSENT
-from clew.view import View
+from clew.view import View, originals
 
 
 class Entry(NamedTuple):
@@ -61,22 +61,6 @@ def unfold(trace: Trace, contents: Sequence[str], items: Sequence[Item]) -> list
         if n == 0:
             entries += [Entry(place[id].content, None, id) for id in originals(edit.sources, by_id) if id in place]
     return entries
-
-
-def originals(ids: Sequence[str], by_id: dict[str, Edit]) -> list[str]:
-    """The nodes that were said, under any number of stand-ins; each once."""
-    out: dict[str, None] = {}
-    stack = list(reversed(ids))
-    seen: set[str] = set()
-    while stack:
-        id = stack.pop()
-        edit = by_id.get(id)
-        if edit is None:
-            out[id] = None
-        elif id not in seen:
-            seen.add(id)
-            stack += reversed(edit.sources)
-    return list(out)
 
 
 class Reading(NamedTuple):

@@ -15,15 +15,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from clew import catalog, rawjson
+from clew import rawjson
 from clew.budget import Budget, Meter
 from clew.errors import BadRequest, NotFound
 from clew.items import SHORT, Digests, Edit, Frame, Item, Node
-from clew.live import originals
 from clew.steps.lines import amount, clip
 from clew.store.records import BranchInfo, Call
 from clew.tokens import Counter
-from clew.view import View
+from clew.view import View, originals
 
 WORDS = 200  # characters of a node that are looked at for its line
 
@@ -226,9 +225,8 @@ def seen(console: Console, view: View, call: Call, meter: Meter, said: Mapping[s
         told = _behind(edit, by_id, view.digests, meter, said) if edit else words(f"{node.item.name} {node.item.text}")
         line(console, f"{mark} {label(node.item):<9} {meter.node(node).tokens:>7,}   {told}", style)
     whole = meter.frame(view.frame).plus(meter.nodes(said.values())).tokens
-    window = f" of {call.model}'s {catalog.window(call.model):,}" if call.model else ""
     saved = f" · {1 - call.predicted / whole:.0%} saved" if call.predicted < whole else ""
-    line(console, f"  {call.predicted:,} sent{window} · {whole:,} said{saved}", "bold")
+    line(console, f"  {call.predicted:,} sent of {call.limit:,} · {whole:,} said{saved}", "bold")
 
 
 def _behind(edit: Edit, by_id: dict[str, Edit], digests: Digests, meter: Meter, said: Mapping[str, Node]) -> str:

@@ -12,10 +12,9 @@ from typing import Any
 
 from clew.budget import Budget, Size
 from clew.items import Digests, Node
-from clew.live import originals
 from clew.step import Reply, Step
 from clew.steps.places import newest_turn, protected
-from clew.view import View, fold, groups
+from clew.view import View, fold, groups, originals
 from clew.wire import check, decode, encode
 
 WORDS = [

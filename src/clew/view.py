@@ -229,5 +229,21 @@ def fold(nodes: Sequence[Node], edits: Iterable[Edit], alias: Mapping[str, str] 
     return tuple(out)
 
 
+def originals(ids: Sequence[str], by_id: dict[str, Edit]) -> list[str]:
+    """The nodes that were said, under any number of stand-ins; each once."""
+    out: dict[str, None] = {}
+    stack = list(reversed(ids))
+    seen: set[str] = set()
+    while stack:
+        id = stack.pop()
+        edit = by_id.get(id)
+        if edit is None:
+            out[id] = None
+        elif id not in seen:
+            seen.add(id)
+            stack += reversed(edit.sources)
+    return list(out)
+
+
 def _stands(old: Sequence[str], after: Mapping[str, str]) -> bool:
     return old[-1] in after and all(after.get(a) == b for a, b in pairwise(old))

@@ -12,11 +12,11 @@ HEAD = 0.25  # of the budget: a longer first exchange is history like any other
 
 def first_exchange(nodes: Sequence[Node]) -> Stretch:
     """The first thing the user said and the first thing that was answered in words."""
-    if not nodes or nodes[0].item.role != "user":
-        return 0, 0
-    stop = 1
-    while stop < len(nodes) and nodes[stop].item.role == "user":
+    stop = 0
+    while stop < len(nodes) and _typed(nodes[stop]):
         stop += 1
+    if not stop:
+        return 0, 0
     for start, end in groups(nodes[stop : stop + 50]):
         said = nodes[stop + start : stop + end]
         if said and all(n.item.role == "assistant" and n.item.kind == "text" for n in said):

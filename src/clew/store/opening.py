@@ -1,6 +1,5 @@
 """Opening a store file: foreign and newer files are refused untouched, older ones migrated, new ones made private."""
 
-import os
 import secrets
 import sqlite3
 from importlib.resources import files
@@ -23,64 +22,65 @@ def prepare_file(path: Path) -> None:
     """Make a new file that only its owner can read, or check that an old one is ours."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
-    except FileExistsError:
-        return _check(path)
+        if not path.exists():
+            path.touch(0o600)
     except OSError as error:
         raise StoreError(f"{path}: cannot be created ({error.strerror}); choose another place") from None
-    os.close(handle)
-    return None
-
-
-def _check(path: Path) -> None:
     try:
         with path.open("rb") as file:
             begin = file.read(100)
     except OSError as error:
         raise StoreError(f"{path}: cannot be read ({error.strerror})") from None
-    if not begin:
-        return
     # Straight from the header, so that looking changes nothing: no -wal or -shm file appears beside a foreign database.
-    if begin[:16] != MAGIC or int.from_bytes(begin[68:72]) != APPLICATION:
+    if begin.strip(b"\0") and (begin[:16] != MAGIC or int.from_bytes(begin[68:72]) != APPLICATION):
         raise ForeignFile(f"{path}: exists and is not a clew store; choose another place")
-    version = int.from_bytes(begin[60:64])
-    if version > len(migrations()):
-        raise NewerFile(
-            f"{path}: written by a newer clew (version {version}, this one knows {len(migrations())}); upgrade clew"
-        )
+    _refuse_newer(str(path), int.from_bytes(begin[60:64]))
 
 
 def connect(path: str, migrate: bool = False) -> sqlite3.Connection:
     """A connection whose transactions are ours to begin and end."""
     db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
-    db.execute("pragma busy_timeout = 30000")
-    db.create_function("from_hex", 1, bytes.fromhex, deterministic=True)  # SQLite has its own only since 3.41
-    if migrate:
-        _migrate(db)
-    db.execute("pragma synchronous = full")
+    try:
+        db.execute("pragma busy_timeout = 30000")
+        db.create_function("from_hex", 1, bytes.fromhex, deterministic=True)  # SQLite has its own only since 3.41
+        if migrate:
+            _migrate(db, path)
+        db.execute("pragma synchronous = full")
+    except BaseException:
+        db.close()
+        raise
     return db
 
 
-def _migrate(db: sqlite3.Connection) -> None:
+def _refuse_newer(path: str, version: int) -> None:
+    known = len(migrations())
+    if version > known:
+        raise NewerFile(f"{path}: written by a newer clew (version {version}, this one knows {known}); upgrade clew")
+
+
+def _migrate(db: sqlite3.Connection, path: str) -> None:
     scripts = migrations()
-    if db.execute("pragma user_version").fetchone()[0] == len(scripts):
-        return
-    db.execute("pragma journal_mode = wal")
-    db.execute("begin immediate")
-    try:
-        # Another process may have been first while we waited for the lock.
-        version = db.execute("pragma user_version").fetchone()[0]
-        for script in scripts[version:]:
-            for statement in _statements(script):
-                db.execute(statement)
-        if version == 0:
-            db.execute("insert into meta values ('secret', ?)", (secrets.token_bytes(32),))
-            db.execute(f"pragma application_id = {APPLICATION}")
-        db.execute(f"pragma user_version = {len(scripts)}")
-        db.execute("commit")
-    except BaseException:
-        db.execute("rollback")
-        raise
+    version = db.execute("pragma user_version").fetchone()[0]
+    _refuse_newer(path, version)  # the header on disk may lag behind the write-ahead log
+    if version < len(scripts):
+        db.execute("begin immediate")
+        try:
+            # Another process may have been first while we waited for the lock.
+            version = db.execute("pragma user_version").fetchone()[0]
+            for script in scripts[version:]:
+                for statement in _statements(script):
+                    db.execute(statement)
+            if version == 0:
+                db.execute("insert into meta values ('secret', ?)", (secrets.token_bytes(32),))
+                db.execute(f"pragma application_id = {APPLICATION}")
+            db.execute(f"pragma user_version = {len(scripts)}")
+            db.execute("commit")
+        except BaseException:
+            db.execute("rollback")
+            raise
+    # Only now: a new file's first page must say whose it is before anything else can be in a log beside it.
+    if db.execute("pragma journal_mode").fetchone()[0] == "delete":
+        db.execute("pragma journal_mode = wal")
 
 
 def _statements(script: str) -> list[str]:

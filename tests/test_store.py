@@ -1,0 +1,186 @@
+"""The log on disk: private, durable, shared by processes, and careful with files that are not its own."""
+
+import os
+import random
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from clew import Budget, Engine, ForeignFile, NewerFile, Request, SQLite, StoreError, wire
+from clew.store.opening import APPLICATION, migrations
+from clew.testing import conversation
+
+WRITER = """
+import asyncio, sys, clew
+from clew.testing import conversation
+async def main(path):
+    engine = clew.Engine(clew.SQLite(path), clew.Budget(window=3000))
+    for n in range(10_000):
+        view = await engine.prepare(clew.Request(conversation(n % 50, 8), session=f"s{n}"))
+        print(view.branch, view.seq, len(view.nodes), flush=True)
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+async def test_the_file_and_its_companions_are_private(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "clew.db"
+    store = SQLite(path)
+    assert store.secret
+    found = {p.name: stat.S_IMODE(p.stat().st_mode) for p in path.parent.iterdir()}
+    assert found["clew.db"] == 0o600
+    assert set(found.values()) == {0o600}
+    await store.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no kill -9 on Windows")
+async def test_nothing_acknowledged_is_lost_by_kill_9(tmp_path: Path) -> None:
+    path = tmp_path / "clew.db"
+    acknowledged: list[list[str]] = []
+    for round in range(6):
+        with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True) as writer:
+            assert writer.stdout is not None
+            lines = [writer.stdout.readline() for _ in range(3)]
+            time.sleep(random.Random(round).uniform(0.0, 0.25))
+            os.kill(writer.pid, signal.SIGKILL)
+            lines += writer.stdout.readlines()
+        acknowledged += [line.split() for line in lines if line.endswith("\n") and len(line.split()) == 3]
+    assert len(acknowledged) >= 18
+    store = SQLite(path)
+    engine = Engine(store)
+    for branch, seq, count in acknowledged:
+        calls = {c.seq: c for c in await store.calls("default", branch)}
+        view = await engine.resume("default", calls[int(seq)])
+        assert len(view.nodes) == int(count)
+    await store.close()
+    db = sqlite3.connect(path)
+    assert db.execute("pragma integrity_check").fetchone() == ("ok",)
+    db.close()
+
+
+def test_two_processes_write_to_one_file(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WRITER, str(tmp_path / "clew.db")]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as one,
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as two,
+    ):
+        lines = [w.stdout.readline() for _ in range(10) for w in (one, two) if w.stdout]
+        one.kill()
+        two.kill()
+    assert len(lines) == 20
+    assert all(len(line.split()) == 3 for line in lines)
+
+
+async def test_an_append_writes_only_what_is_new(tmp_path: Path) -> None:
+    path = tmp_path / "clew.db"
+    store = SQLite(path)
+    engine = Engine(store, Budget(window=500_000))
+    body = conversation(1, 60, wordy=80)
+    view = await engine.prepare(Request(body))
+
+    def counts() -> dict[str, int]:
+        db = sqlite3.connect(path)
+        tables = ("body", "node", "event", "frame", "branch")
+        found = {t: db.execute(f"select count(*) from {t}").fetchone()[0] for t in tables}
+        db.close()
+        return found
+
+    before = counts()
+    body["messages"] += [{"role": "assistant", "content": "quite new"}, {"role": "user", "content": "also new"}]
+    again = await engine.prepare(Request(body))
+    after = counts()
+    assert again.branch == view.branch
+    assert {t: after[t] - before[t] for t in before} == {"body": 2, "node": 2, "event": 2, "frame": 0, "branch": 0}
+    same = await Engine(store, Budget(window=500_000)).prepare(Request({**body, "model": "gpt-4o"}, session="other"))
+    assert counts()["body"] == after["body"], "bodies are stored once, whoever says them"
+    assert same.branch != view.branch
+    await store.close()
+
+
+async def test_bodies_are_compressed(tmp_path: Path) -> None:
+    path = tmp_path / "clew.db"
+    store = SQLite(path)
+    text = "the same line again and again\n" * 20_000
+    view = await Engine(store, Budget(window=500_000)).prepare(
+        Request({"messages": [{"role": "user", "content": text}]})
+    )
+    await store.close()
+    assert path.stat().st_size < len(text)
+    again = SQLite(path)
+    assert (await again.originals("default", view.nodes[0].id))[0].item.text == text
+    await again.close()
+
+
+@pytest.mark.parametrize(
+    "content", [b"hello, I am a text file\n" * 20, b"SQLite format 3\0 but not really" + b"x" * 100]
+)
+def test_a_foreign_file_is_refused_untouched(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_bytes(content)
+    with pytest.raises(ForeignFile, match="is not a clew store; choose another place"):
+        SQLite(path)
+    assert path.read_bytes() == content
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_another_programs_database_is_refused_untouched(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    db = sqlite3.connect(path)
+    db.execute("create table cats (name text)")
+    db.commit()
+    db.close()
+    before = path.read_bytes()
+    with pytest.raises(ForeignFile):
+        SQLite(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_newer_file_is_refused_untouched(tmp_path: Path) -> None:
+    path = tmp_path / "clew.db"
+    db = sqlite3.connect(path)
+    db.execute(f"pragma application_id = {APPLICATION}")
+    db.execute("pragma user_version = 999")
+    db.execute("create table future (x)")
+    db.commit()
+    db.close()
+    before = path.read_bytes()
+    with pytest.raises(NewerFile, match=f"version 999, this one knows {len(migrations())}.*upgrade clew"):
+        SQLite(path)
+    assert path.read_bytes() == before
+
+
+def test_a_place_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StoreError, match="cannot be created"):
+        SQLite(tmp_path / "file" / "clew.db")
+
+
+async def test_a_damaged_file_is_a_clear_error(tmp_path: Path) -> None:
+    path = tmp_path / "clew.db"
+    await SQLite(path).close()
+    data = bytearray(path.read_bytes())
+    data[100:] = b"\xaa" * (len(data) - 100)
+    path.write_bytes(data)
+    with pytest.raises(StoreError, match=str(path)):
+        SQLite(path)
+
+
+async def test_an_empty_file_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "clew.db"
+    path.touch(0o600)
+    store = SQLite(path)
+    view = await Engine(store).prepare(Request(conversation(1, 1)))
+    assert len(view.nodes) == len(wire.decode(conversation(1, 1))[1])
+    await store.close()
+
+
+def test_migrations_are_numbered_without_gaps() -> None:
+    names = sorted(f.name for f in files("clew.store").joinpath("migrations").iterdir() if f.name.endswith(".sql"))
+    assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1))
