@@ -249,10 +249,14 @@ class Run:
     def total(self, of: Callable[[Cost], float]) -> float:
         return sum(map(of, self.costs))
 
-    def band(self, start: float, stop: float) -> float:
+    def band(self, start: float, stop: float, of: Callable[[Cost], float]) -> float:
         """Microseconds of CPU per new token in that part of the session."""
         costs = self.costs[int(start * len(self.costs)) : int(stop * len(self.costs))]
-        return sum(c.clew for c in costs) / max(1, sum(c.tokens for c in costs)) * 1e6
+        return sum(map(of, costs)) / max(1, sum(c.tokens for c in costs)) * 1e6
+
+    def growth(self, of: Callable[[Cost], float]) -> str:
+        """How much dearer a new token is in the last part of the session than in the first."""
+        return f"{self.band(*BANDS[-1], of) / self.band(*BANDS[0], of):.2f}"
 
 
 def run(client: str, turns: int, corpus: Path | None) -> Run:
@@ -316,11 +320,11 @@ def table(runs: Mapping[str, Run]) -> list[tuple[str, ...]]:
         "  of it prepare": lambda r: f"{r.total(lambda c: c.prepare):.2f}",
         "  of it body and dumps": lambda r: f"{r.total(lambda c: c.encode):.2f}",
         "clew / reading": lambda r: f"{r.total(lambda c: c.clew) / r.total(lambda c: c.reading):.2f}",
-        **{
-            f"CPU us per new token, turns {int(a * len(some.costs))}-{int(b * len(some.costs))}": _band(a, b)
-            for a, b in BANDS
-        },
-        "  last / first": lambda r: f"{r.band(*BANDS[-1]) / r.band(*BANDS[0]):.2f}",
+        "CPU us per new token: prepare + write the body": lambda _: "",
+        **{f"  turns {int(a * len(some.costs))}-{int(b * len(some.costs))}": _band(a, b) for a, b in BANDS},
+        "  last / first, prepare": lambda r: r.growth(lambda c: c.prepare),
+        "  last / first, both": lambda r: r.growth(lambda c: c.clew),
+        "  last / first, orjson.loads + sha256": lambda r: r.growth(lambda c: c.reading),
         "hot turn at the end, ms (median of 20)": lambda r: f"{median(c.wall for c in r.costs[-20:]) * 1e3:.1f}",
         "cold turn at the end, ms": lambda r: f"{r.cold * 1e3:.0f}",
         "tokens said": lambda r: f"{r.total(lambda c: c.tokens):,.0f}",
@@ -334,7 +338,7 @@ def table(runs: Mapping[str, Run]) -> list[tuple[str, ...]]:
 
 
 def _band(start: float, stop: float) -> Callable[[Run], str]:
-    return lambda r: f"{r.band(start, stop):.1f}"
+    return lambda r: f"{r.band(start, stop, lambda c: c.prepare):.1f} + {r.band(start, stop, lambda c: c.encode):.1f}"
 
 
 def alone(work: Callable[..., Any], *given: Any) -> Any:

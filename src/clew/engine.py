@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as with_
+from operator import itemgetter
 from typing import Any
 
 from clew import catalog
@@ -214,16 +215,20 @@ class Engine:
 
     def _best(self, request: Request, body: Body) -> Live | None:
         """The branch in memory that this request most likely goes on: most in common, least beyond."""
-        best, found = (0, 0), None
-        for (scope, _), live in reversed(self._lives.items()):
-            if scope != request.scope or live.trace.session != request.session:
-                continue
-            if request.session is not None and live.known.format == body.format:
-                return live
-            like = live.known.likeness(body), -len(live.known.messages)
-            if (like[0] and like > best) or (found is None and like[0]):
-                best, found = like, live
-        return found
+        own = [
+            live
+            for (scope, _), live in reversed(self._lives.items())
+            if (scope, live.trace.session) == (request.scope, request.session)
+        ]
+        if request.session is not None:
+            known = (live for live in own if live.known.likeness(body) or live.known.format == body.format)
+            return next(known, None)
+        for likeness in (Known.likeness, Known.close_likeness):
+            like = [(likeness(live.known, body), -len(live.known.messages), live) for live in own]
+            best = max(like, key=itemgetter(0, 1), default=(0, 0, None))
+            if best[0]:
+                return best[2]
+        return None
 
     def _keep(self, scope: Scope, live: Live) -> None:
         self._lives[scope, live.trace.branch] = live

@@ -41,22 +41,18 @@ class Live:
 
 def unfold(trace: Trace, contents: Sequence[str], items: Sequence[Item]) -> list[Entry]:
     """The history that was sent, our own stand-ins in it replaced by what they stand for."""
-    by_id: dict[str, Edit] = {}
-    by_content: dict[str, tuple[Edit, int]] = {}
-    for edit in trace.edits:
-        for n, node in enumerate(edit.stand_ins):
-            by_id[node.id] = edit
-            by_content[node.content] = edit, n
-    if not by_content:
+    made = trace.made
+    if not any(c in made for c in contents):
         return [Entry(c, i) for c, i in zip(contents, items, strict=True)]
+    by_id = {node.id: edit for edit in trace.edits for node in edit.stand_ins}
     place = {p.id: p for p in trace.said}
     said = {p.content for p in trace.said}
     entries: list[Entry] = []
     for content, item in zip(contents, items, strict=True):
-        if content not in by_content or content in said:
+        if content not in made or content in said:
             entries.append(Entry(content, item))
             continue
-        edit, n = by_content[content]
+        edit, n = made[content]
         # An edit with several stand-ins: the first one brings back all it stood for.
         if n == 0:
             entries += [Entry(place[id].content, None, id) for id in originals(edit.sources, by_id) if id in place]
@@ -129,7 +125,7 @@ def apply(trace: Trace, events: Sequence[Event]) -> None:
                 trace.patched = True
                 trace.alias |= alias
             case Edit():
-                trace.edits.append(event)
+                trace.add(event)
             case Pin(ids, off):
                 trace.pinned = trace.pinned - set(ids) if off else trace.pinned | set(ids)
             case Call():

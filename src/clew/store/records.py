@@ -109,6 +109,13 @@ class Trace:
     calls: list[tuple[int, int]] = field(default_factory=list)  # (sequence number, items said) of each call
     session: str | None = None
     patched: bool = False  # the client edited its history: ids no longer follow from position alone
+    made: dict[str, tuple[Edit, int]] = field(default_factory=dict)  # stand-ins by content: their edit, which of them
+
+    def add(self, edit: Edit) -> None:
+        """Let an edit happen."""
+        self.edits.append(edit)
+        for n, node in enumerate(edit.stand_ins):
+            self.made[node.content] = edit, n
 
 
 @dataclass(frozen=True, slots=True)

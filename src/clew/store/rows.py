@@ -62,7 +62,7 @@ def replay(trace: Trace, row: Row, seq: int, content: Callable[[str], str]) -> N
         case "edit":
             note = rawjson.loads(row.note or "{}")
             new = tuple(Node(id, content(id), ABSENT) for id in row.new)
-            trace.edits.append(Edit(note["by"], tuple(row.old), new, note["evidence"], note["spent"]))
+            trace.add(Edit(note["by"], tuple(row.old), new, note["evidence"], note["spent"]))
         case "pin":
             trace.pinned |= set(row.old)
         case "unpin":

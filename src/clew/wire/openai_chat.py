@@ -146,6 +146,9 @@ def _call(call: Any, role: Role, where: str) -> Item:
 def _message(group: list[Item]) -> Block:
     first = group[0]
     message: Block = fresh(first.opens.keys) if first.opens else {"role": first.role, "content": None}
+    if len(group) == 1 and first.kind in ("text", "summary") and first.wire is None and first.mark is None:
+        bare = first.opens is None or first.opens.bare  # most messages are this: one string
+        return message | {"content": first.text if bare else [{"type": "text", "text": first.text}]}
     if first.kind == "result":
         if first.call_id:
             message["tool_call_id"] = first.call_id

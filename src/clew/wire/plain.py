@@ -13,11 +13,17 @@ NOTHING: Mapping[str, Any] = {}  # the wire of an item that stands for a message
 
 def fresh(value: Any) -> Any:
     """A deep copy of JSON data: what a caller later does to its own lists must not reach the log."""
-    if isinstance(value, Mapping):
-        return {k: fresh(v) for k, v in value.items()}
+    kind = type(value)
+    if kind in _ATOMS:
+        return value
+    if kind is dict or isinstance(value, Mapping):
+        return {k: v if type(v) in _ATOMS else fresh(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [fresh(v) for v in value]
     return value
+
+
+_ATOMS = frozenset({str, int, float, bool, type(None)})
 
 
 def unmarked(block: Mapping[str, Any]) -> tuple[Block, Mapping[str, Any] | None]:
