@@ -1,0 +1,99 @@
+"""One call, no store."""
+
+import copy
+from typing import Any
+
+import pytest
+
+import clew
+import clew.wire
+from clew import BadRequest, NotFound, OverBudget
+from clew.testing import conversation
+from conftest import conversations
+
+
+def messages(seed: int = 1, turns: int = 12, format: str = "openai_chat") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = conversation(seed, turns, format)["messages"]
+    return found
+
+
+@pytest.mark.parametrize("format", ["openai_chat", "anthropic"])
+def test_messages_come_back_smaller_in_their_own_format(format: str) -> None:
+    given = messages(format=format)
+    before = copy.deepcopy(given)
+    result = clew.compress(given, model="gpt-4o", target_tokens=2_000)
+    assert given == before
+    assert result.tokens_after <= 2_000 < result.tokens_before
+    assert result.tokens_saved == result.tokens_before - result.tokens_after
+    assert result.edits
+    tools = {"tools": [{"name": "bash", "input_schema": {}}]} if format == "anthropic" else {}
+    assert clew.wire.check({"messages": result.messages, **tools}, format) == []
+
+
+def test_what_fits_comes_back_as_it_was() -> None:
+    given = messages(turns=1)
+    result = clew.compress(given, window=100_000)
+    assert (result.messages, result.edits, result.tokens_saved) == (given, (), 0)
+
+
+def test_every_stand_in_can_be_recalled_and_searched() -> None:
+    given = messages()
+    result = clew.compress(given, window=3_000)
+    ids = [e.stand_ins[0].id for e in result.edits]
+    said = [t for m in given for t in (m["content"], *(c["function"]["arguments"] for c in m.get("tool_calls", [])))]
+    for id in ids:
+        for node in result.recall_nodes(id):
+            assert node.item.text in said or node.item.kind in ("media", "reasoning") or isinstance(said[0], str)
+    word = "xylophone"
+    marked = [*given[:2], {"role": "assistant", "content": f"the {word} is in the hall"}, *given[2:]]
+    [(id, text)] = clew.compress(marked, window=3_000).search(f"{word} hall")
+    assert text == f"the {word} is in the hall"
+    assert clew.compress(marked, window=3_000).recall(id) == text
+
+
+def test_the_same_input_gives_the_same_output() -> None:
+    assert clew.compress(messages(), window=3_000).messages == clew.compress(messages(), window=3_000).messages
+
+
+async def test_async_code_awaits_it() -> None:
+    result = await clew.acompress(messages(), target_tokens=2_000)
+    assert result.messages == clew.compress(messages(), target_tokens=2_000).messages
+
+
+def test_tools_count() -> None:
+    tool = {"type": "function", "function": {"name": "x", "description": "words " * 500, "parameters": {}}}
+    plain, tooled = clew.compress(messages(), window=9_000), clew.compress(messages(), window=9_000, tools=[tool])
+    assert tooled.tokens_before > plain.tokens_before + 500
+
+
+@pytest.mark.parametrize(
+    ("given", "settings", "says"),
+    [
+        ("hi", {}, "messages: expected a list of messages, got str"),
+        ({"messages": []}, {}, "expected a list of messages, got dict"),
+        ([{"role": "user", "content": "hi"}], {"window": 0}, "window: expected a positive number, got 0"),
+        ([{"role": "user", "content": "hi"}], {"target_tokens": -5}, "target_tokens: expected a positive number"),
+        ([{"role": "user", "content": "hi"}], {"format": "x"}, "unknown format 'x'"),
+        ([{"role": "user"}, 3], {}, r"messages\[1\]: expected an object, got int"),
+    ],
+    ids=str,
+)
+def test_mistakes_are_told(given: Any, settings: dict[str, Any], says: str) -> None:
+    with pytest.raises(BadRequest, match=says):
+        clew.compress(given, **settings)
+
+
+def test_unknown_ids_and_impossible_targets_are_told() -> None:
+    result = clew.compress(messages(), window=3_000)
+    for id in ("", "zzz"):
+        with pytest.raises(NotFound, match="nothing here has the id"):
+            result.recall(id)
+    with pytest.raises(OverBudget, match="does not fit: "):
+        clew.compress([{"role": "system", "content": "words " * 1_000}, *messages(turns=1)], target_tokens=500)
+
+
+def test_a_real_conversation_fits_a_tenth() -> None:
+    row = next(iter(conversations()))
+    result = clew.compress(row["messages"], model="gpt-4o", target_tokens=8_000)
+    assert result.exact
+    assert result.tokens_after <= 8_000 < result.tokens_before / 10
