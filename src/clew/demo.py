@@ -3,6 +3,8 @@
 import asyncio
 import gzip
 import secrets
+import shutil
+import sys
 import time
 from collections import Counter as Tally
 from collections.abc import AsyncIterator, Sequence
@@ -228,10 +230,18 @@ def summary(console: Console, replay: Replay, last: Turn, proof: Proof) -> None:
     console.print()
 
 
+def command() -> str:
+    """How the reader can call clew: after `make demo` it is in the project's own environment, not on the path."""
+    called = Path(sys.argv[0])
+    if shutil.which("clew") or called.name != "clew":
+        return "clew"
+    return str(called.relative_to(Path.cwd()) if called.is_relative_to(Path.cwd()) else called)
+
+
 def threads(console: Console, replay: Replay) -> None:
     """Where to go from the demo: a stand-in, and the ways to look behind it."""
     if example := replay.example():
         text, id = example
         console.print(Text(f"The model saw:   {words(text, 400)}"))
-        line(console, f"Get it back:     clew recall {id} --scope {SCOPE}")
-    line(console, f"See all it saw:  clew show {replay.session} --scope {SCOPE}")
+        line(console, f"Get it back:     {command()} recall {id} --scope {SCOPE}")
+    line(console, f"See all it saw:  {command()} show {replay.session} --scope {SCOPE}")
