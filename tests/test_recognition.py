@@ -324,3 +324,28 @@ async def test_a_client_that_edits_its_past_stays_on_its_branch(store: SQLite, e
     assert await client.engine.search("default", "number 11", first.branch)
     trace = await store.load("default", first.branch, first.seq)
     assert len(trace.said) == len(wire.decode(body)[1])
+
+
+async def test_a_decoration_that_changes_every_turn_costs_no_folds(client: Client) -> None:
+    """A client that rewrites one old message each time: edits made before and after the rewriting all hold."""
+    body = talk(12, client.format)
+    place = 16 if client.format == "anthropic" else 17
+    first = await client.send(body)
+    await client.engine.pin(first, first.nodes[0].id)
+    held = folds(first)
+    for n in range(14):
+        body = grown(body)
+        body["messages"] += [{"role": "assistant", "content": f"more and more words {n} " * 60}]
+        body["messages"] += [{"role": "user", "content": f"next {n}"}]
+        sent = copy.deepcopy(body)
+        sent["messages"][place]["content"] += f"\n<system-reminder>It is {n} o'clock.</system-reminder>"
+        view = await client.send(sent)
+        assert view.branch == first.branch
+        shown = {o.id for node in view.nodes for o in await client.engine.recall("default", node.id)}
+        assert len(shown) == len(wire.decode(sent, client.format)[1])
+    assert held <= {id for edit in view.edits for id in (*edit.old, *(n.id for n in edit.new))}
+    assert [n.content for n in view.nodes[:1]] == [n.content for n in first.nodes[:1]]
+    trace = await client.store.load("default", first.branch)
+    assert len(trace.said) == len(wire.decode(sent, client.format)[1])
+    applied = {n.id for n in view.nodes}
+    assert any(n.id in applied for edit in trace.edits[len(first.edits) :] for n in edit.new)

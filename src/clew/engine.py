@@ -172,7 +172,7 @@ class Engine:
         new = found.said()
         if live.size is not None and live.meter is not None:
             live.size = live.size.plus(live.meter.nodes(new))
-        view = with_(live.view, frame=frame, nodes=(*live.view.nodes, *new), pinned=live.trace.pinned)
+        view = with_(live.view, frame=frame, nodes=(*live.view.nodes, *new), pinned=live.trace.pins())
         return freshened(view, found.fresh) if found.fresh else view
 
     async def _fitted(self, live: Live, shown: View, budget: Budget) -> tuple[View, Size, Exception | None]:
@@ -194,7 +194,7 @@ class Engine:
         missing = [n.id for n in nodes if n.item is ABSENT]
         stored = await self.store.nodes(scope, missing) if missing else {}
         nodes = tuple(stored.get(n.id, n) for n in nodes)
-        return View(frame, nodes, self._digests(scope), tuple(trace.edits), trace.pinned)
+        return View(frame, nodes, self._digests(scope), tuple(trace.edits), trace.pins())
 
     def _call(self, live: Live, view: View, budget: Budget, size: Size, frame: str) -> Call:
         total = size.plus(budget.meter.frame(view.frame))

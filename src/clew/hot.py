@@ -34,7 +34,7 @@ class Body:
         self._parsed = None if isinstance(given, bytes) else given
         self._format = format
         self._split: tuple[Frame, list[Any]] | None = None
-        self.overlaps: dict[int, Overlap | None] = {}  # with what is known of some branch, by its id()
+        self.overlaps: dict[tuple[Known, int], Overlap | None] = {}  # with what was known of a branch, at which turn
 
     @property
     def parsed(self) -> Mapping[str, Any]:
@@ -77,7 +77,7 @@ class Incoming:
         return [item for message in self.items for item in message]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Known:
     """The last body of a branch, so that the next one can be compared with it."""
 
@@ -91,6 +91,7 @@ class Known:
     raw: bytes = b""
     start: int = 0
     end: int = 0
+    turn: int = 0  # how often a body was taken
 
     def likeness(self, body: Body) -> int:
         """How many messages a body shares with the last one, as far as bytes can tell."""
@@ -126,13 +127,15 @@ class Known:
         self.solid = len(self.messages) if unfolded else self.solid
         self.frame = incoming.frame
         self.raw, self.start, self.end = incoming.raw, incoming.start, incoming.end
+        self.turn += 1
 
     def _overlap(self, body: Body) -> Overlap | None:
         if body.raw is None or not self.end:
             return None
-        if id(self) not in body.overlaps:
-            body.overlaps[id(self)] = self._compare(body.raw)
-        return body.overlaps[id(self)]
+        key = self, self.turn
+        if key not in body.overlaps:
+            body.overlaps[key] = self._compare(body.raw)
+        return body.overlaps[key]
 
     def _compare(self, raw: bytes) -> Overlap | None:
         """Where the known history stands in these bytes, and how much of it."""

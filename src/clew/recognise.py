@@ -125,18 +125,14 @@ class Recogniser:
         for gap in reversed(gaps):
             parent = trace.said[gap.start - 1].id if gap.start else ""
             nodes = chained(self.digests, parent, entries[gap.begin : gap.end], taken)
-            alias = {
-                node.id: trace.said[old_of[j]].id
-                for j, node in enumerate(nodes, gap.begin)
-                if j in old_of and node.id != trace.said[old_of[j]].id
-            }
+            alias = {n.id: _first(trace, old_of[j]) for j, n in enumerate(nodes, gap.begin) if j in old_of}
             found.events.append(ClientEdit(gap.start, gap.stop, tuple(nodes), alias))
 
     def _alias(
         self, found: Recognition, pairs: Sequence[Match], trace: Trace, reading: Reading, nodes: Sequence[Node]
     ) -> None:
         """Rewrites of the log's last items arrive among the news: say so in the edit that took the old ones away."""
-        late = {nodes[m.new - reading.news].id: trace.said[m.old].id for m in pairs if m.new >= reading.news}
+        late = {nodes[m.new - reading.news].id: _first(trace, m.old) for m in pairs if m.new >= reading.news}
         for i, event in enumerate(found.events):
             if late and isinstance(event, ClientEdit) and event.stop == len(trace.said):
                 found.events[i] = ClientEdit(event.start, event.stop, event.nodes, {**event.alias, **late})
@@ -204,6 +200,12 @@ def _same_conversation(
     went_on = any(e.item is not None and e.item.role == "assistant" for e in entries[reading.prefix - offset :])
     unanswered = len(old) < LOOK and not any(i.role == "assistant" for i in old.values())
     return kept * 2 >= beyond or newest or (unanswered and went_on and reading.prefix > 0)
+
+
+def _first(trace: Trace, place: int) -> str:
+    """The node as it was first said, however often the client rewrote it."""
+    id = trace.said[place].id
+    return trace.alias.get(id, id)
 
 
 def _last_id(trace: Trace, events: Sequence[Event]) -> str:

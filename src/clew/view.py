@@ -212,15 +212,18 @@ def fold(nodes: Sequence[Node], edits: Iterable[Edit], alias: Mapping[str, str] 
         at = key
     after[at], before["$"] = "$", at
     for edit in edits:
-        if not _stands(edit.old, after):
+        old = [alias.get(id, id) for id in edit.old] if alias else edit.old
+        if not _stands(old, after):
             continue
-        left, right = before[edit.old[0]], after[edit.old[-1]]
-        for gone in edit.old:
+        moved = {alias.get(n.id, n.id): known[alias.get(n.id, n.id)] for n in edit.new if n.id in edit.old}
+        left, right = before[old[0]], after[old[-1]]
+        for gone in old:
             del after[gone], before[gone]
         for node in edit.new:
-            known[node.id] = node
-            after[left], before[node.id] = node.id, left
-            left = node.id
+            key = alias.get(node.id, node.id)
+            known[key] = moved.get(key, node)
+            after[left], before[key] = key, left
+            left = key
         after[left], before[right] = right, left
     out, at = [], after["^"]
     while at != "$":

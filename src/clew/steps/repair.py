@@ -37,7 +37,8 @@ def _mended(item: Item, paired: bool, strict: bool) -> Item:
     if item.kind == "call" and not paired:
         return Item("text", item.role, f"[called {item.name} {item.text}: no result]", opens=item.opens)
     if item.kind == "result" and not paired:
-        return Item("text", "user", f"[result of a call that is not in this conversation]\n{item.text}")
+        # No call to answer, so it must stand as text: fenced, for it is what a tool said, not what the user wants.
+        return Item("text", "user", f"[data: the result of a call that is not here]\n{item.text}\n[end of data]")
     if strict and item.kind == "text" and not item.text.strip() and not item.wire:
         return plain(item, "[empty]")
     return item

@@ -104,12 +104,16 @@ class Trace:
     seq: int = 0  # of the next event
     said: list[Place] = field(default_factory=list)
     edits: list[Edit] = field(default_factory=list)
-    alias: dict[str, str] = field(default_factory=dict)
+    alias: dict[str, str] = field(default_factory=dict)  # a rewritten node to the first one it was
     pinned: frozenset[str] = frozenset()
     calls: list[tuple[int, int]] = field(default_factory=list)  # (sequence number, items said) of each call
     session: str | None = None
     patched: bool = False  # the client edited its history: ids no longer follow from position alone
     made: dict[str, tuple[Edit, int]] = field(default_factory=dict)  # stand-ins by content: their edit, which of them
+
+    def pins(self) -> frozenset[str]:
+        """The pinned nodes, and what the client made of them."""
+        return self.pinned | {new for new, old in self.alias.items() if old in self.pinned}
 
     def add(self, edit: Edit) -> None:
         """Let an edit happen."""

@@ -4,27 +4,15 @@ A format is a module of four functions: `split` a body into frame and messages, 
 items as messages, `join` frame and messages into a body.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from clew.errors import BadRequest
 from clew.items import Frame, Item
-from clew.wire import anthropic, openai_chat
 from clew.wire.check import Broken, check
+from clew.wire.formats import FORMATS, detect, named
 
-__all__ = ["FORMATS", "Broken", "check", "decode", "detect", "encode"]
-
-
-class Format(Protocol):
-    NAME: str
-
-    def split(self, body: Mapping[str, Any]) -> tuple[Frame, list[Any]]: ...
-    def join(self, frame: Frame, messages: Sequence[dict[str, Any]]) -> dict[str, Any]: ...
-    def read(self, message: Any, where: str) -> list[Item]: ...
-    def write(self, items: Iterable[Item]) -> list[dict[str, Any]]: ...
-
-
-FORMATS: Mapping[str, Format] = {openai_chat.NAME: openai_chat, anthropic.NAME: anthropic}
+__all__ = ["FORMATS", "Broken", "check", "decode", "detect", "encode", "named"]
 
 
 def decode(body: Mapping[str, Any], format: str | None = None) -> tuple[Frame, list[Item]]:
@@ -41,32 +29,3 @@ def encode(frame: Frame, items: Iterable[Item]) -> dict[str, Any]:
     """The body that sends `items` in this frame; shares nothing with what was decoded."""
     codec = named(frame.format)
     return codec.join(frame, codec.write(items))
-
-
-def named(format: str) -> Format:
-    """The format of that name."""
-    if format not in FORMATS:
-        raise BadRequest(f"unknown format {format!r}: use one of {', '.join(FORMATS)}")
-    return FORMATS[format]
-
-
-def detect(body: Mapping[str, Any]) -> str:
-    """The format a body is written in; plain text fits both and counts as OpenAI's."""
-    if not isinstance(body, Mapping):
-        raise BadRequest(f"the body: expected an object with `messages`, got {type(body).__name__}")
-    if "system" in body or "anthropic_version" in body or any("input_schema" in t for t in _objects(body.get("tools"))):
-        return anthropic.NAME
-    for message in _objects(body.get("messages")):
-        if message.get("role") in ("tool", "developer", "function") or "tool_calls" in message:
-            return openai_chat.NAME
-        if any(str(block.get("type")) not in _OPENAI_PARTS for block in _objects(message.get("content"))):
-            return anthropic.NAME
-    claude = "claude" in str(body.get("model")) and "max_tokens" in body
-    return anthropic.NAME if claude else openai_chat.NAME
-
-
-_OPENAI_PARTS = frozenset({"text", "image_url", "input_audio", "file", "refusal"})
-
-
-def _objects(value: Any) -> list[Mapping[str, Any]]:
-    return [v for v in value if isinstance(v, Mapping)] if isinstance(value, list | tuple) else []

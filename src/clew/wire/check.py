@@ -6,6 +6,7 @@ from typing import Any
 
 from clew.errors import BadRequest
 from clew.wire import anthropic, openai_chat, rules_anthropic, rules_openai_chat
+from clew.wire.formats import detect
 from clew.wire.turns import Rule
 
 RULES: dict[str, list[Rule]] = {openai_chat.NAME: rules_openai_chat.RULES, anthropic.NAME: rules_anthropic.RULES}
@@ -21,8 +22,9 @@ class Broken:
     source: str  # the provider's own words for it, or where they are documented
 
 
-def check(body: Mapping[str, Any], format: str) -> list[Broken]:
+def check(body: Mapping[str, Any], format: str | None = None) -> list[Broken]:
     """Every rule of the format's provider that the body breaks; a body of only `messages` will do."""
+    format = format or detect(body)
     if format not in RULES:
         raise BadRequest(f"unknown format {format!r}: use one of {', '.join(RULES)}")
     return [Broken(r.__name__, where, why, source(r)) for r in RULES[format] for where, why in r(body)]

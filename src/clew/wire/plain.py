@@ -45,7 +45,8 @@ def marked(block: Block, item: Item) -> Block:
 
 def as_mapping(value: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise BadRequest(f"{where}: expected an object, got {type(value).__name__}")
+        hint = "; send message.model_dump(exclude_none=True)" if hasattr(value, "model_dump") else ""
+        raise BadRequest(f"{where}: expected an object, got {type(value).__name__}{hint}")
     return value
 
 
