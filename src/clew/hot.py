@@ -163,10 +163,11 @@ class Known:
             tail = tail[1:] if tail.startswith(b",") else tail
             rest = Body((head if not tail.startswith(b"]") else head.rstrip().removesuffix(b",")) + tail, self.format)
             frame, news = rest.split
-            if len(frame.lead) != len(self.frame.lead):
+            begin, end = edges(rest.raw or b"", rest.parsed, len(frame.lead))
+            # Only system messages may stand before the known ones; without news there is no history to find.
+            if len(frame.lead) != len(self.frame.lead) or (news and begin != found.start):
                 return None
-            end = edges(rest.raw or b"", rest.parsed, len(frame.lead))[1]
-            end = len(body.raw) - (len(rest.raw or b"") - end) if end else 0
+            end = len(body.raw) - (len(rest.raw or b"") - end) if news else 0
         # Messages known beyond that point may come again: no need to read them twice.
         again = shared(self.messages[found.messages :], news)
         incoming = self._incoming(frame, news, again, found.messages)
