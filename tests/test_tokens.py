@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from clew.budget import Meter
 from clew.items import Digests, Frame, Item, Node, Opening
 from clew.tokens import ESTIMATE, Counter, Plain, Vocabulary, counter_for, estimate, vocabulary_for
 from clew.tokens.media import dimensions
@@ -346,7 +347,7 @@ def test_an_item_costs_its_text_and_what_wraps_it() -> None:
         Item("result", "tool", "found", call_id="c1", opens=Opening({"role": "tool"})),
         Item("opaque", "assistant", wire={"type": "x", "n": 1}),
     ]
-    assert [counter.item(item) for item in items] == [9, 13, 5, 5, 19, 17, 18]
+    assert [counter.item(item) for item in items] == [9, 13, 5, 9, 19, 17, 18]
 
 
 def test_hidden_reasoning_counts_by_its_length() -> None:
@@ -457,19 +458,19 @@ def test_images_inside_a_result_count() -> None:
     assert (counter.images(result), counter.images(said("no"))) == (2, 0)
 
 
-def test_a_node_is_counted_once_however_it_is_wrapped() -> None:
+def test_a_node_is_counted_once_for_its_content() -> None:
     asked: list[str] = []
 
     def count(text: str) -> int:
         asked.append(text)
         return len(text)
 
-    counter = Counter(Plain("seen", count))
+    meter = Meter(Counter(Plain("seen", count)))
     opening, inner = said("hello"), Item("text", "user", "hello")
     digests = Digests()
-    nodes = [Node(str(i), digests.content(item), item) for i, item in enumerate([opening, inner, opening])]
-    assert [counter.node(node) for node in nodes] == [9, 5, 9]
-    assert asked == ["hello"]
+    nodes = [Node(str(i), digests.content(item), item) for i, item in enumerate([opening, inner, opening, inner])]
+    assert [meter.node(node).tokens for node in nodes] == [9, 5, 9, 5]
+    assert asked == ["hello", "hello"]  # once where it opens a message, once where it continues one
 
 
 def test_a_frame_costs_its_system_text_and_tools() -> None:

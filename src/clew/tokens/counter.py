@@ -1,16 +1,14 @@
 """What items and frames cost a model: their text, what the provider wraps around it, and their images."""
 
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from clew import rawjson
-from clew.items import Frame, Item, Node, extras
+from clew.items import Frame, Item, extras
 from clew.tokens import media
 from clew.tokens.names import vocabulary_for
 from clew.tokens.vocabulary import Vocabulary
 
-_NODES = 100_000  # counts kept, about 15 MB
 _FRAMES = 8
 _HIDDEN = ("encrypted_content", "data")  # reasoning that only the provider can read
 _HIDDEN_CHARACTERS = 5  # of base64 per token: four bytes and their encryption
@@ -43,26 +41,15 @@ class Counter:
         self.text = vocabulary.count
         self._vocabulary = vocabulary
         self._overhead = _ANTHROPIC if format == "anthropic" else _OPENAI
-        self._nodes: dict[str, int] = {}
         self._frames: list[tuple[Frame, int]] = []
 
     def __repr__(self) -> str:
         return f"Counter({self._vocabulary!r}, {self.format!r})"
 
-    def node(self, node: Node) -> int:
-        """The tokens of a node, counted once for its content."""
-        count = self._nodes.get(node.content)
-        if count is None:
-            count = self._nodes[node.content] = self._body(node.item)
-            if len(self._nodes) > _NODES:
-                for content in list(islice(self._nodes, _NODES // 2)):
-                    del self._nodes[content]
-        # Equal content may open a message here and continue one there.
-        return count if node.item.opens is None else count + self._overhead.message
-
     def item(self, item: Item) -> int:
-        """The tokens of an item, with its message's overhead if it opens one."""
-        return self._body(item) + (0 if item.opens is None else self._overhead.message)
+        """The tokens of an item, with its message's overhead if it opens one, as a summary always does."""
+        opens = item.opens is not None or item.kind == "summary"
+        return self._said(item) + self._extras(item) + (self._overhead.message if opens else 0)
 
     def images(self, item: Item) -> int:
         """How many images an item carries."""
@@ -76,9 +63,6 @@ class Counter:
         count = self._frame(frame)
         self._frames = [(frame, count), *self._frames[: _FRAMES - 1]]
         return count
-
-    def _body(self, item: Item) -> int:
-        return self._said(item) + self._extras(item)
 
     def _said(self, item: Item) -> int:
         match item.kind:

@@ -11,6 +11,7 @@ from clew.wire.plain import (
     as_list,
     as_mapping,
     fresh,
+    grouped,
     marked,
     opened,
     role_of,
@@ -61,17 +62,8 @@ def read(message: Any, where: str) -> list[Item]:
 
 
 def write(items: Iterable[Item]) -> list[Block]:
-    """The messages of items, grouped as they came; a stand-in joins its neighbours of the same role."""
-    messages: list[Block] = []
-    group: list[Item] = []
-    for item in items:
-        if group and (item.opens is not None or item.kind == "summary" or _side(group[0]) != _side(item)):
-            messages.append(_message(group))
-            group = []
-        group.append(item)
-    if group:
-        messages.append(_message(group))
-    return messages
+    """The messages of items."""
+    return [_message(group) for group in grouped(items, lambda first, item: _side(item) == _side(first))]
 
 
 def _read(block: Any, role: Role, where: str) -> Item:

@@ -9,6 +9,7 @@ from clew.wire.plain import (
     as_list,
     as_mapping,
     fresh,
+    grouped,
     marked,
     opened,
     role_of,
@@ -82,19 +83,8 @@ def read(message: Any, where: str) -> list[Item]:
 
 
 def write(items: Iterable[Item]) -> list[Block]:
-    """The messages of items, grouped as they came; a stand-in joins its neighbours of the same role."""
-    messages: list[Block] = []
-    group: list[Item] = []
-    for item in items:
-        if group and (
-            item.opens is not None or item.kind == "summary" or item.role == "tool" or group[0].role != item.role
-        ):
-            messages.append(_message(group))
-            group = []
-        group.append(item)
-    if group:
-        messages.append(_message(group))
-    return messages
+    """The messages of items."""
+    return [_message(group) for group in grouped(items, lambda first, item: item.role == first.role != "tool")]
 
 
 def _is_system(message: Any) -> bool:

@@ -1,6 +1,6 @@
 """What both directions of every format share: reading keys with clear errors, and copies that nobody else holds."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from clew.errors import BadRequest
@@ -90,6 +90,18 @@ def text_item(kind: Kind, role: Role, block: Mapping[str, Any], key: str = "text
 def says_nothing(item: Item) -> bool:
     """Whether an item only stands for a message that had no content."""
     return item.kind == "text" and item.wire is not None and not item.wire
+
+
+def grouped(items: Iterable[Item], joins: Callable[[Item, Item], bool]) -> Iterator[list[Item]]:
+    """The items of each message, grouped as they came; one without a message `joins` the one before it where it may."""
+    group: list[Item] = []
+    for item in items:
+        if group and (item.opens is not None or item.kind == "summary" or not joins(group[0], item)):
+            yield group
+            group = []
+        group.append(item)
+    if group:
+        yield group
 
 
 def opened(items: list[Item], role: Role, keys: dict[str, Any], bare: bool) -> list[Item]:
