@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sqlite3
+import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -33,6 +34,7 @@ class SQLite:
             self._out = self._writer.submit(connect, self.path, migrate=True).result()
             self._in = self._out if memory else self._reader.submit(connect, self.path).result()
             self.secret: bytes = self._reader.submit(reading.secret, self._in).result()
+            self._let_go = weakref.finalize(self, _let_go, self._writer, self._reader, self._out, self._in)
         except BaseException as error:
             self._writer.shutdown()
             self._reader.shutdown()
@@ -90,10 +92,7 @@ class SQLite:
 
     async def close(self) -> None:
         """Finish what was begun and let go of the file."""
-        await self._read(lambda db: db.close() if db is not self._out else None)
-        await self._run(self._writer, self._out.close)
-        self._writer.shutdown()
-        self._reader.shutdown()
+        await asyncio.get_running_loop().run_in_executor(None, self._let_go)
 
     async def _read(self, act: Callable[[sqlite3.Connection], T]) -> T:
         return await self._run(self._reader, lambda: act(self._in))
@@ -104,3 +103,12 @@ class SQLite:
             return await asyncio.shield(asyncio.get_running_loop().run_in_executor(thread, act))
         except sqlite3.Error as error:
             raise StoreError(f"{self.path}: {error}") from error
+
+
+def _let_go(
+    writer: ThreadPoolExecutor, reader: ThreadPoolExecutor, out: sqlite3.Connection, into: sqlite3.Connection
+) -> None:
+    writer.shutdown()
+    reader.shutdown()
+    into.close()
+    out.close()
