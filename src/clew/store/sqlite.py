@@ -34,7 +34,8 @@ class SQLite:
             self._out = self._writer.submit(connect, self.path, migrate=True).result()
             self._in = self._out if memory else self._reader.submit(connect, self.path).result()
             self.secret: bytes = self._reader.submit(reading.secret, self._in).result()
-            self._let_go = weakref.finalize(self, _let_go, self._writer, self._reader, self._out, self._in)
+            held = self._writer, self._reader, self._out, self._in
+            self._unused = weakref.finalize(self, _let_go, *held, wait=False)
         except BaseException as error:
             self._writer.shutdown()
             self._reader.shutdown()
@@ -92,7 +93,8 @@ class SQLite:
 
     async def close(self) -> None:
         """Finish what was begun and let go of the file."""
-        await asyncio.get_running_loop().run_in_executor(None, self._let_go)
+        if self._unused.detach():
+            await asyncio.to_thread(_let_go, self._writer, self._reader, self._out, self._in, wait=True)
 
     async def _read(self, act: Callable[[sqlite3.Connection], T]) -> T:
         return await self._run(self._reader, lambda: act(self._in))
@@ -106,9 +108,14 @@ class SQLite:
 
 
 def _let_go(
-    writer: ThreadPoolExecutor, reader: ThreadPoolExecutor, out: sqlite3.Connection, into: sqlite3.Connection
+    writer: ThreadPoolExecutor,
+    reader: ThreadPoolExecutor,
+    out: sqlite3.Connection,
+    into: sqlite3.Connection,
+    wait: bool,
 ) -> None:
-    writer.shutdown()
-    reader.shutdown()
+    # A store nobody holds has nothing under way, and may be collected in one of its own threads: do not wait then.
+    writer.shutdown(wait)
+    reader.shutdown(wait)
     into.close()
     out.close()
