@@ -10,18 +10,19 @@ BLOCK = 1 << 18  # bytes compared at a time
 TRIES = 64  # places looked at before giving up: the slow way is always right
 NEAR = 1 << 20  # bytes looked back for a place between two messages
 
-_OPENS = re.compile(rb'"messages"\s*:\s*\[\s*')
 _CLOSES = re.compile(rb"\]\s*\}\s*\Z")
 
 
-def edges(raw: bytes, body: Mapping[str, Any], lead: int) -> tuple[int, int]:
-    """From where to where the history lies, after `lead` system messages; (0, 0) if that is not plain to see."""
-    messages = body["messages"]
-    for start in _starts(raw, messages[:lead]):
-        for end in _ends(raw, body):
+def edges(raw: bytes, body: Mapping[str, Any], key: str, lead: int) -> tuple[int, int]:
+    """From where to where the history under `key` lies, after `lead` system messages; (0, 0) if not plain to see."""
+    messages = body[key]
+    if not isinstance(messages, list) or len(messages) <= lead:
+        return 0, 0
+    for start in _starts(raw, key, messages[:lead]):
+        for end in _ends(raw, key, body):
             # Without its history the body must be the same body: that proves both places.
             rest = raw[:start].rstrip().removesuffix(b",") + raw[end:]
-            if len(messages) > lead and _loads(rest) == {**body, "messages": messages[:lead]}:
+            if _loads(rest) == {**body, key: messages[:lead]}:
                 return start, end
     return 0, 0
 
@@ -64,9 +65,10 @@ def _element_before(raw: bytes, start: int, at: int) -> int:
     return -1
 
 
-def _starts(raw: bytes, lead: Sequence[Any]) -> Iterator[int]:
+def _starts(raw: bytes, key: str, lead: Sequence[Any]) -> Iterator[int]:
     """Where the history may begin."""
-    for found, _ in zip(_OPENS.finditer(raw), range(TRIES), strict=False):
+    opens = re.compile(rb'"%b"\s*:\s*\[\s*' % key.encode())
+    for found, _ in zip(opens.finditer(raw), range(TRIES), strict=False):
         first = found.end()
         if not lead:
             yield first
@@ -77,16 +79,16 @@ def _starts(raw: bytes, lead: Sequence[Any]) -> Iterator[int]:
                 break
 
 
-def _ends(raw: bytes, body: Mapping[str, Any]) -> Iterator[int]:
-    """Where the messages may end: at the bracket before the next key, or before the last brace."""
+def _ends(raw: bytes, key: str, body: Mapping[str, Any]) -> Iterator[int]:
+    """Where the history may end: at the bracket before the next key, or before the last brace."""
     keys = list(body)
-    after = keys[keys.index("messages") + 1 :]
+    after = keys[keys.index(key) + 1 :]
     if not after:
         found = _CLOSES.search(raw, max(0, len(raw) - 200))
         yield from [found.start()] if found else []
         return
-    key = re.compile(rb"\]\s*,\s*" + re.escape(orjson.dumps(after[0])) + rb"\s*:")
-    places = [found.start() for found in key.finditer(raw)]
+    closes = re.compile(rb"\]\s*,\s*" + re.escape(orjson.dumps(after[0])) + rb"\s*:")
+    places = [found.start() for found in closes.finditer(raw)]
     yield from reversed(places[-TRIES:])
 
 

@@ -110,7 +110,7 @@ class Known:
         incoming = self._incoming(frame, messages, shared(self.messages, messages))
         if body.raw is not None:
             incoming.raw = body.raw
-            incoming.start, incoming.end = edges(body.raw, body.parsed, len(frame.lead))
+            incoming.start, incoming.end = edges(body.raw, body.parsed, named(self.format).LIST, len(frame.lead))
         return incoming
 
     def take(self, incoming: Incoming, contents: Sequence[str], digests: Digests, said: int, unfolded: bool) -> None:
@@ -163,7 +163,7 @@ class Known:
             tail = tail[1:] if tail.startswith(b",") else tail
             rest = Body((head if not tail.startswith(b"]") else head.rstrip().removesuffix(b",")) + tail, self.format)
             frame, news = rest.split
-            begin, end = edges(rest.raw or b"", rest.parsed, len(frame.lead))
+            begin, end = edges(rest.raw or b"", rest.parsed, named(self.format).LIST, len(frame.lead))
             # Only system messages may stand before the known ones; without news there is no history to find.
             if len(frame.lead) != len(self.frame.lead) or (news and begin != found.start):
                 return None

@@ -23,6 +23,7 @@ from clew.wire.plain import (
 )
 
 NAME = "anthropic"
+LIST = "messages"
 
 ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 KINDS: Mapping[str, Kind] = {

@@ -10,6 +10,7 @@ from clew.wire import anthropic, openai_chat
 
 class Format(Protocol):
     NAME: str
+    LIST: str  # the key under which a body has its history
 
     def split(self, body: Mapping[str, Any]) -> tuple[Frame, list[Any]]: ...
     def join(self, frame: Frame, messages: Sequence[dict[str, Any]]) -> dict[str, Any]: ...

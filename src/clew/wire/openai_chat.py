@@ -21,6 +21,7 @@ from clew.wire.plain import (
 )
 
 NAME = "openai_chat"
+LIST = "messages"
 
 ROLES: Mapping[str, Role] = {
     "system": "system",
