@@ -2,169 +2,28 @@
 `check_laws`, which holds a step against everything that must be true of all steps."""
 
 import json
-import struct
-import zlib
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
 from clew.budget import Budget, Size
+from clew.conversations import PICTURE, conversation
 from clew.items import Digests, Node
 from clew.step import Reply, Step
 from clew.steps.places import newest_turn, protected
 from clew.view import View, fold, groups, originals
 from clew.wire import check, decode, encode
 
-WORDS = [
-    "the",
-    "parser",
-    "reads",
-    "src/clew/view.py",
-    "and",
-    "fails",
-    "with",
-    "KeyError",
-    "'id'",
-    "at",
-    "line",
-    "42",
-    "while",
-    "17",
-    "of",
-    "93",
-    "tests",
-    "pass;",
-    "retry",
-    "after",
-    "250",
-    "ms,",
-    "see",
-    "issue",
-    "#381",
-    "and",
-    "build",
-    "7f3a9c;",
-    "Übergröße",
-    "東京",
-    "данные",
-    "🙂",
-    '{"a":',
-    "[1,",
-    "2]}",
-    "--flag=x",
+__all__ = [
+    "PICTURE",
+    "Refused",
+    "ScriptedModel",
+    "StrictProvider",
+    "check_laws",
+    "conversation",
+    "view_of",
 ]
-
-
-def _png(width: int, height: int) -> str:
-    """A blank picture, in base64."""
-
-    def chunk(name: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-
-    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    rows = zlib.compress(b"\0" * (3 * width + 1) * height)
-    return b64encode(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")).decode()
-
-
-PICTURE = _png(320, 240)
-
-
-# --- conversations ------------------------------------------------------------------------------------------------
-
-
-def conversation(seed: int, turns: int, format: str = "openai_chat", wordy: int = 60) -> dict[str, Any]:
-    """A valid request body, the same for the same arguments: text, reasoning, images, single and parallel calls."""
-    writer = _Anthropic(seed, wordy) if format == "anthropic" else _OpenAI(seed, wordy)
-    return writer.body(turns)
-
-
-class _OpenAI:
-    def __init__(self, seed: int, wordy: int) -> None:
-        self.random = Random(seed)  # noqa: S311  # for variety, not for secrets
-        self.wordy = wordy
-        self.calls = 0
-
-    def body(self, turns: int) -> dict[str, Any]:
-        messages: list[dict[str, Any]] = [{"role": "system", "content": self.text()}]
-        for turn in range(turns + 1):
-            messages.append(self.user())
-            if turn == turns:
-                break
-            for _ in range(self.random.randrange(4)):
-                messages += self.work()
-            messages.append({"role": "assistant", "content": self.text()})
-        return {"model": "gpt-4o", "messages": messages}
-
-    def text(self) -> str:
-        size = self.random.choice((1, 3, self.wordy // 4, self.wordy, self.wordy * self.random.choice((1, 1, 1, 8))))
-        return " ".join(self.random.choices(WORDS, k=max(1, size)))
-
-    def user(self) -> dict[str, Any]:
-        match self.random.randrange(6):
-            case 0:
-                image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PICTURE}"}}
-                return {"role": "user", "content": [{"type": "text", "text": self.text()}, image]}
-            case 1:
-                return {"role": "user", "content": [{"type": "text", "text": self.text()}], "name": "kim"}
-            case _:
-                return {"role": "user", "content": self.text()}
-
-    def ids(self) -> list[str]:
-        """Fresh ids for calls made together."""
-        made = self.random.choice((1, 1, 1, 2, 3, 7))
-        self.calls += made
-        return [f"call_{self.calls - n}" for n in range(made)]
-
-    def work(self) -> list[dict[str, Any]]:
-        ids = self.ids()
-        said: dict[str, Any] = {"role": "assistant", "content": self.random.choice((None, self.text()))}
-        if self.random.random() < 0.2:
-            said["reasoning_content"] = self.text()
-        said["tool_calls"] = [
-            {"id": id, "type": "function", "function": {"name": "bash", "arguments": json.dumps({"cmd": self.text()})}}
-            for id in ids
-        ]
-        self.random.shuffle(ids)
-        return [said, *({"role": "tool", "tool_call_id": id, "content": self.text()} for id in ids)]
-
-
-class _Anthropic(_OpenAI):
-    def body(self, turns: int) -> dict[str, Any]:
-        body = super().body(turns)
-        system = body["messages"].pop(0)["content"]
-        return {"model": "claude-sonnet-4-5", "max_tokens": 1024, "system": system, **body, "tools": [_TOOL]}
-
-    def user(self) -> dict[str, Any]:
-        match self.random.randrange(5):
-            case 0:
-                source = {"type": "base64", "media_type": "image/png", "data": PICTURE}
-                return {"role": "user", "content": [self.block(), {"type": "image", "source": source}]}
-            case 1:
-                return {"role": "user", "content": [self.block(), self.block()]}
-            case _:
-                return {"role": "user", "content": self.text()}
-
-    def block(self) -> dict[str, Any]:
-        return {"type": "text", "text": self.text()}
-
-    def work(self) -> list[dict[str, Any]]:
-        ids = [f"toolu_{id}" for id in self.ids()]
-        said: list[dict[str, Any]] = []
-        if self.random.random() < 0.3:
-            said.append({"type": "thinking", "thinking": self.text(), "signature": f"sig{self.calls}"})
-        if self.random.random() < 0.5:
-            said.append(self.block())
-        said += [{"type": "tool_use", "id": id, "name": "bash", "input": {"cmd": self.text()}} for id in ids]
-        self.random.shuffle(ids)
-        results = [{"type": "tool_result", "tool_use_id": id, "content": self.text()} for id in ids]
-        if self.random.random() < 0.2:
-            results.append(self.block())
-        return [{"role": "assistant", "content": said}, {"role": "user", "content": results}]
-
-
-_TOOL = {"name": "bash", "description": "Run a command.", "input_schema": {"type": "object", "properties": {}}}
 
 
 def view_of(body: Mapping[str, Any], format: str | None = None, pins: int = 0, seed: int = 0) -> View:
