@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import clew
 import clew.store
-from clew import Budget, Conflict, Engine, Item, Pipeline, Request, SQLite, View, wire
+from clew import Budget, Conflict, Engine, Item, Pipeline, Request, SQLite, View, events, wire
 from clew.steps import default
 from clew.testing import StrictProvider, check_laws, conversation, view_of
 from clew.wire import check
@@ -201,3 +201,39 @@ def test_an_items_digest_ignores_where_the_item_stands() -> None:
     first, second = digests.chain([item, item])
     assert first.content == second.content
     assert first.id != second.id
+
+
+async def test_listeners_hear_what_happened_and_none_of_what_was_said(store: SQLite) -> None:
+    heard: list[events.Event] = []
+    engine = Engine(store, Budget(window=2_500), listeners=[heard.append, events.log])
+    view = await engine.prepare(Request(conversation(3, 8)))
+    await engine.observe(view, {"input_tokens": 9})
+    node = next(iter(view.stand_ins()))
+    await engine.recall("default", node)
+    kinds = [type(e).__name__ for e in heard]
+    assert (kinds[0], kinds[-3:]) == ("Appended", ["Called", "Observed", "Recalled"])
+    assert set(kinds[1:-3]) == {"Edited"}
+    edits = [e for e in heard if isinstance(e, events.Edited)]
+    assert len(edits) == len(view.edits)
+    assert all(e.tokens_before > e.tokens_after > 0 for e in edits if "Repair" not in e.by)
+    said = {n.item.text for n in view.nodes if len(n.item.text) > 20}
+    assert not any(text in repr(e) for e in heard for text in said)
+
+
+async def test_a_listener_that_fails_stops_nothing(store: SQLite, caplog: pytest.LogCaptureFixture) -> None:
+    def broken(event: events.Event) -> None:
+        raise RuntimeError("no ears")
+
+    engine = Engine(store, Budget(window=2_500), listeners=[broken])
+    assert (await engine.prepare(Request(conversation(3, 8)))).nodes
+    assert "a listener failed on Appended" in caplog.text
+
+
+async def test_a_failed_turn_is_an_event(store: SQLite) -> None:
+    heard: list[events.Event] = []
+    engine = Engine(store, Budget(window=100, reserve=0), listeners=[heard.append])
+    body = conversation(3, 2)
+    body["messages"][0]["content"] = "a long prompt " * 100
+    with pytest.raises(clew.OverBudget):
+        await engine.prepare(Request(body))
+    assert [e.error for e in heard if isinstance(e, events.Failed)] == ["OverBudget"]

@@ -1,22 +1,24 @@
 """The three calls a host makes: `prepare` before a model call, `observe` after it, `recall` on demand."""
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as with_
 from operator import itemgetter
 from typing import Any
 
-from clew import catalog
+from clew import catalog, events
 from clew.budget import Budget, Meter, Size
-from clew.errors import Ambiguous, Conflict, NotFound
+from clew.errors import Conflict
+from clew.events import Listener, tell
 from clew.hot import Body, Incoming, Known
-from clew.items import Digests, Frame, Item, Node, Scope
+from clew.items import Digests, Edit, Frame, Item, Node, Scope
 from clew.live import Live, apply, freshened
+from clew.recall import resolve
 from clew.recognise import Recogniser, Recognition
 from clew.step import Step
 from clew.steps import default, over_budget, repair
-from clew.store.records import Batch, Call, Event, Pin, Store, Trace, Usage
+from clew.store.records import Batch, Call, ClientEdit, Event, Pin, Said, Store, Trace, Usage
 from clew.store.rows import ABSENT
 from clew.tokens import Counter, counter_for
 from clew.view import View, cuts, fold
@@ -45,12 +47,14 @@ class Engine:
         budget: Budget | None = None,
         step: Step | None = None,
         counter: Counter | None = None,
+        listeners: Sequence[Listener] = (),
         hot: int = HOT,
     ) -> None:
         self.store = store
         self.budget = budget
         self.step = step or default()
         self.counter = counter
+        self.listeners = tuple(listeners)
         self._hot = hot
         self._lives: OrderedDict[tuple[Scope, str], Live] = OrderedDict()
         self._meters: dict[tuple[str, str], Meter] = {}
@@ -71,12 +75,14 @@ class Engine:
     async def observe(self, view: View, usage: Mapping[str, Any]) -> None:
         """Record what the provider reported for the call this view was made for."""
         await self._record(view.scope, view.branch, [Usage(view.seq, dict(usage))])
+        tell(self.listeners, [events.Observed(view.scope, view.branch, view.seq, dict(usage))])
 
     async def recall(self, scope: Scope, id: str, branch: str | None = None) -> Sequence[Node]:
         """The originals that an id stands for, byte for byte; with `branch`, only from its own past."""
-        lineage = await self._lineage(scope, branch) if branch else None
-        full = await self._full_id(scope, id, lineage)
-        return await self.store.originals(scope, full)
+        full = await resolve(self.store, scope, id, branch)
+        nodes = await self.store.originals(scope, full)
+        tell(self.listeners, [events.Recalled(scope, branch or "", 0, full, len(nodes))])
+        return nodes
 
     async def search(self, scope: Scope, text: str, branch: str, limit: int = 20) -> Sequence[Node]:
         """What was said on this branch that holds these words, best first."""
@@ -128,9 +134,10 @@ class Engine:
     async def _turn(self, scope: Scope, live: Live, incoming: Incoming, found: Recognition) -> View:
         try:
             return await self._advance(scope, live, incoming, found)
-        except BaseException:
+        except BaseException as error:
             # What memory holds may be half done; the log is not. The next turn reads it.
             self._forget(scope, live)
+            tell(self.listeners, [events.Failed(scope, live.trace.branch, live.trace.seq, type(error).__name__)])
             raise
 
     async def _advance(self, scope: Scope, live: Live, incoming: Incoming, found: Recognition) -> View:
@@ -149,15 +156,17 @@ class Engine:
             live.sent = view.digests.run("", (n.content for n in view.nodes))
         else:
             live.sent = view.digests.run(live.sent, (n.content for n in found.said()))
-        events: list[Event] = [*found.events, *edits]
+        written: list[Event] = [*found.events, *edits]
         if error is None:
-            events.append(self._call(live, view, budget, size, digest))
-            apply(trace, events[-1:])
+            written.append(self._call(live, view, budget, size, digest))
+            apply(trace, written[-1:])
         session = trace.session if found.opened else None
         heads = tuple({raw.chains[-1], live.sent} - {""})
-        batch = Batch(trace.branch, first, tuple(events), found.opened, found.fork, session, heads, versioned)
-        if events:
+        batch = Batch(trace.branch, first, tuple(written), found.opened, found.fork, session, heads, versioned)
+        if written:
             await self.store.write(scope, batch)
+            if self.listeners:
+                tell(self.listeners, _told(scope, trace.branch, first, written, shown, budget.meter))
         if error is not None:
             raise error
         live.view = with_(view, scope=scope, branch=trace.branch, seq=trace.seq - 1)
@@ -259,27 +268,6 @@ class Engine:
                 if not left:
                     raise
 
-    async def _full_id(self, scope: Scope, id: str, lineage: set[str] | None) -> str:
-        short = id.strip().lower()
-        if not short or len(short) > 32 or set(short) - set("0123456789abcdef"):
-            raise NotFound(f"{id!r} is not an id: ids are hexadecimal, such as 3fa94c21b0")
-        found = await self.store.resolve(scope, short)
-        if lineage is not None:
-            found = [f for f in found if f in lineage]
-        if not found:
-            raise NotFound(f"nothing here has the id {id}")
-        if len(found) > 1:
-            raise Ambiguous(f"{id} fits {len(found)} ids; give more of it: {', '.join(f[:16] for f in found[:5])}")
-        return found[0]
-
-    async def _lineage(self, scope: Scope, branch: str) -> set[str]:
-        trace = await self.store.load(scope, branch)
-        digests = self._digests(scope)
-        ids = {p.id for p in trace.said} | set(trace.alias.values())
-        for edit in trace.edits:
-            ids.update(edit.old, (n.id for n in edit.new), (digests.handle(edit.old),))
-        return ids
-
     def _budget(self, frame: Frame) -> Budget:
         budget = self.budget or Budget(window=catalog.window(frame.model))
         key = frame.model or budget.model, frame.format
@@ -297,6 +285,23 @@ class Engine:
 def body(view: View) -> dict[str, Any]:
     """The request body that sends a view, in the format the client spoke."""
     return encode(view.frame, (n.item for n in view.nodes))
+
+
+def _told(
+    scope: Scope, branch: str, first: int, written: Sequence[Event], shown: View, meter: Meter
+) -> Iterator[events.Event]:
+    """What was written, as listeners hear it."""
+    sizes = {n.id: meter.node(n).tokens for n in shown.nodes}
+    for seq, event in enumerate(written, first):
+        match event:
+            case Said(nodes) | ClientEdit(nodes=nodes):
+                yield events.Appended(scope, branch, seq, len(nodes), meter.nodes(nodes).tokens)
+            case Edit(by, old, new, _, spent):
+                sizes |= {n.id: meter.node(n).tokens for n in new}
+                before, after = sum(sizes.get(id, 0) for id in old), sum(sizes[n.id] for n in new)
+                yield events.Edited(scope, branch, seq, by, len(old), before, after, spent)
+            case Call(model=model, format=format, predicted=tokens, limit=limit, exact=exact):
+                yield events.Called(scope, branch, seq, model, format, tokens, limit, exact)
 
 
 def _last_group(view: View, since: int) -> int:
