@@ -108,7 +108,7 @@ async def test_usage_is_recorded_with_its_call(store: SQLite) -> None:
     await engine.observe(view, provider(clew.body(view)))
     [call] = await store.calls("default", view.branch)
     assert (call.seq, call.model, call.format, call.exact) == (view.seq, "gpt-4o", "openai_chat", True)
-    assert call.usage == {"input_tokens": call.predicted, "output_tokens": 0}
+    assert call.usage == {"input": call.predicted, "output": 0, "cache_read": 0, "cache_write": 0}
 
 
 async def test_two_hosts_on_one_branch_lose_nothing(store: SQLite) -> None:

@@ -139,7 +139,87 @@ def _anthropic(system: str, steps: list[Step]) -> dict[str, Any]:
     return {**frame, "messages": messages}
 
 
+def _openai_responses(system: str, steps: list[Step]) -> dict[str, Any]:
+    items: list[Message] = []
+    for step in steps:
+        match step:
+            case Asked((text,), False):
+                items.append({"role": "user", "content": text})
+            case Asked(texts, picture):
+                parts: list[Message] = [{"type": "input_text", "text": t} for t in texts]
+                url = f"data:image/png;base64,{PICTURE}"
+                parts += [{"type": "input_image", "detail": "auto", "image_url": url}] * picture
+                items.append({"type": "message", "role": "user", "content": parts})
+            case Answered(text):
+                items.append({"role": "assistant", "content": text})
+            case Worked(thought, said, calls, results):
+                items += [_sealed(calls[0][0], thought)] if thought else []
+                items += [{"role": "assistant", "content": said}] if said else []
+                for id, cmd in calls:
+                    arguments = json.dumps({"cmd": cmd})
+                    items.append({"type": "function_call", "call_id": id, "name": "bash", "arguments": arguments})
+                items += [{"type": "function_call_output", "call_id": id, "output": output} for id, output in results]
+    return {"model": "gpt-5", "instructions": system, "input": items, "store": False}
+
+
+def _sealed(id: str, thought: str) -> Message:
+    """Reasoning as a stateless client sends it back."""
+    summary = [{"type": "summary_text", "text": thought}]
+    return {"type": "reasoning", "id": f"rs_{id}", "summary": summary, "encrypted_content": "c2VhbGVk"}
+
+
+def _bedrock(system: str, steps: list[Step]) -> dict[str, Any]:
+    messages: list[Message] = []
+    image = {"image": {"format": "png", "source": {"bytes": PICTURE}}}
+    for step in steps:
+        match step:
+            case Asked(texts, picture):
+                messages.append({"role": "user", "content": [{"text": t} for t in texts] + [image] * picture})
+            case Answered(text):
+                messages.append({"role": "assistant", "content": [{"text": text}]})
+            case Worked(thought, said, calls, results):
+                signed = {"reasoningText": {"text": thought, "signature": "c2ln"}}
+                blocks: list[Message] = [{"reasoningContent": signed}] if thought else []
+                blocks += [{"text": said}] if said else []
+                blocks += [{"toolUse": {"toolUseId": id, "name": "bash", "input": {"cmd": c}}} for id, c in calls]
+                back = [{"toolResult": {"toolUseId": id, "content": [{"text": out}]}} for id, out in results]
+                messages += [{"role": "assistant", "content": blocks}, {"role": "user", "content": back}]
+    spec = {"name": "bash", "inputSchema": {"json": {"type": "object"}}}
+    frame = {"modelId": "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "toolConfig": {"tools": [{"toolSpec": spec}]}}
+    return {**frame, "system": [{"text": system}], "messages": messages}
+
+
+def _gemini(system: str, steps: list[Step]) -> dict[str, Any]:
+    contents: list[Message] = []
+    image = {"inlineData": {"mimeType": "image/png", "data": PICTURE}}
+    for step in steps:
+        match step:
+            case Asked(texts, picture):
+                contents.append({"role": "user", "parts": [{"text": t} for t in texts] + [image] * picture})
+            case Answered(text):
+                contents.append({"role": "model", "parts": [{"text": text}]})
+            case Worked(thought, said, calls, results):
+                parts: list[Message] = [{"text": thought, "thought": True}] if thought else []
+                parts += [{"text": said}] if said else []
+                parts += [{"functionCall": {"id": id, "name": "bash", "args": {"cmd": cmd}}} for id, cmd in calls]
+                back = [
+                    {"functionResponse": {"id": id, "name": "bash", "response": {"result": output}}}
+                    for id, output in results
+                ]
+                contents += [{"role": "model", "parts": parts}, {"role": "user", "parts": back}]
+    tools = [{"functionDeclarations": [{"name": "bash", "parameters": {"type": "OBJECT"}}]}]
+    return {
+        "model": "gemini-2.5-pro",
+        "systemInstruction": {"parts": [{"text": system}]},
+        "tools": tools,
+        "contents": contents,
+    }
+
+
 WRITERS: Mapping[str, Callable[[str, list[Step]], dict[str, Any]]] = {
     "openai_chat": _openai_chat,
     "anthropic": _anthropic,
+    "openai_responses": _openai_responses,
+    "bedrock": _bedrock,
+    "gemini": _gemini,
 }

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from dataclasses import replace as with_
 from operator import itemgetter
 from typing import Any
@@ -21,6 +21,7 @@ from clew.steps import default, over_budget, repair
 from clew.store.records import Batch, Call, ClientEdit, Event, Pin, Said, Store, Trace, Usage
 from clew.store.rows import ABSENT
 from clew.tokens import Counter, counter_for
+from clew.usage import spent
 from clew.view import View, cuts, fold
 from clew.wire import encode
 
@@ -72,10 +73,11 @@ class Engine:
                     raise
         raise AssertionError("unreachable")
 
-    async def observe(self, view: View, usage: Mapping[str, Any]) -> None:
-        """Record what the provider reported for the call this view was made for."""
-        await self._record(view.scope, view.branch, [Usage(view.seq, dict(usage))])
-        tell(self.listeners, [events.Observed(view.scope, view.branch, view.seq, dict(usage))])
+    async def observe(self, view: View, usage: Any) -> None:
+        """Record what the provider reported for the call this view was made for: its own object or a mapping."""
+        report = asdict(spent(usage))
+        await self._record(view.scope, view.branch, [Usage(view.seq, report)])
+        tell(self.listeners, [events.Observed(view.scope, view.branch, view.seq, **report)])
 
     async def recall(self, scope: Scope, id: str, branch: str | None = None) -> Sequence[Node]:
         """The originals that an id stands for, byte for byte; with `branch`, only from its own past."""

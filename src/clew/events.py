@@ -1,9 +1,8 @@
 """What happens, as one typed stream. Logs, traces and meters are listeners; none of them sees what was said."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,10 @@ class Called(Event):
 class Observed(Event):
     """The provider reported what a call took."""
 
-    usage: Mapping[str, Any]
+    input: int  # the whole prompt, cached parts included
+    output: int
+    cache_read: int
+    cache_write: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ class Call:
     limit: int  # tokens that were allowed
     exact: bool  # whether the count is the provider's own, or an estimate
     at: float = 0.0
-    usage: Mapping[str, Any] | None = None  # as the provider reported it
+    usage: Mapping[str, Any] | None = None  # tokens the provider reported: input, output, cache_read, cache_write
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,63 @@
+"""What a provider reports it read and wrote, in one form for all of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from clew.errors import BadRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Tokens of one call. `input` is the whole prompt, what came from a cache or went into one included."""
+
+    input: int
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+
+
+def spent(usage: Any) -> Spent:
+    """Read a usage report: a mapping or an SDK's object, of any provider we speak to."""
+    given = _mapping(usage)
+    if "promptTokenCount" in given or "prompt_token_count" in given:  # Gemini: the prompt includes what was cached
+        output = _first(given, "candidatesTokenCount", "candidates_token_count")
+        output += _first(given, "thoughtsTokenCount", "thoughts_token_count")
+        cached = _first(given, "cachedContentTokenCount", "cached_content_token_count")
+        return Spent(_first(given, "promptTokenCount", "prompt_token_count"), output, cached)
+    if "prompt_tokens" in given:  # OpenAI chat: the same; DeepSeek names its hits apart
+        details = _mapping(given.get("prompt_tokens_details") or {})
+        cached = _first(details, "cached_tokens") or _first(given, "prompt_cache_hit_tokens")
+        return Spent(_first(given, "prompt_tokens"), _first(given, "completion_tokens"), cached)
+    if "inputTokens" in given:  # Bedrock: what a cache gave or took is not in the input
+        read, write = _first(given, "cacheReadInputTokens"), _first(given, "cacheWriteInputTokens")
+        return Spent(_first(given, "inputTokens") + read + write, _first(given, "outputTokens"), read, write)
+    if "input_tokens" in given:
+        output = _first(given, "output_tokens")
+        if "input_tokens_details" in given:  # OpenAI responses: the input includes what was cached
+            details = _mapping(given["input_tokens_details"] or {})
+            return Spent(_first(given, "input_tokens"), output, _first(details, "cached_tokens"))
+        # Anthropic: what a cache gave or took is not in the input
+        read, write = _first(given, "cache_read_input_tokens"), _first(given, "cache_creation_input_tokens")
+        return Spent(_first(given, "input_tokens") + read + write, output, read, write)
+    known = "prompt_tokens, input_tokens, inputTokens or promptTokenCount"
+    raise BadRequest(f"usage: expected one of {known}, got {', '.join(map(str, given)) or 'nothing'}")
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    if isinstance(value, Mapping):
+        return value
+    for way in ("model_dump", "to_dict", "dict"):
+        if callable(dump := getattr(value, way, None)):
+            found = dump()
+            if isinstance(found, Mapping):
+                return found
+    raise BadRequest(f"usage: expected an object, got {type(value).__name__}")
+
+
+def _first(given: Mapping[str, Any], *keys: str) -> int:
+    for key in keys:
+        value = given.get(key)
+        if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+            return int(value)
+    return 0

@@ -1,0 +1,52 @@
+"""One form for what every provider reports."""
+
+from typing import Any
+
+import pytest
+from anthropic.types import Usage as AnthropicUsage
+from openai.types import CompletionUsage
+
+from clew import BadRequest
+from clew.usage import Spent, spent
+
+REPORTS: list[tuple[Any, Spent]] = [
+    ({"prompt_tokens": 100, "completion_tokens": 7}, Spent(100, 7)),
+    (
+        {"prompt_tokens": 100, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 64}},
+        Spent(100, 7, cache_read=64),
+    ),
+    ({"prompt_tokens": 9, "completion_tokens": 1, "prompt_tokens_details": None}, Spent(9, 1)),
+    ({"prompt_tokens": 9, "completion_tokens": 1, "prompt_cache_hit_tokens": 4}, Spent(9, 1, cache_read=4)),
+    (
+        {"input_tokens": 50, "output_tokens": 5, "input_tokens_details": {"cached_tokens": 20}},
+        Spent(50, 5, cache_read=20),
+    ),
+    ({"input_tokens": 50, "output_tokens": 5}, Spent(50, 5)),
+    (
+        {"input_tokens": 3, "output_tokens": 5, "cache_read_input_tokens": 1000, "cache_creation_input_tokens": 200},
+        Spent(1203, 5, 1000, 200),
+    ),
+    ({"input_tokens": 3, "output_tokens": 5, "cache_read_input_tokens": None}, Spent(3, 5)),
+    (
+        {"inputTokens": 3, "outputTokens": 5, "cacheReadInputTokens": 10, "cacheWriteInputTokens": 20},
+        Spent(33, 5, 10, 20),
+    ),
+    (
+        {"promptTokenCount": 70, "candidatesTokenCount": 4, "thoughtsTokenCount": 6, "cachedContentTokenCount": 30},
+        Spent(70, 10, 30),
+    ),
+    ({"prompt_token_count": 70, "candidates_token_count": None}, Spent(70)),
+    (CompletionUsage(prompt_tokens=8, completion_tokens=2, total_tokens=10), Spent(8, 2)),
+    (AnthropicUsage(input_tokens=1, output_tokens=2, cache_read_input_tokens=3), Spent(4, 2, 3)),
+]
+
+
+@pytest.mark.parametrize(("report", "expected"), REPORTS, ids=str)
+def test_a_report_is_read(report: Any, expected: Spent) -> None:
+    assert spent(report) == expected
+
+
+@pytest.mark.parametrize("report", [{}, {"tokens": 3}, None, 7])
+def test_what_is_no_report_is_told(report: Any) -> None:
+    with pytest.raises(BadRequest, match="usage: expected"):
+        spent(report)
