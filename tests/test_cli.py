@@ -317,7 +317,7 @@ def test_a_span_comes_back_item_by_item(clew: Shell) -> None:
         (
             ["compress", "-", "--format", "morse"],
             b'[{"role": "user"}]',
-            "unknown format 'morse': use one of openai_chat, anthropic",
+            "unknown format 'morse': use one of openai_chat, anthropic, openai_responses, bedrock, gemini",
         ),
         (
             ["compress", "-", "-o", "no/such/folder/x"],

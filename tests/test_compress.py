@@ -30,6 +30,15 @@ def test_messages_come_back_smaller_in_their_own_format(format: str) -> None:
     assert clew.wire.check({"messages": result.messages, **tools}, format) == []
 
 
+@pytest.mark.parametrize("format", ["openai_responses", "bedrock", "gemini"])
+def test_every_format_is_told_from_its_messages(format: str) -> None:
+    given = conversation(2, 12, format)[clew.wire.FORMATS[format].LIST]
+    result = clew.compress(given, model="gpt-4o", target_tokens=2_500)
+    assert result.tokens_after <= 2_500 < result.tokens_before
+    rules = {b.rule for b in clew.wire.check({clew.wire.FORMATS[format].LIST: result.messages}, format)}
+    assert rules <= {"tool_config_is_present", "tools_are_configured"}
+
+
 def test_what_fits_comes_back_as_it_was() -> None:
     given = messages(turns=1)
     result = clew.compress(given, window=100_000)

@@ -17,17 +17,22 @@ from clew.wire import check
 from conftest import conversations
 
 
-def turns(body: dict[str, Any]) -> list[dict[str, Any]]:
-    """The requests a client made on the way to this body: one wherever the assistant spoke, and the last."""
-    messages = body["messages"]
-    ends = [i for i, m in enumerate(messages) if m["role"] == "assistant"] + [len(messages)]
-    return [{**body, "messages": messages[:end]} for end in ends]
+def turns(body: dict[str, Any], format: str = "openai_chat") -> list[dict[str, Any]]:
+    """The requests a client made on the way to this body: one wherever the assistant began to speak, and the last."""
+    key = wire.FORMATS[format].LIST
+    messages = body[key]
+
+    def spoke(message: dict[str, Any]) -> bool:
+        return message.get("role") in ("assistant", "model") or message.get("type") in ("reasoning", "function_call")
+
+    starts = [i for i, m in enumerate(messages) if spoke(m) and not spoke(messages[i - 1])]
+    return [{**body, key: messages[:end]} for end in [*starts, len(messages)]]
 
 
 async def session(engine: Engine, body: dict[str, Any], format: str) -> list[View]:
     """Play a conversation and hold each view against laws 2, 7 and 8."""
     views: list[View] = []
-    for request in turns(body):
+    for request in turns(body, format):
         view = await engine.prepare(Request(json.dumps(request).encode(), format))
         assert check(clew.body(view), format) == []
         budget = engine._budget(view.frame)
@@ -237,3 +242,12 @@ async def test_a_failed_turn_is_an_event(store: SQLite) -> None:
     with pytest.raises(clew.OverBudget):
         await engine.prepare(Request(body))
     assert [e.error for e in heard if isinstance(e, events.Failed)] == ["OverBudget"]
+
+
+async def test_bytes_of_an_sdk_survive_the_log(store: SQLite) -> None:
+    image = {"image": {"format": "png", "source": {"bytes": b"\x89PNG\r\n\x1a\n" + bytes(range(256))}}}
+    body = {"modelId": "us.amazon.nova-pro-v1:0", "messages": [{"role": "user", "content": [{"text": "see"}, image]}]}
+    view = await Engine(store).prepare(Request(body))
+    assert clew.body(view) == body
+    [call] = await store.calls("default", view.branch)
+    assert clew.body(await Engine(store).resume("default", call)) == body

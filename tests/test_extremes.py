@@ -85,7 +85,7 @@ BROKEN: dict[str, list[Body]] = {
 
 
 @pytest.mark.parametrize("name", BROKEN, ids=str)
-@pytest.mark.parametrize("format", sorted(wire.FORMATS))
+@pytest.mark.parametrize("format", ["anthropic", "openai_chat"])
 async def test_broken_histories_are_mended(store: SQLite, name: str, format: str) -> None:
     body = ask(*BROKEN[name])
     if format == "anthropic":

@@ -11,6 +11,7 @@ from clew import Budget, Fallback, Meter, Pipeline, Step, When
 from clew.steps import ClearResults, Offload, Trim, default
 from clew.testing import check_laws, conversation, view_of
 from clew.tokens import counter_for
+from clew.wire import FORMATS
 
 STEPS: list[tuple[Step, bool]] = [
     (Offload(), False),
@@ -21,7 +22,9 @@ STEPS: list[tuple[Step, bool]] = [
     (When(lambda view, budget: len(view.nodes) > 9, ClearResults()), False),
     (Fallback(ClearResults(), Trim()), False),
 ]
-METERS = {f: Meter(counter_for(m, f)) for f, m in (("openai_chat", "gpt-4o"), ("anthropic", "claude-sonnet-4-5"))}
+METERS = {
+    format: Meter(counter_for("gpt-4o" if "openai" in format else "claude-sonnet-4-5", format)) for format in FORMATS
+}
 EXAMPLES = 800
 
 

@@ -53,6 +53,8 @@ class Meter:
 
     def item(self, item: Item) -> Size:
         weight = len(rawjson.dumps(item.text if item.wire is None else item.wire)) + len(item.name) + 80
+        if item.opens is not None and len(item.opens.keys) > 1:
+            weight += len(rawjson.dumps(item.opens.keys))
         # A result is a message of its own in some formats; a stand-in may be: count both as if.
         message = int(item.opens is not None or item.kind in ("result", "summary"))
         return Size(self.counter.item(item), weight, self.counter.images(item), message)

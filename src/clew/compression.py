@@ -14,7 +14,7 @@ from clew.items import SHORT, Digests, Edit, Node
 from clew.steps import default, over_budget, repair
 from clew.tokens import counter_for
 from clew.view import View, originals
-from clew.wire import decode, detect, encode
+from clew.wire import decode, detect_list, encode, named
 
 
 @dataclass(frozen=True)
@@ -84,10 +84,10 @@ async def acompress(
     """`compress` for async code."""
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):
         raise BadRequest(f"messages: expected a list of messages, got {type(messages).__name__}")
-    body: dict[str, Any] = {"messages": list(messages)}
+    form = format or detect_list(messages)
+    body: dict[str, Any] = {named(form).LIST: list(messages)}
     if tools:
-        body["tools"] = list(tools)
-    form = format or detect(body)
+        body |= {"toolConfig": {"tools": list(tools)}} if form == "bedrock" else {"tools": list(tools)}
     frame, items = decode(body, form)
     digests = Digests()
     said = digests.chain(items)
@@ -100,7 +100,7 @@ async def acompress(
     after = budget.size(fitted)
     if not after.within(budget.limit):
         raise over_budget(fitted, budget)
-    out = encode(fitted.frame, (n.item for n in fitted.nodes))["messages"]
+    out = encode(fitted.frame, (n.item for n in fitted.nodes))[named(form).LIST]
     return Compressed(
         out,
         before.tokens,

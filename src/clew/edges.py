@@ -6,6 +6,9 @@ from typing import Any
 
 import orjson
 
+from clew import rawjson
+from clew.errors import BadRequest
+
 BLOCK = 1 << 18  # bytes compared at a time
 TRIES = 64  # places looked at before giving up: the slow way is always right
 NEAR = 1 << 20  # bytes looked back for a place between two messages
@@ -38,6 +41,15 @@ def last_boundary(raw: bytes, start: int, upto: int, end: int, messages: Sequenc
         if tail and tail == messages[-len(tail) :] and len(tail) < len(messages):
             return raw.rindex(b",", start, at), len(messages) - len(tail)
     return None
+
+
+def parsed_list(raw: bytes) -> list[Any] | None:
+    """The elements that stand there between commas; None if that is not what stands there."""
+    try:
+        found = rawjson.loads(b"[" + raw + b"]")
+    except BadRequest:
+        return None
+    return found if isinstance(found, list) else None
 
 
 def shared_bytes(old: bytes, start: int, new: bytes, begin: int) -> int:

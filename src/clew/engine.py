@@ -1,5 +1,7 @@
 """The three calls a host makes: `prepare` before a model call, `observe` after it, `recall` on demand."""
 
+import asyncio
+import random
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -18,7 +20,7 @@ from clew.recall import resolve
 from clew.recognise import Recogniser, Recognition
 from clew.step import Step
 from clew.steps import default, over_budget, repair
-from clew.store.records import Batch, Call, ClientEdit, Event, Pin, Said, Store, Trace, Usage
+from clew.store.records import Batch, Call, ClientEdit, Event, Pin, Revert, Said, Store, Trace, Usage
 from clew.store.rows import ABSENT
 from clew.tokens import Counter, counter_for
 from clew.usage import spent
@@ -26,7 +28,7 @@ from clew.view import View, cuts, fold
 from clew.wire import encode
 
 HOT = 64  # branches kept in memory
-TRIES = 4  # when another process extends the same branch at the same moment
+TRIES = 20  # when another process extends the same branch at the same moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ class Engine:
             except Conflict:
                 if not left:
                     raise
+                await _wait(TRIES - left)
         raise AssertionError("unreachable")
 
     async def observe(self, view: View, usage: Any) -> None:
@@ -90,7 +93,7 @@ class Engine:
         """What was said on this branch that holds these words, best first."""
         trace = await self.store.load(scope, branch)
         ids = {p.content: p.id for p in trace.said}
-        found = [c for c in await self.store.search(scope, text, limit * 10) if c in ids][:limit]
+        found = await self.store.search(scope, text, list(ids), limit)
         nodes = await self.store.nodes(scope, [ids[c] for c in found])
         return [nodes[ids[c]] for c in found]
 
@@ -113,7 +116,7 @@ class Engine:
             if live.stale:
                 return None
             incoming = live.known.read(body)
-            if incoming.same < live.known.solid:
+            if incoming is None or incoming.same < live.known.solid:
                 return None
             offset = live.known.starts[incoming.same] + live.known.shift
             found = await self._recogniser(request.scope).extend(live.trace, incoming.flat(), offset)
@@ -127,6 +130,7 @@ class Engine:
         """A turn whose branch must be looked up in the log."""
         known = Known(body.format)
         incoming = known.read(body)
+        assert incoming is not None, "its own format"
         found = await self._recogniser(request.scope).find(incoming.flat(), request.session)
         live = Live(found.trace, known, View(incoming.frame, (), self._digests(request.scope)))
         view = await self._turn(request.scope, live, incoming, found)
@@ -143,8 +147,12 @@ class Engine:
             raise
 
     async def _advance(self, scope: Scope, live: Live, incoming: Incoming, found: Recognition) -> View:
-        trace, first, known = live.trace, live.trace.seq, len(live.trace.edits)
+        trace, first = live.trace, live.trace.seq
+        if reverts := _answered(trace, found):
+            found.events.insert(0, reverts)
+            found.refold = True
         apply(trace, found.events)
+        known = len(trace.edits)
         shown = await self._shown(scope, live, incoming.frame, found)
         budget = self._budget(incoming.frame)
         view, size, error = await self._fitted(live, shown, budget)
@@ -179,7 +187,9 @@ class Engine:
         """The branch's view before this turn's steps: lengthened where it can be, folded anew where it must."""
         if found.refold:
             live.size, live.settled = None, 0
-            return await self._fold(scope, live.trace, frame, found.sent())
+            # The items as the client last sent them, with the marks it set: the log has them without.
+            held = {n.id: n.item for n in live.view.nodes}
+            return await self._fold(scope, live.trace, frame, held | found.sent())
         new = found.said()
         if live.size is not None and live.meter is not None:
             live.size = live.size.plus(live.meter.nodes(new))
@@ -269,6 +279,7 @@ class Engine:
                     self._forget(scope, live)
                 if not left:
                     raise
+                await _wait(TRIES - left)
 
     def _budget(self, frame: Frame) -> Budget:
         budget = self.budget or Budget(window=catalog.window(frame.model))
@@ -304,6 +315,20 @@ def _told(
                 yield events.Edited(scope, branch, seq, by, len(old), before, after, spent)
             case Call(model=model, format=format, predicted=tokens, limit=limit, exact=exact):
                 yield events.Called(scope, branch, seq, model, format, tokens, limit, exact)
+
+
+def _answered(trace: Trace, found: Recognition) -> Revert | None:
+    """Mendings to take back: the result of a call that was given up has come after all."""
+    results = {n.item.call_id for n in found.said() if n.item.kind == "result"}
+    if not results:
+        return None
+    ids = [n.id for e in trace.edits if e.evidence.get("call") in results for n in e.stand_ins]
+    return Revert(tuple(ids)) if ids else None
+
+
+async def _wait(tries: int) -> None:
+    """A little longer each time, and not in step with whoever else is waiting."""
+    await asyncio.sleep(random.random() * 0.005 * tries)  # noqa: S311
 
 
 def _last_group(view: View, since: int) -> int:

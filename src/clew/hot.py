@@ -11,11 +11,13 @@ from typing import Any, NamedTuple
 
 from clew import rawjson
 from clew.align import shared
-from clew.edges import edges, last_boundary, shared_bytes
+from clew.edges import edges, last_boundary, parsed_list, shared_bytes
 from clew.errors import BadRequest
 from clew.items import Digests, Frame, Item
 from clew.wire import detect, named
 from clew.wire.plain import fresh
+
+AMBIGUOUS = "openai_chat"  # what a body of plain text counts as
 
 
 class Overlap(NamedTuple):
@@ -32,6 +34,7 @@ class Body:
     def __init__(self, given: Mapping[str, Any] | bytes, format: str | None = None) -> None:
         self.raw = given if isinstance(given, bytes) else None
         self._parsed = None if isinstance(given, bytes) else given
+        self.declared = format  # by the host, not told from the body
         self._format = format
         self._split: tuple[Frame, list[Any]] | None = None
         self.overlaps: dict[tuple[Known, int], Overlap | None] = {}  # with what was known of a branch, at which turn
@@ -102,10 +105,12 @@ class Known:
         """The same, at the price of parsing the body."""
         return shared(self.messages, body.split[1]) if body.format == self.format else 0
 
-    def read(self, body: Body) -> Incoming:
-        """Read a body, the messages it shares with the last one apart."""
+    def read(self, body: Body) -> Incoming | None:
+        """Read a body, the messages it shares with the last one apart; None if it is in another format."""
         if found := self._resume(body):
             return found
+        if body.format != self.format:
+            return None
         frame, messages = body.split
         incoming = self._incoming(frame, messages, shared(self.messages, messages))
         if body.raw is not None:
@@ -130,7 +135,7 @@ class Known:
         self.turn += 1
 
     def _overlap(self, body: Body) -> Overlap | None:
-        if body.raw is None or not self.end:
+        if body.raw is None or not self.end or body.declared not in (None, self.format):
             return None
         key = self, self.turn
         if key not in body.overlaps:
@@ -156,9 +161,11 @@ class Known:
             return None
         head, tail = body.raw[: found.start], body.raw[found.start + found.length :].lstrip()
         trailer = self.raw[self.end :]
+        news = None
         if tail.startswith(b",") and tail.endswith(trailer) and head == self.raw[: self.start]:
-            frame, news = self.frame, rawjson.loads(b"[" + tail[1 : len(tail) - len(trailer)] + b"]")
-            end = len(body.raw) - len(trailer)
+            news = parsed_list(tail[1 : len(tail) - len(trailer)])  # None: it only looked like the same ending
+        if news is not None:
+            frame, end = self.frame, len(body.raw) - len(trailer)
         else:
             tail = tail[1:] if tail.startswith(b",") else tail
             rest = Body((head if not tail.startswith(b"]") else head.rstrip().removesuffix(b",")) + tail, self.format)
@@ -168,6 +175,9 @@ class Known:
             if len(frame.lead) != len(self.frame.lead) or (news and begin != found.start):
                 return None
             end = len(body.raw) - (len(rest.raw or b"") - end) if news else 0
+        # Plain text fits several formats: what is new may show that it was another one all along.
+        if body.declared is None and self.format == AMBIGUOUS and detect({**frame.body, "messages": news}) != AMBIGUOUS:
+            return None
         # Messages known beyond that point may come again: no need to read them twice.
         again = shared(self.messages[found.messages :], news)
         incoming = self._incoming(frame, news, again, found.messages)
@@ -178,7 +188,7 @@ class Known:
         codec, lead = named(self.format), len(frame.lead)
         try:
             rest = [fresh(m) for m in messages[same:]]
-            items = [codec.read(m, f"messages[{lead + before + same + i}]") for i, m in enumerate(rest)]
+            items = [codec.read(m, f"{codec.LIST}[{lead + before + same + i}]") for i, m in enumerate(rest)]
         except RecursionError:
             raise BadRequest("the body is nested too deeply to read") from None
         return Incoming(frame, before + same, rest, items)

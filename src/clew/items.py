@@ -5,6 +5,7 @@ digest) and `id` (content chained to what came before it).
 """
 
 import json
+from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -100,7 +101,7 @@ class Digests:
         """The digest of what was said, however it was wrapped."""
         state = self._content.copy()
         extra = extras(item.opens)
-        name = item.name if item.kind == "call" else ""
+        name = item.name if item.kind in ("call", "reasoning") else ""
         # As sent, a stand-in is plain text: a host that sends it back must be recognised.
         kind = "text" if item.kind == "summary" else item.kind
         wire = None if _says_only_text(item) else item.wire
@@ -160,7 +161,17 @@ def _says_only_text(item: Item) -> bool:
 
 def canonical(value: Any) -> str:
     """JSON with sorted keys and no cache marks."""
-    return json.dumps(_unmarked(value), sort_keys=True, separators=(",", ":"))
+    return json.dumps(_unmarked(value), sort_keys=True, separators=(",", ":"), default=plain_bytes)
+
+
+def plain_bytes(value: Any) -> dict[str, str]:
+    """Bytes as JSON: some SDKs send images as they are."""
+    if isinstance(value, bytes | bytearray):
+        return {BYTES: b64encode(value).decode()}
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+BYTES = "$clew:bytes"  # no key that anybody else uses
 
 
 def extras(opens: Opening | None) -> dict[str, Any] | None:
@@ -171,7 +182,8 @@ def extras(opens: Opening | None) -> dict[str, Any] | None:
     return said or None
 
 
-_CARRIED = frozenset({"role", "content", "tool_calls", "tool_call_id", "cache_control"})
+# Said by the items themselves, or about the message and not in it.
+_CARRIED = frozenset({"role", "content", "tool_calls", "tool_call_id", "cache_control", "type", "id", "status"})
 
 
 def _unmarked(value: Any) -> Any:

@@ -1,16 +1,18 @@
 """A branch in memory: the log it has, the view it shows, and what the next request adds to either."""
 
 import asyncio
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
+from itertools import pairwise
 from typing import NamedTuple
 
 from clew.align import Match, Patch, likeness, matches, patches, shared
 from clew.budget import Meter, Size
 from clew.hot import Known
 from clew.items import Digests, Edit, Item, Node
-from clew.store.records import Call, ClientEdit, Event, Pin, Place, Said, Trace
+from clew.store.records import Call, ClientEdit, Event, Pin, Place, Revert, Said, Trace
 from clew.store.rows import ABSENT
 from clew.view import View, originals
 
@@ -39,24 +41,52 @@ class Live:
     stale: bool = False  # somebody else wrote to the branch
 
 
-def unfold(trace: Trace, contents: Sequence[str], items: Sequence[Item]) -> list[Entry]:
-    """The history that was sent, our own stand-ins in it replaced by what they stand for."""
-    made = trace.made
-    if not any(c in made for c in contents):
+def unfold(trace: Trace, contents: Sequence[str], items: Sequence[Item], offset: int = 0) -> list[Entry]:
+    """The history that was sent, our own stand-ins in it replaced by what they stand for.
+
+    A stand-in is one only where its originals would stand next: the same words said elsewhere are just words.
+    """
+    if not any(c in trace.made for c in contents):
         return [Entry(c, i) for c, i in zip(contents, items, strict=True)]
     by_id = {node.id: edit for edit in trace.edits for node in edit.stand_ins}
-    place = {p.id: p for p in trace.said}
-    said = {p.content for p in trace.said}
+    place = {p.id: i for i, p in enumerate(trace.said)}
+    where: dict[str, list[int]] = {}
+    for i, p in enumerate(trace.said):
+        where.setdefault(p.content, []).append(i)
     entries: list[Entry] = []
+    at = offset
+    used: set[int] = set()
     for content, item in zip(contents, items, strict=True):
-        if content not in made or content in said:
+        if at < len(trace.said) and trace.said[at].content == content:
+            at += 1
             entries.append(Entry(content, item))
             continue
-        edit, n = made[content]
-        # An edit with several stand-ins: the first one brings back all it stood for.
-        if n == 0:
-            entries += [Entry(place[id].content, None, id) for id in originals(edit.sources, by_id) if id in place]
+        behind = _behind(trace, content, by_id, place, at, used)
+        if behind is not None:
+            entries += [Entry(trace.said[i].content, None, trace.said[i].id) for i in behind]
+            at = behind[-1] + 1 if behind else at
+            continue
+        later = where.get(content, [])
+        found = bisect_left(later, at)
+        at = later[found] + 1 if found < len(later) else at
+        entries.append(Entry(content, item))
     return entries
+
+
+def _behind(
+    trace: Trace, content: str, by_id: dict[str, Edit], place: dict[str, int], at: int, used: set[int]
+) -> list[int] | None:
+    """The places a stand-in of this content stands for, from `at` on and in order; None if it is no stand-in here."""
+    for edit, n in trace.made.get(content, ()):
+        if n and id(edit) in used:
+            return []  # an edit with several stand-ins: the first one brought back all it stood for
+        if n or id(edit) in used:
+            continue
+        found = [place[node] for node in originals(edit.sources, by_id) if node in place]
+        if found and found[0] >= at and all(a < b for a, b in pairwise(found)):
+            used.add(id(edit))
+            return found
+    return None
 
 
 class Reading(NamedTuple):
@@ -105,7 +135,7 @@ def chained(digests: Digests, parent: str, entries: Sequence[Entry], taken: set[
     nodes = []
     for entry in entries:
         id = entry.id or digests.link(entry.content, (parent,))
-        while taken is not None and not entry.id and id in taken:
+        while taken is not None and id in taken:
             id = digests.link(entry.content, (id, "again"))
         if taken is not None:
             taken.add(id)
@@ -128,6 +158,8 @@ def apply(trace: Trace, events: Sequence[Event]) -> None:
                 trace.add(event)
             case Pin(ids, off):
                 trace.pinned = trace.pinned - set(ids) if off else trace.pinned | set(ids)
+            case Revert(ids):
+                trace.revert(ids)
             case Call():
                 trace.calls.append((trace.seq, event.said))
         trace.seq += 1

@@ -1,20 +1,29 @@
 """JSON at the speed of orjson, with the standard library behind it for what orjson refuses.
 
-orjson rejects lone surrogates, integers past 64 bits and NaN. A log that forgets nothing must carry them all.
+orjson rejects lone surrogates, integers past 64 bits and NaN. A log that forgets nothing must carry them all, and the
+raw bytes that some SDKs put into their requests too: those are written as `{"$clew:bytes": base64}`.
 """
 
 import json
+import re
+from base64 import b64decode
 from typing import Any
 
 import orjson
 
 from clew.errors import BadRequest
+from clew.items import BYTES, plain_bytes
+
+_HUGE = re.compile(rb"\d{19}")
+_HUGE_TEXT = re.compile(r"\d{19}")
 
 
 def loads(data: bytes | str) -> Any:
     """Parse JSON; a clear error says where it is broken."""
     try:
-        return orjson.loads(data)
+        # orjson reads an integer past 64 bits as a float, and says nothing.
+        if not (_HUGE if isinstance(data, bytes) else _HUGE_TEXT).search(data):  # type: ignore[arg-type]
+            return orjson.loads(data)
     except orjson.JSONDecodeError:
         pass
     try:
@@ -31,12 +40,21 @@ def loads(data: bytes | str) -> Any:
 def dumps(value: Any) -> bytes:
     """Serialise compactly, keeping key order."""
     try:
-        return orjson.dumps(value)
+        return orjson.dumps(value, default=plain_bytes)
     except TypeError:
         pass
     try:
-        return json.dumps(value, separators=(",", ":")).encode()
+        return json.dumps(value, separators=(",", ":"), default=plain_bytes).encode()
     except RecursionError:
         raise BadRequest("the value is nested too deeply to write as JSON") from None
     except (TypeError, ValueError) as error:
         raise BadRequest(f"not JSON data: {error}") from None
+
+
+def with_bytes(value: Any) -> Any:
+    """What was read, its bytes as they were before they were written."""
+    if isinstance(value, dict):
+        if value.keys() == {BYTES}:
+            return b64decode(value[BYTES])
+        return {k: with_bytes(v) for k, v in value.items()}
+    return [with_bytes(v) for v in value] if isinstance(value, list) else value

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from clew.align import Match, Patch
+from clew.align import Match, Patch, alike
 from clew.items import Digests, Item, Node, Scope
 from clew.live import Entry, Reading, chained, compare, rewritten, unfold
 from clew.store.records import ClientEdit, Event, Fork, Said, Store, Trace
@@ -48,7 +48,7 @@ class Recogniser:
     async def extend(self, trace: Trace, items: Sequence[Item], offset: int) -> Recognition | None:
         """This branch with `items` after its first `offset` ones, or None if that is another conversation."""
         contents = [self.digests.content(i) for i in items]
-        found = await self._on(trace, unfold(trace, contents, items), offset)
+        found = await self._on(trace, unfold(trace, contents, items, offset), offset)
         if found:
             found.contents = contents
         return found
@@ -92,6 +92,8 @@ class Recogniser:
         if not reading.is_extension():
             shifted = [Patch(g.start + offset, g.stop + offset, g.begin, g.end) for g in reading.gaps]
             old = await self._bodies(trace, shifted)
+            if _answered_otherwise(shifted[0], old, entries, len(trace.said)):
+                return None
             pairs = rewritten(shifted, old, entries, len(trace.said))
             if not _same_conversation(reading, offset, shifted, old, entries, pairs, len(trace.said)):
                 return None
@@ -102,6 +104,7 @@ class Recogniser:
         nodes = chained(self.digests, last, entries[reading.news :], taken)
         if nodes:
             found.events.append(Said(tuple(nodes)))
+            found.refold |= any(e.item is None for e in entries[reading.news :])
         self._alias(found, pairs, trace, reading, nodes)
         self._freshen(found, trace, reading, entries, offset)
         return found
@@ -200,6 +203,14 @@ def _same_conversation(
     went_on = any(e.item is not None and e.item.role == "assistant" for e in entries[reading.prefix - offset :])
     unanswered = len(old) < LOOK and not any(i.role == "assistant" for i in old.values())
     return kept * 2 >= beyond or newest or (unanswered and went_on and reading.prefix > 0)
+
+
+def _answered_otherwise(gap: Patch, old: dict[int, Item], entries: Sequence[Entry], said: int) -> bool:
+    """Whether it is plain at once: after the same words the assistant says something else, and no match follows."""
+    if gap.stop != said or gap.start not in old or gap.begin >= len(entries):
+        return False
+    was, now = old[gap.start], entries[gap.begin].item
+    return now is not None and was.role == now.role == "assistant" and not alike(was, now)
 
 
 def _first(trace: Trace, place: int) -> str:

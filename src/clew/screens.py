@@ -1,8 +1,10 @@
 """The two ends of the command line: the files it reads and writes, and what it shows."""
 
 import json
+import os
 import re
 import shutil
+import tempfile
 from collections import Counter as Tally
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -118,9 +120,14 @@ def _messages(file: str, text: str, whole: BadRequest) -> list[Any]:
 def save(out: Path, data: bytes) -> None:
     """Write a file whole or not at all: it may be the only copy of what it holds."""
     target = out.resolve()
-    part = target.with_name(f".{target.name}.part")
     try:
-        part.write_bytes(data)
+        if target.exists() and not target.is_file():  # a pipe or a device is written to, not replaced
+            target.write_bytes(data)
+            return
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        part = Path(name)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
         if target.exists():
             shutil.copymode(target, part)
         part.replace(target)

@@ -1,12 +1,12 @@
 """Fakes and laws, for our tests and yours: random conversations, a provider that refuses what real ones refuse, and
 `check_laws`, which holds a step against everything that must be true of all steps."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from clew import rawjson
 from clew.budget import Budget, Size
 from clew.conversations import PICTURE, conversation
 from clew.items import Digests, Node
@@ -80,7 +80,7 @@ class StrictProvider:
 
 async def check_laws(step: Step, view: View, budget: Budget, *, fits: bool = False) -> View:
     """Run a step and hold the result against every law; `fits` adds that it always ends within the limit."""
-    snapshot = json.dumps(encode(view.frame, (n.item for n in view.nodes)))
+    snapshot = rawjson.dumps(encode(view.frame, (n.item for n in view.nodes)))
     after = await step(view, budget)
     had, has = budget.size(view), budget.size(after)
     assert has.tokens <= had.tokens, f"1 monotone: {had} became {has}"
@@ -91,7 +91,7 @@ async def check_laws(step: Step, view: View, budget: Budget, *, fits: bool = Fal
     assert fold(view.nodes, after.edits[len(view.edits) :]) == after.nodes, (
         "4 replayable: log + edits give another view"
     )
-    assert snapshot == json.dumps(encode(view.frame, (n.item for n in view.nodes))), "5 pure: the input changed"
+    assert snapshot == rawjson.dumps(encode(view.frame, (n.item for n in view.nodes))), "5 pure: the input changed"
     if had.within(budget.goal):
         assert after == view, "6 at rest: changed a view that fits"
     assert (await step(after, budget)).nodes == after.nodes, f"6 at rest: {step!r} changed its own result"

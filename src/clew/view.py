@@ -98,7 +98,8 @@ class View:
         before, after = loose_ends(n.item for n in old), loose_ends(items)
         if after - before:
             raise BrokenHistory(f"a stand-in may not open or close calls of its own: {sorted(after - before)}")
-        if old[-1].item.kind == "reasoning" and items[-1].kind != "reasoning" and continues(self.nodes, swap.stop):
+        led = swap.stop < len(self.nodes) and _is_said_by_assistant(self.nodes[swap.stop])
+        if led and old[-1].item.kind == "reasoning" and items[-1].kind != "reasoning":
             raise BrokenHistory("reasoning would be parted from what it led to")
         return bool(before - after)
 
@@ -164,10 +165,19 @@ def whole_assistant_messages(nodes: Sequence[Node]) -> Iterator[Stretch]:
 
 
 def reasoning_leads(nodes: Sequence[Node]) -> Iterator[Stretch]:
-    """Signed reasoning and the next thing the assistant said."""
-    for i, (node, after) in enumerate(pairwise(nodes)):
-        if node.item.kind == "reasoning" and after.item.role == "assistant":
-            yield i, i + 2
+    """Signed reasoning and all the assistant then said before anybody else spoke."""
+    at = 0
+    while at < len(nodes):
+        stop = at + 1
+        if nodes[at].item.kind == "reasoning":
+            while stop < len(nodes) and _is_said_by_assistant(nodes[stop]):
+                stop += 1
+            yield at, stop
+        at = stop
+
+
+def _is_said_by_assistant(node: Node) -> bool:
+    return node.item.role == "assistant" and node.item.kind != "summary"
 
 
 RULES: tuple[Callable[[Sequence[Node]], Iterator[Stretch]], ...] = (pairs, whole_assistant_messages, reasoning_leads)

@@ -81,7 +81,8 @@ def amount(item: Item) -> str:
     """How much an item holds, in words."""
     if item.kind == "media":
         weight = len(json.dumps(item.wire, default=str)) if item.wire else 0
-        return f"{(item.wire or {}).get('type', 'media')}, {weight:,} bytes"
+        wire = item.wire or {}
+        return f"{wire.get('type') or next(iter(wire), 'media')}, {weight:,} bytes"
     lines = item.text.count("\n") + 1
     return f"{len(item.text):,} characters" + (f" in {lines:,} lines" if lines > 1 else "")
 

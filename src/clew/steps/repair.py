@@ -4,12 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from clew.budget import Budget
-from clew.items import Item, Node
+from clew.items import Item, Node, Opening
 from clew.steps.lines import plain
 from clew.view import Swap, View, continues, groups, pairs
 
-# Formats whose providers refuse empty text.
-STRICT = frozenset({"anthropic"})
+# Formats whose providers refuse empty text, and empty results.
+STRICT = frozenset({"anthropic", "bedrock", "gemini"})
+STRICT_RESULTS = frozenset({"bedrock"})
+
+# Keys that say the provider has a part of the history: what looks like an orphan here may be whole there.
+STATE = ("previous_response_id", "conversation")
 
 
 @dataclass(frozen=True)
@@ -22,24 +26,28 @@ class Repair:
 
 def repair(view: View, since: int = 0, by: object = Repair()) -> View:
     """Mend what stands at or after `since`, which must be a cut."""
-    strict = view.frame.format in STRICT
+    stateful = any(view.frame.body.get(key) for key in STATE)
     nodes = view.nodes[since:]
     paired = {i for start, stop in pairs(nodes) for i in (start, stop - 1)}
     swaps = [
-        Swap(since + i, since + i + 1, [mended])
+        # Which call it was: should its result come after all, the mending is taken back.
+        Swap(since + i, since + i + 1, [mended], {"call": node.item.call_id} if node.item.kind == "call" else {})
         for i, node in enumerate(nodes)
-        if (mended := _mended(node.item, i in paired, strict)) is not node.item
+        if (mended := _mended(node.item, i in paired or stateful, view.frame.format)) is not node.item
     ]
     return _ordered(view.replace_all(swaps, by=by), since, by)
 
 
-def _mended(item: Item, paired: bool, strict: bool) -> Item:
+def _mended(item: Item, paired: bool, format: str) -> Item:
     if item.kind == "call" and not paired:
-        return Item("text", item.role, f"[called {item.name} {item.text}: no result]", opens=item.opens)
+        opens = Opening(item.opens.keys, bare=True) if item.opens else None
+        return Item("text", item.role, f"[called {item.name} {item.text}: no result]", opens=opens)
     if item.kind == "result" and not paired:
         # No call to answer, so it must stand as text: fenced, for it is what a tool said, not what the user wants.
         return Item("text", "user", f"[data: the result of a call that is not here]\n{item.text}\n[end of data]")
-    if strict and item.kind == "text" and not item.text.strip() and not item.wire:
+    if format in STRICT and item.kind == "text" and not item.text.strip() and not item.wire:
+        return plain(item, "[empty]")
+    if format in STRICT_RESULTS and item.kind == "result" and not item.text.strip() and item.wire is None:
         return plain(item, "[empty]")
     return item
 

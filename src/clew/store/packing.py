@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from clew import rawjson
-from clew.items import Frame, Item, Opening
+from clew.items import BYTES, Frame, Item, Opening
 
 WIDTH = 16  # bytes of a digest
 WORTH = 200  # bytes from which compressing pays
@@ -37,12 +37,21 @@ def pack_item(item: Item) -> tuple[int, int, bytes]:
 
 
 def unpack_item(opens: str | None, kind: Any, role: Any, packed: int, data: bytes) -> Item:
-    fields = rawjson.loads(zlib.decompress(data) if packed else data)
+    fields = _loads(zlib.decompress(data) if packed else data)
+    if opens == SUMMARY:
+        return Item("summary", role, **fields)
+    kind = "text" if kind == "summary" else kind
     return Item(kind, role, **fields, opens=Opening(*rawjson.loads(opens)) if opens else None)
 
 
-def pack_opening(opens: Opening | None) -> str | None:
-    return rawjson.dumps([opens.keys, opens.bare]).decode() if opens else None
+def pack_opening(item: Item) -> str | None:
+    """How an item stood: the message it opened, or that it is a summary, which says what a text may say too."""
+    if item.kind == "summary":
+        return SUMMARY
+    return rawjson.dumps([item.opens.keys, item.opens.bare]).decode() if item.opens else None
+
+
+SUMMARY = '"summary"'
 
 
 def pack_frame(frame: Frame) -> bytes:
@@ -51,8 +60,13 @@ def pack_frame(frame: Frame) -> bytes:
 
 
 def unpack_frame(data: bytes) -> Frame:
-    form, model, lead, body, system, tools = rawjson.loads(zlib.decompress(data))
+    form, model, lead, body, system, tools = _loads(zlib.decompress(data))
     return Frame(form, model, tuple(lead), body, system, tuple(tools))
+
+
+def _loads(data: bytes) -> Any:
+    read = rawjson.loads(data)
+    return rawjson.with_bytes(read) if BYTES.encode() in data else read
 
 
 def indexable(text: str) -> str:

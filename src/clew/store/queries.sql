@@ -77,6 +77,7 @@ where scope = (select id from scope where name = :scope) and id between from_hex
 select lower(hex(b.content))
 from body_text t join body b on b.id = t.rowid
 where body_text match :words and b.scope = (select id from scope where name = :scope)
+  and b.content in (select from_hex(value) from json_each(:among))
 order by bm25(body_text)
 limit :limit;
 

@@ -84,12 +84,13 @@ def resolve(db: sqlite3.Connection, scope: Scope, short: str) -> list[str]:
     return [row[0] for row in db.execute(SQL["resolve"], given)]
 
 
-def search(db: sqlite3.Connection, scope: Scope, text: str, limit: int) -> list[str]:
+def search(db: sqlite3.Connection, scope: Scope, text: str, among: Sequence[str], limit: int) -> list[str]:
     # Each word is quoted: what a person or a model looks for is text, never query syntax.
     words = " ".join('"{}"'.format(word.replace('"', '""')) for word in indexable(text).split())
     if not words:
         return []
-    return [row[0] for row in db.execute(SQL["search"], {"scope": scope, "words": words, "limit": limit})]
+    given = {"scope": scope, "words": words, "among": _json(among), "limit": limit}
+    return [row[0] for row in db.execute(SQL["search"], given)]
 
 
 def calls(db: sqlite3.Connection, scope: Scope, branch: str) -> list[Call]:

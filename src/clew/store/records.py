@@ -1,6 +1,6 @@
 """What goes into a store and what comes out of it: plain values that every store shares."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -38,6 +38,13 @@ class Pin:
 
 
 @dataclass(frozen=True, slots=True)
+class Revert:
+    """The edits that made these stand-ins no longer apply."""
+
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """What was really sent."""
 
@@ -63,7 +70,7 @@ class Usage:
     usage: Mapping[str, Any]
 
 
-Event = Said | ClientEdit | Edit | Pin | Call | Usage
+Event = Said | ClientEdit | Edit | Pin | Revert | Call | Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +116,7 @@ class Trace:
     calls: list[tuple[int, int]] = field(default_factory=list)  # (sequence number, items said) of each call
     session: str | None = None
     patched: bool = False  # the client edited its history: ids no longer follow from position alone
-    made: dict[str, tuple[Edit, int]] = field(default_factory=dict)  # stand-ins by content: their edit, which of them
+    made: dict[str, list[tuple[Edit, int]]] = field(default_factory=dict)  # by content: edits, which of their stand-ins
 
     def pins(self) -> frozenset[str]:
         """The pinned nodes, and what the client made of them."""
@@ -119,7 +126,14 @@ class Trace:
         """Let an edit happen."""
         self.edits.append(edit)
         for n, node in enumerate(edit.stand_ins):
-            self.made[node.content] = edit, n
+            self.made.setdefault(node.content, []).append((edit, n))
+
+    def revert(self, ids: Collection[str]) -> None:
+        """Let the edits that made these stand-ins be as if they were not."""
+        edits = [e for e in self.edits if not any(n.id in ids for n in e.stand_ins)]
+        self.edits, self.made = [], {}
+        for edit in edits:
+            self.add(edit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +171,7 @@ class Store(Protocol):
     async def frame(self, scope: Scope, digest: str) -> Frame: ...
     async def originals(self, scope: Scope, id: str) -> list[Node]: ...
     async def resolve(self, scope: Scope, short: str) -> list[str]: ...
-    async def search(self, scope: Scope, text: str, limit: int) -> list[str]: ...
+    async def search(self, scope: Scope, text: str, among: Sequence[str], limit: int) -> list[str]: ...
     async def calls(self, scope: Scope, branch: str) -> list[Call]: ...
     async def branches(self, scope: Scope) -> list[BranchInfo]: ...
     async def close(self) -> None: ...

@@ -7,7 +7,7 @@ from typing import Any
 from clew import rawjson
 from clew.items import Edit, Item, Node
 from clew.store.packing import unpack
-from clew.store.records import Call, ClientEdit, Event, Pin, Place, Said, Trace, Usage
+from clew.store.records import Call, ClientEdit, Event, Pin, Place, Revert, Said, Trace, Usage
 
 ABSENT = Item("opaque", "system")  # stands in a replayed edit for a body that was not loaded
 
@@ -35,6 +35,8 @@ def row_of(event: Event) -> Row:
             return Row("edit", old=old, new=_ids(new), note=_note(by=by, evidence=dict(evidence), spent=spent))
         case Pin(ids, off):
             return Row("unpin" if off else "pin", old=ids)
+        case Revert(ids):
+            return Row("revert", old=ids)
         case Usage(seq, usage):
             return Row("usage", start=seq, note=_note(usage=dict(usage)))
         case Call():
@@ -67,6 +69,8 @@ def replay(trace: Trace, row: Row, seq: int, content: Callable[[str], str]) -> N
             trace.pinned |= set(row.old)
         case "unpin":
             trace.pinned -= set(row.old)
+        case "revert":
+            trace.revert(row.old)
         case "call":
             trace.calls.append((seq, row.stop or 0))
     trace.seq = seq + 1

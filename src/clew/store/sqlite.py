@@ -79,9 +79,9 @@ class SQLite:
         """All ids that begin like this."""
         return await self._read(lambda db: reading.resolve(db, scope, short))
 
-    async def search(self, scope: Scope, text: str, limit: int) -> list[str]:
-        """Content digests of bodies that hold these words, best first."""
-        return await self._read(lambda db: reading.search(db, scope, text, limit))
+    async def search(self, scope: Scope, text: str, among: Sequence[str], limit: int) -> list[str]:
+        """Content digests, of those given, of bodies that hold these words; best first."""
+        return await self._read(lambda db: reading.search(db, scope, text, among, limit))
 
     async def calls(self, scope: Scope, branch: str) -> list[Call]:
         """The calls of a branch, its past included."""
@@ -102,7 +102,9 @@ class SQLite:
     async def _run(self, thread: ThreadPoolExecutor, act: Callable[[], T]) -> T:
         try:
             # A cancelled caller must not leave a half-written turn: the transaction ends by itself.
-            return await asyncio.shield(asyncio.get_running_loop().run_in_executor(thread, act))
+            work = asyncio.get_running_loop().run_in_executor(thread, act)
+            work.add_done_callback(lambda done: done.cancelled() or done.exception())  # heard, if nobody waits any more
+            return await asyncio.shield(work)
         except sqlite3.Error as error:
             raise StoreError(f"{self.path}: {error}") from error
 

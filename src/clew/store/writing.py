@@ -98,7 +98,7 @@ def _add_event(db: sqlite3.Connection, branch: str, seq: int, event: Event, now:
 
 
 def _add_node(db: sqlite3.Connection, owner: int, branch: str, node: Node) -> None:
-    opens = pack_opening(node.item.opens)
+    opens = pack_opening(node.item)
     place = {"owner": owner, "id": node.id, "content": node.content, "branch": branch, "opens": opens}
     db.execute(SQL["add_node"], place)
     if db.execute(SQL["has_body"], {"owner": owner, "content": node.content}).fetchone():

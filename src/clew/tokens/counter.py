@@ -40,7 +40,7 @@ class Counter:
         self.format = format
         self.text = vocabulary.count
         self._vocabulary = vocabulary
-        self._overhead = _ANTHROPIC if format == "anthropic" else _OPENAI
+        self._overhead = _ANTHROPIC if format in ("anthropic", "bedrock") else _OPENAI
         self._frames: list[tuple[Frame, int]] = []
 
     def __repr__(self) -> str:
@@ -87,6 +87,8 @@ class Counter:
         wire = item.wire or {}
         keys = _HIDDEN if item.text else (*_HIDDEN, "signature")
         sealed = [value for key in keys if isinstance(value := wire.get(key), str)]
+        if not sealed and not item.text and wire:  # sealed deeper down, as Bedrock and Gemini do
+            return len(rawjson.dumps(wire)) // _HIDDEN_CHARACTERS
         return sum(map(len, sealed)) // _HIDDEN_CHARACTERS
 
     def _extras(self, item: Item) -> int:
@@ -104,7 +106,7 @@ class Counter:
         if frame.tools:
             count += cost.tools + sum(cost.tool + self._json(tool) for tool in frame.tools)
         # A schema for the answer is shown to the model like a tool's.
-        schema = frame.body.get("response_format")
+        schema = frame.body.get("response_format") or frame.body.get("text")
         return count + (self._json(schema) if schema else 0)
 
     def _json(self, value: Any) -> int:

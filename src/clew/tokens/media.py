@@ -74,7 +74,7 @@ def cost(block: Block, format: str, vocabulary: Vocabulary) -> int:
 def image(block: Block, format: str) -> int:
     """The tokens of an image: by area for Anthropic, by tiles of 512 for everyone else."""
     size = dimensions(_data(block))
-    if format == "anthropic":
+    if format in ("anthropic", "bedrock"):
         return _by_area(*size) if size else ANTHROPIC_IMAGE
     nested = block.get("image_url")
     detail = nested.get("detail") if isinstance(nested, Mapping) else block.get("detail")

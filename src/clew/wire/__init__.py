@@ -10,9 +10,9 @@ from typing import Any
 from clew.errors import BadRequest
 from clew.items import Frame, Item
 from clew.wire.check import Broken, check
-from clew.wire.formats import FORMATS, detect, named
+from clew.wire.formats import FORMATS, detect, detect_list, named
 
-__all__ = ["FORMATS", "Broken", "check", "decode", "detect", "encode", "named"]
+__all__ = ["FORMATS", "Broken", "check", "decode", "detect", "detect_list", "encode", "named"]
 
 
 def decode(body: Mapping[str, Any], format: str | None = None) -> tuple[Frame, list[Item]]:
@@ -20,7 +20,7 @@ def decode(body: Mapping[str, Any], format: str | None = None) -> tuple[Frame, l
     codec = named(format or detect(body))
     try:
         frame, messages = codec.split(body)
-        return frame, [item for i, m in enumerate(messages) for item in codec.read(m, f"messages[{i}]")]
+        return frame, [item for i, m in enumerate(messages) for item in codec.read(m, f"{codec.LIST}[{i}]")]
     except RecursionError:
         raise BadRequest("the body is nested too deeply to read") from None
 

@@ -78,7 +78,7 @@ def _read(block: Any, role: Role, where: str) -> Item:
             return text_item("reasoning", role, block, "data")
         case "tool_use":
             return _call(block, role)
-        case "tool_result":
+        case "tool_result" if role == "user":
             return _result(block)
         case kind:
             copy, mark = unmarked(block)

@@ -5,11 +5,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.errors import BadRequest
-from clew.wire import anthropic, openai_chat, rules_anthropic, rules_openai_chat
+from clew.wire import (
+    anthropic,
+    bedrock,
+    gemini,
+    openai_chat,
+    openai_responses,
+    rules_anthropic,
+    rules_bedrock,
+    rules_gemini,
+    rules_openai_chat,
+    rules_openai_responses,
+)
 from clew.wire.formats import detect
 from clew.wire.turns import Rule
 
-RULES: dict[str, list[Rule]] = {openai_chat.NAME: rules_openai_chat.RULES, anthropic.NAME: rules_anthropic.RULES}
+RULES: dict[str, list[Rule]] = {
+    openai_chat.NAME: rules_openai_chat.RULES,
+    anthropic.NAME: rules_anthropic.RULES,
+    openai_responses.NAME: rules_openai_responses.RULES,
+    bedrock.NAME: rules_bedrock.RULES,
+    gemini.NAME: rules_gemini.RULES,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from clew.errors import BadRequest
 from clew.items import Frame, Item
-from clew.wire import anthropic, openai_chat
+from clew.wire import anthropic, bedrock, gemini, openai_chat, openai_responses
 
 
 class Format(Protocol):
@@ -18,7 +18,9 @@ class Format(Protocol):
     def write(self, items: Iterable[Item]) -> list[dict[str, Any]]: ...
 
 
-FORMATS: Mapping[str, Format] = {openai_chat.NAME: openai_chat, anthropic.NAME: anthropic}
+FORMATS: Mapping[str, Format] = {
+    codec.NAME: codec for codec in (openai_chat, anthropic, openai_responses, bedrock, gemini)
+}
 
 
 def named(format: str) -> Format:
@@ -29,9 +31,15 @@ def named(format: str) -> Format:
 
 
 def detect(body: Mapping[str, Any]) -> str:
-    """The format a body is written in; plain text fits both and counts as OpenAI's."""
+    """The format a body is written in; plain text fits several and counts as OpenAI's chat."""
     if not isinstance(body, Mapping):
         raise BadRequest(f"the body: expected an object with `messages`, got {type(body).__name__}")
+    if "messages" not in body and "input" in body:
+        return openai_responses.NAME
+    if "contents" in body:
+        return gemini.NAME
+    if "modelId" in body or "toolConfig" in body or any(_is_converse(m) for m in _objects(body.get("messages"))):
+        return bedrock.NAME
     if "system" in body or "anthropic_version" in body or any("input_schema" in t for t in _objects(body.get("tools"))):
         return anthropic.NAME
     for message in _objects(body.get("messages")):
@@ -43,7 +51,27 @@ def detect(body: Mapping[str, Any]) -> str:
     return anthropic.NAME if claude else openai_chat.NAME
 
 
+def detect_list(messages: Sequence[Any]) -> str:
+    """The format of a history by itself."""
+    for message in _objects(list(messages)):
+        if "parts" in message:
+            return gemini.NAME
+        if "role" not in message and "type" in message:
+            return openai_responses.NAME
+        if any(
+            str(b.get("type")).startswith(("input_t", "input_i", "output_")) for b in _objects(message.get("content"))
+        ):
+            return openai_responses.NAME
+    return detect({"messages": list(messages)})
+
+
 _OPENAI_PARTS = frozenset({"text", "image_url", "input_audio", "file", "refusal"})
+
+
+def _is_converse(message: Mapping[str, Any]) -> bool:
+    """Blocks without a `type`, each under the key that names it."""
+    blocks = _objects(message.get("content"))
+    return bool(blocks) and all("type" not in b and len(b) == 1 for b in blocks)
 
 
 def _objects(value: Any) -> list[Mapping[str, Any]]:

@@ -57,7 +57,8 @@ create table branch (
 create index branch_session on branch (scope, session);
 
 -- said: `new` was appended.  client: the client put `new` in place of its items start..stop.
--- edit: `new` stands in for `old`.  pin, unpin: `old`.  call: a request was made.
+-- edit: `new` stands in for `old`.  revert: edits that made `old` no longer apply.  pin, unpin: `old`.
+-- call: a request was made.  usage: what the provider reported for the call at `start`.
 create table event (
     branch text not null references branch,
     seq    integer not null,
