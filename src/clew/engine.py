@@ -319,11 +319,9 @@ def _told(
 
 def _answered(trace: Trace, found: Recognition) -> Revert | None:
     """Mendings to take back: the result of a call that was given up has come after all."""
-    results = {n.item.call_id for n in found.said() if n.item.kind == "result"}
-    if not results:
-        return None
-    ids = [n.id for e in trace.edits if e.evidence.get("call") in results for n in e.stand_ins]
-    return Revert(tuple(ids)) if ids else None
+    late = [n.item.call_id for n in found.said() if n.item.kind == "result" and n.item.call_id in trace.mended]
+    ids = tuple(id for call in late for id in trace.mended[call])
+    return Revert(ids) if ids else None
 
 
 async def _wait(tries: int) -> None:

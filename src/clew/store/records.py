@@ -117,6 +117,7 @@ class Trace:
     session: str | None = None
     patched: bool = False  # the client edited its history: ids no longer follow from position alone
     made: dict[str, list[tuple[Edit, int]]] = field(default_factory=dict)  # by content: edits, which of their stand-ins
+    mended: dict[str, list[str]] = field(default_factory=dict)  # calls given up as unanswered: their stand-ins
 
     def pins(self) -> frozenset[str]:
         """The pinned nodes, and what the client made of them."""
@@ -127,11 +128,13 @@ class Trace:
         self.edits.append(edit)
         for n, node in enumerate(edit.stand_ins):
             self.made.setdefault(node.content, []).append((edit, n))
+        if call := edit.evidence.get("call"):
+            self.mended.setdefault(call, []).extend(n.id for n in edit.stand_ins)
 
     def revert(self, ids: Collection[str]) -> None:
         """Let the edits that made these stand-ins be as if they were not."""
         edits = [e for e in self.edits if not any(n.id in ids for n in e.stand_ins)]
-        self.edits, self.made = [], {}
+        self.edits, self.made, self.mended = [], {}, {}
         for edit in edits:
             self.add(edit)
 
