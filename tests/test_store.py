@@ -174,8 +174,9 @@ async def test_a_damaged_file_is_a_clear_error(tmp_path: Path) -> None:
 
 async def test_an_empty_file_is_taken_over(tmp_path: Path) -> None:
     path = tmp_path / "clew.db"
-    path.touch(0o600)
+    path.touch(0o644)
     store = SQLite(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
     view = await Engine(store).prepare(Request(conversation(1, 1)))
     assert len(view.nodes) == len(wire.decode(conversation(1, 1))[1])
     await store.close()

@@ -45,7 +45,9 @@ class Commands(TyperGroup):
 
 
 def _fail(message: str, code: int = 1) -> int:
-    typer.echo(f"clew: {' '.join(message.split())}", err=True)
+    # A name in it may be anybody's text: no control character of it reaches the terminal.
+    line = "".join(c if c.isprintable() else "�" for c in " ".join(message.split()))
+    typer.echo(f"clew: {line}", err=True)
     return code
 
 
@@ -280,7 +282,7 @@ def _opened(path: Path | None) -> "SQLite":
     from clew.store import SQLite
 
     path = path or default_store(os.environ)
-    if not path.exists():
+    if not path.exists() or path.stat().st_size == 0:
         raise NotFound(f"{path}: no store there yet; clew demo makes one, or say where it is with --store")
     return SQLite(path)
 

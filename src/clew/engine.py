@@ -143,7 +143,9 @@ class Engine:
         except BaseException as error:
             # What memory holds may be half done; the log is not. The next turn reads it.
             self._forget(scope, live)
-            tell(self.listeners, [events.Failed(scope, live.trace.branch, live.trace.seq, type(error).__name__)])
+            if not isinstance(error, Conflict):  # that one is tried again
+                failed = events.Failed(scope, live.trace.branch, live.trace.seq, type(error).__name__)
+                tell(self.listeners, [failed])
             raise
 
     async def _advance(self, scope: Scope, live: Live, incoming: Incoming, found: Recognition) -> View:

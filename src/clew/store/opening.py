@@ -35,6 +35,8 @@ def prepare_file(path: Path) -> None:
     if begin.strip(b"\0") and (begin[:16] != MAGIC or int.from_bytes(begin[68:72]) != APPLICATION):
         raise ForeignFile(f"{path}: exists and is not a clew store; choose another place")
     _refuse_newer(str(path), int.from_bytes(begin[60:64]))
+    if not begin:
+        path.chmod(0o600)  # an empty file that somebody else made is about to hold what was said
 
 
 def connect(path: str, migrate: bool = False) -> sqlite3.Connection:
