@@ -12,7 +12,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from clew import __version__
-from clew.cli import app, default_store
+from clew.cli import app
+from clew.cli.app import default_store
 from clew.testing import conversation
 from clew.wire import check
 

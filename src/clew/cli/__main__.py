@@ -1,0 +1,3 @@
+from clew.cli import main
+
+main()

@@ -1,0 +1,99 @@
+"""What all commands share: how errors are said, their options, where the log is."""
+
+import io
+import os
+import sqlite3
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+from typer.core import TyperGroup
+
+from clew.errors import ClewError, NotFound
+
+if TYPE_CHECKING:
+    from clew.store import SQLite
+
+# Newer typers bring their own copy of click; this is `UsageError` in all of them.
+_Usage = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
+
+
+class Commands(TyperGroup):
+    """Says what went wrong in one line."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        try:
+            code = super().main(*args, **{**extra, "standalone_mode": False})
+        except typer.Abort:
+            code = 130
+        except _Usage as error:
+            code = _fail(f"{error.format_message()} (see clew --help)", 2)
+        except (ClewError, OSError, sqlite3.Error) as error:
+            code = _fail(str(error))
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str, code: int = 1) -> int:
+    # A name in it may be anybody's text: no control character of it reaches the terminal.
+    line = "".join(c if c.isprintable() else "�" for c in " ".join(message.split()))
+    typer.echo(f"clew: {line}", err=True)
+    return code
+
+
+app = typer.Typer(cls=Commands, add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+
+Source = Annotated[str, typer.Argument(metavar="FILE", help="A file, or - for standard input.")]
+ModelName = Annotated[str, typer.Option("--model", metavar="NAME", help="Whose tokens to count.")]
+ScopeName = Annotated[str, typer.Option("--scope", metavar="NAME", help="The tenant whose log it is.")]
+StorePath = Annotated[Path | None, typer.Option("--store", metavar="PATH", help="The store, if not $CLEW_STORE.")]
+
+
+@app.callback(invoke_without_command=True, epilog="Start here: clew demo")
+def start(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Long agent sessions that fit the window and forget nothing."""
+    if version:
+        from clew import __version__
+
+        typer.echo(f"clew {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+# --- the environment ------------------------------------------------------------------------------------------------
+
+
+def default_store(env: Mapping[str, str], platform: str = sys.platform) -> Path:
+    """Where the log is, unless somebody says otherwise."""
+    if env.get("CLEW_STORE"):
+        return Path(env["CLEW_STORE"]).expanduser()
+    if env.get("XDG_DATA_HOME"):
+        return Path(env["XDG_DATA_HOME"]) / "clew" / "clew.db"
+    if platform == "win32":
+        return Path(env.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "clew" / "clew.db"
+    if platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "clew" / "clew.db"
+    return Path.home() / ".local" / "share" / "clew" / "clew.db"
+
+
+def opened(path: Path | None) -> "SQLite":
+    """A store that is there: looking must not make one."""
+    from clew.store import SQLite
+
+    path = path or default_store(os.environ)
+    if not path.exists() or path.stat().st_size == 0:
+        raise NotFound(f"{path}: no store there yet; clew demo makes one, or say where it is with --store")
+    return SQLite(path)
+
+
+def main() -> None:
+    """The entry point of the `clew` command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an old console without ▸ is no reason to stop
+    app()

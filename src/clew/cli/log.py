@@ -1,0 +1,117 @@
+"""Commands that look into the log: what is there, what the model saw, what a stand-in stands for."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clew.cli.app import ScopeName, StorePath, app, opened
+from clew.errors import Ambiguous, NotFound
+
+if TYPE_CHECKING:
+    from clew.items import Node
+    from clew.store import BranchInfo, Store
+
+LISTED = 20  # branches
+
+
+@app.command(epilog="Example: clew show demo --scope demo")
+def show(
+    id: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="A branch or a session; its beginning will do.")
+    ] = None,
+    scope: ScopeName = "default",
+    store: StorePath = None,
+) -> None:
+    """List what is stored, or show a conversation as the model last saw it."""
+    asyncio.run(_show(id, scope, store))
+
+
+async def _show(id: str | None, scope: str, path: Path | None) -> None:
+    from rich.console import Console
+
+    from clew.budget import Meter
+    from clew.engine import Engine
+    from clew.screens import listing, seen
+    from clew.tokens import counter_for
+
+    store = opened(path)
+    try:
+        branches = await store.branches(scope)
+        if not branches:
+            raise NotFound(f"nothing is stored in scope {scope!r} yet: try clew demo, or another --scope")
+        if id is None:
+            rows = [(b, await _said(store, scope, b)) for b in branches[:LISTED]]
+            listing(Console(highlight=False), rows, len(branches) - len(rows))
+            return
+        branch = named(id, branches)
+        calls = await store.calls(scope, branch.id)
+        if not calls:
+            raise NotFound(f"{id}: nothing was sent on this branch yet")
+        view = await Engine(store).resume(scope, calls[-1])
+        places = (await store.load(scope, branch.id, calls[-1].seq)).said
+        said = await store.nodes(scope, [p.id for p in places])
+        meter = Meter(counter_for(calls[-1].model, calls[-1].format))
+        seen(Console(highlight=False), view, calls[-1], meter, said)
+    finally:
+        await store.close()
+
+
+async def _said(store: "Store", scope: str, branch: "BranchInfo") -> int:
+    return len((await store.load(scope, branch.id)).said)
+
+
+def named(id: str, branches: list["BranchInfo"]) -> "BranchInfo":
+    """The branch of that id or session, or the only one that begins so; the newest of a session."""
+    for exact in (True, False):
+        found: dict[str, BranchInfo] = {}
+        for b in branches:
+            for name in (b.id, b.session):
+                if name is not None and (name == id if exact else name.startswith(id)):
+                    found.setdefault(b.session or b.id, b)
+        if len(found) == 1:
+            return next(iter(found.values()))
+        if found:
+            raise Ambiguous(f"{id} fits {len(found)} sessions; give more of it: {', '.join(list(found)[:5])}")
+    raise NotFound(f"no branch or session begins with {id!r}: clew show lists them; is it in another --scope?")
+
+
+@app.command(epilog="Example: clew recall 3fa94c21b0 --grep error")
+def recall(
+    id: Annotated[str, typer.Argument(metavar="ID", help="As a stand-in names it, after the word recall.")],
+    lines: Annotated[str, typer.Option(metavar="A-B", help="Only these lines, counted from 1.")] = "",
+    grep: Annotated[str, typer.Option(metavar="PATTERN", help="Only lines that match, with their numbers.")] = "",
+    scope: ScopeName = "default",
+    store: StorePath = None,
+) -> None:
+    """Print the original that a stand-in stands for, byte for byte."""
+    from clew.screens import described, excerpt, heading, original
+
+    nodes = asyncio.run(_recalled(id, scope, store))
+    typer.echo(heading(nodes, id), err=True)
+    text = "\n".join(original(n.item) for n in nodes)
+    if lines or grep:
+        typer.echo(excerpt(text, lines, grep).encode("utf-8", "surrogatepass"), nl=False)
+        return
+    for n, node in enumerate(nodes):
+        if len(nodes) > 1:
+            typer.echo(f"── {described(node.item)}", err=True)
+        last = n == len(nodes) - 1
+        typer.echo(original(node.item).encode("utf-8", "surrogatepass"), nl=not last or sys.stdout.isatty())
+
+
+async def _recalled(id: str, scope: str, path: Path | None) -> Sequence["Node"]:
+    from clew.engine import Engine
+
+    store = opened(path)
+    try:
+        return await Engine(store).recall(scope, id)
+    except Ambiguous:
+        raise
+    except NotFound as error:
+        raise NotFound(f"{error} (scope {scope!r}); is it in another --scope or --store?") from None
+    finally:
+        await store.close()

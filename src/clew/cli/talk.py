@@ -1,0 +1,107 @@
+"""Commands that take a conversation from a file: see it work, count it, make it fit."""
+
+import asyncio
+import os
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clew.cli.app import ModelName, Source, app, default_store
+from clew.errors import BadRequest
+
+if TYPE_CHECKING:
+    from clew.budget import Budget
+    from clew.screens import Talk
+    from clew.view import View
+
+TICK = 0.05  # seconds a turn stays on the screen
+
+
+@app.command(epilog="Example: clew demo --window 16000")
+def demo(
+    window: Annotated[int, typer.Option(metavar="TOKENS", help="How much the model can read.")] = 24_000,
+    fast: Annotated[bool, typer.Option("--fast", help="As fast as it goes, not as fast as one can read.")] = False,
+) -> None:
+    """Replay a real agent session in a window too small for it."""
+    from clew.demo import run
+
+    asyncio.run(run(default_store(os.environ), window, 0 if fast else TICK))
+
+
+@app.command(epilog="Example: clew count talk.jsonl --model gpt-5")
+def count(file: Source, model: ModelName = "") -> None:
+    """Count the tokens of a text or of a conversation, by kind of item."""
+    from rich.console import Console
+
+    from clew.screens import counted, parse, read, tally, vocabulary
+    from clew.tokens import counter_for
+    from clew.wire import decode
+
+    console = Console(highlight=False)
+    text = read(file)
+    try:
+        talk = parse(file, text)
+    except BadRequest:
+        counter = counter_for(model)
+        line = f"{counter.text(text):,} tokens of text · chars/4 would say {len(text) // 4:,}"
+        console.print(f"{line}\n{vocabulary(counter, model)}", markup=False, soft_wrap=True)
+        return
+    frame, items = decode(talk.body)
+    counter = counter_for(model or frame.model, frame.format)
+    console.print(counted(tally(counter, frame, items)))
+    console.print(vocabulary(counter, model or frame.model), markup=False, soft_wrap=True)
+
+
+@app.command(epilog="Example: clew compress talk.json --target 20000 -o short.json")
+def compress(
+    file: Source,
+    model: ModelName = "",
+    window: Annotated[int | None, typer.Option(metavar="TOKENS", help="What the model can read.")] = None,
+    target: Annotated[int | None, typer.Option(metavar="TOKENS", help="Or: what the result may take.")] = None,
+    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="OUT", help="Where to write it.")] = None,
+    format: Annotated[str | None, typer.Option(metavar="NAME", help="openai_chat or anthropic, if told wrong.")] = None,
+    no_store: Annotated[bool, typer.Option("--no-store", help="Keep no original: nothing to recall.")] = False,
+) -> None:
+    """Make a conversation fit, and keep what is left out where it can be recalled."""
+    from clew import catalog
+    from clew.budget import Budget, Meter
+    from clew.engine import body
+    from clew.screens import difference, parse, read, save
+    from clew.tokens import counter_for
+    from clew.wire import decode
+
+    if window is not None and target is not None:
+        raise typer.BadParameter("give --window or --target, not both")
+    talk = parse(file, read(file))
+    frame, items = decode(talk.body, format)
+    model = model or frame.model
+    meter = Meter(counter_for(model, frame.format))
+    if target is not None:
+        budget = Budget(target, 0, 1, 1, meter=meter)
+    else:
+        budget = Budget(catalog.window(model) if window is None else window, meter=meter)
+    session = None if no_store else f"{'stdin' if file == '-' else Path(file).stem}-{secrets.token_hex(2)}"
+    path = ":memory:" if no_store else default_store(os.environ)
+    view = asyncio.run(_fitted(path, budget, talk, frame.format, session))
+    data = talk.written(body(view))
+    if out is None:
+        typer.echo(data, nl=False)
+    else:
+        save(out, data)
+    before = meter.frame(frame).plus(meter.items(items)).tokens
+    typer.echo(difference(view, before, budget, model, session), err=True)
+
+
+async def _fitted(path: str | Path, budget: "Budget", talk: "Talk", format: str, session: str | None) -> "View":
+    from clew.engine import Engine, Request
+    from clew.store import SQLite
+
+    store = SQLite(path)
+    try:
+        # A session of its own: the edits of an earlier run, with another target, must not show in this one.
+        engine = Engine(store, budget, counter=budget.meter.counter)
+        return await engine.prepare(Request(talk.body, format, session=session))
+    finally:
+        await store.close()
