@@ -13,7 +13,6 @@ from typer.testing import CliRunner, Result
 
 from clew import __version__
 from clew.cli import app
-from clew.cli.app import default_store
 from clew.testing import conversation
 from clew.wire import check
 
@@ -35,8 +34,14 @@ class Shell:
         self.store = home / "clew.db"
 
     def __call__(self, *args: object, input: str | bytes | None = None) -> Result:
-        env = {"CLEW_STORE": str(self.store), "COLUMNS": "80", "FORCE_COLOR": None, "TTY_COMPATIBLE": None}
-        return CliRunner().invoke(app, [str(a) for a in args], input=input, env=env)
+        env = {"CLEW_STORE": str(self.store), "XDG_CONFIG_HOME": str(self.home / "config"), "COLUMNS": "80"}
+        plain = {"FORCE_COLOR": None, "TTY_COMPATIBLE": None}
+        return CliRunner().invoke(app, [str(a) for a in args], input=input, env={**env, **plain})
+
+    def configure(self, text: str) -> None:
+        folder = self.home / "config" / "clew"
+        folder.mkdir(parents=True)
+        (folder / "config.toml").write_text(text, encoding="utf-8")
 
     def file(self, name: str, content: str | bytes) -> Path:
         path = self.home / name
@@ -383,6 +388,26 @@ def test_window_and_target_exclude_each_other(clew: Shell) -> None:
     )
 
 
+# --- the configuration ----------------------------------------------------------------------------------------------
+
+
+def test_scope_and_window_are_as_configured(clew: Shell) -> None:
+    clew.configure('scope = "work"\n[budget]\nwindow = 4_000\n')
+    done = clew("compress", "-", input=json.dumps(talk()))
+    assert "tokens, " in done.stderr
+    assert len(done.stdout) < len(json.dumps(talk()))
+    assert len(clew("show").stdout.splitlines()) == 2
+    assert clew("show").stdout == clew("show", "--scope", "work").stdout
+    assert "nothing is stored in scope 'default'" in clew("show", "--scope", "default").stderr
+
+
+def test_a_wrong_setting_stops_a_command_before_it_does_anything(clew: Shell) -> None:
+    clew.configure("scope = 1\nlog = 2\n")
+    done = clew("compress", "-", input=json.dumps(talk()))
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 2)
+    assert not clew.store.exists()
+
+
 # --- help, version, the process -------------------------------------------------------------------------------------
 
 
@@ -390,7 +415,7 @@ def test_the_version(clew: Shell) -> None:
     assert clew("--version").stdout == f"clew {__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["demo", "count", "compress", "show", "recall"])
+@pytest.mark.parametrize("command", ["demo", "count", "compress", "show", "recall", "config"])
 def test_help_teaches_by_example(clew: Shell, command: str) -> None:
     assert f"Example: clew {command} " in clew(command, "--help").stdout
     assert command in clew().stdout
@@ -405,12 +430,3 @@ def test_a_closed_pipe_is_no_news(clew: Shell) -> None:
     assert done.stdout == "["
     assert "Traceback" not in done.stderr
     assert "BrokenPipe" not in done.stderr
-
-
-def test_where_the_store_is() -> None:
-    home = Path.home()
-    assert default_store({"CLEW_STORE": "a.db", "XDG_DATA_HOME": "x"}) == Path("a.db")
-    assert default_store({"XDG_DATA_HOME": "x"}, "linux") == Path("x/clew/clew.db")
-    assert default_store({}, "linux") == home / ".local/share/clew/clew.db"
-    assert default_store({}, "darwin") == home / "Library/Application Support/clew/clew.db"
-    assert default_store({"LOCALAPPDATA": "l"}, "win32") == Path("l/clew/clew.db")

@@ -35,7 +35,7 @@ async def session(engine: Engine, body: dict[str, Any], format: str) -> list[Vie
     for request in turns(body, format):
         view = await engine.prepare(Request(json.dumps(request).encode(), format))
         assert check(clew.body(view), format) == []
-        budget = engine._budget(view.frame)
+        budget = await engine.gauge.budget("default", view.frame)
         assert budget.size(view).within(budget.limit)
         if views and len(view.edits) == len(views[-1].edits):
             before = [n.id for n in views[-1].nodes]

@@ -19,7 +19,7 @@ async def fits(store: SQLite, body: Body | bytes, format: str | None = None, win
     engine = Engine(store, Budget(window=window))
     view = await engine.prepare(Request(body, format))
     assert check(clew.body(view), view.frame.format) == []
-    budget = engine._budget(view.frame)
+    budget = await engine.gauge.budget("default", view.frame)
     assert budget.size(view).within(budget.limit)
     parsed = json.loads(body) if isinstance(body, bytes) else body
     said = [i.text for i in wire.decode(parsed, format)[1]]
@@ -226,6 +226,6 @@ async def test_byte_image_and_message_limits_hold(store: SQLite) -> None:
     ]
     engine = Engine(store, Budget(window=200_000, images=10, bytes=40_000, messages=60))
     view = await engine.prepare(Request(ask(*shots, USER)))
-    budget = engine._budget(view.frame)
+    budget = await engine.gauge.budget("default", view.frame)
     assert budget.size(view).within(budget.limit)
     assert check(clew.body(view), "openai_chat") == []

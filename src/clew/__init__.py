@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from clew.engine import Engine, Request, body
     from clew.errors import (
         Ambiguous,
+        BadConfig,
         BadRequest,
         BrokenHistory,
         ClewError,
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
         NotFound,
         OverBudget,
         Pinned,
+        Purged,
+        SecretFound,
         StoreError,
     )
     from clew.items import Digests, Edit, Frame, Item, Node
@@ -37,6 +40,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Ambiguous",
+    "BadConfig",
     "BadRequest",
     "BrokenHistory",
     "Budget",
@@ -62,9 +66,11 @@ __all__ = [
     "Pinned",
     "Pipeline",
     "Plain",
+    "Purged",
     "Reply",
     "Request",
     "SQLite",
+    "SecretFound",
     "Size",
     "Step",
     "Store",
@@ -86,8 +92,8 @@ _HOMES = {
     "budget": "Budget Meter Size",
     "compression": "Compressed acompress compress",
     "engine": "Engine Request body",
-    "errors": "Ambiguous BadRequest BrokenHistory ClewError Conflict ForeignFile NewerFile NotFound OverBudget Pinned "
-    "StoreError",
+    "errors": "Ambiguous BadConfig BadRequest BrokenHistory ClewError Conflict ForeignFile NewerFile NotFound OverBudget "
+    "Pinned Purged SecretFound StoreError",
     "items": "Digests Edit Frame Item Node",
     "step": "Fallback Model Pipeline Reply Step When",
     "store.records": "Call ClientEdit Store",

@@ -6,6 +6,7 @@ from dataclasses import replace as with_
 from typing import NamedTuple, Self
 
 from clew import rawjson
+from clew.calibration import Traits, traits
 from clew.errors import BadRequest
 from clew.items import Frame, Item, Node
 from clew.tokens import Counter, counter_for
@@ -38,18 +39,22 @@ class Meter:
 
     def __init__(self, counter: Counter) -> None:
         self.counter = counter
-        self._sizes: dict[tuple[str, bool], Size] = {}
-        self._frame: tuple[Frame, Size] | None = None
+        self._sizes: dict[tuple[str, bool], tuple[Size, Traits]] = {}
+        self._frame: tuple[Frame, Size, Traits] | None = None
 
     def node(self, node: Node) -> Size:
+        return self._measured(node)[0]
+
+    def _measured(self, node: Node) -> tuple[Size, Traits]:
         # Equal content may open a message here and continue one there.
         key = node.content, node.item.opens is None
-        size = self._sizes.get(key)
-        if size is None:
+        found = self._sizes.get(key)
+        if found is None:
             if len(self._sizes) >= _CACHED:
                 self._sizes.clear()
-            size = self._sizes[key] = self.item(node.item)
-        return size
+            size = self.item(node.item)
+            found = self._sizes[key] = size, traits(node.item.name + node.item.text, size.tokens)
+        return found
 
     def item(self, item: Item) -> Size:
         weight = len(rawjson.dumps(item.text if item.wire is None else item.wire)) + len(item.name) + 80
@@ -66,10 +71,22 @@ class Meter:
         return _sum(map(self.node, nodes))
 
     def frame(self, frame: Frame) -> Size:
+        return self._framed(frame)[1]
+
+    def traits(self, nodes: Iterable[Node]) -> Traits:
+        """What decides how many tokens these nodes are by another count."""
+        return Traits(*map(sum, zip(Traits(), *(self._measured(n)[1] for n in nodes), strict=True)))
+
+    def frame_traits(self, frame: Frame) -> Traits:
+        return self._framed(frame)[2]
+
+    def _framed(self, frame: Frame) -> tuple[Frame, Size, Traits]:
         if self._frame is None or self._frame[0] != frame:
             weight = len(rawjson.dumps([frame.lead, frame.body]))
-            self._frame = frame, Size(self.counter.frame(frame), weight, 0, len(frame.lead))
-        return self._frame[1]
+            size = Size(self.counter.frame(frame), weight, 0, len(frame.lead))
+            text = frame.system + rawjson.dumps(frame.tools).decode()
+            self._frame = frame, size, traits(text, size.tokens)
+        return self._frame
 
 
 def _sum(sizes: Iterable[Size]) -> Size:
@@ -119,6 +136,12 @@ class Budget:
     def limit(self) -> Size:
         """What may never be exceeded."""
         return Size(self.window - self.kept_free, self.bytes, self.images, self.messages)
+
+    def at(self, rate: float) -> Self:
+        """This budget in units of which one is `rate` tokens: what steps count may not be what the provider counts."""
+        if rate == 1:
+            return self
+        return with_(self, window=max(1, int(self.window / rate)), reserve=int(self.kept_free / rate), goal=Size())
 
     def size(self, view: View) -> Size:
         """How big the whole request is."""

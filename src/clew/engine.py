@@ -3,31 +3,42 @@
 import asyncio
 import random
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from dataclasses import replace as with_
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clew import catalog, events
-from clew.budget import Budget, Meter, Size
-from clew.errors import Conflict
+from clew.budget import Budget
+from clew.errors import Conflict, Purged
 from clew.events import Listener, tell
+from clew.gauge import Budgeting, Gauge
+from clew.guard import Guard, as_sent
 from clew.hot import Body, Incoming, Known
-from clew.items import Digests, Edit, Frame, Item, Node, Scope
+from clew.items import Digests, Frame, Item, Node, Scope
 from clew.live import Live, apply, freshened
 from clew.recall import resolve
 from clew.recognise import Recogniser, Recognition
+from clew.reports import told
+from clew.secrets import Policy
 from clew.step import Step
 from clew.steps import default, over_budget, repair
-from clew.store.records import Batch, Call, ClientEdit, Event, Pin, Revert, Said, Store, Trace, Usage
+from clew.store.records import Batch, Call, Event, Pin, Revert, Store, Trace, Usage
 from clew.store.rows import ABSENT
-from clew.tokens import Counter, counter_for
+from clew.switching import native
+from clew.tokens import Counter
 from clew.usage import spent
 from clew.view import View, cuts, fold
 from clew.wire import encode
+from clew.wire.convert import convert
+
+if TYPE_CHECKING:
+    from clew.wire.overflow import Overflow
 
 HOT = 64  # branches kept in memory
+FITS = 4  # compactions in one turn, should the first leave what is dearer than it seemed
 TRIES = 20  # when another process extends the same branch at the same moment
 
 
@@ -47,30 +58,35 @@ class Engine:
     def __init__(
         self,
         store: Store,
-        budget: Budget | None = None,
+        budget: Budget | Budgeting | None = None,
         step: Step | None = None,
         counter: Counter | None = None,
         listeners: Sequence[Listener] = (),
         hot: int = HOT,
+        secrets: Policy = "off",
+        models: Mapping[str, catalog.Model] | None = None,
+        servers: Sequence[str] = (),
     ) -> None:
         self.store = store
         self.budget = budget
         self.step = step or default()
-        self.counter = counter
         self.listeners = tuple(listeners)
+        self.gauge = Gauge(store, budget, counter, models, servers)
         self._hot = hot
+        self._secrets = Guard(secrets, store.secret, "").policy
         self._lives: OrderedDict[tuple[Scope, str], Live] = OrderedDict()
-        self._meters: dict[tuple[str, str], Meter] = {}
 
     async def prepare(self, request: Request) -> View:
         """The view to send instead of the request's own history. Raises `OverBudget` if frame and pins do not fit."""
         body = Body(request.body, request.format)
         for left in range(TRIES - 1, -1, -1):
+            live = self._best(request, body)
             try:
-                live = self._best(request, body)
                 view = await self._warm(live, request, body) if live else None
                 return view or await self._cold(request, body)
             except Conflict:
+                if live is not None:  # what it remembers may have been purged
+                    self._forget(request.scope, live)
                 if not left:
                     raise
                 await _wait(TRIES - left)
@@ -78,9 +94,34 @@ class Engine:
 
     async def observe(self, view: View, usage: Any) -> None:
         """Record what the provider reported for the call this view was made for: its own object or a mapping."""
-        report = asdict(spent(usage))
-        await self._record(view.scope, view.branch, [Usage(view.seq, report)])
-        tell(self.listeners, [events.Observed(view.scope, view.branch, view.seq, **report)])
+        report = spent(usage)
+        with suppress(Purged):  # while the model answered: there is no call left to say it of
+            await self._record(view.scope, view.branch, [Usage(view.seq, asdict(report))])
+        live = self._lives.get((view.scope, view.branch))
+        if live is not None and live.view.seq == view.seq:
+            await self.gauge.observe(view.scope, live.scale, live.view, report.input)
+        self.gauge.limits.took(view.scope, view.frame.model, report.input)
+        if self.listeners:
+            cost = await self.gauge.cost(view.scope, view.frame.model, report)
+            tell(self.listeners, [events.Observed(view.scope, view.branch, view.seq, **asdict(report), cost=cost)])
+
+    async def refused(self, view: View, error: BaseException | Mapping[str, Any] | str | bytes) -> "Overflow | None":
+        """Whether an error says that what this view sent was too long: if so, the next `prepare` sends less.
+
+        The limit that the provider named is remembered for its model.
+        """
+        from clew.wire.overflow import overflow  # its many patterns are compiled only where there is an error
+
+        found = overflow(error)
+        if found is None:
+            return None
+        live = self._lives.get((view.scope, view.branch))
+        scale = live.scale if live is not None and live.view.seq == view.seq else None
+        window = await self.gauge.refuse(view.scope, scale, view, found)
+        if window is not None:
+            learned = events.Learned(view.scope, view.branch, view.seq, view.frame.model, window)
+            tell(self.listeners, [learned])
+        return found
 
     async def recall(self, scope: Scope, id: str, branch: str | None = None) -> Sequence[Node]:
         """The originals that an id stands for, byte for byte; with `branch`, only from its own past."""
@@ -119,10 +160,11 @@ class Engine:
             if incoming is None or incoming.same < live.known.solid:
                 return None
             offset = live.known.starts[incoming.same] + live.known.shift
-            found = await self._recogniser(request.scope).extend(live.trace, incoming.flat(), offset)
+            looking = self._recogniser(request.scope, live.known.format)
+            found = await looking.extend(live.trace, incoming.flat(), offset)
             if found is None:
                 return None
-            view = await self._turn(request.scope, live, incoming, found)
+            view = await self._turn(request.scope, live, incoming, found, looking.guard)
             self._lives.move_to_end((request.scope, live.trace.branch))
             return view
 
@@ -131,15 +173,16 @@ class Engine:
         known = Known(body.format)
         incoming = known.read(body)
         assert incoming is not None, "its own format"
-        found = await self._recogniser(request.scope).find(incoming.flat(), request.session)
+        looking = self._recogniser(request.scope, body.format)
+        found = await looking.find(incoming.flat(), request.session)
         live = Live(found.trace, known, View(incoming.frame, (), self._digests(request.scope)))
-        view = await self._turn(request.scope, live, incoming, found)
+        view = await self._turn(request.scope, live, incoming, found, looking.guard)
         self._keep(request.scope, live)
         return view
 
-    async def _turn(self, scope: Scope, live: Live, incoming: Incoming, found: Recognition) -> View:
+    async def _turn(self, scope: Scope, live: Live, incoming: Incoming, found: Recognition, guard: Guard) -> View:
         try:
-            return await self._advance(scope, live, incoming, found)
+            return await self._advance(scope, live, incoming, found, guard)
         except BaseException as error:
             # What memory holds may be half done; the log is not. The next turn reads it.
             self._forget(scope, live)
@@ -148,21 +191,23 @@ class Engine:
                 tell(self.listeners, [failed])
             raise
 
-    async def _advance(self, scope: Scope, live: Live, incoming: Incoming, found: Recognition) -> View:
+    async def _advance(self, scope: Scope, live: Live, incoming: Incoming, found: Recognition, guard: Guard) -> View:
         trace, first = live.trace, live.trace.seq
+        raw, same = live.known, live.frame and live.known.frame == incoming.frame
+        digest = live.frame if same else live.view.digests.frame(incoming.frame)
+        versioned = (digest, guard.frame(incoming.frame)) if digest != live.frame else None
+        live.unmasked |= guard.sent(found.sent())
         if reverts := _answered(trace, found):
             found.events.insert(0, reverts)
             found.refold = True
         apply(trace, found.events)
         known = len(trace.edits)
+        budget = await self.gauge.budget(scope, incoming.frame)
+        await self.gauge.weigh(scope, live.scale, budget, incoming.frame)
         shown = await self._shown(scope, live, incoming.frame, found)
-        budget = self._budget(incoming.frame)
-        view, size, error = await self._fitted(live, shown, budget)
+        view, error = await self._fitted(live, shown, budget)
         edits = view.edits[known:]
         apply(trace, edits)
-        raw = live.known
-        digest = live.frame if live.frame and raw.frame == incoming.frame else view.digests.frame(incoming.frame)
-        versioned = (digest, incoming.frame) if digest != live.frame else None
         raw.take(incoming, found.contents, view.digests, len(trace.said), found.unfolded)
         if edits or found.refold:
             live.sent = view.digests.run("", (n.content for n in view.nodes))
@@ -170,7 +215,7 @@ class Engine:
             live.sent = view.digests.run(live.sent, (n.content for n in found.said()))
         written: list[Event] = [*found.events, *edits]
         if error is None:
-            written.append(self._call(live, view, budget, size, digest))
+            written.append(self._call(live, view, budget, digest))
             apply(trace, written[-1:])
         session = trace.session if found.opened else None
         heads = tuple({raw.chains[-1], live.sent} - {""})
@@ -178,49 +223,60 @@ class Engine:
         if written:
             await self.store.write(scope, batch)
             if self.listeners:
-                tell(self.listeners, _told(scope, trace.branch, first, written, shown, budget.meter))
+                prices = (await self.gauge.limits.model(scope, view.frame.model)).prices
+                heard = [*guard.told(scope, trace.branch, first, found.said())]
+                tell(self.listeners, [*heard, *told(scope, trace, first, written, shown, budget.meter, prices)])
         if error is not None:
             raise error
         live.view = with_(view, scope=scope, branch=trace.branch, seq=trace.seq - 1)
-        live.size, live.meter, live.frame = size, budget.meter, digest
-        return live.view
+        live.frame = digest
+        return with_(live.view, nodes=as_sent(live.view.nodes, live.unmasked)) if live.unmasked else live.view
 
     async def _shown(self, scope: Scope, live: Live, frame: Frame, found: Recognition) -> View:
         """The branch's view before this turn's steps: lengthened where it can be, folded anew where it must."""
         if found.refold:
-            live.size, live.settled = None, 0
+            live.scale.edit()
+            live.settled = 0
             # The items as the client last sent them, with the marks it set: the log has them without.
             held = {n.id: n.item for n in live.view.nodes}
             return await self._fold(scope, live.trace, frame, held | found.sent())
         new = found.said()
-        if live.size is not None and live.meter is not None:
-            live.size = live.size.plus(live.meter.nodes(new))
+        live.scale.grow(as_sent(new, live.unmasked))
         view = with_(live.view, frame=frame, nodes=(*live.view.nodes, *new), pinned=live.trace.pins())
         return freshened(view, found.fresh) if found.fresh else view
 
-    async def _fitted(self, live: Live, shown: View, budget: Budget) -> tuple[View, Size, Exception | None]:
-        """The view mended and compacted as needed, the size of its nodes, and the error if nothing helps."""
+    async def _fitted(self, live: Live, shown: View, budget: Budget) -> tuple[View, Exception | None]:
+        """The view mended and compacted as needed, and the error if nothing helps."""
+        if live.unmasked:  # counted as they are sent, once and for all
+            budget.meter.nodes(as_sent([n for n in shown.nodes if n.id in live.unmasked], live.unmasked))
         view = repair(shown, live.settled)
-        frame = budget.meter.frame(view.frame)
-        counted = live.size if view is shown and live.meter is budget.meter else None
-        size = frame.plus(budget.meter.nodes(view.nodes) if counted is None else counted)
-        if budget.exceeded(size):
-            view = await self.step(view, budget.aim(size))
-            size = budget.size(view)
+        if view is not shown:
+            live.scale.edit()
+        size, rate = live.scale.measure(view)
+        for _ in range(FITS if budget.at(rate).exceeded(size) else 0):
+            before, view = view, await self.step(view, budget.at(rate).aim(size))
+            if view is not before:
+                live.scale.edit()
+            size, rate = live.scale.measure(view)
+            # What is left may be dearer by the token than what went.
+            if view is before or size.within(budget.at(rate).limit):
+                break
         live.settled = _last_group(view, live.settled if view is shown else 0)
-        error = None if size.within(budget.limit) else over_budget(view, budget)
-        return view, size.less(frame), error
+        # Where only the learned rate says that it does not fit, the provider shall judge.
+        fits = size.within(budget.at(rate).limit) or size.within(budget.limit)
+        return view, None if fits else over_budget(view, budget)
 
     async def _fold(self, scope: Scope, trace: Trace, frame: Frame, items: Mapping[str, Item]) -> View:
         said = [Node(p.id, p.content, items.get(p.id, ABSENT)) for p in trace.said]
-        nodes = fold(said, trace.edits, trace.alias)
+        nodes = fold(said, trace.edits, trace.alias, trace.gone, trace.loose)
         missing = [n.id for n in nodes if n.item is ABSENT]
         stored = await self.store.nodes(scope, missing) if missing else {}
         nodes = tuple(stored.get(n.id, n) for n in nodes)
+        if trace.made_in:
+            nodes = await native(self.store, scope, trace, frame.format, nodes, items)
         return View(frame, nodes, self._digests(scope), tuple(trace.edits), trace.pins())
 
-    def _call(self, live: Live, view: View, budget: Budget, size: Size, frame: str) -> Call:
-        total = size.plus(budget.meter.frame(view.frame))
+    def _call(self, live: Live, view: View, budget: Budget, frame: str) -> Call:
         return Call(
             branch=live.trace.branch,
             seq=live.trace.seq,
@@ -229,7 +285,7 @@ class Engine:
             format=view.frame.format,
             digest=view.digests.link(frame, (live.sent,)),
             said=len(live.trace.said),
-            predicted=total.tokens,
+            predicted=live.scale.expected(view),
             limit=budget.limit.tokens,
             exact=budget.meter.counter.exact,
         )
@@ -283,40 +339,19 @@ class Engine:
                     raise
                 await _wait(TRIES - left)
 
-    def _budget(self, frame: Frame) -> Budget:
-        budget = self.budget or Budget(window=catalog.window(frame.model))
-        key = frame.model or budget.model, frame.format
-        if key not in self._meters:
-            self._meters[key] = Meter(self.counter or counter_for(*key))
-        return with_(budget, meter=self._meters[key])
-
-    def _recogniser(self, scope: Scope) -> Recogniser:
-        return Recogniser(self.store, scope, self._digests(scope))
+    def _recogniser(self, scope: Scope, format: str) -> Recogniser:
+        return Recogniser(
+            self.store, scope, self._digests(scope), format, Guard(self._secrets, self.store.secret, scope)
+        )
 
     def _digests(self, scope: Scope) -> Digests:
         return Digests(self.store.secret, scope)
 
 
-def body(view: View) -> dict[str, Any]:
-    """The request body that sends a view, in the format the client spoke."""
-    return encode(view.frame, (n.item for n in view.nodes))
-
-
-def _told(
-    scope: Scope, branch: str, first: int, written: Sequence[Event], shown: View, meter: Meter
-) -> Iterator[events.Event]:
-    """What was written, as listeners hear it."""
-    sizes = {n.id: meter.node(n).tokens for n in shown.nodes}
-    for seq, event in enumerate(written, first):
-        match event:
-            case Said(nodes) | ClientEdit(nodes=nodes):
-                yield events.Appended(scope, branch, seq, len(nodes), meter.nodes(nodes).tokens)
-            case Edit(by, old, new, _, spent):
-                sizes |= {n.id: meter.node(n).tokens for n in new}
-                before, after = sum(sizes.get(id, 0) for id in old), sum(sizes[n.id] for n in new)
-                yield events.Edited(scope, branch, seq, by, len(old), before, after, spent)
-            case Call(model=model, format=format, predicted=tokens, limit=limit, exact=exact):
-                yield events.Called(scope, branch, seq, model, format, tokens, limit, exact)
+def body(view: View, format: str | None = None, model: str | None = None) -> dict[str, Any]:
+    """The request body that sends a view: in the format the client spoke, or in that of another provider's model."""
+    sent = encode(view.frame, (n.item for n in view.nodes))
+    return convert(sent, format or view.frame.format, view.frame.format, model) if format or model else sent
 
 
 def _answered(trace: Trace, found: Recognition) -> Revert | None:

@@ -2,11 +2,14 @@
 
 ClewError
 ├── BadRequest        a body or setting that cannot be read; says where and why
+│   └── BadConfig     settings that cannot hold; carries every problem, each with its remedy
+├── SecretFound       a request holds secrets, and the policy is to refuse them
 ├── OverBudget        frame and pins alone exceed the limit; carries the numbers
 ├── BrokenHistory     an edit would break a provider's rule
 │   └── Pinned        an edit would replace something pinned
 ├── NotFound          no such node here
-│   └── Ambiguous     a short id that fits more than one
+│   ├── Ambiguous     a short id that fits more than one
+│   └── Purged        it was here; says when it was taken away, and why
 └── StoreError        the log cannot be used
     ├── ForeignFile   the file is not a clew store
     ├── NewerFile     a later clew wrote it
@@ -20,6 +23,18 @@ class ClewError(Exception):
 
 class BadRequest(ClewError):
     """A body or a setting cannot be read."""
+
+
+class BadConfig(BadRequest):
+    """Some settings are unknown or wrong."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class SecretFound(ClewError):
+    """A request holds secrets and the policy is to refuse them; says which kinds, and nothing more."""
 
 
 class OverBudget(ClewError):
@@ -45,6 +60,10 @@ class NotFound(ClewError):
 
 class Ambiguous(NotFound):
     """A short id fits more than one node."""
+
+
+class Purged(NotFound):
+    """It was here, and somebody had it taken away."""
 
 
 class StoreError(ClewError):

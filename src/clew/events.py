@@ -1,8 +1,15 @@
 """What happens, as one typed stream. Logs, traces and meters are listeners; none of them sees what was said."""
 
+import json
 import logging
+import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from typing import Any
+
+_LOGGER = logging.getLogger("clew")
+_PLAIN = re.compile(r"[^\s\"=\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")  # what a log line holds unquoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +38,7 @@ class Edited(Event):
     tokens_before: int
     tokens_after: int
     spent: int  # tokens the step itself used
+    cost: float | None = None  # of those, in US dollars; None: the price is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +50,9 @@ class Called(Event):
     tokens: int
     limit: int
     exact: bool
+    cost: float | None = None  # of the prompt if nothing of it is cached, in US dollars; None: the price is not known
+    session: str | None = None  # the host's own name for the conversation
+    compacted: bool = False  # the view holds stand-ins, of this turn or an earlier one
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +63,7 @@ class Observed(Event):
     output: int
     cache_read: int
     cache_write: int
+    cost: float | None = None  # in US dollars; None: the price is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +81,22 @@ class Recalled(Event):
     items: int
 
 
+@dataclass(frozen=True, slots=True)
+class Learned(Event):
+    """A provider's refusal told how large a model's window is."""
+
+    model: str
+    window: int
+
+
+@dataclass(frozen=True, slots=True)
+class Secret(Event):
+    """Secrets were masked before anything was stored or sent."""
+
+    kinds: tuple[str, ...]  # such as "aws-key": what they are and never what they say
+    count: int
+
+
 Listener = Callable[[Event], None]
 
 
@@ -79,11 +107,43 @@ def tell(listeners: Iterable[Listener], events: Iterable[Event]) -> None:
             try:
                 listener(event)
             except Exception:
-                logging.getLogger("clew").exception("a listener failed on %s", type(event).__name__)
+                _LOGGER.exception("a listener failed on %s", type(event).__name__)
+
+
+def told(event: Event) -> dict[str, Any]:
+    """An event as plain data: its name, then its fields in their order; what is not known is left out."""
+    known = ((field.name, getattr(event, field.name)) for field in fields(event))
+    return {"event": type(event).__name__.lower()} | {name: value for name, value in known if value is not None}
 
 
 def log(event: Event) -> None:
-    """A listener that writes one line an event to the `clew` logger, as key=value."""
-    fields = {name: getattr(event, name) for name in event.__dataclass_fields__}
-    line = " ".join(f"{name}={value}" for name, value in fields.items())
-    logging.getLogger("clew").info("%s %s", type(event).__name__.lower(), line)
+    """A listener that writes one line an event to the `clew` logger: its name, then key=value.
+
+    The same as data is the record's `clew`, for formatters such as `JSONLines` or structlog's with `ExtraAdder`.
+    """
+    if _LOGGER.isEnabledFor(logging.INFO):
+        data = told(event)
+        name, *pairs = data.items()
+        line = " ".join([name[1], *(f"{key}={_written(value)}" for key, value in pairs)])
+        _LOGGER.info("%s", line, extra={"clew": data})
+
+
+def _written(value: Any) -> str:
+    """A value on a log line, quoted where it could be taken for more than one."""
+    text = ",".join(value) if isinstance(value, tuple) else str(value)
+    return text if _PLAIN.fullmatch(text) else json.dumps(text)
+
+
+class JSONLines(logging.Formatter):
+    """One JSON object a line: time, level, logger, then an event's fields or the message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+        }
+        line |= getattr(record, "clew", None) or {"message": record.getMessage()}
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)

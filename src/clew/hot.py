@@ -14,10 +14,8 @@ from clew.align import shared
 from clew.edges import edges, last_boundary, parsed_list, shared_bytes
 from clew.errors import BadRequest
 from clew.items import Digests, Frame, Item
-from clew.wire import detect, named
+from clew.wire import AMBIGUOUS, detect, named
 from clew.wire.plain import fresh
-
-AMBIGUOUS = "openai_chat"  # what a body of plain text counts as
 
 
 class Overlap(NamedTuple):

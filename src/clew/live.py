@@ -9,9 +9,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from clew.align import Match, Patch, likeness, matches, patches, shared
-from clew.budget import Meter, Size
 from clew.hot import Known
 from clew.items import Digests, Edit, Item, Node
+from clew.scale import Scale
 from clew.store.records import Call, ClientEdit, Event, Pin, Place, Revert, Said, Trace
 from clew.store.rows import ABSENT
 from clew.view import View, originals
@@ -33,10 +33,10 @@ class Live:
     known: Known
     view: View
     sent: str = ""  # chain digest of the view as last sent
-    size: Size | None = None  # of the view's nodes, by `meter`
-    meter: Meter | None = None
+    scale: Scale = field(default_factory=Scale)
     settled: int = 0  # nodes before this one need no repair
     frame: str = ""  # digest of the last frame
+    unmasked: dict[str, Item] = field(default_factory=dict)  # nodes that hold a secret, as the client sent them
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     stale: bool = False  # somebody else wrote to the branch
 
@@ -150,10 +150,12 @@ def apply(trace: Trace, events: Sequence[Event]) -> None:
         match event:
             case Said(nodes):
                 trace.said += [Place(n.id, n.content) for n in nodes]
-            case ClientEdit(start, stop, nodes, alias):
+            case ClientEdit(start, stop, nodes, alias, switch):
                 trace.said[start:stop] = [Place(n.id, n.content) for n in nodes]
                 trace.patched = True
                 trace.alias |= alias
+                if switch:
+                    trace.switch(switch)
             case Edit():
                 trace.add(event)
             case Pin(ids, off):
@@ -162,6 +164,7 @@ def apply(trace: Trace, events: Sequence[Event]) -> None:
                 trace.revert(ids)
             case Call():
                 trace.calls.append((trace.seq, event.said))
+                trace.format = event.format
         trace.seq += 1
 
 

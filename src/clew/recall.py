@@ -14,6 +14,8 @@ async def resolve(store: Store, scope: Scope, id: str, branch: str | None = None
     if branch is not None:
         own = await _lineage(store, scope, branch)
         found = [f for f in found if f in own]
+    if not found and (purged := await store.purged(scope, short)):
+        raise purged
     if not found:
         raise NotFound(f"nothing here has the id {id}")
     if len(found) > 1:

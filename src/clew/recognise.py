@@ -1,13 +1,17 @@
 """Whose history is this? An incoming request finds its branch: it extends one, edits one, forks one, or begins one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import uuid4
 
 from clew.align import Match, Patch, alike
+from clew.guard import Guard
 from clew.items import Digests, Item, Node, Scope
 from clew.live import Entry, Reading, chained, compare, rewritten, unfold
-from clew.store.records import ClientEdit, Event, Fork, Said, Store, Trace
+from clew.store.records import ClientEdit, Event, Fork, Said, Store, Switch, Trace
+from clew.switching import rewriting
+from clew.wire import AMBIGUOUS
+from clew.wire.convert import convert_item
 
 LOOK = 400  # bodies looked at to tell an edit from another conversation
 CANDIDATES = 4  # branches compared before a new one begins
@@ -44,10 +48,13 @@ class Recogniser:
     store: Store
     scope: Scope
     digests: Digests
+    format: str
+    guard: Guard
 
     async def extend(self, trace: Trace, items: Sequence[Item], offset: int) -> Recognition | None:
         """This branch with `items` after its first `offset` ones, or None if that is another conversation."""
         contents = [self.digests.content(i) for i in items]
+        items = self.guard.admit(items)
         found = await self._on(trace, unfold(trace, contents, items, offset), offset)
         if found:
             found.contents = contents
@@ -56,19 +63,21 @@ class Recogniser:
     async def find(self, items: Sequence[Item], session: str | None) -> Recognition:
         """The branch this history belongs to; a new one if it is like none."""
         contents = [self.digests.content(i) for i in items]
+        items = self.guard.admit(items)
         behind: tuple[Trace, int] | None = None
         for branch in await self._candidates(contents, session):
             trace = await self.store.load(self.scope, branch)
             entries = unfold(trace, contents, items)
-            if found := await self._on(trace, entries, 0):
+            found, past = await self._relate(trace, entries)
+            if found:
                 found.refold = True
                 found.contents = contents
                 return found
             if behind is None:
-                behind = trace, compare(trace.said, entries).prefix
-        found = await self._begin(behind, contents, items, session)
-        found.contents = contents
-        return found
+                behind = trace, past
+        begun = await self._begin(behind, contents, items, session)
+        begun.contents = contents
+        return begun
 
     async def _candidates(self, contents: Sequence[str], session: str | None) -> list[str]:
         if session is not None:
@@ -83,6 +92,55 @@ class Recogniser:
         if not names and (alike := await self.store.alike(self.scope, contents[-SAMPLE:])):
             names = [alike]
         return names
+
+    async def _relate(self, trace: Trace, entries: list[Entry]) -> tuple[Recognition | None, int]:
+        """The branch with this history on it, or None and how much of the branch is in the history's past."""
+        if await self._is_written_anew(trace, entries):
+            return await self._switched(trace, entries)
+        found = await self._on(trace, entries, 0)
+        return found, 0 if found else compare(trace.said, entries).prefix
+
+    async def _is_written_anew(self, trace: Trace, entries: Sequence[Entry]) -> bool:
+        if trace.format in ("", self.format):
+            return False
+        if trace.format != AMBIGUOUS or not compare(trace.said, entries).is_extension():
+            return True
+        # Plain text fits several formats: what is new may show that it was another one all along.
+        nodes = await self.store.nodes(self.scope, [p.id for p in trace.said])
+        plain = self.format == "anthropic" and all(n.item.kind == "text" for n in nodes.values())
+        return not plain
+
+    async def _switched(self, trace: Trace, entries: Sequence[Entry]) -> tuple[Recognition | None, int]:
+        """The branch with its whole history in another format."""
+        nodes = await self.store.nodes(self.scope, [p.id for p in trace.said])
+        old = [nodes[p.id].item for p in trace.said]
+        sent = self._native(trace, entries, nodes)
+        new = [item for _, item in sent]
+        reading = rewriting(old, new)
+        if not reading.same:
+            return None, reading.past
+        # The same words in the same place, yet another node: its message is written otherwise.
+        start = self.digests.link(self.format, (trace.branch, str(trace.seq)))
+        rewritten = chained(self.digests, start, [Entry(c, i) for c, i in sent[: reading.news]])
+        alias = {rewritten[m.new].id: _first(trace, m.old) for m in reading.found}
+        gone = tuple(_first(trace, i) for i in reading.gone)
+        switch = Switch(self.format, gone, tuple(rewritten[j].id for j in reading.loose))
+        events: list[Event] = [ClientEdit(0, len(trace.said), tuple(rewritten), alias, switch)]
+        last = rewritten[-1].id if rewritten else start
+        said = chained(self.digests, last, [Entry(c, i) for c, i in sent[reading.news :]])
+        events += [Said(tuple(said))] if said else []
+        unfolded = any(e.item is None for e in entries)
+        return Recognition(trace, events=events, refold=True, unfolded=unfolded), reading.past
+
+    def _native(self, trace: Trace, entries: Sequence[Entry], nodes: Mapping[str, Node]) -> list[tuple[str, Item]]:
+        """What was sent, and what our own stand-ins in it stand for, in the format of the request."""
+        sent = []
+        for entry in entries:
+            if entry.item is not None:
+                sent.append((entry.content, entry.item))
+            elif item := convert_item(nodes[entry.id].item, trace.format, self.format):
+                sent.append((self.digests.content(item), item))
+        return sent
 
     async def _on(self, trace: Trace, entries: list[Entry], offset: int) -> Recognition | None:
         reading = compare(trace.said, entries, offset)
@@ -162,16 +220,22 @@ class Recogniser:
             for seq, said in reversed([c for c in trace.calls if c[1] <= prefix]):
                 past = await self.store.load(self.scope, trace.branch, seq)
                 entries = unfold(past, contents, items)
+                if await self._is_written_anew(past, entries):
+                    found, _ = await self._switched(past, entries)
+                    if found is None:
+                        continue
+                    past.branch, past.session = branch, session
+                    found.opened, found.fork = True, Fork(trace.branch, seq)
+                    return found
                 reading = compare(past.said, entries)
                 if reading.is_extension() and reading.news == said:
-                    past.branch = branch
-                    past.session = session
+                    past.branch, past.session = branch, session
                     found = Recognition(past, opened=True, fork=Fork(trace.branch, seq), refold=True)
                     nodes = chained(self.digests, past.said[-1].id if past.said else "", entries[said:])
                     found.events += [Said(tuple(nodes))] if nodes else []
                     self._freshen(found, past, reading, entries, 0)
                     return found
-        nodes = self.digests.chain(items)
+        nodes = chained(self.digests, "", [Entry(c, i) for c, i in zip(contents, items, strict=True)])
         events: list[Event] = [Said(tuple(nodes))] if nodes else []
         return Recognition(Trace(branch, session=session), events=events, opened=True, refold=True)
 

@@ -5,7 +5,7 @@ begin and end is `cuts()`: each provider rule is one small function that names t
 """
 
 from collections import Counter as Tally
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
 from itertools import pairwise
@@ -205,10 +205,17 @@ def groups(nodes: Sequence[Node]) -> list[Stretch]:
 # --- replay ---------------------------------------------------------------------------------------------------------
 
 
-def fold(nodes: Sequence[Node], edits: Iterable[Edit], alias: Mapping[str, str] | None = None) -> tuple[Node, ...]:
+def fold(
+    nodes: Sequence[Node],
+    edits: Iterable[Edit],
+    alias: Mapping[str, str] | None = None,
+    gone: Collection[str] = (),
+    loose: Collection[str] = (),
+) -> tuple[Node, ...]:
     """Replay edits over a history. An edit whose nodes do not all stand there, in a row, does not apply.
 
-    `alias` names nodes that a client rewrote in place: an edit of the old one covers the new one.
+    `alias` names nodes that a client rewrote in place: an edit of the old one covers the new one. An edit still holds
+    where some of its nodes are `gone`, and covers `loose` ones that stand between the others.
     """
     alias = alias or {}
     known: dict[str, Node] = {}
@@ -222,15 +229,19 @@ def fold(nodes: Sequence[Node], edits: Iterable[Edit], alias: Mapping[str, str] 
         at = key
     after[at], before["$"] = "$", at
     for edit in edits:
-        old = [alias.get(id, id) for id in edit.old] if alias else edit.old
-        if not _stands(old, after):
+        old: Sequence[str] = [alias.get(id, id) for id in edit.old] if alias else edit.old
+        if gone or loose:
+            old = _span([id for id in old if id not in gone], after, loose)
+        if not old or not _stands(old, after):
             continue
-        moved = {alias.get(n.id, n.id): known[alias.get(n.id, n.id)] for n in edit.new if n.id in edit.old}
+        moved = {key: known[key] for n in edit.new if n.id in edit.old and (key := alias.get(n.id, n.id)) in known}
         left, right = before[old[0]], after[old[-1]]
-        for gone in old:
-            del after[gone], before[gone]
+        for id in old:
+            del after[id], before[id]
         for node in edit.new:
             key = alias.get(node.id, node.id)
+            if key in gone:
+                continue
             known[key] = moved.get(key, node)
             after[left], before[key] = key, left
             left = key
@@ -256,6 +267,16 @@ def originals(ids: Sequence[str], by_id: dict[str, Edit]) -> list[str]:
             seen.add(id)
             stack += reversed(edit.sources)
     return list(out)
+
+
+def _span(old: Sequence[str], after: Mapping[str, str], loose: Collection[str]) -> list[str]:
+    """These nodes and the loose ones between them."""
+    span: list[str] = []
+    for id in old:
+        while span and (between := after.get(span[-1], "$")) != id and between in loose:
+            span.append(between)
+        span.append(id)
+    return span
 
 
 def _stands(old: Sequence[str], after: Mapping[str, str]) -> bool:

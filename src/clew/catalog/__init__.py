@@ -22,7 +22,7 @@ _SPECIAL = frozenset(
     "image audio live tts realtime search transcribe embed omni instruct vision ocr chat gemma instant".split()
 )
 
-Source = Literal["catalog", "family", "default"]
+Source = Literal["given", "learned", "probed", "catalog", "family", "default"]
 Row = list[Any]  # max_input, max_output, window, prices, tiers; see scripts/refresh_catalog.py
 Entry = tuple[str, Row]
 

@@ -4,16 +4,16 @@ import io
 import os
 import sqlite3
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from typer.core import TyperGroup
 
-from clew.errors import ClewError, NotFound
+from clew.errors import BadConfig, ClewError, NotFound
 
 if TYPE_CHECKING:
+    from clew.config import Config
     from clew.store import SQLite
 
 # Newer typers bring their own copy of click; this is `UsageError` in all of them.
@@ -30,24 +30,40 @@ class Commands(TyperGroup):
             code = 130
         except _Usage as error:
             code = _fail(f"{error.format_message()} (see clew --help)", 2)
+        except BadConfig as error:
+            code = max(_fail(problem) for problem in error.problems)
         except (ClewError, OSError, sqlite3.Error) as error:
             code = _fail(str(error))
         sys.exit(code if isinstance(code, int) else 0)
 
 
 def _fail(message: str, code: int = 1) -> int:
-    # A name in it may be anybody's text: no control character of it reaches the terminal.
-    line = "".join(c if c.isprintable() else "�" for c in " ".join(message.split()))
-    typer.echo(f"clew: {line}", err=True)
+    typer.echo(f"clew: {printable(message)}", err=True)
     return code
+
+
+def printable(message: str) -> str:
+    """One line; a name in it may be anybody's text, and no control character of it reaches the terminal."""
+    return "".join(c if c.isprintable() else "�" for c in " ".join(message.split()))
 
 
 app = typer.Typer(cls=Commands, add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
 Source = Annotated[str, typer.Argument(metavar="FILE", help="A file, or - for standard input.")]
 ModelName = Annotated[str, typer.Option("--model", metavar="NAME", help="Whose tokens to count.")]
-ScopeName = Annotated[str, typer.Option("--scope", metavar="NAME", help="The tenant whose log it is.")]
-StorePath = Annotated[Path | None, typer.Option("--store", metavar="PATH", help="The store, if not $CLEW_STORE.")]
+
+
+def _scope(name: str) -> str:
+    return name or _loaded().scope
+
+
+ScopeName = Annotated[
+    str,
+    typer.Option("--scope", metavar="NAME", help="The tenant, if not the configured one.", callback=_scope),
+]
+StorePath = Annotated[
+    Path | None, typer.Option("--store", metavar="PATH", help="The store, if not the configured one.")
+]
 
 
 @app.callback(invoke_without_command=True, epilog="Start here: clew demo")
@@ -65,27 +81,28 @@ def start(
         typer.echo(context.get_help())
 
 
-# --- the environment ------------------------------------------------------------------------------------------------
+# --- the configuration ----------------------------------------------------------------------------------------------
 
 
-def default_store(env: Mapping[str, str], platform: str = sys.platform) -> Path:
-    """Where the log is, unless somebody says otherwise."""
-    if env.get("CLEW_STORE"):
-        return Path(env["CLEW_STORE"]).expanduser()
-    if env.get("XDG_DATA_HOME"):
-        return Path(env["XDG_DATA_HOME"]) / "clew" / "clew.db"
-    if platform == "win32":
-        return Path(env.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "clew" / "clew.db"
-    if platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "clew" / "clew.db"
-    return Path.home() / ".local" / "share" / "clew" / "clew.db"
+def _loaded() -> "Config":
+    from clew.config import load
+
+    return load(os.environ, Path.cwd())
+
+
+def configured() -> "Config":
+    """What holds here and now; what was passed over is said."""
+    config = _loaded()
+    for note in config.notes:
+        typer.echo(f"clew: {printable(note)}", err=True)
+    return config
 
 
 def opened(path: Path | None) -> "SQLite":
     """A store that is there: looking must not make one."""
     from clew.store import SQLite
 
-    path = path or default_store(os.environ)
+    path = path or configured().store
     if not path.exists() or path.stat().st_size == 0:
         raise NotFound(f"{path}: no store there yet; clew demo makes one, or say where it is with --store")
     return SQLite(path)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.cli.app import ScopeName, StorePath, app, opened
-from clew.errors import Ambiguous, NotFound
+from clew.errors import Ambiguous, NotFound, Purged
 
 if TYPE_CHECKING:
     from clew.items import Node
@@ -23,7 +23,7 @@ def show(
     id: Annotated[
         str | None, typer.Argument(metavar="[ID]", help="A branch or a session; its beginning will do.")
     ] = None,
-    scope: ScopeName = "default",
+    scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
     """List what is stored, or show a conversation as the model last saw it."""
@@ -84,7 +84,7 @@ def recall(
     id: Annotated[str, typer.Argument(metavar="ID", help="As a stand-in names it, after the word recall.")],
     lines: Annotated[str, typer.Option(metavar="A-B", help="Only these lines, counted from 1.")] = "",
     grep: Annotated[str, typer.Option(metavar="PATTERN", help="Only lines that match, with their numbers.")] = "",
-    scope: ScopeName = "default",
+    scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
     """Print the original that a stand-in stands for, byte for byte."""
@@ -109,7 +109,7 @@ async def _recalled(id: str, scope: str, path: Path | None) -> Sequence["Node"]:
     store = opened(path)
     try:
         return await Engine(store).recall(scope, id)
-    except Ambiguous:
+    except (Ambiguous, Purged):
         raise
     except NotFound as error:
         raise NotFound(f"{error} (scope {scope!r}); is it in another --scope or --store?") from None

@@ -1,19 +1,20 @@
 """Commands that take a conversation from a file: see it work, count it, make it fit."""
 
 import asyncio
-import os
 import secrets
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.app import ModelName, Source, app, default_store
+from clew.cli.app import ModelName, Source, app, configured
 from clew.errors import BadRequest
 
 if TYPE_CHECKING:
     from clew.budget import Budget
-    from clew.screens import Talk
+    from clew.config import Config
+    from clew.engine import Request
     from clew.view import View
 
 TICK = 0.05  # seconds a turn stays on the screen
@@ -27,7 +28,7 @@ def demo(
     """Replay a real agent session in a window too small for it."""
     from clew.demo import run
 
-    asyncio.run(run(default_store(os.environ), window, 0 if fast else TICK))
+    asyncio.run(run(configured().store, window, 0 if fast else TICK))
 
 
 @app.command(epilog="Example: clew count talk.jsonl --model gpt-5")
@@ -65,9 +66,8 @@ def compress(
     no_store: Annotated[bool, typer.Option("--no-store", help="Keep no original: nothing to recall.")] = False,
 ) -> None:
     """Make a conversation fit, and keep what is left out where it can be recalled."""
-    from clew import catalog
     from clew.budget import Budget, Meter
-    from clew.engine import body
+    from clew.engine import Request, body
     from clew.screens import difference, parse, read, save
     from clew.tokens import counter_for
     from clew.wire import decode
@@ -78,13 +78,15 @@ def compress(
     frame, items = decode(talk.body, format)
     model = model or frame.model
     meter = Meter(counter_for(model, frame.format))
+    config = configured()
     if target is not None:
         budget = Budget(target, 0, 1, 1, meter=meter)
     else:
-        budget = Budget(catalog.window(model) if window is None else window, meter=meter)
+        budget = replace(config.budget_for(config.model(model), window), meter=meter)
     session = None if no_store else f"{'stdin' if file == '-' else Path(file).stem}-{secrets.token_hex(2)}"
-    path = ":memory:" if no_store else default_store(os.environ)
-    view = asyncio.run(_fitted(path, budget, talk, frame.format, session))
+    path = ":memory:" if no_store else config.store
+    request = Request(talk.body, frame.format, config.scope, session)
+    view = asyncio.run(_fitted(config, path, budget, request))
     data = talk.written(body(view))
     if out is None:
         typer.echo(data, nl=False)
@@ -94,14 +96,13 @@ def compress(
     typer.echo(difference(view, before, budget, model, session), err=True)
 
 
-async def _fitted(path: str | Path, budget: "Budget", talk: "Talk", format: str, session: str | None) -> "View":
-    from clew.engine import Engine, Request
+async def _fitted(config: "Config", path: str | Path, budget: "Budget", request: "Request") -> "View":
+    from clew.config import engine
     from clew.store import SQLite
 
     store = SQLite(path)
     try:
         # A session of its own: the edits of an earlier run, with another target, must not show in this one.
-        engine = Engine(store, budget, counter=budget.meter.counter)
-        return await engine.prepare(Request(talk.body, format, session=session))
+        return await engine(config, store, budget=budget, counter=budget.meter.counter).prepare(request)
     finally:
         await store.close()

@@ -1,9 +1,13 @@
 """The log: a protocol, and SQLite, its default."""
 
+from clew.store.backup import restore
+from clew.store.purging import Audit, Purge
 from clew.store.records import Batch, BranchInfo, Call, ClientEdit, Fork, Found, Pin, Place, Said, Store, Trace, Usage
 from clew.store.sqlite import SQLite
+from clew.store.upkeep import Problem, Survey
 
 __all__ = [
+    "Audit",
     "Batch",
     "BranchInfo",
     "Call",
@@ -12,9 +16,13 @@ __all__ = [
     "Found",
     "Pin",
     "Place",
+    "Problem",
+    "Purge",
     "SQLite",
     "Said",
     "Store",
+    "Survey",
     "Trace",
     "Usage",
+    "restore",
 ]

@@ -1,5 +1,6 @@
 -- Every question and every write, by name. `:scope` is a tenant's name, `:owner` its number.
 -- `cross join` after json_each: the list given leads, the index follows; left free, the planner may scan the table.
+-- `indexed by` for the same reason: a scope alone is no key.
 
 -- name: secret
 select value from meta where key = 'secret';
@@ -107,7 +108,10 @@ insert or ignore into node (scope, id, content, branch, opens)
 values (:owner, from_hex(:id), from_hex(:content), :branch, :opens);
 
 -- name: has_body
-select 1 from body where scope = :owner and content = from_hex(:content);
+select purged is null from body where scope = :owner and content = from_hex(:content);
+
+-- name: forget_purged_body
+delete from body where scope = :owner and content = from_hex(:content);
 
 -- name: add_body
 insert into body (scope, content, kind, role, packed, size, data)
@@ -124,3 +128,264 @@ insert or ignore into head (scope, chain, branch, seq) values (:owner, from_hex(
 
 -- name: add_frame
 insert or ignore into frame (scope, digest, data) values (:owner, from_hex(:digest), :data);
+
+-- name: learn
+insert into learned (scope, kind, name, value, at) values (:owner, :kind, :name, :value, :at)
+on conflict (scope, kind, name) do update set value = excluded.value, at = excluded.at;
+
+-- name: learned
+select name, value from learned
+where scope = (select id from scope where name = :scope) and kind = :kind;
+
+-- --- purging: `going` has the branches that go, who inherits from each, and up to which event -----------------------
+
+-- name: lines
+select id, parent, parent_seq, cause from branch where scope = (select id from scope where name = :scope);
+
+-- name: idle
+select b.id from branch b
+where b.scope = (select id from scope where name = :scope)
+  and coalesce((select e.at from event e where e.branch = b.id order by e.seq desc limit 1), b.at) < :before;
+
+-- name: tombstones
+select t.id, p.at, p.reason from tombstone t join purge p on p.id = t.purge
+where t.scope = (select id from scope where name = :scope) and t.id >= :short and t.id < :short || 'g'
+order by t.id
+limit 2;
+
+-- name: purged_among
+select j.value, p.at, p.reason
+from json_each(:ids) j
+cross join node n on n.scope = (select id from scope where name = :scope) and n.id = from_hex(j.value)
+cross join body b on b.scope = n.scope and b.content = n.content and b.purged is not null
+cross join tombstone t on t.scope = n.scope and t.id = j.value
+cross join purge p on p.id = t.purge;
+
+-- name: add_purge
+insert into purge (scope, at, asked, reason, branches, events, nodes, bodies, frames, bytes)
+values (:owner, :at, :asked, :reason, 0, 0, 0, 0, 0, 0);
+
+-- name: count_purge
+update purge
+set branches = :branches, events = :events, nodes = :nodes, bodies = :bodies, frames = :frames, bytes = :bytes
+where id = :purge;
+
+-- name: purges
+select p.at, s.name, p.asked, p.reason, p.branches, p.events, p.nodes, p.bodies, p.frames, p.bytes, p.wiped
+from purge p join scope s on s.id = p.scope
+order by p.id desc;
+
+-- name: make_going
+create temp table going (id text primary key, heir text, until integer) without rowid;
+
+-- name: make_kept
+create temp table kept (id blob primary key, branch text) without rowid;
+
+-- name: add_going
+insert into going (id, heir, until) values (?, ?, ?);
+
+-- name: add_kept
+insert or ignore into kept (id, branch) values (?, ?);
+
+-- name: drop_going
+drop table going;
+
+-- name: drop_kept
+drop table kept;
+
+-- name: bury_handles
+insert or replace into tombstone (scope, id, purge)
+select distinct scope, lower(hex(id)), :purge from handle
+where scope = :owner and branch in (select id from going);
+
+-- name: bury_branches
+insert or replace into tombstone (scope, id, purge) select :owner, id, :purge from going;
+
+-- name: bury_nodes
+insert or replace into tombstone (scope, id, purge)
+select scope, lower(hex(id)), :purge from node where scope = :owner and id not in (select id from kept);
+
+-- name: unbury
+delete from tombstone
+where purge = :purge
+  and (exists (select 1 from handle h where h.scope = :owner and h.id = from_hex(tombstone.id))
+       or exists (select 1 from node n where n.scope = :owner and n.id = from_hex(tombstone.id)));
+
+-- name: bequeath_events
+update event set branch = (select heir from going where id = event.branch)
+where branch in (select id from going) and seq <= (select until from going where id = event.branch);
+
+-- name: bequeath_handles
+update handle set branch = (select heir from going where id = handle.branch)
+where scope = :owner and branch in (select id from going)
+  and seq <= (select until from going where id = handle.branch);
+
+-- name: bequeath_heads
+update or ignore head set branch = (select heir from going where id = head.branch)
+where scope = :owner and branch in (select id from going)
+  and seq <= (select until from going where id = head.branch);
+
+-- name: bequeath_nodes
+update node set branch = (select branch from kept where id = node.id)
+where scope = :owner and branch in (select id from going);
+
+-- name: purge_events
+delete from event where branch in (select id from going);
+
+-- name: purge_handles
+delete from handle where scope = :owner and branch in (select id from going);
+
+-- name: purge_heads
+delete from head where scope = :owner and branch in (select id from going);
+
+-- name: purge_branches
+delete from branch where id in (select id from going);
+
+-- name: move_branch
+update branch set parent = :parent, parent_seq = :parent_seq, cause = :cause where id = :branch;
+
+-- name: references
+select e.branch, e.old, e.new from branch b join event e on e.branch = b.id where b.scope = :owner;
+
+-- name: purge_nodes
+delete from node where scope = :owner and id not in (select id from kept);
+
+-- name: purge_frames
+delete from frame
+where scope = :owner and lower(hex(digest)) not in (
+    select json_extract(e.note, '$.frame') from branch b join event e on e.branch = b.id
+    where b.scope = :owner and e.kind = 'call');
+
+-- name: frames_size
+select coalesce(sum(length(data)), 0) from frame where scope = :owner;
+
+-- name: loose_bodies
+select b.id from body b
+where (:owner is null or b.scope = :owner)
+  and not exists (select 1 from node n where n.scope = b.scope and n.content = b.content);
+
+-- name: purge_body
+delete from body where id = :body;
+
+-- name: purge_text
+insert into body_text (body_text, rowid, text) values ('delete', :body, :text);
+
+-- name: merge_index
+insert into body_text (body_text) values ('optimize');
+
+-- name: edits
+select e.branch, e.old, e.new from branch b join event e on e.branch = b.id
+where b.scope = :owner and e.kind = 'edit'
+order by e.seq;
+
+-- name: places
+select lower(hex(n.id)), n.opens from node n indexed by node_content
+where n.scope = :owner and n.content = from_hex(:content);
+
+-- name: body
+select b.id, b.kind, b.role, b.packed, b.data, b.purged from body b
+where b.scope = :owner and b.content = from_hex(:content);
+
+-- name: body_by_number
+select kind, role, packed, data, purged from body where id = :body;
+
+-- name: blank_body
+update body set kind = :kind, packed = :packed, size = :size, data = :data, purged = :at where id = :body;
+
+-- name: blank_opening
+update node set opens = :opens where scope = :owner and id = from_hex(:id);
+
+-- name: bury
+insert or replace into tombstone (scope, id, purge) values (:owner, :id, :purge);
+
+-- name: wiped
+update purge set wiped = 1 where wiped = 0;
+
+-- --- survey: how much there is, and where ---------------------------------------------------------------------------
+
+-- name: survey_bodies
+select count(*), coalesce(sum(size), 0), coalesce(sum(length(data)), 0) from body;
+
+-- name: survey_shared
+select sum(n.places), count(*), sum((n.places - 1) * length(b.data))
+from body b
+join (select scope, content, count(*) as places from node group by scope, content) n
+     on n.scope = b.scope and n.content = b.content
+where (b.kind = 'media') = :media;
+
+-- name: survey_frames
+select count(*), coalesce(sum(length(data)), 0) from frame;
+
+-- name: survey_pages
+select sum(case when name = 'body' then pgsize end), sum(case when name like 'body_text%' then pgsize end)
+from dbstat where aggregate = 1;
+
+-- name: survey_index
+select coalesce(sum(length(block)), 0) from body_text_data;
+
+-- name: survey_scopes
+select s.name,
+       (select count(*) from branch b where b.scope = s.id),
+       (select count(distinct b.session) from branch b where b.scope = s.id),
+       (select count(*) from branch b join event e on e.branch = b.id where b.scope = s.id and e.kind = 'call'),
+       (select count(*) from node n where n.scope = s.id),
+       (select count(*) from body b where b.scope = s.id),
+       (select coalesce(sum(length(b.data)), 0) from body b where b.scope = s.id)
+from scope s
+order by s.name;
+
+-- --- checks: each counts what should not be there ---------------------------------------------------------------------
+
+-- name: check_events
+select count(*) from event e where not exists (select 1 from branch b where b.id = e.branch);
+
+-- name: check_forks
+select count(*) from branch c
+where c.parent is not null and not exists (select 1 from branch b where b.id = c.parent and b.scope = c.scope);
+
+-- name: check_nodes
+select count(*) from node n
+where not exists (select 1 from body b where b.scope = n.scope and b.content = n.content);
+
+-- name: check_frames
+select count(*) from event e join branch b on b.id = e.branch
+where e.kind = 'call'
+  and not exists (
+    select 1 from frame f where f.scope = b.scope and f.digest = from_hex(json_extract(e.note, '$.frame')));
+
+-- name: check_handles
+select count(*) from handle h where not exists (select 1 from event e where e.branch = h.branch and e.seq = h.seq);
+
+-- name: check_heads
+select count(*) from head h where not exists (select 1 from branch b where b.id = h.branch and b.scope = h.scope);
+
+-- name: check_bodies
+select count(*) from body b
+where not exists (select 1 from node n where n.scope = b.scope and n.content = b.content);
+
+-- name: check_index
+insert into body_text (body_text) values ('integrity-check');
+
+-- name: check_indexed
+select count(*) from body_text_docsize t
+where not exists (select 1 from body b where b.id = t.id and b.purged is null);
+
+-- name: check_wiped
+select count(*) from purge where wiped = 0;
+
+-- name: body_numbers
+select id from body where purged is null;
+
+-- name: some_body_numbers
+select id from body where purged is null order by random() limit :limit;
+
+-- name: body_whole
+select s.name, lower(hex(b.content)),
+       (select n.opens from node n indexed by node_content where n.scope = b.scope and n.content = b.content limit 1),
+       b.kind, b.role, b.packed, b.data,
+       exists (select 1 from body_text_docsize t where t.id = b.id)
+from body b join scope s on s.id = b.scope
+where b.id = :body;
+
+-- name: empty_index
+insert into body_text (body_text) values ('delete-all');

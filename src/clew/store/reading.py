@@ -2,12 +2,14 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 from clew import rawjson
-from clew.errors import NotFound
-from clew.items import Frame, Node, Scope
+from clew.errors import Conflict, NotFound, Purged
+from clew.items import SHORT, Frame, Node, Scope
 from clew.store.packing import indexable, unpack, unpack_frame, unpack_item
 from clew.store.queries import SQL
 from clew.store.records import BranchInfo, Call, Found, Trace
@@ -39,20 +41,26 @@ def session(db: sqlite3.Connection, scope: Scope, name: str) -> str | None:
 
 
 def load(db: sqlite3.Connection, scope: Scope, branch: str, until: int | None) -> Trace:
-    owner = db.execute(SQL["branch"], {"scope": scope, "branch": branch}).fetchone()
-    if owner is None:
-        raise NotFound(f"no branch {branch} in this scope")
-    trace = Trace(branch, session=owner[0])
-    events = _events(db, scope, branch, _ALL if until is None else until)
-    content_of = contents(db, scope, {id for event in events for id in unpack(event[7])})
+    with _snapshot(db):
+        owner = db.execute(SQL["branch"], {"scope": scope, "branch": branch}).fetchone()
+        if owner is None:
+            raise missing(db, scope, branch)
+        trace = Trace(branch, session=owner[0])
+        events = _events(db, scope, branch, _ALL if until is None else until)
+        content_of = contents(db, scope, {id for event in events for id in unpack(event[7])})
     for _, seq, _, *columns in events:
         replay(trace, read_row(*columns), seq, content_of.__getitem__)
     return trace
 
 
 def nodes(db: sqlite3.Connection, scope: Scope, ids: Sequence[str]) -> dict[str, Node]:
-    rows = db.execute(SQL["nodes"], {"scope": scope, "ids": _json(dict.fromkeys(ids))})
-    return {id: Node(id, content, unpack_item(*columns)) for id, content, *columns in rows}
+    wanted = dict.fromkeys(ids)
+    rows = db.execute(SQL["nodes"], {"scope": scope, "ids": _json(wanted)})
+    found = {id: Node(id, content, unpack_item(*columns)) for id, content, *columns in rows}
+    if len(found) < len(wanted):
+        gone = len(wanted) - len(found)
+        raise Conflict(f"{gone:,} of {len(wanted):,} nodes were purged meanwhile; else the log is damaged: clew doctor")
+    return found
 
 
 def frame(db: sqlite3.Connection, scope: Scope, digest: str) -> Frame:
@@ -63,6 +71,16 @@ def frame(db: sqlite3.Connection, scope: Scope, digest: str) -> Frame:
 
 
 def originals(db: sqlite3.Connection, scope: Scope, id: str) -> list[Node]:
+    with _snapshot(db):
+        found = _behind(db, scope, id)
+        said = nodes(db, scope, found)
+        gone = {row[0]: row for row in db.execute(SQL["purged_among"], {"scope": scope, "ids": _json(found)})}
+    if found and len(gone) == len(found):
+        raise _purged(*gone[found[0]])
+    return [said[id] for id in found]
+
+
+def _behind(db: sqlite3.Connection, scope: Scope, id: str) -> list[str]:
     found: dict[str, None] = {}
     seen: set[str] = set()
     stack = [id]
@@ -75,8 +93,7 @@ def originals(db: sqlite3.Connection, scope: Scope, id: str) -> list[Node]:
             seen.add(at)
             moved = set(unpack(row[1]))
             stack += [old for old in reversed(unpack(row[0])) if old not in moved]
-    said = nodes(db, scope, list(found))
-    return [said[id] for id in found]
+    return list(found)
 
 
 def resolve(db: sqlite3.Connection, scope: Scope, short: str) -> list[str]:
@@ -107,12 +124,49 @@ def branches(db: sqlite3.Connection, scope: Scope) -> list[BranchInfo]:
     return [BranchInfo(*row) for row in db.execute(SQL["branches"], {"scope": scope})]
 
 
+def purged(db: sqlite3.Connection, scope: Scope, short: str) -> Purged | None:
+    """Why there is nothing that begins like this, if that is because it was purged."""
+    found = db.execute(SQL["tombstones"], {"scope": scope, "short": short}).fetchall()
+    return _purged(*found[0]) if found else None
+
+
+def missing(db: sqlite3.Connection, scope: Scope, branch: str) -> NotFound:
+    """The error that says why a branch is not there."""
+    return purged(db, scope, branch) or NotFound(f"no branch {branch} in this scope")
+
+
+def _purged(id: str, at: float, reason: str) -> Purged:
+    return Purged(f"{id[:SHORT]} was purged {datetime.fromtimestamp(at):%Y-%m-%d}: {reason}")
+
+
+def idle(db: sqlite3.Connection, scope: Scope, before: float) -> list[str]:
+    return [row[0] for row in db.execute(SQL["idle"], {"scope": scope, "before": before})]
+
+
+def learned(db: sqlite3.Connection, scope: Scope, kind: str) -> dict[str, dict[str, Any]]:
+    rows = db.execute(SQL["learned"], {"scope": scope, "kind": kind})
+    return {name: rawjson.loads(value) for name, value in rows}
+
+
 def _events(db: sqlite3.Connection, scope: Scope, branch: str, until: int) -> list[Any]:
     return db.execute(SQL["events"], {"scope": scope, "branch": branch, "until": until}).fetchall()
 
 
 def contents(db: sqlite3.Connection, scope: Scope, ids: Iterable[str]) -> dict[str, str]:
     return dict(db.execute(SQL["contents"], {"scope": scope, "ids": _json(ids)}).fetchall())
+
+
+@contextmanager
+def _snapshot(db: sqlite3.Connection) -> Iterator[None]:
+    """What is read in it is of one moment, whatever others write or purge meanwhile."""
+    if db.in_transaction:
+        yield
+        return
+    db.execute("begin")
+    try:
+        yield
+    finally:
+        db.execute("rollback")
 
 
 def _first(rows: sqlite3.Cursor) -> Any:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from clew.errors import Purged
 from clew.items import Edit, Frame, Node, Scope
 
 Cause = Literal["start", "fork"]
@@ -17,6 +18,15 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
+class Switch:
+    """From here on the history is written in another format, as another provider takes it."""
+
+    format: str
+    gone: tuple[str, ...] = ()  # nodes that were not written again: another provider's reasoning and signatures
+    loose: tuple[str, ...] = ()  # nodes that were not there before, for the same reason
+
+
+@dataclass(frozen=True, slots=True)
 class ClientEdit:
     """The client itself put `nodes` where its items from `start` to before `stop` were.
 
@@ -27,6 +37,7 @@ class ClientEdit:
     stop: int
     nodes: tuple[Node, ...]
     alias: Mapping[str, str] = field(default_factory=dict)
+    switch: Switch | None = None  # the whole history was written anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +129,10 @@ class Trace:
     patched: bool = False  # the client edited its history: ids no longer follow from position alone
     made: dict[str, list[tuple[Edit, int]]] = field(default_factory=dict)  # by content: edits, which of their stand-ins
     mended: dict[str, list[str]] = field(default_factory=dict)  # calls given up as unanswered: their stand-ins
+    format: str = ""  # the history is written in, as of the last call
+    made_in: dict[str, str] = field(default_factory=dict)  # stand-ins of before a switch: the format of that time
+    gone: set[str] = field(default_factory=set)
+    loose: set[str] = field(default_factory=set)
 
     def pins(self) -> frozenset[str]:
         """The pinned nodes, and what the client made of them."""
@@ -130,6 +145,15 @@ class Trace:
             self.made.setdefault(node.content, []).append((edit, n))
         if call := edit.evidence.get("call"):
             self.mended.setdefault(call, []).extend(n.id for n in edit.stand_ins)
+
+    def switch(self, to: Switch) -> None:
+        """Let the history be written in another format from here on."""
+        for edit in self.edits:
+            for node in edit.stand_ins:
+                self.made_in.setdefault(node.id, self.format)
+        self.format = to.format
+        self.gone.update(to.gone)
+        self.loose.update(to.loose)
 
     def revert(self, ids: Collection[str]) -> None:
         """Let the edits that made these stand-ins be as if they were not."""
@@ -174,7 +198,10 @@ class Store(Protocol):
     async def frame(self, scope: Scope, digest: str) -> Frame: ...
     async def originals(self, scope: Scope, id: str) -> list[Node]: ...
     async def resolve(self, scope: Scope, short: str) -> list[str]: ...
+    async def purged(self, scope: Scope, short: str) -> Purged | None: ...
     async def search(self, scope: Scope, text: str, among: Sequence[str], limit: int) -> list[str]: ...
     async def calls(self, scope: Scope, branch: str) -> list[Call]: ...
     async def branches(self, scope: Scope) -> list[BranchInfo]: ...
+    async def learn(self, scope: Scope, kind: str, name: str, value: Mapping[str, Any]) -> None: ...
+    async def learned(self, scope: Scope, kind: str) -> dict[str, dict[str, Any]]: ...
     async def close(self) -> None: ...

@@ -1,13 +1,13 @@
 """Events to rows and back: the one place that knows how an event lies in its columns."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from clew import rawjson
 from clew.items import Edit, Item, Node
 from clew.store.packing import unpack
-from clew.store.records import Call, ClientEdit, Event, Pin, Place, Revert, Said, Trace, Usage
+from clew.store.records import Call, ClientEdit, Event, Pin, Place, Revert, Said, Switch, Trace, Usage
 
 ABSENT = Item("opaque", "system")  # stands in a replayed edit for a body that was not loaded
 
@@ -29,8 +29,11 @@ def row_of(event: Event) -> Row:
     match event:
         case Said(nodes):
             return Row("said", new=_ids(nodes))
-        case ClientEdit(start, stop, nodes, alias):
-            return Row("client", start, stop, new=_ids(nodes), note=_note(alias=dict(alias)) if alias else None)
+        case ClientEdit(start, stop, nodes, alias, switch):
+            note = {"alias": dict(alias)} if alias or switch else {}
+            if switch:
+                note["switch"] = asdict(switch)
+            return Row("client", start, stop, new=_ids(nodes), note=_note(**note) if note else None)
         case Edit(by, old, new, evidence, spent):
             return Row("edit", old=old, new=_ids(new), note=_note(by=by, evidence=dict(evidence), spent=spent))
         case Pin(ids, off):
@@ -60,7 +63,10 @@ def replay(trace: Trace, row: Row, seq: int, content: Callable[[str], str]) -> N
         case "client":
             trace.said[row.start : row.stop] = [Place(id, content(id)) for id in row.new]
             trace.patched = True
-            trace.alias |= rawjson.loads(row.note)["alias"] if row.note else {}
+            note = rawjson.loads(row.note or "{}")
+            trace.alias |= note.get("alias", {})
+            if "switch" in note:
+                trace.switch(Switch(**note["switch"]))
         case "edit":
             note = rawjson.loads(row.note or "{}")
             new = tuple(Node(id, content(id), ABSENT) for id in row.new)
@@ -73,6 +79,7 @@ def replay(trace: Trace, row: Row, seq: int, content: Callable[[str], str]) -> N
             trace.revert(row.old)
         case "call":
             trace.calls.append((seq, row.stop or 0))
+            trace.format = rawjson.loads(row.note or "{}")["format"]
     trace.seq = seq + 1
 
 

@@ -2,8 +2,12 @@
 
 import sqlite3
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
-from clew.errors import Conflict, NotFound
+from clew import rawjson
+from clew.errors import Conflict
 from clew.items import Digests, Edit, Node, Scope
 from clew.store.packing import indexable, pack, pack_frame, pack_item, pack_opening
 from clew.store.queries import SQL
@@ -13,9 +17,23 @@ from clew.store.rows import row_of
 
 def write(db: sqlite3.Connection, secret: bytes, scope: Scope, batch: Batch) -> None:
     """Write a batch; raises `Conflict` if another writer extended the branch first."""
+    with transaction(db):
+        _write(db, Digests(secret, scope), scope, batch)
+
+
+def learn(db: sqlite3.Connection, scope: Scope, kind: str, name: str, value: Mapping[str, Any]) -> None:
+    """Put a value under a name, in place of the one that is there."""
+    with transaction(db):
+        given = {"kind": kind, "name": name, "value": rawjson.dumps(value).decode(), "at": time.time()}
+        db.execute(SQL["learn"], {"owner": owner_of(db, scope), **given})
+
+
+@contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """All of it or none; the lock is taken at once, so that what is read in it is what is written on."""
     try:
         db.execute("begin immediate")
-        _write(db, Digests(secret, scope), scope, batch)
+        yield
         db.execute("commit")
     except BaseException:
         if db.in_transaction:
@@ -23,12 +41,17 @@ def write(db: sqlite3.Connection, secret: bytes, scope: Scope, batch: Batch) -> 
         raise
 
 
+def owner_of(db: sqlite3.Connection, scope: Scope) -> int:
+    """The number of a scope, which gets one if it has none."""
+    db.execute(SQL["add_scope"], {"scope": scope})
+    return int(db.execute(SQL["scope"], {"scope": scope}).fetchone()[0])
+
+
 def _write(db: sqlite3.Connection, digests: Digests, scope: Scope, batch: Batch) -> None:
     now = time.time()
-    db.execute(SQL["add_scope"], {"scope": scope})
-    owner = int(db.execute(SQL["scope"], {"scope": scope}).fetchone()[0])
+    owner = owner_of(db, scope)
     if batch.opened:
-        _open(db, owner, batch, now)
+        _open(db, scope, owner, batch, now)
     else:
         _expect(db, scope, batch)
     for seq, event in enumerate(batch.events, batch.seq):
@@ -47,8 +70,10 @@ def _write(db: sqlite3.Connection, digests: Digests, scope: Scope, batch: Batch)
         db.execute(SQL["add_frame"], {"owner": owner, "digest": digest, "data": pack_frame(frame)})
 
 
-def _open(db: sqlite3.Connection, owner: int, batch: Batch, now: float) -> None:
+def _open(db: sqlite3.Connection, scope: Scope, owner: int, batch: Batch, now: float) -> None:
     fork = batch.fork
+    if fork and db.execute(SQL["branch"], {"scope": scope, "branch": fork.parent}).fetchone() is None:
+        raise Conflict(f"branch {fork.parent}, to be forked, is not in this scope any more")
     given = {
         "branch": batch.branch,
         "owner": owner,
@@ -67,7 +92,8 @@ def _open(db: sqlite3.Connection, owner: int, batch: Batch, now: float) -> None:
 def _expect(db: sqlite3.Connection, scope: Scope, batch: Batch) -> None:
     """Where this writer believes the branch ends must be where it ends."""
     if db.execute(SQL["branch"], {"scope": scope, "branch": batch.branch}).fetchone() is None:
-        raise NotFound(f"no branch {batch.branch} in this scope")
+        # Not NotFound: whoever remembers a branch that was purged meanwhile must look again, and begin anew.
+        raise Conflict(f"branch {batch.branch} is not in this scope any more")
     newest = db.execute(SQL["newest_event"], {"branch": batch.branch}).fetchone()[0]
     if newest is not None and newest + 1 != batch.seq:
         raise Conflict(f"branch {batch.branch} is at {newest}, not {batch.seq - 1}: another writer was first")
@@ -101,8 +127,11 @@ def _add_node(db: sqlite3.Connection, owner: int, branch: str, node: Node) -> No
     opens = pack_opening(node.item)
     place = {"owner": owner, "id": node.id, "content": node.content, "branch": branch, "opens": opens}
     db.execute(SQL["add_node"], place)
-    if db.execute(SQL["has_body"], {"owner": owner, "content": node.content}).fetchone():
+    known = db.execute(SQL["has_body"], {"owner": owner, "content": node.content}).fetchone()
+    if known == (1,):
         return
+    if known:  # it was purged, and is said again
+        db.execute(SQL["forget_purged_body"], {"owner": owner, "content": node.content})
     item = node.item
     packed, size, data = pack_item(item)
     given = {

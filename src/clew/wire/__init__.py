@@ -10,9 +10,9 @@ from typing import Any
 from clew.errors import BadRequest
 from clew.items import Frame, Item
 from clew.wire.check import Broken, check
-from clew.wire.formats import FORMATS, detect, detect_list, named
+from clew.wire.formats import AMBIGUOUS, FORMATS, detect, detect_list, named
 
-__all__ = ["FORMATS", "Broken", "check", "decode", "detect", "detect_list", "encode", "named"]
+__all__ = ["AMBIGUOUS", "FORMATS", "Broken", "check", "decode", "detect", "detect_list", "encode", "named"]
 
 
 def decode(body: Mapping[str, Any], format: str | None = None) -> tuple[Frame, list[Item]]:

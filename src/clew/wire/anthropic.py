@@ -13,6 +13,7 @@ from clew.wire.plain import (
     fresh,
     grouped,
     marked,
+    objects,
     opened,
     role_of,
     says_nothing,
@@ -38,8 +39,8 @@ def split(body: Mapping[str, Any]) -> tuple[Frame, list[Any]]:
     """The frame of a body, and the messages that are history."""
     messages = as_list(body.get("messages"), "messages")
     rest = {k: fresh(v) for k, v in body.items() if k != "messages"}
-    tools = tuple(t for t in rest.get("tools") or () if isinstance(t, Mapping))
-    return Frame(NAME, string(rest.get("model")), (), rest, text_of(rest.get("system")), tools), messages
+    system, tools = text_of(rest.get("system")), objects(rest.get("tools"))
+    return Frame(NAME, string(rest.get("model")), (), rest, system, tools), messages
 
 
 def join(frame: Frame, messages: Sequence[Block]) -> Block:

@@ -23,6 +23,9 @@ FORMATS: Mapping[str, Format] = {
 }
 
 
+AMBIGUOUS = openai_chat.NAME  # what a body of plain text counts as
+
+
 def named(format: str) -> Format:
     """The format of that name."""
     if format not in FORMATS:
@@ -48,7 +51,7 @@ def detect(body: Mapping[str, Any]) -> str:
         if any(str(block.get("type")) not in _OPENAI_PARTS for block in _objects(message.get("content"))):
             return anthropic.NAME
     claude = "claude" in str(body.get("model")) and "max_tokens" in body
-    return anthropic.NAME if claude else openai_chat.NAME
+    return anthropic.NAME if claude else AMBIGUOUS
 
 
 def detect_list(messages: Sequence[Any]) -> str:

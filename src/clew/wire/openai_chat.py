@@ -11,6 +11,7 @@ from clew.wire.plain import (
     fresh,
     grouped,
     marked,
+    objects,
     opened,
     role_of,
     says_nothing,
@@ -49,7 +50,7 @@ def split(body: Mapping[str, Any]) -> tuple[Frame, list[Any]]:
         opening,
         {k: fresh(v) for k, v in body.items() if k != "messages"},
         "\n".join(text_of(m.get("content")) for m in opening),
-        tuple(t for t in fresh(body.get("tools") or ()) if isinstance(t, Mapping)),
+        objects(fresh(body.get("tools"))),
     )
     return frame, messages[lead:]
 

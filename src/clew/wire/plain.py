@@ -56,6 +56,11 @@ def as_list(value: Any, where: str) -> list[Any]:
     return list(value)
 
 
+def objects(value: Any) -> tuple[Mapping[str, Any], ...]:
+    """The objects of a list; none of anything else, for which the provider will have its own words."""
+    return tuple(v for v in value if isinstance(v, Mapping)) if isinstance(value, list | tuple) else ()
+
+
 def role_of(message: Mapping[str, Any], roles: Mapping[str, Role], where: str) -> Role:
     role = message.get("role")
     if not isinstance(role, str) or role not in roles:

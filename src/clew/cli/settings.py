@@ -1,0 +1,166 @@
+"""Commands for the configuration: what holds and from where, and how to change it."""
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from clew.cli.app import app, configured
+from clew.errors import BadRequest
+
+if TYPE_CHECKING:
+    from clew.config import Config, Places
+
+config = typer.Typer(invoke_without_command=True, rich_markup_mode="rich")
+app.add_typer(config, name="config")
+
+KeyName = Annotated[str, typer.Argument(metavar="KEY", help='Such as budget.high or models."gpt-5".window.')]
+
+
+@config.callback(epilog="Example: clew config set budget.high 0.8")
+def show_all(
+    context: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Show which settings hold, and from where; or change one.
+
+    The first of these that says something counts:
+
+    - a variable: budget.high is CLEW_BUDGET_HIGH
+    - clew.toml of the project: sets budget and models, makes secrets stricter
+    - config.toml of the user: sets everything
+    - the default
+    """
+    if context.invoked_subcommand is not None:
+        return
+    holds = configured()
+    if as_json:
+        rows = {key: {"value": holds.value(key), "from": source} for key, source in holds.sources.items()}
+        typer.echo(json.dumps(rows, indent=2, default=str, ensure_ascii=False))
+        return
+    _print(holds)
+
+
+def _print(holds: "Config") -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from clew.config import read_key
+
+    table = Table.grid("", "", "", padding=(0, 2, 0, 0))
+    table.columns[1].overflow = "fold"
+    group: tuple[str, ...] = ()
+    files = {}
+    for name, source in holds.sources.items():
+        key = read_key(name)
+        around = key[:2] if key[0] == "models" else key[:-1]
+        short = ".".join(key[len(around) :])
+        if around != group:
+            table.add_row()
+            table.add_row(Text(f"[{name.removesuffix(f'.{short}')}]", "bold"))
+            group = around
+        word, file, path = source.partition(" file ")
+        if file:
+            files[f"{word} file"] = path
+        told = Text(f"{word} file" if file else source.removeprefix("environment "), "dim" * (source == "default"))
+        table.add_row(short, Text(_shown(holds, name)), told)
+    console = Console(highlight=False)
+    console.print(table)
+    if files:
+        console.print()
+    for word, path in files.items():
+        console.print(f"{word}: {path}", markup=False, soft_wrap=True)
+
+
+def _shown(holds: "Config", name: str) -> str:
+    """A value for people."""
+    from clew.config import read_key, setting_of
+
+    value, setting = holds.value(name), setting_of(read_key(name))
+    match value:
+        case None | ():
+            return setting.otherwise if setting else ""
+        case Path():
+            return _places().shown(value)
+        case tuple():
+            return "\n".join(value)
+        case int() if value >= 10_000:
+            return f"{value:_}"  # as TOML may have it
+        case _:
+            return _plain(value)
+
+
+def _plain(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case tuple():
+            return ",".join(value)
+        case _:
+            return str(value)
+
+
+@config.command("path", epilog="Example: clew config path")
+def show_paths() -> None:
+    """List the files that are looked at, and which of them are read."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from clew.config import is_file
+
+    table = Table.grid(padding=(0, 2, 0, 0))
+    places = _places()
+    used = places.user_file()
+    for file in places.user_files():
+        there = "read" if file == used else "not read: another comes first"
+        table.add_row("user", Text(places.shown(file)), there if is_file(file) else "not there")
+    project = places.project_file()
+    if project is None:
+        table.add_row("project", "clew.toml", "not there, nor in a folder above")
+    else:
+        there = "read" if places.trusted(project) else "not read: it belongs to another user"
+        table.add_row("project", Text(places.shown(project)), there)
+    Console(highlight=False).print(table)
+
+
+@config.command("get", epilog="Example: clew config get store")
+def get_one(key: KeyName) -> None:
+    """Print one value, and nothing if it is not set."""
+    from clew.config import nearest
+
+    try:
+        typer.echo(_plain(configured().value(key)))
+    except KeyError:
+        raise BadRequest(f"{key} is not a setting; {nearest(key)}") from None
+
+
+@config.command("set", epilog="Example: clew config set models.gpt-5.window 400000 --project")
+def set_one(
+    key: KeyName,
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="As a variable has it: a list with commas.")],
+    project: Annotated[bool, typer.Option("--project", help="In clew.toml, for all who work on this.")] = False,
+) -> None:
+    """Set a value in the user's file, or in the project's; the rest of the file stays as it is."""
+    from clew.config import edited, read_key, write_key
+    from clew.screens import save
+
+    places = _places()
+    path, text, holds = edited(places, key, value, project=project)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    save(path, text.encode())
+    name = write_key(read_key(key))
+    typer.echo(f"{name} is set in {places.shown(path)}")
+    if not holds.sources[name].endswith(places.shown(path)):
+        typer.echo(f"but {holds.sources[name]} counts more, and says {_plain(holds.value(name))}")
+
+
+def _places() -> "Places":
+    from clew.config import Places
+
+    return Places(os.environ, Path.cwd())

@@ -1,0 +1,283 @@
+"""Commands that look after the log: how it is, a copy of it, and what is to go for good."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clew.cli.app import ScopeName, StorePath, app, configured, opened
+from clew.errors import Ambiguous, NotFound
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from clew.store import BranchInfo, SQLite
+    from clew.store.purging import Audit, Purge
+    from clew.store.upkeep import Problem, Survey
+
+PURGES = 5  # listed
+
+
+@app.command(epilog="Example: clew doctor --deep")
+def doctor(
+    deep: Annotated[bool, typer.Option("--deep", help="Read every body again, not only some.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended without losing anything.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    store: StorePath = None,
+) -> None:
+    """Say what the log takes on disk, and whether it is whole."""
+    survey, problems, purges = asyncio.run(_examined(store, deep, repair))
+    if as_json:
+        found = {"problems": [asdict(p) for p in problems], "purges": [asdict(p) for p in purges]}
+        typer.echo(json.dumps(asdict(survey) | found, indent=2))
+    else:
+        _print_health(survey, problems, purges, deep)
+    if problems:
+        raise typer.Exit(1)
+
+
+async def _examined(path: Path | None, deep: bool, repair: bool) -> tuple["Survey", list["Problem"], list["Audit"]]:
+    store = opened(path)
+    try:
+        if repair:
+            with _bar("repairing") as progress:
+                await store.repair(progress)
+        with _bar("checking") as progress:
+            problems = await store.check(deep, progress)
+        return await store.survey(), problems, await store.purges()
+    finally:
+        await store.close()
+
+
+@app.command(epilog="Example: clew backup ~/clew-2026-11-15.db")
+def backup(
+    dest: Annotated[Path, typer.Argument(metavar="DEST", help="The file to write.")],
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    store: StorePath = None,
+) -> None:
+    """Copy the log to one private file, while others write to it, and verify the copy."""
+    size = asyncio.run(_backed_up(dest, force, store))
+    typer.echo(f"{dest}: {_bytes(size)}, verified")
+
+
+async def _backed_up(dest: Path, force: bool, path: Path | None) -> int:
+    store = opened(path)
+    try:
+        with _bar("copying") as progress:
+            return await store.backup(dest, force, progress)
+    finally:
+        await store.close()
+
+
+@app.command(epilog="Example: clew restore ~/clew-2026-11-15.db")
+def restore(
+    source: Annotated[Path, typer.Argument(metavar="SRC", help="A file that clew backup wrote.")],
+    store: StorePath = None,
+) -> None:
+    """Put a backup where the log is; the log that is there is moved aside, not lost."""
+    from clew.store.backup import restore
+
+    path = store or configured().store
+    with _bar("copying") as progress:
+        aside = restore(source, path, progress)
+    typer.echo(f"{path}: restored from {source}")
+    if aside:
+        typer.echo(f"what was there is now {aside}")
+
+
+@app.command(epilog="Example: clew purge demo-3f2a --scope demo --dry-run")
+def purge(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[BRANCH|SESSION]...", help="Their beginnings will do.")
+    ] = None,
+    before: Annotated[
+        datetime | None,
+        typer.Option(metavar="DATE", formats=["%Y-%m-%d"], help="All on which nothing happened since."),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="All in the scope.")] = False,
+    item: Annotated[str, typer.Option("--id", metavar="ID", help="Only what recall ID shows, wherever it is.")] = "",
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Kept, and shown to who looks for it.")] = "on request",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Take conversations, or one thing that was said, out of the log and its file for good."""
+    if sum((bool(names), before is not None, every, bool(item))) != 1:
+        raise typer.BadParameter("say what is to go: names, or one of --before, --all and --id")
+    asyncio.run(_purge(names or [], before, item, reason, dry_run, yes, scope, store))
+
+
+async def _purge(
+    names: list[str],
+    before: datetime | None,
+    item: str,
+    reason: str,
+    dry_run: bool,
+    yes: bool,
+    scope: str,
+    path: Path | None,
+) -> None:
+    from clew.recall import resolve
+
+    store = opened(path)
+    try:
+        branches = [] if item else await _chosen(store, scope, names, before)
+        id = await resolve(store, scope, item) if item else ""
+
+        async def act(dry_run: bool) -> "Purge":
+            if item:
+                return await store.purge_item(scope, id, reason, dry_run)
+            return await store.purge(scope, branches, reason, dry_run)
+
+        typer.echo(f"{'would go' if dry_run else 'to go'}: {_amounts(await act(dry_run=True))}")
+        if dry_run or not (yes or typer.confirm("They cannot be got back. Go on?")):
+            return
+        took = await act(dry_run=False)
+        typer.echo(f"gone: {_amounts(took)}")
+        if not took.wiped:
+            typer.echo("another process reads the file: stop it, then run clew doctor --repair to wipe their bytes")
+            raise typer.Exit(1)
+    finally:
+        await store.close()
+
+
+async def _chosen(store: "SQLite", scope: str, names: list[str], before: datetime | None) -> list[str]:
+    branches = await store.branches(scope)
+    if before is not None:
+        found = await store.idle(scope, before.timestamp())
+    elif names:
+        found = list(dict.fromkeys(id for name in names for id in meant(name, branches)))
+    else:
+        found = [b.id for b in branches]
+    if not found:
+        raise NotFound(f"nothing in scope {scope!r} fits; is it in another --scope?")
+    return found
+
+
+def meant(name: str, branches: list["BranchInfo"]) -> list[str]:
+    """The branches of a session, or the one of an id; the beginning of either will do if it fits no other."""
+    for exact in (True, False):
+        fits = [b for b in branches if _fits(b.id, name, exact)]
+        sessions = {b.session for b in branches if _fits(b.session, name, exact)}
+        if len(fits) + len(sessions) > 1:
+            raise Ambiguous(f"{name} fits {len(fits) + len(sessions)} branches and sessions; give more of it")
+        if fits or sessions:
+            return [b.id for b in fits] or [b.id for b in branches if b.session in sessions]
+    raise NotFound(f"no branch or session begins with {name!r}: clew show lists them; is it in another --scope?")
+
+
+def _fits(text: str | None, name: str, exact: bool) -> bool:
+    return text is not None and (text == name if exact else text.startswith(name))
+
+
+# --- what they show ---------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _bar(title: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar on a terminal while something long goes on; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, whole: bar.update(task, completed=done, total=whole)
+
+
+def _print_health(survey: "Survey", problems: list["Problem"], purges: list["Audit"], deep: bool) -> None:
+    from rich.console import Console
+
+    from clew.screens import line, words
+
+    console = Console(highlight=False)
+    line(console, survey.path, "bold")
+    console.print(_sizes(survey))
+    console.print()
+    console.print(_tenants(survey))
+    console.print()
+    for made in purges[:PURGES]:
+        told = f"{_day(made.at)} purged {_amounts(made.took)} in {made.scope}: {made.reason}"
+        line(console, words(told), "dim")
+    for p in problems:
+        console.print(f"✗ {p.what}: {p.count:,}\n  → {p.remedy}", style="red", markup=False)
+    if not problems:
+        read = "every body" if deep else "some bodies; --deep reads all"
+        line(console, f"✓ no problem found (file, rows, search index, {read})", "green")
+
+
+def _sizes(survey: "Survey") -> "Table":
+    from rich.table import Table
+
+    packed = f", {survey.said / survey.stored:.1f} times smaller than said" if survey.stored else ""
+    guess = "" if survey.exact else ", estimated"
+    rest = survey.file - survey.free - survey.body_pages - survey.index_pages
+    rows = [
+        (survey.file, "file", f"{_bytes(survey.free)} of it free, to be used again"),
+        (survey.wal, "write-ahead log", "not yet in the file"),
+        (survey.body_pages, "bodies", f"{_count(survey.bodies, 'body', 'bodies')}{packed}{guess}"),
+        (survey.index_pages, "search index", guess.removeprefix(", ")),
+        (rest, "the log itself", f"what happened when, and {_count(survey.frames, 'frame')}{guess}"),
+        (survey.texts.saved, "saved on text", f"{survey.texts.places:,} said, {survey.texts.bodies:,} stored"),
+        (survey.media.saved, "saved on media", f"{survey.media.places:,} sent, {survey.media.bodies:,} stored"),
+    ]
+    table = Table.grid(padding=(0, 2))
+    table.add_column()
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(style="dim")
+    for size, name, told in rows:
+        if size:
+            table.add_row(name, _bytes(size), told)
+    return table
+
+
+def _tenants(survey: "Survey") -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
+    from clew.screens import words
+
+    table = Table(box=None, padding=(0, 2), pad_edge=False)
+    table.add_column("scope")
+    for heading in ("branches", "sessions", "calls", "items", "bodies"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for s in survey.scopes:
+        counts = (s.branches, s.sessions, s.calls, s.nodes)
+        table.add_row(Text(words(s.name, 30)), *(f"{n:,}" for n in counts), _bytes(s.bytes))
+    return table
+
+
+def _amounts(took: "Purge") -> str:
+    counts = [
+        (took.branches, "branch", "branches"),
+        (took.nodes, "item", "items"),
+        (took.bodies, "body", "bodies"),
+        (took.frames, "frame", "frames"),
+    ]
+    return ", ".join([_count(*told) for told in counts if told[0]] + [_bytes(took.bytes)])
+
+
+def _day(at: float) -> str:
+    return f"{datetime.fromtimestamp(at):%Y-%m-%d}"
+
+
+def _count(count: int, one: str, many: str = "") -> str:
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+
+
+def _bytes(count: float) -> str:
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            break
+        count /= 1000
+    return f"{count:,.0f} bytes" if unit == "bytes" else f"{count:,.1f} {unit}"

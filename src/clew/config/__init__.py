@@ -1,0 +1,25 @@
+"""The only reader of TOML and environment: `load` gives what holds, and from where."""
+
+from clew.config.places import Places, is_file
+from clew.config.reading import assembled, edited, load
+from clew.config.table import NAME, SETTINGS, Config, Key, Setting, nearest, read_key, setting_of, write_key
+from clew.config.wiring import engine, listeners
+
+__all__ = [
+    "NAME",
+    "SETTINGS",
+    "Config",
+    "Key",
+    "Places",
+    "Setting",
+    "assembled",
+    "edited",
+    "engine",
+    "is_file",
+    "listeners",
+    "load",
+    "nearest",
+    "read_key",
+    "setting_of",
+    "write_key",
+]

@@ -1,0 +1,83 @@
+"""What a setting may be: said in words, read from text, and checked."""
+
+import math
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeGuard
+from urllib.parse import urlsplit
+
+TRUE = frozenset({"true", "yes", "on", "1"})
+FALSE = frozenset({"false", "no", "off", "0"})
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One sort of value; `parse` takes the text of a variable and may raise `ValueError`."""
+
+    expected: str
+    holds: Callable[[object], bool]
+    parse: Callable[[str], object] = str
+    choices: tuple[str, ...] = ()
+
+
+def count(least: int, such: int) -> Kind:
+    """A whole number."""
+    expected = f"a whole number of at least {least}, such as {such}"
+    return Kind(expected, lambda v: type(v) is int and v >= least, int)  # True is an int, and no number of tokens
+
+
+def share(such: float) -> Kind:
+    """A part of the whole."""
+    return Kind(f"a number between 0 and 1, such as {such}", lambda v: _number(v) and 0 < v <= 1, float)
+
+
+def choice(*words: str) -> Kind:
+    """One of some words; where strictness counts, the strictest comes last."""
+    quoted = [f'"{word}"' for word in words]
+    return Kind(f"{', '.join(quoted[:-1])} or {quoted[-1]}", lambda v: v in words, choices=words)
+
+
+def _number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _plain(value: object) -> bool:
+    """Text that is not blank and can be written to a file and a terminal."""
+    if not isinstance(value, str) or not value.strip() or any(ord(c) < 32 or ord(c) == 127 for c in value):
+        return False
+    return value.encode(errors="replace").decode() == value
+
+
+def _address(value: object) -> bool:
+    """A base URL without a name or password: what is in a configuration gets shown."""
+    if not _plain(value):
+        return False
+    try:
+        parts = urlsplit(str(value))
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc
+    except ValueError:
+        return False
+
+
+def _switched(text: str) -> bool:
+    if text.strip().lower() in TRUE | FALSE:
+        return text.strip().lower() in TRUE
+    raise ValueError(text)
+
+
+def _listed(text: str) -> object:
+    if text.lstrip().startswith("["):
+        return tomllib.loads(f"list = {text}")["list"]
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+TEXT = Kind('text, such as "work"', _plain)
+PATH = Kind('a path, such as "~/clew.db"', _plain)
+SWITCH = Kind("true or false", lambda v: isinstance(v, bool), _switched)
+PRICE = Kind("US dollars for a million tokens, such as 2.5", lambda v: _number(v) and v >= 0, float)
+ADDRESSES = Kind(
+    'a list of base URLs without passwords, such as ["http://127.0.0.1:11434"]',
+    lambda v: isinstance(v, list) and all(map(_address, v)),
+    _listed,
+)

@@ -1,0 +1,216 @@
+"""The table of settings: a field is a row, and parsing, checks, `clew config` and the docs follow from it."""
+
+import dataclasses
+import difflib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_type_hints
+
+from clew import catalog
+from clew.budget import Budget
+from clew.config.kinds import ADDRESSES, PATH, PRICE, SWITCH, TEXT, Kind, choice, count, share
+
+Key = tuple[str, ...]
+NAME = "*"  # in a key: any model's name
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A row: what it may be, what it means, what holds if nobody sets it, and whether a project may."""
+
+    kind: Kind
+    meaning: str
+    otherwise: str = ""  # in words, where the default is no constant
+    project: Literal["no", "yes", "stricter"] = "no"
+    key: Key = ()
+    default: Any = None
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it; none if a model's name is part of the key."""
+        return "" if NAME in self.key else "CLEW_" + "_".join(self.key).upper()
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What one request may take: the fields of a `Budget`."""
+
+    window: Annotated[
+        int | None,
+        Setting(count(1, 200_000), "Tokens of a request and its answer", "the model's own", project="yes"),
+    ] = None
+    reserve: Annotated[
+        int | None,
+        Setting(count(0, 8192), "Tokens kept free for the answer", "8192, or a quarter of the window", project="yes"),
+    ] = None
+    high: Annotated[float, Setting(share(0.7), "Compact above this share of window less reserve", project="yes")] = (
+        Budget.high
+    )
+    low: Annotated[float, Setting(share(0.5), "Compact down to this share", project="yes")] = Budget.low
+    bytes: Annotated[int, Setting(count(0, 30_000_000), "Bytes of a request", project="yes")] = Budget.bytes
+    images: Annotated[int, Setting(count(0, 100), "Images in a request", project="yes")] = Budget.images
+    messages: Annotated[int, Setting(count(0, 1000), "Messages in a request", project="yes")] = Budget.messages
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What a model's tokens cost, where the catalog is wrong or silent."""
+
+    input: Annotated[float | None, Setting(PRICE, "Dollars for a million tokens sent", project="yes")] = None
+    output: Annotated[float | None, Setting(PRICE, "Dollars for a million tokens answered", project="yes")] = None
+    cache_read: Annotated[float | None, Setting(PRICE, "The same, read from the cache", project="yes")] = None
+    cache_write: Annotated[float | None, Setting(PRICE, "The same, written to the cache", project="yes")] = None
+    cache_write_1h: Annotated[float | None, Setting(PRICE, "The same, cached for an hour", project="yes")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """What is known of a model better than the catalog knows it."""
+
+    window: Annotated[int | None, Setting(count(1, 200_000), "Tokens the model can read", project="yes")] = None
+    max_output: Annotated[int | None, Setting(count(1, 8192), "Tokens it can answer with", project="yes")] = None
+    prices: Costs = Costs()
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What holds, and from where."""
+
+    store: Annotated[Path, Setting(PATH, "The file with the log", "this system's folder for data")]
+    scope: Annotated[str, Setting(TEXT, "The tenant whose log it is")] = "default"
+    secrets: Annotated[
+        Literal["off", "redact", "refuse"],
+        Setting(choice("off", "redact", "refuse"), "What is done with secrets in a request", project="stricter"),
+    ] = "off"
+    log: Annotated[
+        Literal["off", "text", "json"], Setting(choice("off", "text", "json"), "How events are written to stderr")
+    ] = "off"
+    telemetry: Annotated[bool, Setting(SWITCH, "Send spans to your own OpenTelemetry collector")] = False
+    servers: Annotated[
+        tuple[str, ...], Setting(ADDRESSES, "Your own model servers, to ask for their window", "none")
+    ] = ()
+    probe: Annotated[bool, Setting(SWITCH, "Whether those servers may be asked")] = True
+    budget: Bounds = Bounds()
+    models: Mapping[str, Override] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict, compare=False)  # key, from where
+    notes: tuple[str, ...] = ()  # what was passed over, and why
+
+    def value(self, key: str) -> Any:
+        """The value of a key as one types it."""
+        found: Any = self
+        for part in read_key(key):
+            found = found.get(part, Override()) if isinstance(found, Mapping) else getattr(found, part)
+        return found
+
+    def budget_for(self, model: catalog.Model, window: int | None = None) -> Budget:
+        """The budget of requests to a model; `window` is above all that is set."""
+        bounds = {f.name: getattr(self.budget, f.name) for f in dataclasses.fields(Bounds)}
+        window = window if window is not None else self.budget.window or model.max_input or model.window
+        return Budget(**{**bounds, "window": window, "model": model.name})
+
+    def model(self, name: str) -> catalog.Model:
+        """What is known of a model: the catalog, corrected."""
+        known, own = catalog.lookup(name), self.models.get(name, Override())
+        if own.window is not None:
+            known = replace(known, window=own.window, max_input=None, source="given", exact=True)
+        prices = {key: price for key, price in dataclasses.asdict(own.prices).items() if price is not None}
+        if known.prices is not None and prices:
+            # Tiers are of the prices that were wrong.
+            known = replace(known, prices=replace(known.prices, **prices, tiers=()))
+        elif {"input", "output"} <= prices.keys():
+            known = replace(known, prices=catalog.Prices(**prices))
+        return replace(known, name=name, max_output=own.max_output or known.max_output)
+
+
+# --- the rows -------------------------------------------------------------------------------------------------------
+
+
+def _rows(owner: type, before: Key = ()) -> Iterator[Setting]:
+    defaults = {f.name: f.default for f in dataclasses.fields(owner)}
+    for name, hint in get_type_hints(owner, include_extras=True).items():
+        key, args = (*before, name), get_args(hint)
+        if args and isinstance(args[-1], Setting):
+            default = None if defaults[name] is dataclasses.MISSING else defaults[name]
+            yield replace(args[-1], key=key, default=default)
+        elif table := _table(hint):
+            yield from _rows(table, key)
+        elif table := _table(*args[-1:]):
+            yield from _rows(table, (*key, NAME))
+
+
+def _table(hint: Any = None) -> type | None:
+    return hint if isinstance(hint, type) and dataclasses.is_dataclass(hint) else None
+
+
+SETTINGS = tuple(_rows(Config))
+
+
+def built(owner: type, values: Mapping[Key, Any], before: Key = (), **rest: Any) -> Any:
+    """A table with the values in their places."""
+    fields = dict(rest)
+    for name, hint in get_type_hints(owner).items():
+        key = (*before, name)
+        if key in values:
+            fields[name] = values[key]
+        elif table := _table(hint):
+            fields[name] = built(table, values, key)
+        elif table := _table(*get_args(hint)[-1:]):
+            names = dict.fromkeys(k[len(key)] for k in values if k[: len(key)] == key)
+            fields[name] = {n: built(table, values, (*key, n)) for n in names}
+    return owner(**fields)
+
+
+# --- keys -----------------------------------------------------------------------------------------------------------
+
+
+def setting_of(key: Key) -> Setting | None:
+    """The row of a key."""
+    for setting in SETTINGS:
+        if len(key) == len(setting.key) and all(a in (b, NAME) for a, b in zip(setting.key, key, strict=True)):
+            return setting
+    return None
+
+
+def write_key(key: Key) -> str:
+    """A key as TOML spells it; in the row of all models, their name is NAME."""
+    return ".".join("NAME" if part == NAME else part if _BARE.fullmatch(part) else quoted(part) for part in key)
+
+
+def read_key(text: str) -> Key:
+    """The key that somebody typed, or `KeyError`; a name may stand without its quotes, since shells eat them."""
+    for setting in SETTINGS:
+        if NAME not in setting.key and text == ".".join(setting.key):
+            return setting.key
+        head, star, tail = ".".join(setting.key).partition(NAME)
+        if star and text.startswith(head) and text.endswith(tail) and (name := _name(text[len(head) : -len(tail)])):
+            at = setting.key.index(NAME)
+            return (*setting.key[:at], name, *setting.key[at + 1 :])
+    raise KeyError(text)
+
+
+def quoted(text: str) -> str:
+    """Text as TOML spells it."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _name(text: str) -> str:
+    try:
+        found = json.loads(text) if text[:1] == '"' else text
+    except ValueError:
+        found = text
+    return str(found).strip("'")
+
+
+def nearest(text: str) -> str:
+    """How an unknown key should perhaps be spelled, as the end of a sentence."""
+    try:
+        return f"did you mean {write_key(read_key(text))}?"
+    except KeyError:
+        tables = dict.fromkeys(s.key[0] for s in SETTINGS)
+        known = [*tables, *(write_key(s.key) for s in SETTINGS), *(s.variable for s in SETTINGS)]
+        close = difflib.get_close_matches(text, known, 1)
+        return f"did you mean {close[0]}?" if close else "clew config shows all there are"

@@ -1,0 +1,44 @@
+"""An engine as the configuration wants it."""
+
+import logging
+import sys
+from typing import Any
+
+from clew.config.table import Config
+from clew.engine import Engine
+from clew.events import JSONLines, Listener, log
+from clew.store.records import Store
+
+
+def engine(config: Config, store: Store, **given: Any) -> Engine:
+    """An engine with all that is configured; what is `given` is above it, as for `Engine`."""
+    settings: dict[str, Any] = {
+        "budget": config.budget_for,
+        "secrets": config.secrets,
+        "models": {name: config.model(name) for name in config.models},
+        "servers": config.servers if config.probe else (),
+        "listeners": listeners(config),
+    }
+    return Engine(store, **{**settings, **given})
+
+
+def listeners(config: Config) -> list[Listener]:
+    """Who hears what happens: the log on stderr, the user's own collector."""
+    found: list[Listener] = []
+    if config.log != "off":
+        _write_to_stderr(config.log)
+        found.append(log)
+    if config.telemetry:
+        from clew.telemetry import Traces  # needs an extra
+
+        found.append(Traces())
+    return found
+
+
+def _write_to_stderr(form: str) -> None:
+    logger = logging.getLogger("clew")
+    logger.setLevel(logging.INFO)
+    if not logger.handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(JSONLines() if form == "json" else logging.Formatter("%(asctime)s %(message)s"))
+        logger.addHandler(handler)

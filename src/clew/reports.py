@@ -1,0 +1,32 @@
+"""What was written to the log, as listeners hear it: sizes and costs, no content."""
+
+from collections.abc import Iterator, Sequence
+
+from clew import events
+from clew.budget import Meter
+from clew.catalog import Prices
+from clew.items import Edit, Scope
+from clew.pricing import cost
+from clew.store.records import Call, ClientEdit, Event, Said, Trace
+from clew.usage import Spent
+from clew.view import View
+
+
+def told(
+    scope: Scope, trace: Trace, first: int, written: Sequence[Event], shown: View, meter: Meter, prices: Prices | None
+) -> Iterator[events.Event]:
+    """The events of one turn, the first of which has the number `first`."""
+    sizes = {n.id: meter.node(n).tokens for n in shown.nodes}
+    for seq, event in enumerate(written, first):
+        at = scope, trace.branch, seq
+        match event:
+            case Said(nodes) | ClientEdit(nodes=nodes):
+                yield events.Appended(*at, len(nodes), meter.nodes(nodes).tokens)
+            case Edit(by, old, new, _, spent):
+                sizes |= {n.id: meter.node(n).tokens for n in new}
+                before, after = sum(sizes.get(id, 0) for id in old), sum(sizes[n.id] for n in new)
+                yield events.Edited(*at, by, len(old), before, after, spent)
+            case Call(model=model, format=format, predicted=tokens, limit=limit, exact=exact):
+                price = cost(prices, Spent(tokens)) if prices else None
+                compacted = bool(trace.edits)
+                yield events.Called(*at, model, format, tokens, limit, exact, price, trace.session, compacted)

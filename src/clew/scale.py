@@ -1,0 +1,72 @@
+"""How big the view of one branch is: by our own count, and by what its provider will count."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clew.budget import Meter, Size
+from clew.calibration import Anchor, Calibration, Traits
+from clew.items import Node
+from clew.view import View
+
+UNPROVEN = 1.1  # what triggers count with before the first report, where the vocabulary is not the model's own
+STEEPEST = 2.5  # tokens of the provider for one of ours: beyond it a report is odd, and a view must not vanish for it
+CLOCK = 64  # tokens by which a frame may change and what was proven of it still hold
+_UNTAUGHT = Calibration().weights
+
+
+@dataclass(slots=True)
+class Scale:
+    """Kept from turn to turn, so that a turn costs what is new."""
+
+    meter: Meter | None = None
+    calibration: Calibration = Calibration()
+    anchor: Anchor = Anchor()
+    framed: int = 0  # tokens of the last frame
+    _nodes: tuple[Size, Traits] | None = None  # of all nodes that are in view
+
+    def turn(self, meter: Meter, calibration: Calibration, framed: int) -> None:
+        """Begin a turn: with another model or other tools, nothing proven so far holds."""
+        if meter is not self.meter:
+            self.meter, self.anchor, self._nodes = meter, Anchor(), None
+        elif abs(framed - self.framed) > CLOCK:
+            self.anchor = Anchor()
+        self.calibration, self.framed = calibration, framed
+
+    def grow(self, nodes: Sequence[Node]) -> None:
+        """These nodes come after those in view."""
+        if self._nodes is not None and self.meter is not None:
+            size, traits = self._nodes
+            self._nodes = size.plus(self.meter.nodes(nodes)), traits.plus(self.meter.traits(nodes))
+
+    def edit(self) -> None:
+        """What is in view changed otherwise; the reports of what it was still say what is hidden beside it."""
+        self._nodes = None
+
+    def measure(self, view: View) -> tuple[Size, float]:
+        """The size by our count, and how many tokens of the provider one of ours may at most be."""
+        size, traits = self._whole(view)
+        taught = self.anchor.first is not None or self.calibration.weights != _UNTAUGHT
+        if not taught or not size.tokens:
+            return size, 1.0 if self._own.counter.exact else UNPROVEN
+        return size, min(self.anchor.upper(self.calibration, traits) / size.tokens, STEEPEST)
+
+    def expected(self, view: View) -> int:
+        """The tokens that the provider will count."""
+        return round(self.anchor.expected(self.calibration, self._whole(view)[1]))
+
+    def report(self, view: View, tokens: int) -> Calibration:
+        """The provider counted that many tokens in this view: what is known of its count now."""
+        self.anchor, self.calibration = self.anchor.reported(self.calibration, self._whole(view)[1], tokens)
+        return self.calibration
+
+    @property
+    def _own(self) -> Meter:
+        assert self.meter is not None, "a turn has begun"
+        return self.meter
+
+    def _whole(self, view: View) -> tuple[Size, Traits]:
+        meter = self._own
+        if self._nodes is None:
+            self._nodes = meter.nodes(view.nodes), meter.traits(view.nodes)
+        size, traits = self._nodes
+        return meter.frame(view.frame).plus(size), meter.frame_traits(view.frame).plus(traits)

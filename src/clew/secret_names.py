@@ -1,0 +1,195 @@
+"""Fields that hold secrets, known by what they are called, and their values in any notation."""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from clew.secret_kinds import Proof
+from clew.secret_values import could_be_said_bare, is_empty, is_uuid, proves
+
+VALUE = 8192  # characters that are looked at for the end of a quoted value
+
+
+class Name(NamedTuple):
+    """What a field is called (small letters, words parted by _ or a space), and what its value must look like."""
+
+    kind: str
+    pattern: re.Pattern[str]
+    proof: Proof
+
+
+def _name(kind: str, pattern: str, proof: Proof) -> Name:
+    return Name(kind, re.compile(rf"(?:{pattern})(?=[_ ]|\d|$)"), proof)
+
+
+_KEYS = (
+    "access|secret|private|priv|encrypt(?:ion)?|decrypt(?:ion)?|cipher|crypto|sign(?:ing)?|master|account|auth|shared|app|client"
+    "|application|subscription|storage|hmac|jwt|aes|rsa|des|fernet|service|write|admin|licen[sc]e|deploy|integration|x_auth"
+    "|consumer|session|cookie|root|webhook|security|wg|pre_?shared|unseal|recovery|activation|rapidapi|ssh|tls|ssl|server"
+    "|datadog|dd|new_?relic|openai|anthropic|cohere|mistral|gemini|google|azure|stripe|twilio|sendgrid|mailgun|algolia"
+    "|heroku|cloudflare|sas|ingest(?:ion)?|hec|bot|global"
+)
+NAMES: tuple[Name, ...] = (
+    _name("secret", r"(?:^|_)secret_id$", "random"),
+    _name("password", r"passw(?:or)?d|passphrase|passcode|(?<!old)pwd|(?<=_)pass|(?:^|[_ ])(?:pw|psk)", "any"),
+    _name("password", r"(?:^| )pass", "mixed"),
+    _name("api key", r"api[_ ]?keys?", "mixed"),
+    _name("secret", r"secret|secretkey|secret[_ ](?:access[_ ])?key", "mixed"),
+    _name("token", r"token|(?:^|[_ ])(?:jwt|pat|bearer)", "random"),
+    _name("key", rf"(?:^|[_ ])(?:{_KEYS})[_ ]?key", "random"),
+    _name("key", r"(?<=[a-z0-9])_key$", "loud"),
+    _name("credentials", r"credentials?|(?:^|_)creds?", "random"),
+    _name("credentials", r"(?:^|[_ ])auth$", "base64"),
+    _name("session", r"sess(?:ion)?id$|(?:^|[_ ])sid$", "random"),
+)
+_ANCHORS = ("pass", "pw", "secret", "token", "key", "cred", "auth", "jwt", "pat", "psk", "bearer", "sess", "sid")
+
+# With these words before or behind, a name is about secrets and holds none.
+_BEFORE = frozenset(
+    """next page pagination continue continuation cursor sync eos bos pad unk stop cancel cancellation special
+    public pub cache primary foreign sort partition group idempotency dedup dedupe lookup forgot has is no
+    num max min n input output total prompt completion reasoning show change reset per cached first last
+    prev previous current_page""".split()
+)
+_BEHIND = frozenset(
+    """file filename path dir name names id ids url uri arn type types count counts len length min max policy field
+    fields label hint placeholder regex pattern expires expiry expiration expired ttl age limit limits size
+    usage budget endpoint ref refs rotation version versions manager store provider env var variable prefix
+    suffix format strength reset required enabled error errors invalid input prompt schema list map source
+    scope scopes kind status state valid check rule rules help text title message description class function
+    func handler exists used per audience issuer lifetime duration bucket logprob logprobs estimate total
+    word words algorithm alg algo spec column index event events pair ring code info at by in to is for from
+    with mode option options config settings fingerprint checksum created updated auth method login page
+    form embd embed embedding embeddings weight weights bias screen link stdin generator validator encoder
+    hasher needed and or estimates window threshold""".split()
+)
+_WORD_STARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[.-]")
+
+_WORDS = re.compile(r"[^_ ]+")
+
+_BACK = re.compile(r"(?:[A-Za-z][\w.-]* )?[\w.-]*\Z")
+_ON = re.compile(r"[\w-]{0,40}+")
+_LEAD = re.compile(
+    r"""(?:\\{0,7}["'`][\])]?|\])?                           # the name may be quoted, or stand in an index,
+    (?:\s?:\s?[\w\[\]|., ]{2,40}?(?=\s?=))?                  # and have a type
+    (?:[ \t]{0,20}(?P<sign>=>|[=!]==?|:=|\?=|\|\|=|[:=>])(?:\s{0,20}(?=[burf@$]?\\{0,7}["'`])|[ \t]{0,20})
+    |(?:\s|\\{1,7}[nr]|,){1,40}(?:\\{0,7}["'])?[vV]alue(?:\\{0,7}["'])?\s{0,5}[:=]\s{0,5}
+    |</key>\s{0,20}<string>|[ ]\{[^{}]{0,200}?default\s{0,9}=\s{0,9}
+    |(?P<loose>\s{0,3}[,(]\s{0,9}(?=\\{0,7}["'])            # arguments, or a list of names
+        |[ \t]{1,9}(?:(?:[\w@.]{1,20}+[ ]){0,4}+[\w@.]{1,20}+:[ \t]|(?:is|was|to|of)[ \t]{1,3})?))    # prose
+    (?P<open>[burf@$]?(?P<slashes>\\{0,7})(?P<quote>["'`]))?""",
+    re.VERBOSE,
+)
+_BARE = re.compile(r"(?:[^\s\"'`\\<>]|\\(?![nrtu\"'\\])){1,4096}+")
+_DIGIT = re.compile(r"\d")
+_OPTION = re.compile(r"(?:^|[\s\"'\[(])(?:--?(?=\w)|(?i:env|setenv|set|export) )[\w.-]*\Z")
+
+
+def kind_of(name: str, value: str) -> str:
+    """The kind of secret that a field holds, going by its name; empty if it holds none."""
+    row = _row(name) if len(name) <= 100 else None
+    return row.kind if row and _believed(row, value, name) else ""
+
+
+def small(text: str) -> str:
+    """The text in small letters, each at its place."""
+    lower = text.lower()
+    if len(lower) != len(text):  # a few letters have longer small forms
+        lower = "".join(one if len(one := c.lower()) == 1 else c for c in text)
+    return lower
+
+
+def named(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
+    """The values in a text that stand behind a name such as `password`: kind, start, stop."""
+    for anchor in _ANCHORS:
+        at = lower.find(anchor)
+        while at >= 0:
+            end = at + len(anchor)
+            on = _ON.match(text, end)
+            lead = _LEAD.match(text, on.end()) if on else None
+            if lead:
+                back = _BACK.search(text[max(0, at - 40) : at])
+                start = at - len(back[0]) if back else at
+                if text[start - 1 : start] == "\\" and start < at:
+                    start += 1  # the letter of an escaped line end
+                if found := _value(text, start, lead):
+                    yield found
+                    end = found[2]
+            at = lower.find(anchor, end)
+
+
+@lru_cache(maxsize=4096)
+def _row(name: str) -> Name | None:
+    """What a name says of its value, if it says so at all."""
+    plain = _WORD_STARTS.sub("_", name).lower()
+    for row in NAMES:
+        for match in row.pattern.finditer(plain):
+            before, behind = _WORDS.findall(plain, 0, match.start()), _WORDS.findall(plain, match.end())
+            if _BEFORE.isdisjoint(before[-1:]) and _BEHIND.isdisjoint(behind):
+                return row
+    return None
+
+
+def _believed(row: Name, value: str, name: str) -> bool:
+    if is_empty(value, row.proof) or (row.kind == "session" and is_uuid(value)):
+        return False
+    return proves(row.proof, value, loud=_is_loud(name))
+
+
+def _is_loud(name: str) -> bool:
+    return name.rpartition(" ")[2].isupper()
+
+
+def _value(text: str, start: int, lead: re.Match[str]) -> tuple[str, int, int] | None:
+    """The secret that the name from `start` on leads to."""
+    name = text[start : lead.start()]
+    row = _row(name)
+    if row is None:
+        return None
+    option = bool(_OPTION.search(text[max(0, start - 16) : lead.start()]))
+    span = (lead["open"] and _quoted(text, lead)) or _bare(text, lead, row, start, option)
+    if span is None or not _believed(row, value := text[slice(*span)], name):
+        return None
+    return None if lead["loose"] and not option and _is_prose(name, value) else (row.kind, *span)
+
+
+def _is_prose(name: str, value: str) -> bool:
+    """Whether a name and what stands beside it, with no sign between them, are only words."""
+    return name.lower().endswith("pass") or "=" in value or not (_DIGIT.search(value) and proves("mixed", value))
+
+
+def _quoted(text: str, lead: re.Match[str]) -> tuple[int, int] | None:
+    """The span of a value up to the quote that closes it, which is escaped as often as the one that opened it."""
+    slashes = len(lead["slashes"])
+    for match in re.compile(r"(\\*)" + lead["quote"]).finditer(text, lead.end(), lead.end() + VALUE):
+        if len(match[1]) % (2 * slashes + 2) == slashes:
+            start, stop = lead.end(), match.end() - 1 - slashes
+            return None if "\n" in text[start:stop] else (start, stop)
+    return None
+
+
+def _bare(text: str, lead: re.Match[str], row: Name, start: int, option: bool) -> tuple[int, int] | None:
+    """The span of a value without quotes, for a name from `start` on."""
+    match = _BARE.match(text, lead.end())
+    name, sign = text[start : lead.start()], lead["sign"]
+    if match is None or (name.endswith("PASS") and sign == ":"):  # the verdict of a test
+        return None
+    next = text[match.end() : match.end() + 1]
+    if sign == ">" and next != "<":  # no element that is closed again
+        return None
+    loud, last = _is_loud(name), next in ("", "\n", "\r", "\\")
+    value = match[0] if loud and last and sign == "=" else re.split(r"[,;&)}\]]", match[0], maxsplit=1)[0]
+    whole = len(value) == len(match[0])
+    line = re.split(r"\n|\\n", text[max(0, start - 80) : start])[-1].strip(" \t-\"'\\")
+    parameter = sign == "=" and text[start - 1 : start] in ("?", "&", ";")
+    plain = (
+        loud
+        or option
+        or parameter
+        or sign == ">"
+        or (last and whole and not line and len(value) >= 6 and value.islower() and value.isalpha())
+    )
+    if not could_be_said_bare(value, row.proof, plain=plain):
+        return None
+    return match.start(), match.start() + len(value)

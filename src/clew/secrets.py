@@ -1,0 +1,271 @@
+"""Finding secrets in what was said, and masking them.
+
+A secret is believed for its own shape, for its place (a header, a URL, a command line) or for the name of the field
+that holds it. JSON is read string by string, one JSON inside another too, so that a mask never breaks it.
+"""
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace as with_
+from hashlib import blake2b
+from typing import Any, Literal, NamedTuple
+
+from clew.errors import BadRequest
+from clew.items import Frame, Item
+from clew.secret_kinds import PLACES, SHAPES, Kind
+from clew.secret_names import kind_of, named, small
+from clew.secret_values import is_base64, is_empty, proves
+
+Policy = Literal["off", "redact", "refuse"]
+
+ROUNDS = 4  # what a mask uncovers is masked too; more than two have not been seen
+BLOB = 1000  # characters of base64 that are a picture or a document; secrets are shorter
+DEPTH = 4  # of JSON inside JSON that is read exactly; below it the patterns see the escapes
+
+
+class Secret(NamedTuple):
+    """Where a secret stands in a text, and of which kind it is."""
+
+    kind: str
+    start: int
+    stop: int
+
+
+def find(text: str) -> list[Secret]:
+    """The secrets in a text, in order and apart from each other."""
+    return _held("", text, 0)
+
+
+def masked(text: str, key: bytes = b"") -> str:
+    """The text with a marker for each secret; the same object if there is none."""
+    return _masked_string("", text, key)
+
+
+def masked_item(item: Item, key: bytes) -> Item:
+    """The item without its secrets; the same object if it has none."""
+    try:
+        return _masked_item(item, key)
+    except RecursionError:
+        raise BadRequest("an item is nested too deeply to be searched for secrets") from None
+
+
+def _masked_item(item: Item, key: bytes) -> Item:
+    opens = item.opens
+    if opens is not None and (keys := _masked(opens.keys, key)) is not opens.keys:
+        opens = with_(opens, keys=keys)
+    text, name = masked(item.text, key), masked(item.name, key)
+    wire, mark = _masked(item.wire, key), _masked(item.mark, key)
+    same = text is item.text and name is item.name and wire is item.wire and opens is item.opens and mark is item.mark
+    return item if same else with_(item, text=text, name=name, wire=wire, opens=opens, mark=mark)
+
+
+def masked_frame(frame: Frame, key: bytes) -> Frame:
+    """The frame without its secrets; the same object if it has none."""
+    lead, body, tools = _masked(frame.lead, key), _masked(frame.body, key), _masked(frame.tools, key)
+    system = masked(frame.system, key)
+    same = lead is frame.lead and body is frame.body and tools is frame.tools and system is frame.system
+    return frame if same else with_(frame, lead=lead, body=body, tools=tools, system=system)
+
+
+def kinds_in(item: Item) -> list[str]:
+    """The kinds of the secrets in an item, without the secrets."""
+    said = [item.text, item.name, item.wire, item.opens.keys if item.opens else None, item.mark]
+    return sorted({secret.kind for name, text in _strings(said) for secret in _held(name, text, 0)})
+
+
+# Masking
+
+
+def _masked(value: Any, key: bytes, name: str = "") -> Any:
+    """A value with its strings masked; whatever holds no secret is the same object."""
+    if isinstance(value, str):
+        return _masked_string(name, value, key)
+    if isinstance(value, Mapping):
+        names = _names(value)
+        new = {_masked(k, key): _masked(v, key, names[k]) for k, v in value.items()}
+        same = all(k in new and new[k] is v for k, v in value.items())
+        return value if same else new
+    if isinstance(value, list | tuple):
+        items = [_masked(v, key, called) for called, v in _options(value, name)]
+        same = all(a is b for a, b in zip(items, value, strict=True))
+        return value if same else type(value)(items)
+    return value
+
+
+def _masked_string(name: str, text: str, key: bytes) -> str:
+    for _ in range(ROUNDS):
+        secrets = _held(name, text, 0)
+        if not secrets:
+            break
+        text = _marked(text, secrets, key)
+    return text
+
+
+def _marked(text: str, secrets: Iterable[Secret], key: bytes) -> str:
+    """The text with each of its secrets replaced by what tells it from others."""
+    parts, end = [], 0
+    for kind, start, stop in secrets:
+        # A key is the same key with its line ends escaped.
+        plain = re.sub(r"\\+[nrt]|[\s\\]", "", text[start:stop])
+        digest = blake2b(plain.encode("utf-8", "surrogatepass"), key=key[:64], digest_size=3).hexdigest()
+        parts += [text[end:start], f"[secret: {kind} {digest}]"]
+        end = stop
+    return "".join((*parts, text[end:]))
+
+
+_MARKER = re.compile(r"\[secret: [a-z0-9. -]{1,40} [0-9a-f]{6}\]")
+
+
+def _strings(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Every string in a value, with what it is called."""
+    if isinstance(value, str):
+        yield name, value
+    elif isinstance(value, Mapping):
+        names = _names(value)
+        for k, v in value.items():
+            yield "", str(k)
+            yield from _strings(v, names[k])
+    elif isinstance(value, list | tuple):
+        for called, v in _options(value, name):
+            yield from _strings(v, called)
+
+
+def _names(value: Mapping[Any, Any]) -> dict[Any, str]:
+    """What each value of a mapping is called: its key, or the name that is paired with a value."""
+    called = value.get("name") or value.get("key")
+    return {k: called if k == "value" and isinstance(called, str) else str(k) for k in value}
+
+
+def _options(value: Sequence[Any], name: str) -> Iterator[tuple[str, Any]]:
+    """What each value of a list is called: as the list is, or as the option before it."""
+    option = ""
+    for v in value:
+        yield option or name, v
+        option = v if isinstance(v, str) and v.startswith("--") else ""
+
+
+# Finding
+
+
+def _held(name: str, text: str, depth: int) -> list[Secret]:
+    """The secrets in a string, which may be the value of a field with a name."""
+    if (len(text) > BLOB or name in _OPAQUE) and _BLOB.fullmatch(text):
+        return []
+    if name and (kind := kind_of(name, text)):
+        return [Secret(kind, 0, len(text))]
+    if text[:1] in _JSON and depth < DEPTH and _is_json(text):
+        return _apart(text, _in_json(text, depth))
+    before = f"{name}: " if _HEADER.search(name) else ""
+    found = _matched(before + text)
+    return _apart(text, (Secret(k, a - len(before), b - len(before)) for k, a, b in found if a >= len(before)))
+
+
+_HEADER = re.compile(r"(?i)cookie|authorization")
+# Providers want these back as they were.
+_OPAQUE = frozenset({"data", "signature", "thoughtSignature", "thought_signature", "encrypted_content"})
+_BLOB = re.compile(r"(?:data:[\w/+.;=-]{0,100},)?(?:[\w+/-]{60,}+\s{0,2})++[\w+/-]*+={0,2}\s*")
+
+
+def _apart(text: str, found: Iterable[Secret]) -> list[Secret]:
+    """Secrets in order; what overlaps is one, and what was masked before is none."""
+    markers = [match.span() for match in _MARKER.finditer(text)] if "[secret: " in text else []
+    ends = [stop for _, stop in markers]
+    secrets: list[Secret] = []
+    for secret in sorted(found, key=lambda s: (s.start, -s.stop)):
+        next_marker = bisect_right(ends, secret.start)
+        if next_marker < len(markers) and markers[next_marker][0] < secret.stop:
+            continue
+        if secrets and secret.start < secrets[-1].stop:
+            last = secrets[-1]
+            secrets[-1] = last._replace(stop=max(last.stop, secret.stop))
+        else:
+            secrets.append(secret)
+    return secrets
+
+
+# JSON
+
+_JSON = frozenset('{["')
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"(\s*:)?')
+_ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.")
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _in_json(text: str, depth: int) -> Iterator[Secret]:
+    """The secrets in each string of a JSON text, at their places in that text."""
+    name = beside = ""  # what the next value is called: by its key, or by the value before it
+    end = 0
+    kubernetes = '"Secret"' in text and '"kind"' in text
+    for match in _STRING.finditer(text):
+        if re.search(r"[}\]]", text[end : match.start()]):
+            name = ""  # the list it named is closed
+        end = match.end()
+        said = json.loads(f'"{match[1]}"') if "\\" in match[1] else match[1]
+        if match[2]:
+            secrets = _held("", said, depth + 1)
+            name = beside if said == "value" and beside else said
+        else:
+            secrets = _held(beside if beside.startswith("--") else name, said, depth + 1)
+            if kubernetes and not secrets and is_base64(said):
+                secrets = [Secret("kubernetes secret", 0, len(said))]
+            beside = said if name in ("name", "key") or said.startswith("--") else ""
+        if secrets:
+            place = _places(match[1], match.start(1))
+            yield from (Secret(kind, place(start), place(stop)) for kind, start, stop in secrets)
+
+
+def _places(escaped: str, offset: int) -> Callable[[int], int]:
+    """Where a character of a JSON string stands in its escaped form."""
+    ends: list[int] = []  # of each escape, once read
+    grown = [0]
+    for match in _ESCAPE.finditer(escaped):
+        grown.append(grown[-1] + len(match[0]) - 1)
+        ends.append(match.end() - grown[-1])
+    return lambda at: offset + at + grown[bisect_right(ends, at)]
+
+
+# Patterns
+
+_LONG = re.compile(r"[a-z0-9_.+/=~:$%|@{}-]{16,}")
+_SHAPES, _PLACES = (
+    {w: [k for k in table if w in k.words] for kind in table for w in kind.words} for table in (SHAPES, PLACES)
+)
+
+
+def _matched(text: str) -> list[Secret]:
+    """The secrets that patterns find; they may overlap."""
+    lower = small(text)
+    # A secret that is known by its shape has no spaces, and most text is short words.
+    long = " ".join(_LONG.findall(lower))
+    there = [(word, kind) for word in _SHAPES if word in long for kind in _SHAPES[word]]
+    there += [(word, kind) for word in _PLACES if word in lower for kind in _PLACES[word]]
+    found = [Secret(*secret) for secret in named(text, lower)]
+    for word, kind in there:
+        for match in _tried(kind, word, text, lower):
+            start, stop = match.span(match.lastindex or 0)
+            value = text[start:stop]
+            if not is_empty(value, kind.proof) and (kind.proof is None or proves(kind.proof, value)):
+                found.append(Secret(kind.name, start, stop))
+    return found
+
+
+def _tried(kind: Kind, word: str, text: str, lower: str) -> Iterator[re.Match[str]]:
+    """Where the pattern of a kind fits; one that begins with its word is tried only there."""
+    if not kind.begins:
+        yield from kind.pattern.finditer(text)
+        return
+    at = lower.find(word)
+    while at >= 0:
+        match = kind.pattern.match(text, at)
+        if match:
+            yield match
+        at = lower.find(word, max(at + 1, match.end() if match else 0))

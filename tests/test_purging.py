@@ -1,0 +1,374 @@
+"""What is purged is gone, from the log and from the bytes of its file; everything else is as it was."""
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clew import Budget, Engine, NotFound, Request, SQLite
+from clew.engine import body
+from clew.errors import Purged
+from clew.items import Node
+from clew.store.purging import Heir, Line, inherit
+from clew.testing import conversation
+from clew.wire import check
+
+WRITER = """
+import asyncio, sys, clew
+async def main(path):
+    engine = clew.Engine(clew.SQLite(path), clew.Budget(window=1500, reserve=100))
+    talks = [[], []]
+    for n in range(10_000):
+        messages = talks[n % 2]
+        messages += [{"role": "user", "content": f"{n} " * 50}, {"role": "assistant", "content": f"{n} again"}]
+        view = await engine.prepare(clew.Request({"model": "gpt-4o", "messages": messages[:-1]}))
+        print(view.branch, n, flush=True)
+asyncio.run(main(sys.argv[1]))
+"""
+Message = dict[str, Any]
+SMALL = Budget(window=1_500, reserve=100)
+
+
+def user(text: str) -> Message:
+    return {"role": "user", "content": text}
+
+
+def said(text: str) -> Message:
+    return {"role": "assistant", "content": text}
+
+
+def call(id: str, arguments: str) -> Message:
+    function = {"name": "bash", "arguments": arguments}
+    return {"role": "assistant", "content": None, "tool_calls": [{"id": id, "type": "function", "function": function}]}
+
+
+def result(id: str, text: str) -> Message:
+    return {"role": "tool", "tool_call_id": id, "content": text}
+
+
+def raw(path: Path) -> bytes:
+    """All bytes of a store, those beside it included."""
+    return b"".join(p.read_bytes() for p in sorted(path.parent.glob(f"{path.name}*")))
+
+
+def terms(path: Path) -> set[str]:
+    """Every word in the search index; they lie there without the letters they share with the word before."""
+    db = sqlite3.connect(path)
+    db.execute("create virtual table temp.words using fts5vocab(main, body_text, row)")
+    found = {row[0] for row in db.execute("select term from words")}
+    db.close()
+    return found
+
+
+def bodies(path: Path, word: str) -> list[bytes]:
+    """How bodies that hold a word lie on disk."""
+    db = sqlite3.connect(path)
+    rows = db.execute("select data from body where id in (select rowid from body_text where body_text match ?)", [word])
+    found = [row[0] for row in rows]
+    db.close()
+    return found
+
+
+def noise(seed: int, count: int) -> str:
+    """Words that nothing else holds, so that they compress to bytes of their own."""
+    random = Random(seed)
+    return " ".join(f"{random.getrandbits(40):x}" for _ in range(count))
+
+
+async def turns(engine: Engine, messages: Sequence[Message], session: str | None = None, known: int = 0) -> str:
+    """Say a conversation turn by turn, the first `known` messages at once; the branch it is on."""
+    branch = ""
+    for n, message in enumerate(messages, 1):
+        if message["role"] != "assistant" and n > known:
+            view = await engine.prepare(Request({"model": "gpt-4o", "messages": messages[:n]}, session=session))
+            branch = view.branch
+    return branch
+
+
+# --- branches ---------------------------------------------------------------------------------------------------------
+
+
+async def test_not_a_byte_remains(tmp_path: Path) -> None:
+    path = tmp_path / "clew.db"
+    store = SQLite(path)
+    engine = Engine(store, SMALL)
+    secret = f"zebrafish-{noise(1, 1)} {noise(2, 2_000)}"
+    gone = await turns(
+        engine, [user("Look."), call("c", '{"cmd": "cat"}'), result("c", secret), said("ok"), user("go")]
+    )
+    kept = await turns(engine, [user("Another thing."), said("Yes?"), user("Nothing.")])
+    packed = [data for data in bodies(path, "zebrafish") if len(data) > 10_000]
+    assert len(packed) == 1
+    assert packed[0][64:96] in raw(path)
+    assert b"zebrafish" in raw(path), "in a stand-in too short to compress, or in the index"
+
+    trial = await store.purge("default", [gone], "no longer needed", dry_run=True)
+    assert [b.id for b in await store.branches("default")] == [kept, gone]
+    took = await store.purge("default", [gone], "no longer needed")
+    assert took.wiped
+    assert (took.branches, took.bodies, took.bytes) == (trial.branches, trial.bodies, trial.bytes)
+    assert [b.id for b in await store.branches("default")] == [kept]
+    left = raw(path)
+    assert b"zebrafish" not in left
+    assert not any(packed[0][at : at + 32] in left for at in range(64, len(packed[0]) - 32, 32))
+    assert "zebrafish" not in terms(path)
+    assert await store.check(deep=True) == []
+    await store.close()
+
+
+async def test_a_purged_id_says_when_and_why_and_is_in_the_audit(store: SQLite) -> None:
+    engine = Engine(store, SMALL)
+    view = await engine.prepare(Request({"messages": [user("hello " * 10)]}))
+    await store.purge("default", [view.branch], "asked by the user")
+    with pytest.raises(Purged, match=rf"{view.nodes[0].id[:10]} was purged \d{{4}}-\d\d-\d\d: asked by the user"):
+        await engine.recall("default", view.nodes[0].id[:10])
+    with pytest.raises(Purged, match=f"{view.branch[:10]} was purged"):
+        await store.load("default", view.branch)
+    with pytest.raises(NotFound, match="nothing here has the id") as other:
+        await engine.recall("other tenant", view.nodes[0].id[:10])
+    assert not isinstance(other.value, Purged)
+    [audit] = await store.purges()
+    assert (audit.scope, audit.asked, audit.reason) == ("default", "all branches", "asked by the user")
+    assert (audit.took.branches, audit.took.nodes, audit.took.bodies) == (1, 1, 1)
+
+
+async def test_a_purged_history_may_be_said_again(store: SQLite) -> None:
+    engine = Engine(store, SMALL)
+    messages = [user("one " * 50), said("two " * 50), user("three")]
+    for session in (None, "named"):
+        first = await turns(engine, messages, session)
+        await store.purge("default", [first], "test")
+        view = await Engine(store, SMALL).prepare(Request({"model": "gpt-4o", "messages": messages}, session=session))
+        assert [b.id for b in await store.branches("default")] == [view.branch]
+        assert (await engine.recall("default", view.nodes[0].id))[0].item.text == "one " * 50
+        await store.purge("default", [view.branch], "again")
+
+
+@pytest.mark.parametrize("session", [None, "named"])
+@pytest.mark.parametrize("last", ["three", "three, edited"])
+async def test_an_engine_that_remembers_a_purged_branch_goes_on(tmp_path: Path, session: str | None, last: str) -> None:
+    path = tmp_path / "clew.db"
+    ours, theirs = SQLite(path), SQLite(path)
+    engine = Engine(ours, SMALL)
+    messages = [user("one"), said("two"), user("three")]
+    branch = await turns(engine, messages, session)
+    await theirs.purge("default", [branch], "test")
+    messages = [*messages[:-1], user(last), said("four"), user("five")]
+    view = await engine.prepare(Request({"model": "gpt-4o", "messages": messages}, session=session))
+    assert body(view)["messages"] == messages
+    assert [b.id for b in await theirs.branches("default")] == [view.branch]
+    assert [n.item.text for n in view.nodes] == ["one", "two", last, "four", "five"]
+    assert await theirs.check(deep=True) == []
+    await ours.close()
+    await theirs.close()
+
+
+async def test_what_another_branch_says_too_stays(store: SQLite) -> None:
+    engine = Engine(store, SMALL)
+    shared = "the same long text " * 40
+    gone = await turns(engine, [user(shared), said("a"), user("first")], "one")
+    kept = await turns(engine, [user(shared), said("b"), user("second")], "two")
+    took = await store.purge("default", [gone], "test")
+    assert (took.nodes, took.bodies, took.frames) == (2, 2, 0)
+    views = [await engine.resume("default", c) for c in await store.calls("default", kept)]
+    assert [n.item.text for n in views[-1].nodes] == [shared, "b", "second"]
+    assert await store.check(deep=True) == []
+
+
+def test_the_child_that_forked_last_inherits_and_the_others_become_its_children() -> None:
+    lines = {
+        "root": Line(None, None, "start"),
+        "gone": Line("root", 9, "fork"),
+        "late": Line("gone", 30, "fork"),
+        "early": Line("gone", 12, "fork"),
+        "before": Line("gone", 4, "fork"),  # of the root's part of the past
+        "leaf": Line("late", 50, "fork"),
+    }
+    moved, heirs = inherit(lines, {"gone", "leaf"})
+    assert heirs == {"leaf": Heir(None, -1), "gone": Heir("late", 30)}
+    assert moved == {
+        "late": Line("root", 9, "fork"),
+        "early": Line("late", 12, "fork"),
+        "before": Line("late", 4, "fork"),
+    }
+    moved, heirs = inherit(lines, {"gone", "root"})
+    assert heirs == {"gone": Heir("late", 30), "root": Heir("late", 9)}
+    assert moved["late"] == Line(None, None, "start")
+
+
+async def recorded(engine: Engine, branch: str) -> list[Any]:
+    """Everything a branch can give: each of its calls again, and what each of its stand-ins stands for."""
+    store = engine.store
+    found: list[Any] = []
+    for made in await store.calls("default", branch):
+        view = await engine.resume("default", made)
+        found.append((made.seq, made.digest, made.said, made.usage, view.frame, view.nodes, view.pinned))
+    for edit in (await store.load("default", branch)).edits:
+        ids = [view.digests.handle(edit.old), *(n.id for n in edit.stand_ins)]
+        found += [[(n.id, n.item) for n in await engine.recall("default", id, branch)] for id in ids]
+    return found
+
+
+def histories(random: Random) -> Iterator[tuple[str, list[Message], int]]:
+    """Conversations that share their beginnings, their words, or nothing; each with a word of its own.
+
+    Also how many of its messages need not be said one by one.
+    """
+    made: list[list[Message]] = []
+    common = [f"common{n} " * random.choice((3, 40, 150)) for n in range(4)]
+    for n in range(random.randint(4, 8)):
+        own = f"unique{n}word"
+        messages, known = [user(random.choice(common))], 0
+        if made and random.random() < 0.8:
+            parent = random.choice([made[0], *made])
+            messages = parent[: random.choice([i for i, m in enumerate(parent, 1) if m["role"] == "user"])]
+            known = random.choice([0, len(messages), len(messages)])
+        for turn in range(random.randint(1, 4)):
+            text = random.choice([f"{own} {turn}", f"{own} {turn} {noise(n * 10 + turn, 120)}", f"{common[turn]}{own}"])
+            messages = [
+                *messages,
+                call(f"c{n}_{turn}", f'{{"q": "{own}"}}'),
+                result(f"c{n}_{turn}", text),
+                said(random.choice([own, common[turn % 4] + own])),
+                user(random.choice([*common, own])),
+            ]
+        made.append(messages)
+        yield own, messages, known
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32))
+def test_what_remains_is_as_it_was_and_what_went_is_gone(seed: int) -> None:
+    asyncio.run(purged_and_compared(Random(seed)))
+
+
+async def purged_and_compared(random: Random) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "clew.db"
+        store = SQLite(path)
+        spoken: dict[str, list[tuple[str, list[Message]]]] = {}
+        for own, messages, known in histories(random):
+            # By an engine that knows nothing yet: its branch comes from the log.
+            branch = await turns(Engine(store, SMALL), messages, random.choice([None, None, None, "named"]), known)
+            spoken.setdefault(branch, []).append((own, messages))
+        every = [b.id for b in await store.branches("default")]
+        # The oldest alone, of which others forked, or just any.
+        gone = random.choice([every[-1:], random.sample(every, random.randint(1, len(every)))])
+        kept = [b for b in every if b not in gone]
+        engine = Engine(store, SMALL)
+        before = {branch: await recorded(engine, branch) for branch in kept}
+        await store.purge("default", gone, "test")
+        assert {branch: await recorded(engine, branch) for branch in kept} == before
+        assert await store.check(deep=True) == []
+        needed = str([await texts(store, b) for b in kept])
+        left, words = raw(path), terms(path)
+        for own in {own for b in gone for own, _ in spoken.get(b, ()) if own not in needed}:
+            assert own.encode() not in left
+            assert own not in words
+        for branch, talks in spoken.items():  # and whatever went can come again
+            again = await Engine(store, SMALL).prepare(Request({"model": "gpt-4o", "messages": talks[-1][1]}))
+            assert again.nodes, branch
+        assert await store.check(deep=True) == []
+        await store.close()
+
+
+async def texts(store: SQLite, branch: str) -> list[str]:
+    """All that was ever said or sent on a branch."""
+    found: dict[str, Node] = {}
+    for made in await store.calls("default", branch):
+        trace = await store.load("default", branch, made.seq)
+        found |= await store.nodes("default", [p.id for p in trace.said])
+        found |= await store.nodes("default", [n.id for e in trace.edits for n in e.new])
+    return [n.item.text for n in found.values()]
+
+
+async def test_a_purge_beside_a_process_that_writes_harms_neither(tmp_path: Path) -> None:
+    path = tmp_path / "clew.db"
+    with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        store, purged = SQLite(path), 0
+        for _ in range(4):
+            lines = [writer.stdout.readline().split() for _ in range(6)]
+            branches = {b.id for b in await store.branches("default")}
+            # The conversation that goes on is among them.
+            purged += (await store.purge("default", sorted(branches & {b for b, _ in lines}), "test")).branches
+        while int(writer.stdout.readline().split()[1]) < 40:
+            pass
+        writer.kill()
+    assert purged >= 4
+    assert await store.repair()
+    assert await store.check(deep=True) == []
+    await store.close()
+
+
+# --- one item ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_leaked_secret_goes_wherever_it_was_quoted(tmp_path: Path) -> None:
+    path = tmp_path / "clew.db"
+    store = SQLite(path)
+    engine = Engine(store, SMALL)
+    key = "sesame7f3a9c"
+    leak = f"API_KEY={key}\n" + noise(3, 900)
+    messages = [user("Look."), call("c", f'{{"cmd": "echo {key}"}}'), result("c", leak), said("Seen."), user("Go on.")]
+    for n in range(12):
+        messages += [said(f"step {n} " + "and so on " * 30), user("more")]
+    branch = await turns(engine, messages, "one")
+    other = await turns(engine, [user("Look."), said("No."), user(leak)], "two")
+    trace = await store.load("default", branch)
+    nodes = await store.nodes("default", [p.id for p in trace.said])
+    held = {n.item.kind: n.id for n in nodes.values() if key in n.item.text}
+    assert held.keys() == {"call", "result"}
+    assert trace.edits
+    assert key.encode() in raw(path)
+
+    for id in held.values():
+        await store.purge_item("default", id, "leaked key")
+    await store.purge_item("default", (await store.load("default", other)).said[-1].id, "leaked key")
+    assert key.encode() not in raw(path)
+    assert key not in terms(path)
+    assert await store.check(deep=True) == []
+    with pytest.raises(Purged, match="leaked key"):
+        await engine.recall("default", held["result"])
+    for made in await store.calls("default", branch):
+        view = await engine.resume("default", made)
+        assert not check(body(view), "openai_chat")
+        assert key not in str(body(view))
+    edit = next(e for e in trace.edits if held["call"] in e.old and len(e.old) > 2)
+    span = [n.item.text for n in await engine.recall("default", view.digests.handle(edit.old))]
+    assert {"leaked key" in text for text in span} == {True, False}
+
+    # Said again, it is stored again: whoever says it wants it known.
+    again = await Engine(store, SMALL).prepare(
+        Request({"messages": [user("new"), said("ok"), user(leak)]}, session="3")
+    )
+    recalled = [
+        n.item.text
+        for p in (await store.load("default", again.branch)).said
+        for n in await engine.recall("default", p.id)
+    ]
+    assert recalled == ["new", "ok", leak]
+    await store.close()
+
+
+async def test_a_conversation_goes_on_after_one_of_its_items_was_purged(store: SQLite) -> None:
+    engine = Engine(store, SMALL)
+    given = conversation(3, 12)
+    view = await engine.prepare(Request(given))
+    first = (await store.load("default", view.branch)).said[0]
+    took = await store.purge_item("default", first.id, "test")
+    assert took.nodes >= 1
+    given["messages"] += [said("And?"), user("Go on.")]
+    for fresh in (engine, Engine(store, SMALL)):
+        again = await fresh.prepare(Request(given))
+        assert again.branch == view.branch
+        assert not check(body(again), "openai_chat")

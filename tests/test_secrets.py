@@ -1,0 +1,221 @@
+"""Secrets are found, masked without a trace, and nothing else is touched."""
+
+import json
+import random
+import re
+from base64 import b64encode
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.items import Frame, Item, Opening
+from clew.secret_kinds import PLACES, SHAPES
+from clew.secrets import find, kinds_in, masked, masked_frame, masked_item
+from secrets_rows import HARMLESS, ROWS, SHAPED, Row, cut, pem
+
+KEY = b"a store's secret"
+CASES = [
+    (row.secret, around.replace("{}", row.secret).replace("{{", "{").replace("}}", "}"))
+    for row in ROWS
+    for around in row.around
+]
+IDS = [f"{row.kind}: {around[:40]!r}" for row in ROWS for around in row.around]
+
+
+def pieces(secret: str) -> set[str]:
+    """Every eight characters of a secret."""
+    return {secret[i : i + 8] for i in range(max(1, len(secret) - 7))}
+
+
+def kept(secret: str, text: str) -> list[str]:
+    """What is left of a secret in a text, markers apart."""
+    plain = re.sub(r"\[secret: [^]]+\]", "", text)
+    return sorted(piece for piece in pieces(secret) if piece in plain)
+
+
+def shape(value: Any) -> Any:
+    """A JSON value with its strings left out."""
+    if isinstance(value, dict):
+        return {k: shape(v) for k, v in value.items()}
+    return [shape(v) for v in value] if isinstance(value, list) else type(value)
+
+
+def skeleton(value: Any) -> Any:
+    """A JSON value with all its strings left out, keys too."""
+    if isinstance(value, dict):
+        return [skeleton(v) for v in value.values()]
+    return [skeleton(v) for v in value] if isinstance(value, list) else type(value)
+
+
+@pytest.mark.parametrize(("secret", "text"), CASES, ids=IDS)
+def test_no_piece_of_a_secret_stays(secret: str, text: str) -> None:
+    assert kept(secret, masked(text, KEY)) == []
+
+
+@pytest.mark.parametrize(("secret", "text"), CASES, ids=IDS)
+def test_escaped_text_is_masked_too(secret: str, text: str) -> None:
+    once = json.dumps(text)
+    for escaped in (once[1:-1], f"log: {once}", json.dumps(once)[1:-1]):
+        assert kept(secret, masked(escaped, KEY)) == [], escaped
+
+
+@pytest.mark.parametrize(("secret", "text"), CASES, ids=IDS)
+def test_json_stays_json_of_the_same_structure(secret: str, text: str) -> None:
+    inner = {"n": 1, "é": [None, {"command": f"x\té\n{text}", "deep": json.dumps({"body": text})}]}
+    call = Item(
+        "call", "assistant", json.dumps(inner), "bash", "c1", wire={"function": {"arguments": json.dumps(inner)}}
+    )
+    safe = masked_item(call, KEY)
+    assert shape(json.loads(safe.text)) == shape(inner)
+    assert kept(secret, safe.text) == []
+    assert safe.wire == {"function": {"arguments": safe.text}}
+    assert kinds_in(call)
+    assert kinds_in(safe) == []
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_look_alikes_are_left_alone(text: str) -> None:
+    assert find(text) == []
+    assert masked(text) is text
+    assert masked(json.dumps({"text": text})) == json.dumps({"text": text})
+
+
+@pytest.mark.parametrize("row", SHAPED, ids=lambda row: f"{row.kind} {row.secret[:6]}")
+def test_a_shape_is_known_by_its_kind(row: Row) -> None:
+    assert [s.kind for s in find(row.around[0].replace("{}", row.secret))] == [row.kind]
+
+
+def test_sixty_kinds_and_more() -> None:
+    assert len({kind.name for kind in (*SHAPES, *PLACES)}) >= 60
+
+
+def test_markers_tell_secrets_apart_and_keys_change_them() -> None:
+    one, two = "ghp_" + cut("a1B2", 36), "ghp_" + cut("c3D4", 36)
+    first, second, third = masked(f"{one} {two} {one}", KEY).split("] [")
+    assert first.removeprefix("[") == third.removesuffix("]") != second
+    assert masked(one, KEY) != masked(one, b"another") != masked(one)
+    assert masked(one, KEY).startswith("[secret: github token ")
+
+
+def test_a_key_is_the_same_key_with_its_lines_escaped() -> None:
+    assert (
+        masked(pem("PRIVATE KEY"), KEY)
+        == masked(pem("PRIVATE KEY", "\\n"), KEY)
+        == masked(pem("PRIVATE KEY", "\\\\n"), KEY)
+    )
+
+
+def test_a_key_that_was_cut_off_is_masked() -> None:
+    lines = pem("RSA PRIVATE KEY").splitlines()
+    assert kept(lines[1], masked("\n".join(lines[:3]) + "\n$ ")) == []
+    assert kept(lines[2], masked("\n".join(lines[1:]))) == []
+
+
+def test_a_quoted_value_ends_where_its_own_quote_does() -> None:
+    for secret in ('pa"ss w0rd,x', "back\\slash9", "end\\", "it's 4 us"):
+        text = json.dumps({"password": secret, "next": "stays"})
+        for nested in (text, json.dumps(text), f"> {text}", f"> {json.dumps(text)}"):
+            assert "stays" in masked(nested)
+            assert json.dumps(secret)[1:-1] not in masked(nested)
+
+
+def test_an_item_without_secrets_is_the_same_object() -> None:
+    picture = b64encode(random.Random(1).randbytes(9000)).decode()
+    wire = {
+        "type": "image",
+        "source": {"type": "base64", "data": picture},
+        "raw": b"\x00",
+        "url": f"data:image/png;base64,{picture}",
+    }
+    item = Item("media", "user", wire=wire, opens=Opening({"role": "user", "n": (1, 2)}), mark={"type": "ephemeral"})
+    assert masked_item(item, KEY) is item
+    signed = Item("reasoning", "assistant", "hm", wire={"type": "thinking", "signature": picture, "thinking": "hm"})
+    assert masked_item(signed, KEY) is signed
+    frame = Frame("anthropic", "m", ({"role": "system"},), {"max_tokens": 9}, "Be kind.", ({"name": "password_reset"},))
+    assert masked_frame(frame, KEY) is frame
+
+
+def test_every_string_of_an_item_is_masked() -> None:
+    secret = "glpat-" + cut("a1B2c3", 20)
+    url = f"https://h/x?X-Amz-Signature={cut('0a1b2c3d', 64)}"
+    wire = {
+        "a": [{"password": "hunter2x"}, (secret,)],
+        "source": {"url": url},
+        secret: 1,
+        "env": {"name": "DB_PASS", "value": "hunter2y"},
+    }
+    item = Item(
+        "result", "tool", f"see {secret}", secret, "c1", wire, Opening({"role": "tool", "x": secret}), {"y": secret}
+    )
+    said = repr(masked_item(item, KEY))
+    assert kept(secret, said) == []
+    assert "hunter2" not in said
+    assert "0a1b2c3d" not in said
+    assert kinds_in(item) == ["gitlab token", "password", "signature"]
+
+
+def test_every_string_of_a_frame_is_masked() -> None:
+    secret = "npm_" + cut("a1B2c3", 36)
+    frame = Frame(
+        "openai",
+        "m",
+        ({"content": secret},),
+        {"metadata": {"token": secret}},
+        f"Use {secret}.",
+        ({"description": secret},),
+    )
+    safe = masked_frame(frame, KEY)
+    assert kept(secret, repr(safe)) == []
+    assert (safe.format, safe.model, len(safe.lead), len(safe.tools)) == ("openai", "m", 1, 1)
+
+
+FILLER = st.text(alphabet=st.sampled_from("ab1 \n\t\"\\{}[]:=,.;&'`<>$-_/@éİ\ud83d"), max_size=40)
+SAID = [text for _, text in CASES] + list(HARMLESS)
+
+
+def said(n: int) -> str:
+    """One of the texts of the rows; by number, since hypothesis prints what it chooses from."""
+    return SAID[n]
+
+
+TEXTS = st.lists(FILLER | st.integers(0, len(SAID) - 1).map(said), max_size=6).map("".join)
+
+
+@given(TEXTS)
+def test_masking_twice_is_masking_once(text: str) -> None:
+    once = masked(text, KEY)
+    assert masked(once, KEY) is once
+    assert find(once) == []
+
+
+@given(TEXTS)
+def test_secrets_are_in_order_and_apart(text: str) -> None:
+    secrets = find(text)
+    assert all(a.stop <= b.start for a, b in pairwise(secrets))
+    assert all(0 <= s.start < s.stop <= len(text) for s in secrets)
+    assert (masked(text) is text) == (secrets == [])
+
+
+@given(
+    st.recursive(
+        TEXTS | st.none() | st.integers(),
+        lambda v: st.lists(v, max_size=3) | st.dictionaries(TEXTS, v, max_size=3),
+        max_leaves=6,
+    )
+)
+def test_any_json_stays_json(value: Any) -> None:
+    assert skeleton(json.loads(masked(json.dumps(value)))) == skeleton(value)
+
+
+@pytest.mark.parametrize("line", ["a", "-----BEGIN ", "password=", cut("aK3v9Xm2Q7w8", 3000) + "+/ "])
+def test_a_line_of_megabytes_comes_to_an_end(line: str) -> None:
+    assert masked(line * (5_000_000 // len(line)))
+
+
+@pytest.mark.parametrize("word", sorted({word for kind in (*SHAPES, *PLACES) for word in kind.words}))
+def test_a_word_said_all_the_time_comes_to_an_end(word: str) -> None:
+    assert masked(f"{word} " * 2000)
+    assert masked(word * 2000)
