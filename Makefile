@@ -26,6 +26,7 @@ check: $(UV)  ## Format, lint, types, floors.
 bench: $(UV)  ## Speed, peers beside, import cost, counting errors. Minutes.
 	@$(UV) sync --quiet --inexact
 	$(ENV)/python bench/imports.py
+	$(ENV)/python bench/calibration.py
 	$(UV) run --quiet --no-sync --with-requirements bench/references.txt python bench/counts.py
 	$(UV) run --quiet --no-sync --with-requirements bench/peers.txt python bench/peers.py
 	$(ENV)/python bench/session.py

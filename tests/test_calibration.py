@@ -3,15 +3,8 @@
 import asyncio
 import json
 import math
-import sys
-from pathlib import Path
 
 import pytest
-
-from clew.calibration import Anchor, Calibration, Traits, traits
-from conftest import conversations
-
-sys.path.append(str(Path(__file__).parents[1] / "bench"))
 
 from calibration import (
     BASES,
@@ -27,6 +20,8 @@ from calibration import (
     slack,
     stretches,
 )
+from clew.calibration import Anchor, Calibration, Traits, traits
+from conftest import conversations
 
 SHIPPED = 3  # sessions in the sample, which comes first
 EVERY = 40  # of the other sessions, if they are here

@@ -84,7 +84,7 @@ async def test_secrets_in_tool_results_are_nowhere(
     caplog.set_level(logging.INFO, "clew")
 
     def engine(store: SQLite) -> Engine:
-        listeners = [heard.append, events.log, Traces(provider)]
+        listeners: list[events.Listener] = [heard.append, events.log, Traces(provider)]
         return Engine(store, Budget(window=9_000, reserve=500), listeners=listeners, secrets="redact")
 
     store = SQLite(path)

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clew.errors import BadRequest
 from clew.items import Frame, Item, Opening
-from clew.secret_kinds import PLACES, SHAPES
 from clew.secrets import find, kinds_in, masked, masked_frame, masked_item
+from clew.secrets.kinds import PLACES, SHAPES
 from secrets_rows import HARMLESS, ROWS, SHAPED, Row, cut, pem
 
 KEY = b"a store's secret"
@@ -52,7 +53,11 @@ def skeleton(value: Any) -> Any:
 
 @pytest.mark.parametrize(("secret", "text"), CASES, ids=IDS)
 def test_no_piece_of_a_secret_stays(secret: str, text: str) -> None:
-    assert kept(secret, masked(text, KEY)) == []
+    safe = masked(text, KEY)
+    assert kept(secret, safe) == []
+    said = {"content": [{"type": "text", "text": text}]}
+    result = masked_item(Item("result", "tool", text, call_id="c1", wire=said), KEY)
+    assert (result.text, result.wire) == (safe, {"content": [{"type": "text", "text": safe}]})
 
 
 @pytest.mark.parametrize(("secret", "text"), CASES, ids=IDS)
@@ -122,6 +127,12 @@ def test_a_quoted_value_ends_where_its_own_quote_does() -> None:
             assert json.dumps(secret)[1:-1] not in masked(nested)
 
 
+def test_a_value_alone_on_its_line_is_masked_whole() -> None:
+    secret = "aB3,longer;tail99)x"
+    for name in ("password: ", "DB_PASSWORD=", "db.password="):
+        assert kept(secret, masked(f"user: me\n{name}{secret}\nport: 1")) == []
+
+
 def test_an_item_without_secrets_is_the_same_object() -> None:
     picture = b64encode(random.Random(1).randbytes(9000)).decode()
     wire = {
@@ -155,6 +166,20 @@ def test_every_string_of_an_item_is_masked() -> None:
     assert "hunter2" not in said
     assert "0a1b2c3d" not in said
     assert kinds_in(item) == ["gitlab token", "password", "signature"]
+
+
+def test_headers_are_known_by_their_names() -> None:
+    value = cut("a1B2c3", 30)
+    headers = {"Cookie": f"theme=dark; sid={value}", "Authorization": f"Bearer {value}", "X-Api-Key": value}
+    assert value not in repr(masked_item(Item("call", "assistant", json.dumps(headers), wire={"input": headers}), KEY))
+
+
+def test_what_is_nested_without_end_is_refused() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(BadRequest, match="nested too deeply"):
+        masked_item(Item("opaque", "user", wire={"a": deep}), KEY)
 
 
 def test_every_string_of_a_frame_is_masked() -> None:

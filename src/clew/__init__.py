@@ -92,8 +92,8 @@ _HOMES = {
     "budget": "Budget Meter Size",
     "compression": "Compressed acompress compress",
     "engine": "Engine Request body",
-    "errors": "Ambiguous BadConfig BadRequest BrokenHistory ClewError Conflict ForeignFile NewerFile NotFound OverBudget "
-    "Pinned Purged SecretFound StoreError",
+    "errors": "Ambiguous BadConfig BadRequest BrokenHistory ClewError Conflict ForeignFile NewerFile NotFound "
+    "OverBudget Pinned Purged SecretFound StoreError",
     "items": "Digests Edit Frame Item Node",
     "step": "Fallback Model Pipeline Reply Step When",
     "store.records": "Call ClientEdit Store",

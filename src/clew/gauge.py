@@ -1,4 +1,4 @@
-"""How much may be sent to a model, and how much a request is by its own count: limits, meters, and what calls taught."""
+"""How much may be sent to a model, and how much a request is by its count: limits, meters, what calls taught."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace as with_

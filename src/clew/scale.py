@@ -11,7 +11,8 @@ from clew.view import View
 UNPROVEN = 1.1  # what triggers count with before the first report, where the vocabulary is not the model's own
 STEEPEST = 2.5  # tokens of the provider for one of ours: beyond it a report is odd, and a view must not vanish for it
 CLOCK = 64  # tokens by which a frame may change and what was proven of it still hold
-_UNTAUGHT = Calibration().weights
+_UNTAUGHT = Calibration()
+_UNPROVEN = Anchor()
 
 
 @dataclass(slots=True)
@@ -19,17 +20,17 @@ class Scale:
     """Kept from turn to turn, so that a turn costs what is new."""
 
     meter: Meter | None = None
-    calibration: Calibration = Calibration()
-    anchor: Anchor = Anchor()
+    calibration: Calibration = _UNTAUGHT
+    anchor: Anchor = _UNPROVEN
     framed: int = 0  # tokens of the last frame
     _nodes: tuple[Size, Traits] | None = None  # of all nodes that are in view
 
     def turn(self, meter: Meter, calibration: Calibration, framed: int) -> None:
         """Begin a turn: with another model or other tools, nothing proven so far holds."""
         if meter is not self.meter:
-            self.meter, self.anchor, self._nodes = meter, Anchor(), None
+            self.meter, self.anchor, self._nodes = meter, _UNPROVEN, None
         elif abs(framed - self.framed) > CLOCK:
-            self.anchor = Anchor()
+            self.anchor = _UNPROVEN
         self.calibration, self.framed = calibration, framed
 
     def grow(self, nodes: Sequence[Node]) -> None:
@@ -45,7 +46,7 @@ class Scale:
     def measure(self, view: View) -> tuple[Size, float]:
         """The size by our count, and how many tokens of the provider one of ours may at most be."""
         size, traits = self._whole(view)
-        taught = self.anchor.first is not None or self.calibration.weights != _UNTAUGHT
+        taught = self.anchor.first is not None or self.calibration.weights != _UNTAUGHT.weights
         if not taught or not size.tokens:
             return size, 1.0 if self._own.counter.exact else UNPROVEN
         return size, min(self.anchor.upper(self.calibration, traits) / size.tokens, STEEPEST)

@@ -9,14 +9,15 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace as with_
+from functools import partial
 from hashlib import blake2b
 from typing import Any, Literal, NamedTuple
 
 from clew.errors import BadRequest
 from clew.items import Frame, Item
-from clew.secret_kinds import PLACES, SHAPES, Kind
-from clew.secret_names import kind_of, named, small
-from clew.secret_values import is_base64, is_empty, proves
+from clew.secrets.kinds import PLACES, SHAPES, Kind
+from clew.secrets.names import kind_of, named, small
+from clew.secrets.values import is_base64, is_empty, proves
 
 Policy = Literal["off", "redact", "refuse"]
 
@@ -40,61 +41,86 @@ def find(text: str) -> list[Secret]:
 
 def masked(text: str, key: bytes = b"") -> str:
     """The text with a marker for each secret; the same object if there is none."""
-    return _masked_string("", text, key)
+    return _masked("", text, key)
 
 
 def masked_item(item: Item, key: bytes) -> Item:
     """The item without its secrets; the same object if it has none."""
-    try:
-        return _masked_item(item, key)
-    except RecursionError:
-        raise BadRequest("an item is nested too deeply to be searched for secrets") from None
-
-
-def _masked_item(item: Item, key: bytes) -> Item:
-    opens = item.opens
-    if opens is not None and (keys := _masked(opens.keys, key)) is not opens.keys:
-        opens = with_(opens, keys=keys)
-    text, name = masked(item.text, key), masked(item.name, key)
-    wire, mark = _masked(item.wire, key), _masked(item.mark, key)
-    same = text is item.text and name is item.name and wire is item.wire and opens is item.opens and mark is item.mark
-    return item if same else with_(item, text=text, name=name, wire=wire, opens=opens, mark=mark)
+    return _said(item, partial(_masked, key=key))
 
 
 def masked_frame(frame: Frame, key: bytes) -> Frame:
     """The frame without its secrets; the same object if it has none."""
-    lead, body, tools = _masked(frame.lead, key), _masked(frame.body, key), _masked(frame.tools, key)
-    system = masked(frame.system, key)
+    act = partial(_masked, key=key)
+    lead, body, tools = _each(frame.lead, act), _each(frame.body, act), _each(frame.tools, act)
+    system = act("", frame.system)
     same = lead is frame.lead and body is frame.body and tools is frame.tools and system is frame.system
     return frame if same else with_(frame, lead=lead, body=body, tools=tools, system=system)
 
 
 def kinds_in(item: Item) -> list[str]:
     """The kinds of the secrets in an item, without the secrets."""
-    said = [item.text, item.name, item.wire, item.opens.keys if item.opens else None, item.mark]
-    return sorted({secret.kind for name, text in _strings(said) for secret in _held(name, text, 0)})
+    kinds: set[str] = set()
+
+    def note(name: str, text: str) -> str:
+        kinds.update(secret.kind for secret in _held(name, text, 0))
+        return text
+
+    _said(item, note)
+    return sorted(kinds)
 
 
 # Masking
 
+Act = Callable[[str, str], str]  # from what a string is called, and the string, to another
 
-def _masked(value: Any, key: bytes, name: str = "") -> Any:
-    """A value with its strings masked; whatever holds no secret is the same object."""
+
+def _said(item: Item, act: Act) -> Item:
+    """The item with something done to each of its strings; the same object if none changed."""
+    opens = item.opens
+    if opens is not None and (keys := _each(opens.keys, act)) is not opens.keys:
+        opens = with_(opens, keys=keys)
+    text, name, wire, mark = act("", item.text), act("", item.name), _each(item.wire, act), _each(item.mark, act)
+    same = text is item.text and name is item.name and wire is item.wire and opens is item.opens and mark is item.mark
+    return item if same else with_(item, text=text, name=name, wire=wire, opens=opens, mark=mark)
+
+
+def _each(value: Any, act: Act) -> Any:
+    """A value with something done to each of its strings; whatever did not change is the same object."""
+    try:
+        return _walked(value, act, "")
+    except RecursionError:
+        raise BadRequest("a message is nested too deeply to be searched for secrets") from None
+
+
+def _walked(value: Any, act: Act, name: str) -> Any:
     if isinstance(value, str):
-        return _masked_string(name, value, key)
+        return act(name, value)
     if isinstance(value, Mapping):
         names = _names(value)
-        new = {_masked(k, key): _masked(v, key, names[k]) for k, v in value.items()}
-        same = all(k in new and new[k] is v for k, v in value.items())
-        return value if same else new
+        new = {_walked(k, act, ""): _walked(v, act, names[k]) for k, v in value.items()}
+        return value if all(k in new and new[k] is v for k, v in value.items()) else new
     if isinstance(value, list | tuple):
-        items = [_masked(v, key, called) for called, v in _options(value, name)]
-        same = all(a is b for a, b in zip(items, value, strict=True))
-        return value if same else type(value)(items)
+        items = [_walked(v, act, called) for called, v in _options(value, name)]
+        return value if all(a is b for a, b in zip(items, value, strict=True)) else type(value)(items)
     return value
 
 
-def _masked_string(name: str, text: str, key: bytes) -> str:
+def _names(value: Mapping[Any, Any]) -> dict[Any, str]:
+    """What each value of a mapping is called: its key, or the name that is paired with a value."""
+    called = value.get("name") or value.get("key")
+    return {k: called if k == "value" and isinstance(called, str) else str(k) for k in value}
+
+
+def _options(value: Sequence[Any], name: str) -> Iterator[tuple[str, Any]]:
+    """What each value of a list is called: as the list is, or as the option before it."""
+    option = ""
+    for v in value:
+        yield option or name, v
+        option = v if isinstance(v, str) and v.startswith("--") else ""
+
+
+def _masked(name: str, text: str, key: bytes) -> str:
     for _ in range(ROUNDS):
         secrets = _held(name, text, 0)
         if not secrets:
@@ -116,34 +142,6 @@ def _marked(text: str, secrets: Iterable[Secret], key: bytes) -> str:
 
 
 _MARKER = re.compile(r"\[secret: [a-z0-9. -]{1,40} [0-9a-f]{6}\]")
-
-
-def _strings(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Every string in a value, with what it is called."""
-    if isinstance(value, str):
-        yield name, value
-    elif isinstance(value, Mapping):
-        names = _names(value)
-        for k, v in value.items():
-            yield "", str(k)
-            yield from _strings(v, names[k])
-    elif isinstance(value, list | tuple):
-        for called, v in _options(value, name):
-            yield from _strings(v, called)
-
-
-def _names(value: Mapping[Any, Any]) -> dict[Any, str]:
-    """What each value of a mapping is called: its key, or the name that is paired with a value."""
-    called = value.get("name") or value.get("key")
-    return {k: called if k == "value" and isinstance(called, str) else str(k) for k in value}
-
-
-def _options(value: Sequence[Any], name: str) -> Iterator[tuple[str, Any]]:
-    """What each value of a list is called: as the list is, or as the option before it."""
-    option = ""
-    for v in value:
-        yield option or name, v
-        option = v if isinstance(v, str) and v.startswith("--") else ""
 
 
 # Finding

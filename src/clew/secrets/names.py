@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from clew.secret_kinds import Proof
-from clew.secret_values import could_be_said_bare, is_empty, is_uuid, proves
+from clew.secrets.kinds import Proof
+from clew.secrets.values import could_be_said_bare, is_empty, is_uuid, proves
 
 VALUE = 8192  # characters that are looked at for the end of a quoted value
 
@@ -178,18 +178,12 @@ def _bare(text: str, lead: re.Match[str], row: Name, start: int, option: bool) -
     next = text[match.end() : match.end() + 1]
     if sign == ">" and next != "<":  # no element that is closed again
         return None
-    loud, last = _is_loud(name), next in ("", "\n", "\r", "\\")
-    value = match[0] if loud and last and sign == "=" else re.split(r"[,;&)}\]]", match[0], maxsplit=1)[0]
-    whole = len(value) == len(match[0])
     line = re.split(r"\n|\\n", text[max(0, start - 80) : start])[-1].strip(" \t-\"'\\")
+    alone = next in ("", "\n", "\r", "\\") and (not line or _is_loud(name))  # nothing else is on its line
+    value = match[0].rstrip(",;)}]") if alone else re.split(r"[,;&)}\]]", match[0], maxsplit=1)[0]
     parameter = sign == "=" and text[start - 1 : start] in ("?", "&", ";")
-    plain = (
-        loud
-        or option
-        or parameter
-        or sign == ">"
-        or (last and whole and not line and len(value) >= 6 and value.islower() and value.isalpha())
-    )
-    if not could_be_said_bare(value, row.proof, plain=plain):
+    word = alone and len(value) == len(match[0]) >= 6 and value.islower() and value.isalpha()
+    plain = _is_loud(name) or option or parameter or word or sign == ">"
+    if not value or not could_be_said_bare(value, row.proof, plain=plain):
         return None
     return match.start(), match.start() + len(value)

@@ -9,7 +9,7 @@ possessive, so that no text makes them slow.
 import re
 from typing import Literal, NamedTuple
 
-Proof = Literal["any", "mixed", "random", "loud", "base64"]  # what a value must look like: see secret_values
+Proof = Literal["any", "mixed", "random", "loud", "base64"]  # what a value must look like: see values.py
 
 
 class Kind(NamedTuple):

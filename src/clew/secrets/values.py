@@ -3,7 +3,7 @@
 import re
 from base64 import b64decode
 
-from clew.secret_kinds import Proof
+from clew.secrets.kinds import Proof
 
 LOOK = 200  # characters of a value that say what it is
 
