@@ -163,7 +163,7 @@ def _held(name: str, text: str, depth: int) -> list[Secret]:
 _HEADER = re.compile(r"(?i)cookie|authorization")
 # Providers want these back as they were.
 _OPAQUE = frozenset({"data", "signature", "thoughtSignature", "thought_signature", "encrypted_content"})
-_BLOB = re.compile(r"(?:data:[\w/+.;=-]{0,100},)?(?:[\w+/-]{60,}+\s{0,2})++[\w+/-]*+={0,2}\s*")
+_BLOB = re.compile(r"(?:data:[\w/+.;=-]{0,100},)?(?:[\w+/-]{60,}+\s{0,2})+[\w+/-]*+={0,2}\s*")
 
 
 def _apart(text: str, found: Iterable[Secret]) -> list[Secret]:
@@ -186,7 +186,7 @@ def _apart(text: str, found: Iterable[Secret]) -> list[Secret]:
 # JSON
 
 _JSON = frozenset('{["')
-_STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"(\s*:)?')
+_STRING = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?')
 _ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.")
 
 

@@ -77,11 +77,11 @@ _LEAD = re.compile(
     |(?:\s|\\{1,7}[nr]|,){1,40}(?:\\{0,7}["'])?[vV]alue(?:\\{0,7}["'])?\s{0,5}[:=]\s{0,5}
     |</key>\s{0,20}<string>|[ ]\{[^{}]{0,200}?default\s{0,9}=\s{0,9}
     |(?P<loose>\s{0,3}[,(]\s{0,9}(?=\\{0,7}["'])            # arguments, or a list of names
-        |[ \t]{1,9}(?:(?:[\w@.]{1,20}+[ ]){0,4}+[\w@.]{1,20}+:[ \t]|(?:is|was|to|of)[ \t]{1,3})?))    # prose
+        |[ \t]{1,9}(?:(?:[\w@.]{1,20}+[ ]){0,4}[\w@.]{1,20}+:[ \t]|(?:is|was|to|of)[ \t]{1,3})?))    # prose
     (?P<open>[burf@$]?(?P<slashes>\\{0,7})(?P<quote>["'`]))?""",
     re.VERBOSE,
 )
-_BARE = re.compile(r"(?:[^\s\"'`\\<>]|\\(?![nrtu\"'\\])){1,4096}+")
+_BARE = re.compile(r"(?:[^\s\"'`\\<>]|\\(?![nrtu\"'\\])){1,4096}")
 _DIGIT = re.compile(r"\d")
 _OPTION = re.compile(r"(?:^|[\s\"'\[(])(?:--?(?=\w)|(?i:env|setenv|set|export) )[\w.-]*\Z")
 
