@@ -1,23 +1,45 @@
 """What the steps write, whole; and how they combine."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
 
 from bodies import judge_anthropic, judge_openai
-from clew import BadRequest, Budget, Fallback, Pipeline, Size, View, When, body, wire
-from clew.steps import ClearResults, Offload, Trim, default
-from clew.testing import ScriptedModel, conversation, view_of
+from clew import BadRequest, Budget, Fallback, Meter, Pipeline, Size, View, When, body, wire
+from clew.items import Item
+from clew.step import Step
+from clew.steps import ClearReasoning, ClearResults, Dedupe, Offload, ShrinkCalls, Trim, default
+from clew.steps.calls import shrunk
+from clew.steps.lines import preview
+from clew.steps.outcome import outcome
+from clew.steps.shorten import arguments
+from clew.testing import PICTURE, ScriptedModel, check_laws, conversation, view_of
+from clew.tokens import counter_for
+from clew.wire import FORMATS, decode, encode
+from clew.wire.convert import convert
+from conftest import conversations
 
 
 def talk(*results: str) -> View:
-    messages: list[dict[str, Any]] = [{"role": "user", "content": "look"}]
-    for n, result in enumerate(results):
-        call = {"id": f"c{n}", "type": "function", "function": {"name": "bash", "arguments": f'{{"cmd": "cat {n}"}}'}}
+    return work(*(("bash", {"cmd": f"cat {n}"}, result) for n, result in enumerate(results)))
+
+
+def work(*done: tuple[str, dict[str, Any], str], asked: str = "look") -> View:
+    """A conversation of calls: tool, arguments, result."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": asked}]
+    for n, (name, given, result) in enumerate(done):
+        function = {"name": name, "arguments": json.dumps(given)}
+        call = {"id": f"c{n}", "type": "function", "function": function}
         messages += [{"role": "assistant", "content": None, "tool_calls": [call]}]
         messages += [{"role": "tool", "tool_call_id": f"c{n}", "content": result}]
     return view_of({"model": "gpt-4o", "messages": messages})
+
+
+def ids(view: View) -> list[str]:
+    """The recall ids of the results."""
+    return [n.id[:10] for n in view.nodes if n.item.kind == "result"]
 
 
 def results(view: View) -> list[str]:
@@ -46,6 +68,261 @@ async def test_an_oversized_result_keeps_its_head_and_tail() -> None:
     view = await Offload(head=10, tail=8)(before, Budget(window=8_000, model="gpt-4o"))
     id = before.nodes[2].id[:10]
     assert results(view) == [f"begin x x \n[… 39,992 of 40,010 characters out of view; recall {id} …]\nx x  end"]
+
+
+TIGHT = Budget(window=400, reserve=0, model="gpt-4o")
+FILE = "import os\n" + "x = 1\n" * 40
+NEWER = "import sys\n" + "x = 2\n" * 40
+
+
+async def test_older_copies_of_a_result_point_to_the_newest() -> None:
+    before = work(
+        ("read", {"path": "a.py"}, FILE), ("grep", {"q": "x"}, FILE), ("read", {"path": "b.py"}, FILE), ("ls", {}, "c")
+    )
+    first, second, *_ = ids(before)
+    said = '[same output as the newer result of read {"path": "b.py"}, recall'
+    assert results(await Dedupe()(before, TIGHT)) == [f"{said} {first}]", f"{said} {second}]", FILE, "c"]
+
+
+async def test_a_read_is_superseded_by_a_newer_one() -> None:
+    a, part = {"file_path": "/src/a.py"}, {"file_path": "/src/a.py", "offset": 40, "limit": 40}
+    before = work(("Read", a, FILE), ("Read", part, FILE + "1"), ("Read", a, NEWER), ("Read", a, "Error: is gone"))
+    line = (
+        '[result of Read {"file_path": "/src/a.py"}, 250 characters in 42 lines, superseded by a newer read; '
+        f"recall {ids(before)[0]}]"
+    )
+    assert results(await Dedupe()(before, TIGHT)) == [line, FILE + "1", NEWER, "Error: is gone"]
+
+
+async def test_a_read_is_superseded_by_the_whole_text_written_later() -> None:
+    edit = {"path": "b.py", "old_str": "1", "new_str": "2"}
+    write = {"command": "create", "path": "a.py", "file_text": "x = 3"}
+    before = work(
+        ("view", {"path": "a.py", "view_range": [1, 40]}, FILE),
+        ("view", {"path": "b.py"}, NEWER),
+        ("edit", edit, "ok"),
+        ("edit", write, "ok"),
+        ("view", {"path": "b.py", "view_range": [1, 2]}, "x\nx"),
+    )
+    line = (
+        '[result of view {"path": "a.py", "view_range": [1, 40]}, 250 characters in 42 lines, '
+        f"superseded by the text written later; recall {ids(before)[0]}]"
+    )
+    assert results(await Dedupe()(before, TIGHT)) == [line, NEWER, "ok", "ok", "x\nx"]
+
+
+@pytest.mark.parametrize(
+    ("command", "again", "old"),
+    [
+        ("cat a.py", "cat a.py", True),
+        ("cd /src && sed -n '1,80p' a.py", "cd /src && sed -n '1,80p' a.py", True),
+        ("sed -n '1,80p' a.py", "sed -n '80,90p' a.py", False),
+        ("pytest -q", "pytest -q", False),  # what failed before is no older copy of what fails now
+        ("cat > a.py <<EOF", "cat > a.py <<EOF", False),
+    ],
+)
+async def test_of_commands_only_the_same_printing_one_supersedes(command: str, again: str, old: bool) -> None:
+    before = work(("bash", {"cmd": command}, FILE), ("bash", {"cmd": again}, NEWER))
+    assert (results(await Dedupe()(before, TIGHT))[0] != FILE) == old
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("<returncode>1</returncode>\n<output>\nls: cannot access 'x'\n</output>", "exit 1: ls: cannot access 'x'"),
+        ("Exit code: 0\nWall time: 1 seconds\nOutput:\nSuccess.", "exit 0: Success."),
+        ("     1→package cli\n     2→", "package cli"),
+        ('Traceback (most recent call last):\n  File "a.py"\nKeyError: 3\n', "KeyError: 3"),
+        ("Exit code 2\ncollected 3 items\n====\nmain.go:3: fatal: no\n", "exit 2: main.go:3: fatal: no"),
+        ("=== test session starts ===\na.py F\n=== 1 failed, 2 passed in 0.1s ===", "1 failed, 2 passed in 0.1s"),
+        ("a.py:12: warning", "a.py:12: warning"),
+        ("\n---\n", ""),
+    ],
+)
+def test_the_outcome_of_a_result(text: str, line: str) -> None:
+    assert outcome(Item("result", "tool", text)) == line
+
+
+def test_a_flag_of_the_provider_makes_it_an_error() -> None:
+    text = "reading a.py\nan error of some sort"
+    assert outcome(Item("result", "tool", text)) == "reading a.py"
+    assert outcome(Item("result", "tool", text, wire={"content": text, "is_error": True})) == "an error of some sort"
+
+
+def test_arguments_are_shortened_inside_their_json() -> None:
+    assert arguments('{"a": 1}', 60) == '{"a": 1}'
+    assert arguments("no json", 60) == ""
+    path = "/very/long/path/" + "d/" * 40 + "file.py"
+    short = arguments(json.dumps({"path": path, "ids": list(range(50)), "text": "word " * 90}), 120)
+    assert json.loads(short) == {
+        "path": "…d/d/d/d/d/d/d/d/d/d/d/file.py",
+        "ids": [0, 1, 2, 3, "… 46 more"],
+        "text": "word word word word word word…",
+    }
+    assert json.loads(arguments(json.dumps({f"key{n}": {"a": [n] * 9} for n in range(99)}), 120))
+
+
+async def test_old_media_become_one_line() -> None:
+    picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PICTURE}"}}
+    messages = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": "yes?"},
+        {"role": "user", "content": [{"type": "text", "text": "see"}, picture]},
+        {"role": "assistant", "content": "seen"},
+        {"role": "user", "content": "and?"},
+    ]
+    before = view_of({"model": "gpt-4o", "messages": messages})
+    view = await ClearResults()(before, Budget(window=400, reserve=0, images=0, model="gpt-4o"))
+    line = f"[image_url, {len(json.dumps(picture)):,} bytes, out of view; recall {before.nodes[3].id[:10]}]"
+    assert [n.item.text for n in view.nodes] == ["hi", "yes?", "see", line, "seen", "and?"]
+
+
+async def test_text_does_not_go_because_of_images() -> None:
+    view = view_of(conversation(5, 9))
+    tokens = TIGHT.size(view).tokens
+    budget = Budget(window=tokens, reserve=0, high=1, low=1, images=0, model="gpt-4o")
+    after = await ClearResults()(view, budget)
+    assert budget.size(view).images > budget.size(after).images
+    assert results(after) == results(view)
+
+
+async def test_a_preview_shows_the_lines_that_were_asked_for() -> None:
+    lines = [f"row {n}" for n in range(1, 2_001)]
+    lines[899], lines[1199], lines[1499] = "def load_all(path):", "see lib/cache.py", "KeyError: 3"
+    before = work(("grep", {"pattern": "load_all"}, "\n".join(lines)), asked="why does lib/cache.py fail?")
+    view = await Offload(head=600, tail=300)(before, Budget(window=16_000, model="gpt-4o"))
+    whole, text = before.nodes[2].item, results(view)[0]
+    assert text == (
+        f"{whole.text[:400]}\n[… {len(whole.text) - 600:,} of {len(whole.text):,} characters out of view; "
+        f"recall {ids(before)[0]}; lines that match:\n"
+        f"900: def load_all(path):\n1200: see lib/cache.py\n1500: KeyError: 3\n …]\n{whole.text[-200:]}"
+    )
+    assert len(text) <= len(preview(whole, ids(before)[0], 600, 300).text)
+
+
+async def test_reasoning_of_earlier_turns_goes_into_what_it_led_to() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": "one"},
+        {"role": "assistant", "content": "answer", "reasoning_content": "why " * 400},
+        {"role": "user", "content": "two"},
+        {"role": "assistant", "content": None, "reasoning_content": "hm " * 400, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "done"},
+        {"role": "user", "content": "three"},
+        {"role": "assistant", "content": None, "reasoning_content": "now " * 40, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "done"},
+    ]
+    body = {"model": "gpt-4o", "messages": messages}
+    after = await ClearReasoning()(view_of(body), Budget(window=300, reserve=0, model="gpt-4o"))
+    for message in messages[:4]:
+        message.pop("reasoning_content", None)
+    assert encode(after.frame, (n.item for n in after.nodes)) == body
+
+
+async def test_reasoning_stays_where_items_refer_to_it() -> None:
+    view = view_of(conversation(3, 8, "openai_responses"), "openai_responses")
+    sealed = encode(view.frame, (n.item for n in view.nodes))
+    for n, item in enumerate(sealed["input"]):
+        if item.get("type") == "function_call":
+            item["id"] = f"fc_{n}"
+    tight = Budget(window=1_000, reserve=0, model="gpt-5")
+    assert (await ClearReasoning()(view, tight)).edits
+    for edit in (await ClearReasoning()(view_of(sealed, "openai_responses"), tight)).edits:
+        assert [n.item.kind for n in edit.new] == ["text"]
+
+
+async def test_long_arguments_of_old_calls_are_cut_inside_their_json() -> None:
+    before = work(("write", {"path": "a.py", "content": "x = 1\n" * 5_000}, "ok"), ("ls", {}, "c"), ("ls", {}, "d"))
+    view = await ShrinkCalls()(before, TIGHT)
+    mark = f"[… 29,880 of 30,000 characters out of view; recall {before.nodes[1].id[:10]}]"
+    assert json.loads(view.nodes[1].item.text) == {"path": "a.py", "content": "x = 1\n" * 20 + mark}
+    assert view.nodes[2:] == before.nodes[2:]
+
+
+LONG_CALLS: dict[str, dict[str, Any]] = {
+    "openai_chat": {
+        "messages": [
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [
+                    {"id": "c", "type": "function", "function": {"name": "w", "arguments": "$"}, "extra": {"sig": "s"}},
+                    {"id": "d", "type": "custom", "custom": {"name": "p", "input": "$"}},
+                ],
+            }
+        ]
+    },
+    "anthropic": {
+        "messages": [
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "c", "name": "w", "input": "$", "caller": {"type": "direct"}}],
+            }
+        ]
+    },
+    "openai_responses": {
+        "input": [{"type": "custom_tool_call", "call_id": "c", "name": "w", "input": "$", "status": "completed"}]
+    },
+    "bedrock": {
+        "messages": [
+            {"role": "assistant", "content": [{"toolUse": {"toolUseId": "c", "name": "w", "input": "$", "extra": 1}}]}
+        ]
+    },
+    "gemini": {
+        "contents": [
+            {"role": "model", "parts": [{"functionCall": {"name": "w", "args": "$"}, "thoughtSignature": "c2ln"}]}
+        ]
+    },
+}
+
+
+def filled(value: Any, arguments: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: filled(v, arguments) for k, v in value.items()}
+    return [filled(v, arguments) for v in value] if isinstance(value, list) else arguments if value == "$" else value
+
+
+@pytest.mark.parametrize("format", sorted(LONG_CALLS))
+def test_what_else_a_call_carries_stays(format: str) -> None:
+    long: Any = {"path": "a", "text": "y" * 900}
+    short: Any = {"path": "a", "text": "y" * 120 + "[… 780 of 900 characters out of view; recall 0123456789]"}
+    if format == "openai_chat":
+        long, short = (json.dumps(v, separators=(",", ":"), ensure_ascii=False) for v in (long, short))
+    if format == "openai_responses":
+        long, short = long["text"], short["text"]
+    frame, items = decode(filled(LONG_CALLS[format], long), format)
+    cut = [shrunk(item, "0123456789") for item in items]
+    if format == "openai_chat":  # of free form, so cut as the text it is
+        assert cut[1] is not None
+        assert (
+            cut[1].text
+            == long[:120] + f"[… {len(long) - 120} of {len(long)} characters out of view; recall 0123456789]"
+        )
+        cut, wanted = cut[:1], filled(LONG_CALLS[format], short)
+        del wanted["messages"][0]["tool_calls"][1]
+    else:
+        wanted = filled(LONG_CALLS[format], short)
+    kept = [item for item in cut if item is not None]
+    assert encode(frame, kept) == wanted
+    assert decode(wanted, format)[1] == kept  # a host that sends it back is recognised
+
+
+CHEAP: list[Step] = [Offload(), Dedupe(), ClearReasoning(), ClearResults(), ShrinkCalls()]
+
+
+async def test_real_conversations_stay_valid() -> None:
+    edited: set[str] = set()
+    formats, meters = sorted(FORMATS), {format: Meter(counter_for("gpt-4o", format)) for format in FORMATS}
+    for n, real in enumerate(conversations()):
+        format = formats[n % len(formats)]
+        view = view_of(convert({"messages": real["messages"]}, format, "openai_chat"), format)
+        tokens = meters[format].nodes(view.nodes).tokens
+        for share in (0.1, 0.3, 0.7) if tokens < 40_000 else ():  # the longest take as long as all others
+            window = max(64, int(share * tokens))
+            budget = Budget(window, reserve=0, high=1, low=1, meter=meters[format])
+            for step in CHEAP:
+                edited |= {e.by for e in (await check_laws(step, view, budget)).edits}
+    assert edited >= {repr(step) for step in CHEAP if not isinstance(step, ClearReasoning)}  # the corpus has none
 
 
 SOME = "a line of output\n" * 60

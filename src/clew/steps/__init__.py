@@ -1,14 +1,28 @@
 """Strategies, one a file. Each is a `Step`: a function from view to view."""
 
 from clew.step import Pipeline
+from clew.steps.calls import ShrinkCalls
 from clew.steps.clear import ClearResults
+from clew.steps.dedupe import Dedupe
 from clew.steps.offload import Offload
+from clew.steps.reasoning import ClearReasoning
 from clew.steps.repair import Repair, repair
 from clew.steps.trim import Trim, over_budget
 
-__all__ = ["ClearResults", "Offload", "Repair", "Trim", "default", "over_budget", "repair"]
+__all__ = [
+    "ClearReasoning",
+    "ClearResults",
+    "Dedupe",
+    "Offload",
+    "Repair",
+    "ShrinkCalls",
+    "Trim",
+    "default",
+    "over_budget",
+    "repair",
+]
 
 
 def default() -> Pipeline:
     """The plain set: cheapest first, and the last one always fits."""
-    return Pipeline(Offload(), ClearResults(), Trim())
+    return Pipeline(Dedupe(), Offload(), ClearReasoning(), ClearResults(), ShrinkCalls(), Trim())

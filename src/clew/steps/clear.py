@@ -1,37 +1,29 @@
 """Clear: old results become one informative line."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clew.budget import Budget
-from clew.steps.lines import calls_by_result, cleared, plain
-from clew.steps.places import protected
+from clew.steps.lines import calls_by_result, cleared
+from clew.steps.taking import replaceable, take
 from clew.view import Swap, View
+
+BULKY = 200  # tokens: where a line saves little, it comes last
 
 
 @dataclass(frozen=True)
 class ClearResults:
-    """Old results and images become one line each, oldest first, until it fits.
+    """Old results and media become one line each until it fits: bulky ones first, of these the oldest.
 
     The calls stay: without them the model repeats the work.
     """
 
     async def __call__(self, view: View, budget: Budget) -> View:
-        size = budget.size(view)
-        if size.within(budget.goal):
-            return view
-        keep, made = protected(view, budget), view.stand_ins()
-        calls = calls_by_result(view.nodes)
-        swaps = []
-        for i, node in enumerate(view.nodes):
-            if keep[i] or node.id in made or node.item.kind not in ("result", "media"):
-                continue
-            if size.within(budget.goal):
-                break
-            line = cleared(node.item, calls.get(i), view.short(i, i + 1))
-            if node.item.kind == "media":
-                line = plain(node.item, f"[{line.text.strip('[]')}]")
-            gain = budget.meter.node(node).less(budget.meter.item(line))
-            if gain.tokens > 0:
-                size = size.less(gain)
-                swaps.append(Swap(i, i + 1, [line]))
-        return view.replace_all(swaps, by=self)
+        return take(view, budget, _found(view, budget), by=self) if budget.excess(view) else view
+
+
+def _found(view: View, budget: Budget) -> Iterator[Swap]:
+    calls = calls_by_result(view.nodes)
+    old = [i for i in replaceable(view, budget) if view.nodes[i].item.kind in ("result", "media")]
+    for i in sorted(old, key=lambda i: budget.meter.node(view.nodes[i]).tokens < BULKY):
+        yield Swap(i, i + 1, [cleared(view.nodes[i].item, calls.get(i), view.short(i, i + 1))])

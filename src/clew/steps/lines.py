@@ -6,6 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_
 
 from clew.items import Item, Node
+from clew.steps.matches import Match, listing
+from clew.steps.outcome import outcome
+from clew.steps.shorten import arguments
+from clew.tokens import media
 
 ARGUMENTS = 120  # characters of a call's arguments in a line
 OUTCOME = 100  # characters of a result in a line
@@ -23,21 +27,43 @@ def calls_by_result(nodes: Sequence[Node]) -> dict[int, Item]:
     return found
 
 
-def cleared(result: Item, call: Item | None, recall: str) -> Item:
-    """A result as one informative line."""
-    what = f"{call.name} {clip(call.text, ARGUMENTS)}" if call else "a tool"
-    outcome = clip(next((line for line in result.text.splitlines() if line.strip()), ""), OUTCOME)
-    said = f": {outcome}" if outcome else ""
-    return plain(result, f"[result of {what}, {amount(result)}, out of view; recall {recall}{said}]")
+def cleared(item: Item, call: Item | None, recall: str) -> Item:
+    """A result or a medium as one informative line."""
+    if item.kind == "media":
+        return plain(item, f"[{amount(item)}, out of view; recall {recall}]")
+    how = clip(outcome(item), OUTCOME)
+    said = f": {how}" if how else ""
+    return plain(item, f"[result of {_called(call)}, {amount(item)}, out of view; recall {recall}{said}]")
 
 
-def preview(item: Item, recall: str, head: int, tail: int) -> Item:
-    """An item's first and last characters, and how to get the rest."""
+def repeated(result: Item, newest: Item | None, recall: str) -> Item:
+    """A result as one line that points to a newer one of the same words; `newest` is the call of that one."""
+    return plain(result, f"[same output as the newer result of {_called(newest)}, recall {recall}]")
+
+
+def superseded(result: Item, call: Item | None, recall: str, by: str) -> Item:
+    """A read as one line that says what made it old."""
+    return plain(result, f"[result of {_called(call)}, {amount(result)}, superseded by {by}; recall {recall}]")
+
+
+def _called(call: Item | None) -> str:
+    if call is None:
+        return "a tool"
+    return f"{call.name} {arguments(call.text, ARGUMENTS) or clip(call.text, ARGUMENTS)}".rstrip()
+
+
+def preview(item: Item, recall: str, head: int, tail: int, matches: Sequence[Match] = ()) -> Item:
+    """An item's first and last characters, between them the lines that match, and how to get the rest."""
     text = item.text
     if len(text) <= head + tail:
         return plain(item, f"{text}\n[{amount(item)}; recall {recall}]")
+    # The matches take a third from head and tail: with them it is no longer than without.
+    less_head, less_tail = head - head // 3, tail - tail // 3
+    found = listing(matches, less_head, len(text) - less_tail, head // 3 + tail // 3)
+    if found:
+        head, tail = less_head, less_tail
     missing = len(text) - head - tail
-    middle = f"\n[… {missing:,} of {len(text):,} characters out of view; recall {recall} …]\n"
+    middle = f"\n[… {missing:,} of {len(text):,} characters out of view; recall {recall}{found} …]\n"
     return plain(item, text[:head] + middle + text[len(text) - tail :])
 
 
@@ -84,7 +110,9 @@ def amount(item: Item) -> str:
         wire = item.wire or {}
         return f"{wire.get('type') or next(iter(wire), 'media')}, {weight:,} bytes"
     lines = item.text.count("\n") + 1
-    return f"{len(item.text):,} characters" + (f" in {lines:,} lines" if lines > 1 else "")
+    held = sum(1 for _ in media.blocks(item.wire)) if item.wire else 0
+    beside = f" and {held:,} media" if held else ""
+    return f"{len(item.text):,} characters" + (f" in {lines:,} lines" if lines > 1 else "") + beside
 
 
 def clip(text: str, most: int) -> str:

@@ -1,49 +1,54 @@
 """Offload: what is too large for the window becomes a preview."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clew.budget import Budget
 from clew.items import Item
-from clew.steps.lines import preview
-from clew.steps.places import protected
+from clew.steps.lines import calls_by_result, preview
+from clew.steps.matches import matches, terms
+from clew.steps.places import newest_turn
+from clew.steps.taking import replaceable, take
 from clew.view import Swap, View
+
+ASKED = 8_000  # characters of the newest turn in which names are looked for
 
 
 @dataclass(frozen=True)
 class Offload:
-    """Results larger than `over` of the budget keep their head and tail, new ones too; largest first."""
+    """Results larger than `over` of the budget keep head, tail and what matches the question; largest first."""
 
     over: float = 0.125  # a share of window less reserve
     head: int = 1_200  # characters
     tail: int = 600
 
     async def __call__(self, view: View, budget: Budget) -> View:
-        size = budget.size(view)
-        if size.within(budget.goal):
-            return view
-        bound = max(64, int(self.over * budget.limit.tokens))
-        keep, made = protected(view, budget), view.stand_ins()
-        found = []
-        for i, node in enumerate(view.nodes):
-            have = budget.meter.node(node)
-            if node.item.kind == "result" and have.tokens > bound and not keep[i] and node.id not in made:
-                found.append((have.tokens, i))
-        swaps = []
-        for _, i in sorted(found, reverse=True):
-            if size.within(budget.goal):
-                break
-            short = self._preview(view, i, bound, budget)
-            gain = budget.meter.node(view.nodes[i]).less(budget.meter.item(short))
-            if gain.tokens > 0:
-                size = size.less(gain)
-                swaps.append(Swap(i, i + 1, [short]))
-        return view.replace_all(swaps, by=self)
+        return take(view, budget, self._found(view, budget), by=self) if budget.excess(view) else view
 
-    def _preview(self, view: View, i: int, bound: int, budget: Budget) -> Item:
-        head, tail = self.head, self.tail
+    def _found(self, view: View, budget: Budget) -> Iterator[Swap]:
+        bound = max(64, int(self.over * budget.limit.tokens))
+        sizes = {
+            i: budget.meter.node(view.nodes[i]).tokens
+            for i in replaceable(view, budget)
+            if view.nodes[i].item.kind == "result"
+        }
+        calls = calls_by_result(view.nodes)
+        asked = _asked(view)
+        for i in sorted((i for i in sizes if sizes[i] > bound), key=lambda i: -sizes[i]):
+            yield Swap(i, i + 1, [self._preview(view, i, bound, budget, calls.get(i), asked)])
+
+    def _preview(self, view: View, i: int, bound: int, budget: Budget, call: Item | None, asked: str) -> Item:
+        item, head, tail = view.nodes[i].item, self.head, self.tail
+        found = matches(item.text, terms(call.text if call else "", asked))
         while True:
-            short = preview(view.nodes[i].item, view.short(i, i + 1), head, tail)
+            short = preview(item, view.short(i, i + 1), head, tail, found)
             # A character can be several tokens: shrink until the preview is worth having.
             if head + tail < 80 or budget.meter.item(short).tokens <= bound // 2:
                 return short
             head, tail = head // 2, tail // 2
+
+
+def _asked(view: View) -> str:
+    """What the user last said, or its two ends."""
+    said = "\n".join(n.item.text for n in view.nodes[slice(*newest_turn(view.nodes))])
+    return said if len(said) <= ASKED else said[: ASKED // 2] + "\n" + said[-ASKED // 2 :]

@@ -1,0 +1,79 @@
+"""Shrink calls: the long arguments of old calls become their first words, inside valid JSON."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from dataclasses import replace as with_
+from typing import Any
+
+from clew import rawjson
+from clew.budget import Budget
+from clew.items import Item
+from clew.steps.shorten import parsed, shortened
+from clew.steps.taking import replaceable, take
+from clew.view import Swap, View
+
+LONG = 400  # characters of one string, or of a whole call, that may stay
+HEAD = 120  # characters that stay of a longer one: what a command does, where a patch goes
+ENTRIES = 40  # of one list
+FREE_FORM = frozenset({"custom", "custom_tool_call"})  # calls whose argument is any text
+
+
+@dataclass(frozen=True)
+class ShrinkCalls:
+    """Old calls keep their arguments, the long ones cut and marked with a recall id, largest first.
+
+    Whatever else the provider put into a call, such as a signature, stays. Left alone are arguments that are not JSON,
+    and in OpenAI Responses calls with an id of their own, which the provider may know in full.
+    """
+
+    async def __call__(self, view: View, budget: Budget) -> View:
+        return take(view, budget, _found(view, budget), by=self) if budget.excess(view) else view
+
+
+def _found(view: View, budget: Budget) -> Iterator[Swap]:
+    kept_whole = view.frame.format == "openai_responses"
+    calls = {
+        i: len(item.text)
+        for i in replaceable(view, budget)
+        if (item := view.nodes[i].item).kind == "call"
+        and len(item.text) > LONG
+        and not (kept_whole and "id" in (item.wire or ()))
+    }
+    for i in sorted(calls, key=lambda i: -calls[i]):
+        if (short := shrunk(view.nodes[i].item, view.short(i, i + 1))) is not None:
+            yield Swap(i, i + 1, [short])
+
+
+def shrunk(call: Item, recall: str) -> Item | None:
+    """The call with its long arguments cut; None where that cannot be done safely."""
+
+    def cut(text: str) -> str:
+        if len(text) <= LONG:
+            return text
+        return f"{text[:HEAD]}[… {len(text) - HEAD:,} of {len(text):,} characters out of view; recall {recall}]"
+
+    if call.wire is not None and call.wire.get("type") in FREE_FORM:
+        text = cut(call.text)
+    elif (
+        isinstance(value := parsed(call.text), dict)
+        and (short := shortened(value, cut, ENTRIES, f", recall {recall}")) != value
+    ):
+        text = rawjson.dumps(short).decode()
+    else:
+        return None
+    if call.wire is None:
+        return with_(call, text=text, mark=None)
+    wire = _exchanged(call.wire, call.text, text)
+    return None if wire == call.wire else with_(call, text=text, wire=wire, mark=None)
+
+
+def _exchanged(block: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
+    """The provider's block with other arguments, be they a string in it or an object; all else as it was."""
+    out = dict(block)
+    for key, value in block.items():
+        if value == old:
+            out[key] = new
+        elif isinstance(value, Mapping):
+            same = rawjson.dumps(value).decode() == old
+            out[key] = rawjson.loads(new) if same else _exchanged(value, old, new)
+    return out

@@ -1,0 +1,81 @@
+"""How a tool call went, told from its result: exit code, error, or the first words that say something."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from clew.items import Item
+
+LOOK = 4_000  # characters at either end in which the outcome is looked for
+BRIEF = 300  # characters: a shorter result may be about the tool, not from it
+
+ERROR = re.compile(r"(?i)(?:error|exception|failed|failure|fatal|panic|cannot|denied|no such)\b")
+_CODE = re.compile(r"(?i)(?:\bexit(?:ed with)?[ _-]?(?:code|status)|\breturn[ _-]?code)\D{0,3}(-?\d{1,5})\b")
+_STARTS = re.compile(r"(?i)\W*(?:tool_use_error|\w*error|\w*exception|fatal|failed|failure|panic|cannot|unable)\b")
+_ABOUT = re.compile(
+    r"(?i)not found|does not exist|doesn't exist|no such|denied|unchanged|rejected|not allowed|too large"
+)
+_WRAPPING = re.compile(
+    r"(?i)</?\w+>|\W*|chunk id:.*|wall time:.*|original token count:.*|=+ .* =+|process exited.*|output:|traceback \(.*"
+    r"|<?/?\"?(?:exit|return)[ _-]?code.*"
+)
+_SUMMARY = re.compile(r"\b\d+ (?:passed|failed|errors?)\b|no tests ran")  # how a run of tests ends
+_NUMBER = re.compile(r"^\s*\d+(?:→|\t|[.:|]\s)")  # how tools number the lines of a file
+
+
+def failed(result: Item) -> bool:
+    """Whether a result says that its call did not do what it was called for."""
+    if _flagged(result.wire or {}):
+        return True
+    code = exit_code(result.text)
+    if code is not None:
+        return code != 0
+    brief = len(result.text) <= BRIEF and _ABOUT.search(result.text) is not None
+    starts = result.text[:BRIEF].lstrip().startswith("Traceback (") or _STARTS.match(_first(result.text)) is not None
+    return brief or starts
+
+
+def outcome(result: Item) -> str:
+    """One line for how it went: a count of tests, else the error, else the first line that says something."""
+    code = exit_code(result.text)
+    said = _tested(result.text) or (_error(result.text) if failed(result) else "") or _first(result.text)
+    return ": ".join(filter(None, ("" if code is None else f"exit {code}", said)))
+
+
+def exit_code(text: str) -> int | None:
+    """The exit code that a result names in its first or last lines."""
+    found = _CODE.search(text[:BRIEF]) or _CODE.search(text[-BRIEF // 3 :])
+    return int(found[1]) if found else None
+
+
+def _first(text: str) -> str:
+    return next(_telling(text[:LOOK]), "")
+
+
+def _tested(text: str) -> str:
+    return next((s.strip("= ") for s in text[-BRIEF:].splitlines() if _SUMMARY.search(s)), "")
+
+
+def _error(text: str) -> str:
+    """The line that names the error; after a traceback it is the last such line, else the first."""
+    if "Traceback (most recent call last)" in text:
+        return next((s for s in reversed(list(_telling(text[-LOOK:]))) if ERROR.search(s)), "")
+    return next((s for part in (text[:LOOK], text[-LOOK:]) for s in _telling(part) if ERROR.search(s)), "")
+
+
+def _telling(text: str) -> Iterator[str]:
+    """The lines that say something, without what tools wrap around them."""
+    for line in text.splitlines():
+        line = _NUMBER.sub("", line, count=1).strip()
+        if not _WRAPPING.fullmatch(line):
+            yield line
+
+
+def _flagged(wire: Mapping[str, Any]) -> bool:
+    """Whether the provider's block itself says so: Anthropic's, Bedrock's, Gemini's."""
+    match wire:
+        case {"is_error": True} | {"toolResult": {"status": "error"}}:
+            return True
+        case {"functionResponse": {"response": {"error": error}}}:
+            return bool(error)
+    return False
