@@ -275,6 +275,15 @@ def test_some_lines_of_an_original(clew: Shell, recalled: str) -> None:
     )
 
 
+def test_a_search_shows_ids_and_lines(clew: Shell, recalled: str) -> None:
+    listed = clew("show").stdout.splitlines()[1].split()[0]
+    done = clew("search", listed, "which table is missing?")
+    assert done.stdout.splitlines()[0].startswith(f"{recalled}  result of ")
+    assert "error: no such table" in done.stdout
+    missing = clew("search", listed, "zebra")
+    assert (missing.exit_code, missing.stderr) == (1, f"clew: nothing was said in {listed} about 'zebra'\n")
+
+
 def test_a_span_comes_back_item_by_item(clew: Shell) -> None:
     given = talk()
     done = clew("compress", "-", "--target", 700, input=json.dumps(given))
@@ -364,9 +373,9 @@ def test_what_is_not_there_says_where_to_look(clew: Shell, recalled: str) -> Non
     )
     for extra, message in [
         (("--lines", "9000-"), "there are only 305 lines, none of them in 9000-"),
-        (("--lines", "b-a"), "--lines b-a: write it like 10-20, 10- or 10; the first line is 1"),
+        (("--lines", "b-a"), "lines b-a: write it like 10-20, 10- or 10; the first line is 1"),
         (("--grep", "nowhere"), "no line of 305 matches nowhere"),
-        (("--grep", "("), r"--grep (: not a pattern"),
+        (("--grep", "nobody("), "no line of 305 matches nobody("),
     ]:
         done = clew("recall", recalled, *extra)
         assert (done.exit_code, done.stdout) == (1, "")
@@ -415,7 +424,7 @@ def test_the_version(clew: Shell) -> None:
     assert clew("--version").stdout == f"clew {__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["demo", "count", "compress", "show", "recall", "config"])
+@pytest.mark.parametrize("command", ["demo", "count", "compress", "show", "recall", "search", "config"])
 def test_help_teaches_by_example(clew: Shell, command: str) -> None:
     assert f"Example: clew {command} " in clew(command, "--help").stdout
     assert command in clew().stdout

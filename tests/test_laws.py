@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from clew import Budget, Fallback, Meter, Pipeline, Step, When, rawjson
 from clew.items import Item
-from clew.steps import ClearReasoning, ClearResults, Dedupe, Offload, ShrinkCalls, Trim, default
+from clew.steps import ClearReasoning, ClearResults, Dedupe, Offload, ShrinkCalls, Summarize, Trim, default
 from clew.testing import check_laws, conversation, view_of
 from clew.tokens import counter_for
 from clew.wire import FORMATS, decode, encode
@@ -21,6 +21,7 @@ STEPS: list[tuple[Step, bool]] = [
     (ClearReasoning(), False),
     (ClearResults(), False),
     (ShrinkCalls(), False),
+    (Summarize(), False),
     (Trim(), True),
     (default(), True),
     (Pipeline(Dedupe(), Offload(), ClearReasoning(), ClearResults(), ShrinkCalls(), Trim()), True),
@@ -31,7 +32,7 @@ STEPS: list[tuple[Step, bool]] = [
 METERS = {
     format: Meter(counter_for("gpt-4o" if "openai" in format else "claude-sonnet-4-5", format)) for format in FORMATS
 }
-EXAMPLES = 500
+EXAMPLES = 400
 
 
 def echoed(item: Item) -> Item:

@@ -141,7 +141,8 @@ class Budget:
         """This budget in units of which one is `rate` tokens: what steps count may not be what the provider counts."""
         if rate == 1:
             return self
-        return with_(self, window=max(1, int(self.window / rate)), reserve=int(self.kept_free / rate), goal=Size())
+        window = max(1, int(self.window / rate))
+        return with_(self, window=window, reserve=min(int(self.kept_free / rate), window - 1), goal=Size())
 
     def size(self, view: View) -> Size:
         """How big the whole request is."""

@@ -1,15 +1,17 @@
 """One call, no store: messages in, fewer messages out, and the way back to what is missing."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
+from functools import cached_property
 from typing import Any
 
 from clew import catalog
 from clew.bridge import run
 from clew.budget import Budget, Meter
 from clew.errors import Ambiguous, BadRequest, NotFound
+from clew.excerpts import SIZE, excerpt, whole
+from clew.finding import Found, Index, texts
 from clew.items import SHORT, Digests, Edit, Node
 from clew.steps import default, over_budget, repair
 from clew.tokens import counter_for
@@ -37,6 +39,10 @@ class Compressed:
         """The original text behind an id that stands in a message, byte for byte."""
         return "\n".join(node.item.text for node in self.recall_nodes(id))
 
+    def excerpt(self, id: str, lines: str = "", pattern: str = "", size: int = SIZE) -> str:
+        """Some of what an id stands for, in about `size` characters: lines such as 10-40, or those around a match."""
+        return excerpt(whole(self.recall_nodes(id)), id, lines, pattern, size)
+
     def recall_nodes(self, id: str) -> list[Node]:
         """The original nodes behind an id."""
         found = [key for key in (*self._said, *self._handles) if key.startswith(id)] if id else []
@@ -47,15 +53,20 @@ class Compressed:
         return [self._said[s] for s in self._handles.get(found[0], (found[0],))]
 
     def search(self, text: str, limit: int = 20) -> list[tuple[str, str]]:
-        """(id, text) of all that was said that holds every one of these words, most mentions first."""
-        words = [w.lower() for w in re.findall(r"\w+", text)]
-        scored = []
-        for node in self._said.values():
-            low = node.item.text.lower()
-            hits = [low.count(w) for w in words]
-            if words and all(hits):
-                scored.append((-sum(hits), node.id[:SHORT], node.item.text))
-        return [(id, body) for _, id, body in sorted(scored)[:limit]]
+        """(id, text) of what was said that a question is about, best first."""
+        return [(f.id[:SHORT], self._said[f.id].item.text) for f in self.find(text, limit)]
+
+    def find(self, text: str, limit: int = 20) -> list[Found]:
+        """What was said that a question is about, best first, with the lines that say so."""
+        return self._index.find(text, limit)
+
+    def answer(self, text: str, size: int = SIZE) -> str:
+        """What was said that a question is about, in `size` characters of lines and names."""
+        return self._index.answer(text, size)
+
+    @cached_property
+    def _index(self) -> Index:
+        return Index(texts(self._said.values()))
 
 
 def compress(

@@ -14,12 +14,14 @@ from clew import catalog, events
 from clew.budget import Budget
 from clew.errors import Conflict, Purged
 from clew.events import Listener, tell
+from clew.excerpts import SIZE, excerpt, whole
+from clew.finding import Found
 from clew.gauge import Budgeting, Gauge
 from clew.guard import Guard, as_sent
 from clew.hot import Body, Incoming, Known
 from clew.items import Digests, Frame, Item, Node, Scope
 from clew.live import Live, apply, freshened
-from clew.recall import resolve
+from clew.recall import candidates, resolve
 from clew.recognise import Recogniser, Recognition
 from clew.reports import told
 from clew.secrets import Policy
@@ -30,7 +32,7 @@ from clew.store.rows import ABSENT
 from clew.switching import native
 from clew.tokens import Counter
 from clew.usage import spent
-from clew.view import View, cuts, fold
+from clew.view import View, cuts, fold, originals
 from clew.wire import encode
 from clew.wire.convert import convert
 
@@ -100,7 +102,7 @@ class Engine:
         live = self._lives.get((view.scope, view.branch))
         if live is not None and live.view.seq == view.seq:
             await self.gauge.observe(view.scope, live.scale, live.view, report.input)
-        self.gauge.limits.took(view.scope, view.frame.model, report.input)
+        await self.gauge.limits.took(view.scope, view.frame.model, report.input)
         if self.listeners:
             cost = await self.gauge.cost(view.scope, view.frame.model, report)
             tell(self.listeners, [events.Observed(view.scope, view.branch, view.seq, **asdict(report), cost=cost)])
@@ -130,13 +132,26 @@ class Engine:
         tell(self.listeners, [events.Recalled(scope, branch or "", 0, full, len(nodes))])
         return nodes
 
+    async def excerpt(
+        self, scope: Scope, id: str, branch: str | None = None, lines: str = "", pattern: str = "", size: int = SIZE
+    ) -> str:
+        """Some of what an id stands for, in about `size` characters: lines such as 10-40, or those around a match."""
+        nodes = await self.recall(scope, id, branch)
+        return excerpt(whole(nodes), id.strip(), lines, pattern, size)
+
+    async def find(self, scope: Scope, text: str, branch: str, limit: int = 20) -> list[Found]:
+        """What was said on this branch that a question is about, best first, with the lines that say so."""
+        return (await candidates(self.store, scope, text, branch)).find(text, limit)
+
+    async def answer(self, scope: Scope, text: str, branch: str, size: int = SIZE) -> str:
+        """What was said on this branch that a question is about, in `size` characters of lines and names."""
+        return (await candidates(self.store, scope, text, branch)).answer(text, size)
+
     async def search(self, scope: Scope, text: str, branch: str, limit: int = 20) -> Sequence[Node]:
-        """What was said on this branch that holds these words, best first."""
-        trace = await self.store.load(scope, branch)
-        ids = {p.content: p.id for p in trace.said}
-        found = await self.store.search(scope, text, list(ids), limit)
-        nodes = await self.store.nodes(scope, [ids[c] for c in found])
-        return [nodes[ids[c]] for c in found]
+        """The whole of what `find` finds."""
+        ids = [f.id for f in await self.find(scope, text, branch, limit)]
+        nodes = await self.store.nodes(scope, ids)
+        return [nodes[id] for id in ids]
 
     async def pin(self, view: View, *ids: str, off: bool = False) -> None:
         """Keep these nodes verbatim in every later view of this branch, or no longer."""
@@ -205,7 +220,7 @@ class Engine:
         budget = await self.gauge.budget(scope, incoming.frame)
         await self.gauge.weigh(scope, live.scale, budget, incoming.frame)
         shown = await self._shown(scope, live, incoming.frame, found)
-        view, error = await self._fitted(live, shown, budget)
+        view, error = await self._fitted(scope, live, shown, budget)
         edits = view.edits[known:]
         apply(trace, edits)
         raw.take(incoming, found.contents, view.digests, len(trace.said), found.unfolded)
@@ -228,6 +243,8 @@ class Engine:
                 tell(self.listeners, [*heard, *told(scope, trace, first, written, shown, budget.meter, prices)])
         if error is not None:
             raise error
+        if edits and live.unmasked:
+            live.unmasked = {n.id: live.unmasked[n.id] for n in view.nodes if n.id in live.unmasked}
         live.view = with_(view, scope=scope, branch=trace.branch, seq=trace.seq - 1)
         live.frame = digest
         return with_(live.view, nodes=as_sent(live.view.nodes, live.unmasked)) if live.unmasked else live.view
@@ -239,13 +256,21 @@ class Engine:
             live.settled = 0
             # The items as the client last sent them, with the marks it set: the log has them without.
             held = {n.id: n.item for n in live.view.nodes}
-            return await self._fold(scope, live.trace, frame, held | found.sent())
+            view = await self._fold(scope, live.trace, frame, held | found.sent())
+            return with_(view, past=live.view.past)
         new = found.said()
         live.scale.grow(as_sent(new, live.unmasked))
         view = with_(live.view, frame=frame, nodes=(*live.view.nodes, *new), pinned=live.trace.pins())
         return freshened(view, found.fresh) if found.fresh else view
 
-    async def _fitted(self, live: Live, shown: View, budget: Budget) -> tuple[View, Exception | None]:
+    async def _remember(self, scope: Scope, view: View) -> None:
+        """Load what is out of view, for steps that tell of it."""
+        by_id = {n.id: e for e in view.edits for n in e.stand_ins}
+        behind = originals([n.id for n in view.nodes if n.id in by_id], by_id)
+        if missing := [id for id in behind if view.past.item(id) is None]:
+            view.past.keep((await self.store.nodes(scope, missing)).values())
+
+    async def _fitted(self, scope: Scope, live: Live, shown: View, budget: Budget) -> tuple[View, Exception | None]:
         """The view mended and compacted as needed, and the error if nothing helps."""
         if live.unmasked:  # counted as they are sent, once and for all
             budget.meter.nodes(as_sent([n for n in shown.nodes if n.id in live.unmasked], live.unmasked))
@@ -253,7 +278,10 @@ class Engine:
         if view is not shown:
             live.scale.edit()
         size, rate = live.scale.measure(view)
-        for _ in range(FITS if budget.at(rate).exceeded(size) else 0):
+        exceeded = budget.at(rate).exceeded(size)
+        if exceeded:
+            await self._remember(scope, view)
+        for _ in range(FITS if exceeded else 0):
             before, view = view, await self.step(view, budget.at(rate).aim(size))
             if view is not before:
                 live.scale.edit()

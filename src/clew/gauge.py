@@ -5,7 +5,7 @@ from dataclasses import replace as with_
 from typing import TYPE_CHECKING
 
 from clew import catalog
-from clew.budget import Budget, Meter
+from clew.budget import Budget, Meter, Size
 from clew.calibration import Calibration
 from clew.items import Frame, Scope
 from clew.limits import Limits
@@ -54,6 +54,8 @@ class Gauge:
         given = self._given
         if isinstance(given, Budget):
             budget, name = given, frame.model or given.model
+            if (refused := await self.limits.refused(scope, frame.model)) and refused < given.window:
+                budget = with_(given, window=refused, reserve=min(given.kept_free, refused // 4), goal=Size())
         else:
             budget, name = (given or whole_window)(await self.limits.model(scope, frame.model)), frame.model
         if more := await self.limits.others(scope, frame.model):
@@ -85,7 +87,7 @@ class Gauge:
 
     async def refuse(self, scope: Scope, scale: Scale | None, view: View, overflow: "Overflow") -> int | None:
         """Remember the limit that a refusal names; the window that holds from now on, if it was about tokens."""
-        model, sent = view.frame.model, scale.expected(view) if scale else 0
+        model, sent = view.frame.model, scale.expected(view) if scale else await self._predicted(scope, view)
         if overflow.limit is None:
             return self.limits.guess(scope, model, sent) if overflow.what == "tokens" and sent else None
         await self.limits.learn(scope, model, overflow.what, overflow.limit)
@@ -96,6 +98,10 @@ class Gauge:
         if scale and sent < asked:
             await self.observe(scope, scale, view, asked)
         return overflow.limit
+
+    async def _predicted(self, scope: Scope, view: View) -> int:
+        calls = await self._store.calls(scope, view.branch)
+        return next((c.predicted for c in reversed(calls) if c.seq == view.seq), 0)
 
     async def cost(self, scope: Scope, model: str, spent: Spent) -> float | None:
         """US dollars, if the price is known."""

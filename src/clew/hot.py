@@ -167,7 +167,10 @@ class Known:
         else:
             tail = tail[1:] if tail.startswith(b",") else tail
             rest = Body((head if not tail.startswith(b"]") else head.rstrip().removesuffix(b",")) + tail, self.format)
-            frame, news = rest.split
+            try:
+                frame, news = rest.split
+            except BadRequest:
+                return None  # the same bytes under another key: another format
             begin, end = edges(rest.raw or b"", rest.parsed, named(self.format).LIST, len(frame.lead))
             # Only system messages may stand before the known ones; without news there is no history to find.
             if len(frame.lead) != len(self.frame.lead) or (news and begin != found.start):

@@ -48,15 +48,27 @@ class Limits:
         """Limits on bytes, images and messages that errors named."""
         return {what: most for what, most in (await self._taught(scope)).get(name, {}).items() if what != "tokens"}
 
+    async def refused(self, scope: Scope, name: str) -> int | None:
+        """The window that refusals taught, named or guessed: stronger than a budget that ignores them."""
+        taught = (await self._taught(scope)).get(name, {}).get("tokens")
+        guess = self._guessed.get((scope, name))
+        return min(filter(None, (taught, guess)), default=None)
+
     async def learn(self, scope: Scope, name: str, what: str, most: int) -> None:
-        """Remember a limit that a provider named."""
+        """Remember a limit that a provider named, unless no model can mean it."""
+        if what == "tokens" and most < _LEAST:
+            return
         taught = await self._taught(scope)
         taught[name] = {**taught.get(name, {}), what: most}
         self._guessed.pop((scope, name), None)
         await self._store.learn(scope, KIND, name, taught[name])
 
-    def took(self, scope: Scope, name: str, tokens: int) -> None:
-        """A call of so many tokens went well: a guess below it was wrong, a server that was not sure may be now."""
+    async def took(self, scope: Scope, name: str, tokens: int) -> None:
+        """A call of so many tokens went well: a limit below that was wrong, and an unsure server may be sure now."""
+        taught = (await self._taught(scope)).get(name, {})
+        if taught.get("tokens", tokens) < tokens:
+            del taught["tokens"]
+            await self._store.learn(scope, KIND, name, taught)
         if self._guessed.get((scope, name), tokens) < tokens:
             del self._guessed[scope, name]
         if (found := self._probed.get(name)) and not found.sure:

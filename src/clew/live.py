@@ -49,7 +49,7 @@ def unfold(trace: Trace, contents: Sequence[str], items: Sequence[Item], offset:
     if not any(c in trace.made for c in contents):
         return [Entry(c, i) for c, i in zip(contents, items, strict=True)]
     by_id = {node.id: edit for edit in trace.edits for node in edit.stand_ins}
-    place = {p.id: i for i, p in enumerate(trace.said)}
+    place = {trace.alias.get(p.id, p.id): i for i, p in enumerate(trace.said)}
     where: dict[str, list[int]] = {}
     for i, p in enumerate(trace.said):
         where.setdefault(p.content, []).append(i)
@@ -82,7 +82,8 @@ def _behind(
             return []  # an edit with several stand-ins: the first one brought back all it stood for
         if n or id(edit) in used:
             continue
-        found = [place[node] for node in originals(edit.sources, by_id) if node in place]
+        behind = (trace.alias.get(id, id) for id in originals(edit.sources, by_id))
+        found = [place[id] for id in behind if id in place]
         if found and found[0] >= at and all(a < b for a, b in pairwise(found)):
             used.add(id(edit))
             return found

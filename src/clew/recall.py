@@ -1,8 +1,16 @@
-"""From an id as a person or a model writes it to the one node or span it means."""
+"""From what a person or a model writes, an id or a question, to the nodes that it may mean."""
+
+import asyncio
+from itertools import accumulate
 
 from clew.errors import Ambiguous, NotFound
+from clew.finding import Index, texts
 from clew.items import Digests, Scope
 from clew.store.records import Store
+
+BODIES = 200  # that the index of the store may propose, the best by its own measure
+NEWEST = 50  # items that are looked at whatever the index says: it does not know the middle of a name
+CHARACTERS = 2_500_000  # looked at in all
 
 
 async def resolve(store: Store, scope: Scope, id: str, branch: str | None = None) -> str:
@@ -30,3 +38,18 @@ async def _lineage(store: Store, scope: Scope, branch: str) -> set[str]:
     for edit in trace.edits:
         ids.update(edit.old, (n.id for n in edit.new), (digests.handle(edit.old),))
     return ids
+
+
+async def candidates(store: Store, scope: Scope, text: str, branch: str) -> Index:
+    """What a branch said that may answer a question, each with its neighbours: a call names what its result is."""
+    said = (await store.load(scope, branch)).said
+    places = {p.content: i for i, p in enumerate(said)}  # said twice: the last time
+    found = await store.search(scope, text, list(places), BODIES)
+    beside = [at for content in found for at in range(places[content] - 1, places[content] + 2)]
+    best = dict.fromkeys([*beside, *reversed(range(len(said) - NEWEST, len(said)))])
+    chosen = [at for at in best if 0 <= at < len(said)]
+    nodes = await store.nodes(scope, [said[at].id for at in chosen])
+    sizes = accumulate(len(nodes[said[at].id].item.text) for at in chosen)
+    within = sorted(at for at, size in zip(chosen, sizes, strict=True) if size <= CHARACTERS or at == chosen[0])
+    # In a thread: it may take most of a second, for which other turns need not wait.
+    return await asyncio.to_thread(Index, texts(nodes[said[at].id] for at in within))

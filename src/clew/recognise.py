@@ -156,6 +156,9 @@ class Recogniser:
             if not _same_conversation(reading, offset, shifted, old, entries, pairs, len(trace.said)):
                 return None
             found.refold = True
+            entries = await self._with_items(
+                entries, [*(range(g.begin, g.end) for g in shifted), range(reading.news, len(entries))]
+            )
             self._edit(found, trace, shifted, entries, pairs, taken)
         # Positions of what is new are counted in the entries; their parent is what the log will then end with.
         last = _last_id(trace, found.events)
@@ -166,6 +169,15 @@ class Recogniser:
         self._alias(found, pairs, trace, reading, nodes)
         self._freshen(found, trace, reading, entries, offset)
         return found
+
+    async def _with_items(self, entries: list[Entry], places: Sequence[range]) -> list[Entry]:
+        """Entries that came as stand-ins, and will be said anew here, with the items behind them."""
+        bare = [j for place in places for j in place if entries[j].item is None]
+        nodes = await self.store.nodes(self.scope, [entries[j].id for j in bare]) if bare else {}
+        entries = list(entries)
+        for j in bare:
+            entries[j] = entries[j]._replace(item=nodes[entries[j].id].item)
+        return entries
 
     async def _bodies(self, trace: Trace, gaps: Sequence[Patch]) -> dict[int, Item]:
         places = [i for gap in gaps for i in range(gap.start, gap.stop)][:LOOK]
@@ -235,7 +247,9 @@ class Recogniser:
                     found.events += [Said(tuple(nodes))] if nodes else []
                     self._freshen(found, past, reading, entries, 0)
                     return found
-        nodes = chained(self.digests, "", [Entry(c, i) for c, i in zip(contents, items, strict=True)])
+        # The same words in another format are other nodes: their messages are written otherwise.
+        start = "" if self.format == AMBIGUOUS else self.digests.link(self.format, ("begin",))
+        nodes = chained(self.digests, start, [Entry(c, i) for c, i in zip(contents, items, strict=True)])
         events: list[Event] = [Said(tuple(nodes))] if nodes else []
         return Recognition(Trace(branch, session=session), events=events, opened=True, refold=True)
 

@@ -16,7 +16,8 @@ def told(
     scope: Scope, trace: Trace, first: int, written: Sequence[Event], shown: View, meter: Meter, prices: Prices | None
 ) -> Iterator[events.Event]:
     """The events of one turn, the first of which has the number `first`."""
-    sizes = {n.id: meter.node(n).tokens for n in shown.nodes}
+    edited = any(isinstance(event, Edit) for event in written)
+    sizes = {n.id: meter.node(n).tokens for n in shown.nodes} if edited else {}
     for seq, event in enumerate(written, first):
         at = scope, trace.branch, seq
         match event:

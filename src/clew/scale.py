@@ -10,6 +10,7 @@ from clew.view import View
 
 UNPROVEN = 1.1  # what triggers count with before the first report, where the vocabulary is not the model's own
 STEEPEST = 2.5  # tokens of the provider for one of ours: beyond it a report is odd, and a view must not vanish for it
+FLATTEST, EXACT = 0.5, 0.9  # and at least: somebody between us and the provider may report only a part
 CLOCK = 64  # tokens by which a frame may change and what was proven of it still hold
 _UNTAUGHT = Calibration()
 _UNPROVEN = Anchor()
@@ -49,7 +50,8 @@ class Scale:
         taught = self.anchor.first is not None or self.calibration.weights != _UNTAUGHT.weights
         if not taught or not size.tokens:
             return size, 1.0 if self._own.counter.exact else UNPROVEN
-        return size, min(self.anchor.upper(self.calibration, traits) / size.tokens, STEEPEST)
+        rate = self.anchor.upper(self.calibration, traits) / size.tokens
+        return size, min(max(rate, EXACT if self._own.counter.exact else FLATTEST), STEEPEST)
 
     def expected(self, view: View) -> int:
         """The tokens that the provider will count."""

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import tempfile
 from collections import Counter as Tally
@@ -20,6 +19,8 @@ from rich.text import Text
 from clew import rawjson
 from clew.budget import Budget, Meter
 from clew.errors import BadRequest, NotFound
+from clew.excerpts import matching, span
+from clew.finding import Found
 from clew.items import SHORT, Digests, Edit, Frame, Item, Node
 from clew.steps.lines import amount, clip
 from clew.store.records import BranchInfo, Call
@@ -198,7 +199,7 @@ def difference(view: View, before: int, budget: Budget, model: str, session: str
     return f"{told}\nlook: clew show {session} · get an original back: clew recall {id}"
 
 
-# --- clew show, clew recall -------------------------------------------------------------------------------------------
+# --- clew show, clew recall, clew search ------------------------------------------------------------------------------
 
 
 def label(item: Item) -> str:
@@ -264,27 +265,21 @@ def original(item: Item) -> str:
 def excerpt(text: str, lines: str, grep: str) -> str:
     """Some lines of a text; those that match a pattern come with their numbers."""
     every = text.split("\n")
-    first, last = _span(lines, len(every))
-    picked = list(enumerate(every, 1))[first - 1 : last]
+    first, last = span(lines, len(every))
+    picked = every[first - 1 : last]
     if not picked:
         raise NotFound(f"there are only {len(every):,} lines, none of them in {lines}")
     if not grep:
-        return "".join(f"{told}\n" for _, told in picked)
-    try:
-        wanted = re.compile(grep)
-    except re.error as error:
-        raise BadRequest(f"--grep {grep}: not a pattern ({error}); put a backslash before ( [ * + ?") from None
-    found = [f"{n}:{told}\n" for n, told in picked if wanted.search(told)]
+        return "".join(f"{told}\n" for told in picked)
+    found = [f"{n}:{every[n - 1]}\n" for n in matching(picked, grep, first)]
     if not found:
         raise NotFound(f"no line of {len(picked):,} matches {grep}")
     return "".join(found)
 
 
-def _span(lines: str, last: int) -> tuple[int, int]:
-    if not lines:
-        return 1, last
-    found = re.fullmatch(r"(\d+)(?:-(\d*))?", lines)
-    if not found or not int(found[1]):
-        raise BadRequest(f"--lines {lines}: write it like 10-20, 10- or 10; the first line is 1")
-    begin = int(found[1])
-    return begin, begin if found[2] is None else int(found[2] or last)
+def hits(console: Console, found: Sequence[Found]) -> None:
+    """What was found: one line for each text, and the lines of it that say so."""
+    for hit in found:
+        line(console, f"{hit.id[:SHORT]}  {words(hit.title, 80)}", "bold")
+        for number, text in hit.lines:
+            line(console, f"  {number:>6}  {words(text)}")

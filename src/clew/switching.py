@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_
 from typing import NamedTuple
 
-from clew.align import Match, Patch, matches, patches
+from clew.align import Match, Patch, alike, matches, patches
 from clew.items import Item, Node, Scope
 from clew.store.records import Store, Trace
 from clew.view import originals
@@ -29,8 +29,14 @@ def rewriting(old: Sequence[Item], new: Sequence[Item]) -> Rewriting:
     """Align two histories by what is said in them, not by how."""
     equal = matches([_said(i) for i in old], [_said(i) for i in new])
     found = list(equal)
+    replaced = False
     for gap in patches(equal, len(old), len(new)):
-        found += _paired(gap if gap.stop < len(old) else gap._replace(end=len(new)), old, new)
+        gap = gap if gap.stop < len(old) else gap._replace(end=len(new))
+        pairs = _paired(gap, old, new)
+        found += pairs
+        lost = _spoke(old, set(range(gap.start, gap.stop)) - {m.old for m in pairs})
+        put = _spoke(new, set(range(gap.begin, gap.end)) - {m.new for m in pairs})
+        replaced |= lost and put and gap.stop < len(old)
     found.sort()
     news = found[-1].new + 1 if found else 0
     was, now = {m.old for m in found}, {m.new for m in found}
@@ -42,7 +48,14 @@ def rewriting(old: Sequence[Item], new: Sequence[Item]) -> Rewriting:
     past = equal[-1].old + 1 if equal else 0
     # Words of the assistant that are missing at the end: the client went back to an earlier point.
     rewound = any(i >= past and i not in was and old[i].role == "assistant" for i in hard)
-    return Rewriting(found, gone, loose, news, kept * 2 >= len(hard) and kept > 0 and not rewound, past)
+    return Rewriting(
+        found, gone, loose, news, kept * 2 >= len(hard) and kept > 0 and not rewound and not replaced, past
+    )
+
+
+def _spoke(items: Sequence[Item], places: set[int]) -> bool:
+    """Whether the assistant says something at one of these places."""
+    return any(items[i].role == "assistant" and items[i].kind not in SOFT for i in places)
 
 
 async def native(
@@ -92,13 +105,19 @@ def _arguments(text: str) -> str:
         return text
 
 
+def _like(was: Item, now: Item) -> bool:
+    """Whether one may be the other: words must be the same words, under another coat."""
+    same = was.kind == now.kind and was.role == now.role
+    return same and (was.kind != "text" or alike(was, now))
+
+
 def _paired(gap: Patch, old: Sequence[Item], new: Sequence[Item]) -> list[Match]:
     """What stands between two places that match is the same under another coat, as far as kinds agree."""
     found, at = [], gap.begin
     for i in range(gap.start, gap.stop):
         if old[i].kind in SOFT:
             continue
-        like = (j for j in range(at, gap.end) if new[j].kind == old[i].kind and new[j].role == old[i].role)
+        like = (j for j in range(at, gap.end) if _like(old[i], new[j]))
         if (j := next(like, None)) is not None:
             found.append(Match(i, j))
             at = j + 1

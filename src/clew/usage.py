@@ -17,6 +17,9 @@ class Spent:
     cache_write: int = 0
 
 
+_MOST = 10**12  # tokens: more is no report
+
+
 def spent(usage: Any) -> Spent:
     """Read a usage report: a mapping or an SDK's object, of any provider we speak to."""
     given = _mapping(usage)
@@ -58,6 +61,6 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _first(given: Mapping[str, Any], *keys: str) -> int:
     for key in keys:
         value = given.get(key)
-        if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST:
             return int(value)
     return 0

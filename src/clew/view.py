@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from clew.errors import BrokenHistory, Pinned
 from clew.items import SHORT, Digests, Edit, Frame, Item, Node, Scope
+from clew.past import Past
 
 Stretch = tuple[int, int]  # from the first position to before the second
 
@@ -39,6 +40,7 @@ class View:
     scope: Scope = ""
     branch: str = ""
     seq: int = 0  # of the call it was made for
+    past: Past = field(default_factory=Past, repr=False, compare=False)
 
     def cuts(self) -> list[int]:
         """Where a span may begin or end."""
@@ -47,6 +49,16 @@ class View:
     def stand_ins(self) -> set[str]:
         """The ids of nodes that an edit made: there is nothing behind them that is not already recalled."""
         return {n.id for e in self.edits for n in e.stand_ins}
+
+    def originals(self, start: int, stop: int) -> list[Node]:
+        """What was said behind these nodes, under any number of stand-ins; a stand-in itself where it is not known."""
+        by_id = {n.id: e for e in self.edits for n in e.stand_ins}
+        found: dict[str, Node] = {}
+        for node in self.nodes[start:stop]:
+            for id in originals((node.id,), by_id):
+                item = node.item if id == node.id else self.past.item(id)
+                found[id if item else node.id] = Node(id, "", item) if item else node
+        return list(found.values())
 
     def short(self, start: int, stop: int) -> str:
         """The id to write in a stand-in for these nodes: whoever reads it can recall them by it."""
@@ -71,6 +83,7 @@ class View:
                 _keep_pairs(swap, paired)
             ids = tuple(n.id for n in old)
             new = tuple(self._stand_ins(ids, swap.items))
+            self.past.keep(old)
             out += self.nodes[at : swap.start]
             out += new
             at = swap.stop

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from clew.store import BranchInfo, Store
 
 LISTED = 20  # branches
+FOUND = 10  # texts that a search shows
 
 
 @app.command(epilog="Example: clew show demo --scope demo")
@@ -83,7 +84,7 @@ def named(id: str, branches: list["BranchInfo"]) -> "BranchInfo":
 def recall(
     id: Annotated[str, typer.Argument(metavar="ID", help="As a stand-in names it, after the word recall.")],
     lines: Annotated[str, typer.Option(metavar="A-B", help="Only these lines, counted from 1.")] = "",
-    grep: Annotated[str, typer.Option(metavar="PATTERN", help="Only lines that match, with their numbers.")] = "",
+    grep: Annotated[str, typer.Option(metavar="PATTERN", help="Only lines that match, or hold these words.")] = "",
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
@@ -113,5 +114,34 @@ async def _recalled(id: str, scope: str, path: Path | None) -> Sequence["Node"]:
         raise
     except NotFound as error:
         raise NotFound(f"{error} (scope {scope!r}); is it in another --scope or --store?") from None
+    finally:
+        await store.close()
+
+
+@app.command(epilog='Example: clew search demo "which test failed" --scope demo')
+def search(
+    id: Annotated[str, typer.Argument(metavar="ID", help="A branch or a session; its beginning will do.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Words, a name, or a whole question.")],
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="At most so many.")] = FOUND,
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Find what was said in a conversation, best first, with its recall id."""
+    asyncio.run(_search(id, text, limit, scope, store))
+
+
+async def _search(id: str, text: str, limit: int, scope: str, path: Path | None) -> None:
+    from rich.console import Console
+
+    from clew.engine import Engine
+    from clew.screens import hits
+
+    store = opened(path)
+    try:
+        branch = named(id, await store.branches(scope))
+        found = await Engine(store).find(scope, text, branch.id, limit)
+        if not found:
+            raise NotFound(f"nothing was said in {id} about {text!r}")
+        hits(Console(highlight=False), found)
     finally:
         await store.close()

@@ -110,7 +110,8 @@ class Config:
         """The budget of requests to a model; `window` is above all that is set."""
         bounds = {f.name: getattr(self.budget, f.name) for f in dataclasses.fields(Bounds)}
         window = window if window is not None else self.budget.window or model.max_input or model.window
-        return Budget(**{**bounds, "window": window, "model": model.name})
+        reserve = None if self.budget.reserve is None else min(self.budget.reserve, window // 2)  # of a small model
+        return Budget(**{**bounds, "window": window, "reserve": reserve, "model": model.name})
 
     def model(self, name: str) -> catalog.Model:
         """What is known of a model: the catalog, corrected."""

@@ -7,6 +7,7 @@ from clew.steps.dedupe import Dedupe
 from clew.steps.offload import Offload
 from clew.steps.reasoning import ClearReasoning
 from clew.steps.repair import Repair, repair
+from clew.steps.summarize import Summarize
 from clew.steps.trim import Trim, over_budget
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Offload",
     "Repair",
     "ShrinkCalls",
+    "Summarize",
     "Trim",
     "default",
     "over_budget",
@@ -25,4 +27,4 @@ __all__ = [
 
 def default() -> Pipeline:
     """The plain set: cheapest first, and the last one always fits."""
-    return Pipeline(Dedupe(), Offload(), ClearReasoning(), ClearResults(), ShrinkCalls(), Trim())
+    return Pipeline(Dedupe(), Offload(), ClearReasoning(), ClearResults(), ShrinkCalls(), Summarize(), Trim())

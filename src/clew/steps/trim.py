@@ -130,10 +130,11 @@ class _Plan:
 
     def _lines(self) -> Iterator[Swap]:
         for start, stop in self._gaps():
-            if stop - start == 1 and self.view.nodes[start].item.kind == "summary":
+            have = self.meter.nodes(self.view.nodes[start:stop])
+            alone = stop - start == 1 and self.view.nodes[start].item.kind == "summary"
+            if alone and have.tokens <= self.meter.item(_LONGEST).tokens:
                 continue  # a line for a line says nothing new
             line, tally = self._line(start, stop)
-            have = self.meter.nodes(self.view.nodes[start:stop])
             for item in (line, _DOTS):
                 size = self.meter.item(item)
                 if have.within(size):

@@ -9,6 +9,7 @@ from typing import Any
 
 from clew import rawjson
 from clew.errors import Conflict, NotFound, Purged
+from clew.finding import terms
 from clew.items import SHORT, Frame, Node, Scope
 from clew.store.packing import indexable, unpack, unpack_frame, unpack_item
 from clew.store.queries import SQL
@@ -16,6 +17,8 @@ from clew.store.records import BranchInfo, Call, Found, Trace
 from clew.store.rows import call_of, read_row, replay
 
 _ALL = 1 << 62  # past every sequence number
+_WORDS = 40  # looked for at a time, the longest first: they tell most
+_BEGINNING = 4  # letters that are enough to look for what begins with them
 
 
 def secret(db: sqlite3.Connection) -> bytes:
@@ -103,11 +106,16 @@ def resolve(db: sqlite3.Connection, scope: Scope, short: str) -> list[str]:
 
 def search(db: sqlite3.Connection, scope: Scope, text: str, among: Sequence[str], limit: int) -> list[str]:
     # Each word is quoted: what a person or a model looks for is text, never query syntax.
-    words = " ".join('"{}"'.format(word.replace('"', '""')) for word in indexable(text).split())
-    if not words:
+    wanted = [_quoted(word) for word in sorted(terms(indexable(text)), key=len, reverse=True)[:_WORDS]]
+    if not wanted:
         return []
-    given = {"scope": scope, "words": words, "among": _json(among), "limit": limit}
+    given = {"scope": scope, "words": " OR ".join(wanted), "among": _json(among), "limit": limit}
     return [row[0] for row in db.execute(SQL["search"], given)]
+
+
+def _quoted(word: str) -> str:
+    # The index has names with their underscores in one piece: a part of one is found as its beginning.
+    return f'"{word}"*' if len(word) >= _BEGINNING else f'"{word}"'
 
 
 def calls(db: sqlite3.Connection, scope: Scope, branch: str) -> list[Call]:

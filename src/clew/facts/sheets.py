@@ -1,0 +1,186 @@
+"""What one item says, in lines short enough to quote, each with its facts: computed once per item."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from clew.facts.finding import CHUNK, classify
+from clew.items import Item
+
+Voice = Literal["user", "said", "call", "result"]
+
+LONG = 200  # characters of a line that is quoted whole
+CLAUSE = 140  # about as much is quoted of a longer one
+COMMAND = 160  # characters of a command that is a fact itself
+NUMBERED = re.compile(r"\s*\d+(?:→|\t|: |\|)\s*")  # line numbers of a file viewer
+BREAK = re.compile(r"(?<=[.;!?])\s+|(?<=[,})\]])\s+|\s+(?=[({\[-])")
+SHELL = ("command", "cmd", "script")
+TAIL = re.compile(r"\s+(?:2>&1|2>/dev/null|\|\s*(?:head|tail)\b).*", re.DOTALL)
+MOVE = re.compile(r"cd\s+\S+\s*&&\s*")
+
+
+class Mention(NamedTuple):
+    """A fact in a line, under the key by which it is known everywhere."""
+
+    key: str
+    kind: str
+    start: int
+    stop: int
+
+
+class Line(NamedTuple):
+    """A line, or a clause of a long one, and its facts."""
+
+    text: str
+    mentions: tuple[Mention, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One item, read: who speaks, what was done, the lines."""
+
+    voice: Voice
+    heading: str  # what a call does, in few words
+    call_id: str
+    size: int
+    lines: tuple[Line, ...]
+    facts: dict[str, str]  # key -> kind, each once
+
+
+def sheet(item: Item) -> Sheet:
+    """Read an item."""
+    voice = voice_of(item)
+    heading, texts = _call(item) if voice == "call" else ("", _texts(item.text, voice))
+    lines = tuple(line for text in texts for line in _clauses(text))
+    if heading.startswith("$ ") and lines:
+        lines = (_with_command(lines[0]), *lines[1:])
+    facts = {m.key: m.kind for line in lines for m in line.mentions}
+    return Sheet(voice, heading, item.call_id, len(item.text) + 1, lines, facts)
+
+
+def _with_command(line: Line) -> Line:
+    """The heading of a shell call, with the command itself as a fact."""
+    moved = MOVE.match(line.text, 2)
+    start = moved.end() if moved else 2
+    cut = TAIL.search(line.text, start)
+    stop = cut.start() if cut else len(line.text)
+    command = line.text[start:stop]
+    if not (8 < len(command) <= COMMAND and " " in command):
+        return line
+    return Line(line.text, (Mention(command, "command", start, stop), *line.mentions))
+
+
+def voice_of(item: Item) -> Voice:
+    """Who speaks."""
+    if item.kind == "call":
+        return "call"
+    if item.kind == "result" or item.role == "tool":
+        return "result"
+    return "said" if item.role == "assistant" else "user"
+
+
+def key_of(kind: str, text: str) -> str:
+    """A path is known by its last two names: the same file is written in many ways."""
+    if kind != "path":
+        return text
+    cut = text.rfind("/", 0, text.rfind("/"))
+    return text[cut + 1 :] if cut > 0 else text.lstrip("./")
+
+
+def _texts(text: str, voice: Voice) -> Iterator[str]:
+    if voice == "result" and text[:1] in "{[" and (value := _parsed(text)) is not None:
+        yield from _leaves(value, "")
+        return
+    for raw in text.split("\n"):
+        numbered = NUMBERED.match(raw) if voice == "result" else None
+        if line := (raw[numbered.end() :] if numbered else raw).strip():
+            yield line
+
+
+def _call(item: Item) -> tuple[str, list[str]]:
+    """The heading of a call, and its arguments as lines."""
+    value = _parsed(item.text)
+    words = item.name.replace("__", " ").replace("_", " ")
+    if not isinstance(value, dict):
+        texts = list(_texts(item.text, "call"))
+        return words, texts
+    command = next((str(value[k]) for k in SHELL if isinstance(value.get(k), str | list)), "")
+    short = [str(v) for k, v in value.items() if k not in SHELL and isinstance(v, str | int) and len(str(v)) <= LONG]
+    inline = [v for v in short if "\n" not in v]
+    first = f"$ {command}" if command else " ".join([words, *inline])
+    rest = [
+        line for v in value.values() if not isinstance(v, str) or "\n" in v or len(v) > LONG for line in _leaves(v, "")
+    ]
+    notes = inline if command else []
+    head, *more = [line for line in first.split("\n") if line.strip()] or [words]
+    return head, [head, *notes, *more, *([] if command else rest)]
+
+
+def _leaves(value: Any, name: str) -> Iterator[str]:
+    """A JSON value as lines of `name: value`; the scalars of one object share a line."""
+    if isinstance(value, str):
+        yield from (f"{name} {part}".strip() for part in value.split("\n") if part.strip())
+    elif isinstance(value, list):
+        if all(not isinstance(v, dict | list) for v in value):
+            yield f"{name}: {', '.join(map(str, value))}"
+        else:
+            for v in value:
+                yield from _leaves(v, name)
+    elif isinstance(value, dict):
+        flat = [f"{_words(k)}: {v}" for k, v in value.items() if not isinstance(v, dict | list) and "\n" not in str(v)]
+        if flat:
+            yield f"{name} {', '.join(flat)}".strip()
+        for k, v in value.items():
+            if isinstance(v, dict | list) or "\n" in str(v):
+                yield from _leaves(v, _words(k))
+    elif not isinstance(value, bool):
+        yield f"{name} {value}".strip()
+
+
+def _words(key: str) -> str:
+    return key.replace("_", " ")
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _clauses(text: str) -> Iterator[Line]:
+    """A line with its facts; a long one in pieces that break between words."""
+    if len(text) <= LONG:
+        yield _line(text)
+        return
+    start = 0
+    while start < len(text):
+        stop = _stop(text, start)
+        if piece := text[start:stop].strip():
+            yield _line(piece)
+        start = stop
+
+
+def _stop(text: str, start: int) -> int:
+    if len(text) - start <= LONG:
+        return len(text)
+    best = 0
+    for match in BREAK.finditer(text, start + CLAUSE // 2, start + LONG):
+        best = match.end()
+        if best >= start + CLAUSE:
+            break
+    if not best:
+        best = text.rfind(" ", start + CLAUSE // 2, start + LONG) + 1
+    return best or start + LONG
+
+
+def _line(text: str) -> Line:
+    found = []
+    for match in CHUNK.finditer(text):
+        if parts := classify(match.group()):
+            at = match.start()
+            for kind, start, stop in parts:
+                found.append(Mention(key_of(kind, text[at + start : at + stop]), kind, at + start, at + stop))
+    return Line(text, tuple(found))

@@ -1,0 +1,32 @@
+"""What is out of view, as it was said: a memo for steps that tell of it."""
+
+from collections.abc import Iterable
+
+from clew.facts import Sheet, sheet
+from clew.items import Item, Node
+
+
+class Past:
+    """Items by id, and what was read out of each, once. Ids never change their meaning, so it only grows."""
+
+    __slots__ = ("_items", "_sheets")
+
+    def __init__(self) -> None:
+        self._items: dict[str, Item] = {}
+        self._sheets: dict[str, Sheet] = {}
+
+    def keep(self, nodes: Iterable[Node]) -> None:
+        """Remember these."""
+        for node in nodes:
+            self._items[node.id] = node.item
+
+    def item(self, id: str) -> Item | None:
+        """What was said there, if it is known."""
+        return self._items.get(id)
+
+    def sheet(self, id: str, item: Item) -> Sheet:
+        """What an item says, line by line."""
+        found = self._sheets.get(id)
+        if found is None:
+            found = self._sheets[id] = sheet(item)
+        return found
