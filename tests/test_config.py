@@ -264,6 +264,8 @@ def test_a_project_sets_budgets_models_and_stricter_secrets_and_nothing_else() -
         "store": "no",
         "scope": "no",
         "secrets": "stricter",
+        "preset": "yes",
+        "expand": "yes",
         "log": "no",
         "telemetry": "no",
         "servers": "no",
@@ -484,18 +486,18 @@ def test_what_holds_is_shown_with_where_it_is_from(machine: Machine) -> None:
     rows = [line.rstrip() for line in done.stdout.splitlines()]
     assert done.exit_code == 0, done.output
     assert rows[0] == "store                  ~/.local/share/clew/clew.db       default"
-    assert rows[5:8] == [
+    assert rows[7:10] == [
         "servers                http://127.0.0.1:11434            user file",
         "                       http://gpu:8000",
         "probe                  true                              default",
     ]
-    assert rows[9:13] == [
+    assert rows[11:15] == [
         "[budget]",
         "window                 32_000                            project file",
         "reserve                8192, or a quarter of the window  default",
         "high                   0.7                               default",
     ]
-    assert rows[16:] == [
+    assert rows[18:] == [
         "messages               5                                 CLEW_BUDGET_MESSAGES",
         "",
         '[models."gpt-4.1"]',

@@ -10,7 +10,19 @@ from hypothesis import strategies as st
 
 from clew import Budget, Fallback, Meter, Pipeline, Step, When, rawjson
 from clew.items import Item
-from clew.steps import ClearReasoning, ClearResults, Dedupe, Offload, ShrinkCalls, Summarize, Trim, default
+from clew.steps import (
+    ClearReasoning,
+    ClearResults,
+    Dedupe,
+    Offload,
+    ShrinkCalls,
+    Summarize,
+    Trim,
+    default,
+    null,
+    sliding,
+    summarizing,
+)
 from clew.testing import check_laws, conversation, view_of
 from clew.tokens import counter_for
 from clew.wire import FORMATS, decode, encode
@@ -24,7 +36,9 @@ STEPS: list[tuple[Step, bool]] = [
     (Summarize(), False),
     (Trim(), True),
     (default(), True),
-    (Pipeline(Dedupe(), Offload(), ClearReasoning(), ClearResults(), ShrinkCalls(), Trim()), True),
+    (summarizing(), True),
+    (sliding(), True),
+    (null(), False),
     (Pipeline(Pipeline(Offload(over=0.05, head=200, tail=100)), Trim()), True),
     (When(lambda view, budget: len(view.nodes) > 9, ClearResults()), False),
     (Fallback(ClearResults(), Trim()), False),

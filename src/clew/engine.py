@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from clew import catalog, events
 from clew.budget import Budget
+from clew.coverage import Ledger, ledger, words_in
 from clew.errors import Conflict, Purged
 from clew.events import Listener, tell
 from clew.excerpts import SIZE, excerpt, whole
+from clew.expansion import behind, expanded, question
 from clew.finding import Found
 from clew.gauge import Budgeting, Gauge
 from clew.guard import Guard, as_sent
@@ -66,6 +68,7 @@ class Engine:
         listeners: Sequence[Listener] = (),
         hot: int = HOT,
         secrets: Policy = "off",
+        expand: bool = False,
         models: Mapping[str, catalog.Model] | None = None,
         servers: Sequence[str] = (),
     ) -> None:
@@ -75,6 +78,7 @@ class Engine:
         self.listeners = tuple(listeners)
         self.gauge = Gauge(store, budget, counter, models, servers)
         self._hot = hot
+        self._expand = expand
         self._secrets = Guard(secrets, store.secret, "").policy
         self._lives: OrderedDict[tuple[Scope, str], Live] = OrderedDict()
 
@@ -152,6 +156,14 @@ class Engine:
         ids = [f.id for f in await self.find(scope, text, branch, limit)]
         nodes = await self.store.nodes(scope, ids)
         return [nodes[id] for id in ids]
+
+    async def coverage(self, scope: Scope, call: Call) -> Ledger:
+        """What became of every fact that a call left out of view."""
+        view = await self.resume(scope, call)
+        await self._remember(scope, view)
+        made = view.stand_ins()
+        hidden = [n for i, node in enumerate(view.nodes) if node.id in made for n in view.originals(i, i + 1)]
+        return await asyncio.to_thread(ledger, hidden, words_in(view.nodes, view.past), view.past)
 
     async def pin(self, view: View, *ids: str, off: bool = False) -> None:
         """Keep these nodes verbatim in every later view of this branch, or no longer."""
@@ -263,6 +275,13 @@ class Engine:
         view = with_(live.view, frame=frame, nodes=(*live.view.nodes, *new), pinned=live.trace.pins())
         return freshened(view, found.fresh) if found.fresh else view
 
+    async def _expanded(self, scope: Scope, view: View, budget: Budget) -> View:
+        """The view with lines put back that the newest turn names; below `low` only."""
+        if budget.excess(view) or question(view) is None:
+            return view
+        ids = {id for stands_for in behind(view).values() for id in stands_for}
+        return expanded(view, budget, await self.store.nodes(scope, list(ids))) if ids else view
+
     async def _remember(self, scope: Scope, view: View) -> None:
         """Load what is out of view, for steps that tell of it."""
         by_id = {n.id: e for e in view.edits for n in e.stand_ins}
@@ -289,6 +308,9 @@ class Engine:
             # What is left may be dearer by the token than what went.
             if view is before or size.within(budget.at(rate).limit):
                 break
+        if self._expand and (richer := await self._expanded(scope, view, budget.at(rate))) is not view:
+            live.scale.edit()
+            view, (size, rate) = richer, live.scale.measure(richer)
         live.settled = _last_group(view, live.settled if view is shown else 0)
         # Where only the learned rate says that it does not fit, the provider shall judge.
         fits = size.within(budget.at(rate).limit) or size.within(budget.limit)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.app import ScopeName, StorePath, app, opened
+from clew.cli.app import ScopeName, StorePath, app, opened, printable
 from clew.errors import Ambiguous, NotFound, Purged
 
 if TYPE_CHECKING:
+    from clew.coverage import Ledger
     from clew.items import Node
     from clew.store import BranchInfo, Store
 
@@ -143,5 +144,39 @@ async def _search(id: str, text: str, limit: int, scope: str, path: Path | None)
         if not found:
             raise NotFound(f"nothing was said in {id} about {text!r}")
         hits(Console(highlight=False), found)
+    finally:
+        await store.close()
+
+
+@app.command(epilog="Example: clew coverage talk-3f1a")
+def coverage(
+    id: Annotated[str, typer.Argument(metavar="ID", help="A branch or a session; its beginning will do.")],
+    most: Annotated[int, typer.Option(metavar="N", help="How many facts to list.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="All of them, for a program.")] = False,
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Show what became of every fact that is out of view: in view elsewhere, recallable by which id, or flagged."""
+    from clew import rawjson
+    from clew.coverage import lines
+
+    found = asyncio.run(_covered(id, scope, store))
+    if as_json:
+        typer.echo(rawjson.dumps([f._asdict() for f in found.fates]))
+        return
+    for line in lines(found, most):
+        typer.echo(printable(line))
+
+
+async def _covered(id: str, scope: str, path: Path | None) -> "Ledger":
+    from clew.engine import Engine
+
+    store = opened(path)
+    try:
+        branch = named(id, await store.branches(scope))
+        calls = await store.calls(scope, branch.id)
+        if not calls:
+            raise NotFound(f"{id}: nothing was sent on this branch yet")
+        return await Engine(store).coverage(scope, calls[-1])
     finally:
         await store.close()

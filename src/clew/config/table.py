@@ -86,6 +86,11 @@ class Config:
         Literal["off", "redact", "refuse"],
         Setting(choice("off", "redact", "refuse"), "What is done with secrets in a request", project="stricter"),
     ] = "off"
+    preset: Annotated[
+        Literal["default", "summarizing", "sliding", "null"],
+        Setting(choice("default", "summarizing", "sliding", "null"), "How a history is made to fit", project="yes"),
+    ] = "default"
+    expand: Annotated[bool, Setting(SWITCH, "Put back lines that the newest turn names", project="yes")] = False
     log: Annotated[
         Literal["off", "text", "json"], Setting(choice("off", "text", "json"), "How events are written to stderr")
     ] = "off"

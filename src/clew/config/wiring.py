@@ -7,6 +7,7 @@ from typing import Any
 from clew.config.table import Config
 from clew.engine import Engine
 from clew.events import JSONLines, Listener, log
+from clew.steps import PRESETS
 from clew.store.records import Store
 
 
@@ -14,6 +15,8 @@ def engine(config: Config, store: Store, **given: Any) -> Engine:
     """An engine with all that is configured; what is `given` is above it, as for `Engine`."""
     settings: dict[str, Any] = {
         "budget": config.budget_for,
+        "step": PRESETS[config.preset](),
+        "expand": config.expand,
         "secrets": config.secrets,
         "models": {name: config.model(name) for name in config.models},
         "servers": config.servers if config.probe else (),

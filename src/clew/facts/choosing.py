@@ -9,7 +9,7 @@ from typing import NamedTuple
 from clew.facts.sheets import Line, Mention, Sheet
 
 LETTERS = re.compile(r"[a-z]{4,}")
-MARGIN = 6  # characters quoted on either side of a fact, more up to the next word
+MARGIN = 12  # characters quoted on either side of a fact, more up to the next word
 SLIGHT = 0.4  # a fact worth less than this part of the best one in its line does not stretch the quotation
 SHORT = 24  # characters that a quotation of a longer line takes at least: two margins and a name
 FLOOR = 0.004  # lines worth less are not looked at

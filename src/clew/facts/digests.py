@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from clew.facts.choosing import Quote, choose, profiles
 from clew.facts.sheets import Sheet, sheet
-from clew.facts.worth import Trace, trace, worths
+from clew.facts.worth import Trace, surprising, trace, worths
 from clew.items import Item
 
 About = Mapping[str, Sequence[str]]
@@ -18,6 +18,7 @@ WORD = re.compile(r"(?<![\w./-])[A-Za-z]{4,}(?![\w/])")  # a word that stands by
 MARK = {"user": "user: ", "said": "", "call": "> ", "result": "| "}
 TAGS = 0.08  # part of the size that is left for words about facts that were quoted without any
 SURE = 6  # of the words known about a fact, one of so many must be near it
+BESIDE = 0.3  # of its worth: a fact that stands elsewhere has fewer words around it there
 WANTED = 0.02  # a fact worth this much is missed when it is absent
 SPARE = 1.2  # how much more is chosen than may fit, where size is not in characters
 SAMPLE = 40  # items and lines by which the measure is known
@@ -40,12 +41,20 @@ class Digest(NamedTuple):
 
 
 def digest(
-    items: Sequence[Item], size: int, measure: Callable[[str], int] = len, sheets: Sequence[Sheet] | None = None
+    items: Sequence[Item],
+    size: int,
+    measure: Callable[[str], int] = len,
+    sheets: Sequence[Sheet] | None = None,
+    beside: Container[str] = (),
 ) -> Digest:
-    """The lines most worth keeping, in the order of the conversation, in at most `size` as `measure` counts it."""
+    """The lines most worth keeping, in the order of the conversation, in at most `size` as `measure` counts it.
+
+    Facts that stand `beside` the digest need no place in it.
+    """
     pages = [sheet(item) for item in items] if sheets is None else sheets
     traces, now = trace(pages)
-    worth = worths(traces, now)
+    worth = surprising(pages, worths(traces, now))
+    worth = {key: BESIDE * w if key in beside else w for key, w in worth.items()} if beside else worth
     root = common_root(pages)
     room = size if measure is len else int(size * _density(pages, measure) * SPARE)
     chosen = choose(pages, worth, room, root)

@@ -2,6 +2,7 @@
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 
@@ -21,6 +22,7 @@ CHUNK = re.compile(
     r"\\[nrt]"  # a line break inside quoted JSON is no letter of the next word
     r"|https?://[^\s\"'<>`)\]}|\\]+"
     r"|[$€£]\d[\d,]*(?:\.\d+)?"
+    r"|\b(?:\d{1,2}:\d\d(?::\d\d)?|[a-z]{2,4}:\d{4,}|[0-9a-f]{2}(?::[0-9a-f]{2}){3,})\b"  # a time, tx:622934, e9:0b:66:a2
     r"|[#~.@/$-]{0,9}\w[\w./@+~-]*"  # bounded: a rule of dashes must not be tried from each of its places
 )
 PLAIN = re.compile(r"[A-Za-z]?[a-z]*[.-]*")  # an ordinary word, perhaps at the end of a sentence
@@ -62,6 +64,8 @@ def classify(chunk: str) -> tuple[Part, ...]:
         return ()
     if chunk[0] in "$€£" and chunk[1:2].isdigit():
         return (("amount", 0, len(chunk)),)
+    if ":" in chunk and "/" not in chunk:
+        return (("id", 0, len(chunk)),)
     if chunk.startswith("http") and "://" in chunk:
         return (("url", 0, len(chunk.rstrip(".,;:!?*"))),)
     chunk = GREP.sub(r"\1", chunk.rstrip(TRAILING))
@@ -130,6 +134,11 @@ def _kind(name: str) -> str:
     return _symbol(name)
 
 
+def _is_mixed(name: str) -> bool:
+    """Whether letters and digits take turns as in no word: r1da722e17d."""
+    return len(name) > 5 and sum(a.isdigit() != b.isdigit() for a, b in pairwise(name)) >= 3
+
+
 def _symbol(name: str) -> str:
     if CONSTANT.fullmatch(name):
         return "const"
@@ -137,7 +146,7 @@ def _symbol(name: str) -> str:
         return "id"
     if ERROR.fullmatch(name):
         return "error"
-    if name[-3:].isdigit() and len(name) > 6:
+    if (name[-3:].isdigit() and len(name) > 6) or _is_mixed(name):
         return "id"
     if "_" in name.strip("_") or HUMP.search(name):
         return "symbol"

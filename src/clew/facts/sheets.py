@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -35,6 +35,7 @@ class Line(NamedTuple):
 
     text: str
     mentions: tuple[Mention, ...]
+    words: tuple[str, ...] = ()  # those that are no facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def _with_command(line: Line) -> Line:
     command = line.text[start:stop]
     if not (8 < len(command) <= COMMAND and " " in command):
         return line
-    return Line(line.text, (Mention(command, "command", start, stop), *line.mentions))
+    return line._replace(mentions=(Mention(command, "command", start, stop), *line.mentions))
 
 
 def voice_of(item: Item) -> Voice:
@@ -183,4 +184,16 @@ def _line(text: str) -> Line:
             at = match.start()
             for kind, start, stop in parts:
                 found.append(Mention(key_of(kind, text[at + start : at + stop]), kind, at + start, at + stop))
-    return Line(text, tuple(found))
+    return Line(text, tuple(found), _words_beside(text, found) if found else ())
+
+
+def _words_beside(text: str, mentions: Sequence[Mention]) -> tuple[str, ...]:
+    """The words of a line that are no part of a fact."""
+    parts, end = [], 0
+    for m in mentions:
+        parts.append(text[end : m.start])
+        end = max(end, m.stop)
+    return tuple(WORDS.findall(" ".join((*parts, text[end:])).lower()))
+
+
+WORDS = re.compile(r"[a-z]{4,}")

@@ -1,5 +1,7 @@
 """Strategies, one a file. Each is a `Step`: a function from view to view."""
 
+from collections.abc import Callable, Mapping
+
 from clew.step import Pipeline
 from clew.steps.calls import ShrinkCalls
 from clew.steps.clear import ClearResults
@@ -11,6 +13,7 @@ from clew.steps.summarize import Summarize
 from clew.steps.trim import Trim, over_budget
 
 __all__ = [
+    "PRESETS",
     "ClearReasoning",
     "ClearResults",
     "Dedupe",
@@ -20,11 +23,34 @@ __all__ = [
     "Summarize",
     "Trim",
     "default",
+    "null",
     "over_budget",
     "repair",
+    "sliding",
+    "summarizing",
 ]
 
 
 def default() -> Pipeline:
-    """The plain set: cheapest first, and the last one always fits."""
+    """Cheapest first, and the last one always fits: what is said twice, what is bulky, what is old, then a summary."""
     return Pipeline(Dedupe(), Offload(), ClearReasoning(), ClearResults(), ShrinkCalls(), Summarize(), Trim())
+
+
+def summarizing() -> Pipeline:
+    """A summary of all but head, newest turn, tail and pins."""
+    return Pipeline(Summarize(), Trim())
+
+
+def sliding() -> Pipeline:
+    """The newest part, after the head; one line says what is out of view."""
+    return Pipeline(Trim())
+
+
+def null() -> Pipeline:
+    """Nothing: what does not fit is an error."""
+    return Pipeline()
+
+
+PRESETS: Mapping[str, Callable[[], Pipeline]] = {
+    preset.__name__: preset for preset in (default, summarizing, sliding, null)
+}

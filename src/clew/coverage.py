@@ -1,0 +1,76 @@
+"""The ledger of a compaction: every fact that left is in view elsewhere, can be recalled, or is flagged."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from clew.facts import Sheet
+from clew.facts.worth import trace, worths
+from clew.items import SHORT, Node
+from clew.past import Past
+
+State = Literal["in view", "recallable", "flagged"]
+STATES: tuple[State, ...] = ("in view", "recallable", "flagged")
+NOTED = 40  # facts an edit keeps
+GONE = ("[purged ", "[secret: ")  # what stands where an original was taken away on purpose
+
+
+class Fate(NamedTuple):
+    """What became of a fact."""
+
+    fact: str
+    worth: float  # how likely the agent is to need it again
+    state: State
+    id: str  # by which it can be recalled
+
+
+class Ledger(NamedTuple):
+    """The fates of all facts behind stand-ins, those of most worth first."""
+
+    fates: tuple[Fate, ...]
+
+    def count(self, state: State) -> int:
+        return sum(f.state == state for f in self.fates)
+
+    def missing(self) -> tuple[Fate, ...]:
+        """What is not in view, of most worth first."""
+        return tuple(f for f in self.fates if f.state != "in view")
+
+
+def ledger(hidden: Sequence[Node], words: Collection[str], past: Past) -> Ledger:
+    """What became of each fact in `hidden` nodes, now that these words are in view."""
+    pages = [past.sheet(n.id, n.item) for n in hidden]
+    traces, now = trace(pages)
+    worth = worths(traces, now)
+    holders = _holders(hidden, pages)
+    fates = [Fate(fact, worth[fact], _state(fact, holders[fact], words), holders[fact].id[:SHORT]) for fact in traces]
+    return Ledger(tuple(sorted(fates, key=lambda f: (-f.worth, f.fact))))
+
+
+def _holders(hidden: Sequence[Node], pages: Sequence[Sheet]) -> Mapping[str, Node]:
+    """For each fact the newest node that has it."""
+    return {fact: node for node, page in zip(hidden, pages, strict=True) for fact in page.facts}
+
+
+def words_in(nodes: Iterable[Node], past: Past) -> set[str]:
+    """The facts that these nodes show."""
+    return {fact for n in nodes for fact in past.sheet(n.id, n.item).facts}
+
+
+def _state(fact: str, holder: Node, words: Collection[str]) -> State:
+    if fact in words:
+        return "in view"
+    return "flagged" if holder.item.text.startswith(GONE) else "recallable"
+
+
+def noted(found: Ledger, most: int = NOTED) -> dict[str, Any]:
+    """The ledger as an edit keeps it: counts, and what is missing and worth most."""
+    missing = [[f.fact, round(f.worth, 3), f.id] for f in found.missing()[:most]]
+    return {state: found.count(state) for state in STATES} | {"missing": missing}
+
+
+def lines(found: Ledger, most: int) -> Iterator[str]:
+    """The ledger in words: counts, then what is missing and worth most."""
+    total = len(found.fates)
+    yield f"{total:,} facts: " + ", ".join(f"{found.count(state):,} {state}" for state in STATES)
+    for fate in found.missing()[:most]:
+        yield f"{fate.worth:4.0%}  {fate.fact}  {fate.state}, recall {fate.id}"
