@@ -1,14 +1,35 @@
-"""A compactor for the corpus scorer: score.py bench.facts:compactor; `tailed` keeps a quarter of the size verbatim."""
+"""A compactor for the corpus scorer, and what it costs: python bench/facts.py --cost [--corpus DIR]
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+score.py bench.facts:compactor scores the digest; `tailed` keeps a quarter of the size verbatim. `--cost` prints the CPU of each
+part as a multiple of counting the tokens of the same text. Every row is of other conversations, so no cache helps.
+"""
 
+import argparse
+import asyncio
+import gc
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from gzip import open as unzipped
+from pathlib import Path
+from time import process_time
+from typing import Any, TypeVar
+
+from clew.budget import Budget, Meter
+from clew.coverage import ledger, words_in
 from clew.facts import Sheet, digest, ranked, sheet
-from clew.items import Item
+from clew.items import Digests, Item
+from clew.steps import Summarize
+from clew.tokens import counter_for, vocabulary_for
+from clew.view import View
 from clew.wire import decode
 
 Messages = Sequence[Mapping[str, Any]]
 Result = tuple[str, Callable[[str], str]]
+T = TypeVar("T")
+
+SIZES = (50_000, 200_000, 766_000, 1_000_000)  # tokens
+GOAL = 0.1  # of the history, for Summarize
+MODEL = "gpt-4o"
 
 _items: dict[int, tuple[Any, list[Item]]] = {}  # by identity of the message, which is kept alive with them
 _sheets: dict[int, list[Sheet]] = {}
@@ -43,3 +64,80 @@ def read(messages: Messages) -> tuple[list[Item], list[Sheet]]:
         items += _items[id(message)][1]
         sheets += _sheets[id(message)]
     return items, sheets
+
+
+# --- what it costs --------------------------------------------------------------------------------------------------
+
+
+def histories(folder: Path, sizes: Sequence[int]) -> Iterator[list[Item]]:
+    """For each size other conversations, one after the other, cut where that many tokens are reached."""
+    talks = _talks(folder)
+    for size in sizes:
+        items: list[Item] = []
+        left = size * 4  # characters, nearly
+        while left > 0:
+            for item in next(talks):
+                items.append(item)
+                left -= len(item.text)
+                if left <= 0:
+                    break
+        yield items
+
+
+def _talks(folder: Path) -> Iterator[list[Item]]:
+    for path in sorted(folder.glob("*.jsonl.gz")):
+        with unzipped(path, "rt", encoding="utf-8") as lines:
+            for line in lines:
+                if messages := [m for m in json.loads(line).get("messages", ()) if m["role"] != "system"]:
+                    yield decode({"messages": messages}, "openai_chat")[1]
+
+
+def timed(act: Callable[[], T]) -> tuple[float, T]:
+    """The CPU an act takes, and what it gives."""
+    gc.collect()
+    start = process_time()
+    done = act()
+    return process_time() - start, done
+
+
+def costs(items: Sequence[Item]) -> tuple[int, dict[str, float]]:
+    """The tokens of a history, and what each part of compacting it costs, in times that count."""
+    count = vocabulary_for(MODEL).count
+    whole = sum(len(item.text) for item in items)
+    unit, tokens = timed(lambda: sum(count(item.text) for item in items))
+    found: dict[str, float] = {}
+    found["sheets"], sheets = timed(lambda: [sheet(item) for item in items])
+    for share in (0.05, 0.1):
+        found[f"digest {share:.0%}"], _ = timed(lambda size=int(share * whole): digest(items, size, sheets=sheets))  # type: ignore[misc]
+    view, budget = _indexed(items, tokens)
+    found["Summarize"], told = timed(lambda: asyncio.run(Summarize()(view, budget)))
+    found["ledger"], _ = timed(lambda: ledger(view.nodes, words_in(told.nodes, told.past), told.past))
+    return tokens, {name: seconds / unit for name, seconds in found.items()}
+
+
+def _indexed(items: Sequence[Item], tokens: int) -> tuple[View, Budget]:
+    """A history whose items were all measured and read when they came, and too small a budget for it."""
+    digests = Digests()
+    frame, _ = decode({"messages": []}, "openai_chat")
+    view = View(frame, tuple(digests.chain(items)), digests)
+    budget = Budget(int(GOAL * tokens), reserve=0, high=1, low=1, meter=Meter(counter_for(MODEL)))
+    budget.size(view)
+    words_in(view.nodes, view.past)
+    return view, budget
+
+
+def main() -> None:
+    """Print the table; the first, small history only warms up."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cost", action="store_true", required=True)
+    parser.add_argument("--corpus", type=Path, default=Path(__file__).parents[2] / "shared" / "corpus" / "dev")
+    warm, *rest = histories(parser.parse_args().corpus, (20_000, *SIZES))
+    names = list(costs(warm)[1])
+    print(f"{'tokens':>10} " + " ".join(f"{name:>10}" for name in names))
+    for items in rest:
+        tokens, found = costs(items)
+        print(f"{tokens:>10,} " + " ".join(f"{found[name]:>10.2f}" for name in names), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -42,6 +42,11 @@ def outcome(result: Item) -> str:
     return ": ".join(filter(None, ("" if code is None else f"exit {code}", said)))
 
 
+def cause(result: Item) -> str:
+    """The line that names the error, if there was one."""
+    return _error(result.text) if failed(result) else ""
+
+
 def exit_code(text: str) -> int | None:
     """The exit code that a result names in its first or last lines."""
     found = _CODE.search(text[:BRIEF]) or _CODE.search(text[-BRIEF // 3 :])

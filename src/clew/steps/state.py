@@ -9,7 +9,7 @@ from typing import Any
 from clew.items import Item
 from clew.steps.dedupe import COMMANDS, PATHS, WHOLE_TEXTS
 from clew.steps.lines import clip
-from clew.steps.outcome import failed, outcome
+from clew.steps.outcome import cause, failed, outcome
 from clew.steps.shorten import parsed
 
 LONG = 240  # characters of a quotation
@@ -128,7 +128,8 @@ def _take_result(state: State, call: Item, result: Item, changed: list[str]) -> 
         state.commands[what] = how
     if failed(result):
         state.errors.pop(what, None)
-        state.errors[what] = how
+        why = clip(cause(result), LONG // 2)
+        state.errors[what] = how if not why or why in how else f"{how}; {why}"
         changed.clear()
     elif what in state.errors:
         how = state.errors.pop(what)
