@@ -6,8 +6,10 @@ from clew.benchmark.judging import MODEL, RECALLED, Messages, Method, Recall, ar
 from clew.bridge import run
 from clew.budget import Budget, Meter
 from clew.compression import Compressed, compress
+from clew.finding import Index, texts
 from clew.items import Digests, Frame, Item
 from clew.steps import default, repair
+from clew.steps.summarize import summary
 from clew.tokens import Counter, Plain, counter_for
 from clew.view import View
 from clew.wire import decode, encode
@@ -37,9 +39,7 @@ class Characters(Counter):
 
 def compacted(messages: Messages, size: int, counter: Counter) -> Compressed:
     """What `clew.compress(messages, target_tokens=size)` gives, by another counter than a model's."""
-    frame, items = decode({"messages": list(messages)}, FORMAT)
-    digests = Digests()
-    said = View(frame, tuple(digests.chain(items)), digests)
+    said = view_of(messages)
     budget = Budget(size, 0, 1, 1, meter=Meter(counter))
     view = repair(said)
     if budget.excess(view):
@@ -53,6 +53,21 @@ def clew(messages: Messages, size: int) -> tuple[Messages, Recall]:
     """clew, at a size in characters."""
     found = compacted(without_frame(messages, size // 2), size, Characters())
     return found.messages, lambda query: found.answer(query, RECALLED)
+
+
+def clew_summary(messages: Messages, size: int) -> tuple[str, Recall]:
+    """What stands in for these messages where they are the part that was compacted: clew's summary alone."""
+    view = view_of(without_frame(messages, 0))
+    index = Index(texts(view.nodes))
+    told = summary(view, view.nodes, view.short(0, len(view.nodes)), size) if view.nodes else ""
+    return told, lambda query: index.answer(query, RECALLED)
+
+
+def view_of(messages: Messages) -> View:
+    """A history as it was said."""
+    frame, items = decode({"messages": list(messages)}, FORMAT)
+    digests = Digests()
+    return View(frame, tuple(digests.chain(items)), digests)
 
 
 def without_frame(messages: Messages, most: int) -> Messages:
@@ -76,7 +91,7 @@ def cleared(messages: Messages, size: int) -> str:
     return newest(bare, size)
 
 
-CLEW = "clew"
+CLEW, SUMMARY = "clew", "clew's summary"
 PLAIN: dict[str, Method] = {"newest": newest, "clear results": cleared}
 
 

@@ -13,7 +13,7 @@ from clew.steps.state import counts, sections, state_of
 from clew.view import Stretch, Swap, View, groups
 
 LEAST = 150  # tokens: with less room a line does
-HALF = 0.5  # of what it stands for, at most
+MOST = 0.75  # of what stands there now, at most
 STATE = 0.08  # of the summary, at most, for where the work stands; the rest is what happened
 STANDS = 600  # characters that it gets of a short one, but no more than a fifth
 ROOMY = 4_000  # characters: below, the heading is brief
@@ -39,9 +39,9 @@ class Summarize:
         room = min(self.most, budget.goal.tokens - (budget.size(view).tokens - whole))
         swaps = []
         for (start, stop), size in zip(spans, sizes, strict=True):
-            if _is_told(view, start, stop) or size.tokens < LEAST / HALF:
+            if _is_told(view, start, stop) or size.tokens < LEAST / MOST:
                 continue
-            share = max(LEAST, int(min(room * size.tokens / whole, HALF * size.tokens)))
+            share = max(LEAST, int(min(room * size.tokens / whole, MOST * size.tokens)))
             item, evidence = _written(view, budget, start, stop, share)
             new = budget.meter.item(item)
             if new.tokens < size.tokens and new.within(size):
