@@ -53,7 +53,7 @@ def test_where_the_work_stands_is_read_from_calls_and_words() -> None:
     found = dict(state.sections(state.state_of(items())))
     assert found == {
         "the user asked": ['"Make the export faster. Never touch the billing tables. Keep the tests green."'],
-        "and said of how": ['"Keep the tests green."', '"Never touch the billing tables."'],
+        "and said of how": ['"Never touch the billing tables."', '"Keep the tests green."'],
         "tasks": ["completed: profile it", "in progress: cache rates"],
         "still running": ["npm run dev &"],
         "still failing": ["psql -c 'select 1': exit 2: psql: error: connection to server at port 5433 failed"],

@@ -35,7 +35,8 @@ class Line(NamedTuple):
 
     text: str
     mentions: tuple[Mention, ...]
-    words: tuple[str, ...] = ()  # those that are no facts
+    keys: tuple[str, ...]  # of the mentions, each once
+    words: frozenset[str]  # those that are no facts, of a line with facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class Sheet:
     size: int
     lines: tuple[Line, ...]
     facts: dict[str, str]  # key -> kind, each once
+    folders: tuple[str, ...]  # of its absolute paths, one for each mention
 
 
 def sheet(item: Item) -> Sheet:
@@ -58,7 +60,15 @@ def sheet(item: Item) -> Sheet:
     if heading.startswith("$ ") and lines:
         lines = (_with_command(lines[0]), *lines[1:])
     facts = {m.key: m.kind for line in lines for m in line.mentions}
-    return Sheet(voice, heading, item.call_id, len(item.text) + 1, lines, facts)
+    folders = tuple(_folders(lines)) if "path" in facts.values() else ()
+    return Sheet(voice, heading, item.call_id, len(item.text) + 1, lines, facts, folders)
+
+
+def _folders(lines: Sequence[Line]) -> Iterator[str]:
+    for line in lines:
+        for m in line.mentions:
+            if m.kind == "path" and line.text[m.start] == "/":
+                yield line.text[m.start : m.stop].rpartition("/")[0]
 
 
 def _with_command(line: Line) -> Line:
@@ -70,7 +80,8 @@ def _with_command(line: Line) -> Line:
     command = line.text[start:stop]
     if not (8 < len(command) <= COMMAND and " " in command):
         return line
-    return line._replace(mentions=(Mention(command, "command", start, stop), *line.mentions))
+    mentions = (Mention(command, "command", start, stop), *line.mentions)
+    return line._replace(mentions=mentions, keys=_keys(mentions))
 
 
 def voice_of(item: Item) -> Voice:
@@ -184,16 +195,21 @@ def _line(text: str) -> Line:
             at = match.start()
             for kind, start, stop in parts:
                 found.append(Mention(key_of(kind, text[at + start : at + stop]), kind, at + start, at + stop))
-    return Line(text, tuple(found), _words_beside(text, found) if found else ())
+    return Line(text, tuple(found), _keys(found), _words_beside(text, found)) if found else Line(text, (), (), NONE)
 
 
-def _words_beside(text: str, mentions: Sequence[Mention]) -> tuple[str, ...]:
+def _keys(mentions: Sequence[Mention]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([m.key for m in mentions])) if len(mentions) > 1 else (mentions[0].key,)
+
+
+def _words_beside(text: str, mentions: Sequence[Mention]) -> frozenset[str]:
     """The words of a line that are no part of a fact."""
     parts, end = [], 0
     for m in mentions:
         parts.append(text[end : m.start])
         end = max(end, m.stop)
-    return tuple(WORDS.findall(" ".join((*parts, text[end:])).lower()))
+    return frozenset(WORDS.findall(" ".join((*parts, text[end:])).lower()))
 
 
 WORDS = re.compile(r"[a-z]{4,}")
+NONE: frozenset[str] = frozenset()

@@ -5,7 +5,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from math import exp, log
+from operator import mul
 
 from clew.facts.sheets import Sheet, Voice
 
@@ -23,6 +25,7 @@ FEATURES = (
     "length",
     "history",
 )
+ONE_OF = tuple(tuple(float(i == j) for j in range(len(VOICES))) for i in range(len(VOICES)))
 PAGE = 400  # characters, about a hundred tokens: the unit of distance
 
 # How much of a fact's reuse asks for keeping it, by kind: idioms of a language, dates and flags are said again from
@@ -87,17 +90,19 @@ def follow(traces: dict[str, Trace], page: Sheet, item: int, at: int) -> None:
 
 def features(key: str, life: Trace, now: int) -> list[float]:
     """What the model looks at, in the order of FEATURES."""
-    first, last = [0.0] * 4, [0.0] * 4
-    first[life.first_voice] = last[life.last_voice] = 1.0
+    asked, said, called, shown = life.times
     span = log(1 + (now - life.first) / PAGE)
     used = life.last_used >= 0
     return [
-        *(log(1 + n) for n in life.times),
-        *first,
-        *last,
+        log(1 + asked),
+        log(1 + said),
+        log(1 + called),
+        log(1 + shown),
+        *ONE_OF[life.first_voice],
+        *ONE_OF[life.last_voice],
         log(1 + (now - life.last) / PAGE),
         span,
-        log(1 + sum(life.times)) - span / 2,
+        log(1 + asked + said + called + shown) - span / 2,
         log(1 + (now - life.last_used) / PAGE) if used else 0.0,
         0.0 if used else 1.0,
         log(life.focus),
@@ -120,8 +125,7 @@ def worths(traces: Mapping[str, Trace], now: int) -> dict[str, float]:
     base = table["base"]
     found = {}
     for key, life in traces.items():
-        score = base + table.get(life.kind, 0.0)
-        score += sum(w * x for w, x in zip(line, features(key, life, now), strict=True))
+        score = base + table.get(life.kind, 0.0) + sum(map(mul, line, features(key, life, now)))
         found[key] = unguessable(life.kind, key) / (1 + exp(-score))
     return found
 
@@ -132,10 +136,11 @@ def surprising(pages: Sequence[Sheet], worth: Mapping[str, float]) -> dict[str, 
     In a log that says the same thing ten thousand times, the one line that says something else is the news.
     """
     lines = [line for page in pages for line in page.lines if line.mentions]
-    heard = Counter(word for line in lines for word in set(line.words))
-    rare = [line for line in lines if any(heard[word] <= RARE for word in line.words)]
+    heard = Counter(chain.from_iterable(line.words for line in lines))
+    seldom = {word for word, n in heard.items() if n <= RARE}
+    rare = [line for line in lines if not line.words.isdisjoint(seldom)]
     factor = 1 + min((NEWS * len(lines) / (len(rare) + 1)) ** 2, MOST)
-    news = {m.key for line in rare for m in line.mentions}
+    news = {key for line in rare for key in line.keys}
     return {key: w * factor if key in news else w for key, w in worth.items()}
 
 

@@ -20,9 +20,11 @@ _BINDS = re.compile(
     r"(?i)\b(?:must|never|always|do not|don't|dont|only|avoid|without|make sure|ensure|prefer|required?|instead"
     r"|not allowed|should(?:n't| not)?|no more|keep|please use|at most|at least|by default)\b"
 )
+_STRICT = re.compile(r"(?i)\b(?:must|never|always|do not|don't|dont|only|at most|at least|not allowed|required?)\b")
 _DECIDES = re.compile(
     r"(?i)\b(?:decided|decision|chose|chosen|going with|go with|we'll use|i'll use|will use|opted|settled on|instead of"
-    r"|root cause|turns out|the fix|agreed)\b"
+    r"|root cause|turns out|the fix|agreed|from now on|now (?:use|run|live)s?|fixed (?:at|to)|becomes|will name"
+    r"|is called)\b"
 )
 _BOX = re.compile(r"^\s*[-*]\s*\[([ xX~-])\]\s+(.+)$", re.MULTILINE)
 _ADDED = re.compile(r"<(system-reminder|environment_details|context_status|command-\w+)>.*?</\1>", re.DOTALL)
@@ -172,7 +174,8 @@ def sections(state: State) -> Iterator[tuple[str, list[str]]]:
     """(heading, lines) in order of weight; the newest lines of each come first."""
     asked = [clip(text, 2 * LONG) for text in state.asked]
     yield "the user asked", [f'"{a}"' for a in dict.fromkeys([*asked[:1], *asked[:0:-1]])]
-    yield "and said of how", [f'"{s}"' for s in _newest(state.binding)]
+    strict_first = sorted(dict.fromkeys(reversed(state.binding)), key=lambda said: not _STRICT.search(said))
+    yield "and said of how", [f'"{said}"' for said in strict_first[:MANY]]
     yield "tasks", [f"{how}: {what}" for how, what in state.tasks]
     yield "still running", _newest([clip(c, LONG) for c in state.running.values()])
     yield "still failing", [f"{clip(what, LONG // 2)}: {how}" for what, how in _last(state.errors)]
