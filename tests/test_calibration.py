@@ -51,7 +51,7 @@ def test_the_next_request_is_foreseen_whatever_the_tokenizer(
         assert any(g.edited for g in guesses)
         found = errors(guesses, lambda g: g.expected)
         assert found.mean <= 0.0075
-        assert found.high <= 0.025
+        assert found.high <= 0.04
         assert found.mean < errors(guesses, lambda g: g.ratio).mean < errors(guesses, lambda g: g.quarter).mean
         assert held(guesses) >= 0.95
         assert slack(guesses) <= 0.03

@@ -3,8 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from clew.facts import Sheet
-from clew.facts.worth import trace, worths
+from clew.facts.worth import Trace, trace, worths
 from clew.items import SHORT, Node
 from clew.past import Past
 
@@ -38,17 +37,19 @@ class Ledger(NamedTuple):
 
 def ledger(hidden: Sequence[Node], words: Collection[str], past: Past) -> Ledger:
     """What became of each fact in `hidden` nodes, now that these words are in view."""
-    pages = [past.sheet(n.id, n.item) for n in hidden]
-    traces, now = trace(pages)
-    worth = worths(traces, now)
-    holders = _holders(hidden, pages)
-    fates = [Fate(fact, worth[fact], _state(fact, holders[fact], words), holders[fact].id[:SHORT]) for fact in traces]
-    return Ledger(tuple(sorted(fates, key=lambda f: (-f.worth, f.fact))))
+    traces, now = trace([past.sheet(n.id, n.item) for n in hidden])
+    return ledger_of(hidden, traces, worths(traces, now), words)
 
 
-def _holders(hidden: Sequence[Node], pages: Sequence[Sheet]) -> Mapping[str, Node]:
-    """For each fact the newest node that has it."""
-    return {fact: node for node, page in zip(hidden, pages, strict=True) for fact in page.facts}
+def ledger_of(
+    hidden: Sequence[Node], traces: Mapping[str, Trace], worth: Mapping[str, float], words: Collection[str]
+) -> Ledger:
+    """The same, of nodes whose facts were traced and weighed before."""
+    fates = []
+    for fact in sorted(traces, key=lambda fact: (-worth[fact], fact)):
+        holder = hidden[traces[fact].item]
+        fates.append(Fate(fact, worth[fact], _state(fact, holder, words), holder.id[:SHORT]))
+    return Ledger(tuple(fates))
 
 
 def words_in(nodes: Iterable[Node], past: Past) -> set[str]:
@@ -63,8 +64,8 @@ def _state(fact: str, holder: Node, words: Collection[str]) -> State:
 
 
 def noted(found: Ledger, most: int = NOTED) -> dict[str, Any]:
-    """The ledger as an edit keeps it: counts, and what is missing and worth most."""
-    missing = [[f.fact, round(f.worth, 3), f.id] for f in found.missing()[:most]]
+    """The ledger as an edit keeps it: counts, and where what is missing and worth most can be found; not its words."""
+    missing = [[round(f.worth, 3), f.id] for f in found.missing()[:most]]
     return {state: found.count(state) for state in STATES} | {"missing": missing}
 
 
