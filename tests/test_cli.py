@@ -284,6 +284,17 @@ def test_a_search_shows_ids_and_lines(clew: Shell, recalled: str) -> None:
     assert (missing.exit_code, missing.stderr) == (1, f"clew: nothing was said in {listed} about 'zebra'\n")
 
 
+def test_what_became_of_facts_is_shown(clew: Shell, recalled: str) -> None:
+    listed = clew("show").stdout.splitlines()[1].split()[0]
+    first, *others = clew("coverage", listed, "--most", 3).stdout.splitlines()
+    assert re.fullmatch(r"\d+ facts: \d+ in view, \d+ recallable, 0 flagged", first)
+    assert len(others) <= 3
+    fates = json.loads(clew("coverage", listed, "--json").stdout)
+    assert len(fates) == int(first.split()[0])
+    assert all(clew("recall", f["id"]).exit_code == 0 for f in fates[:3])
+    assert "no branch or session begins with 'nobody'" in clew("coverage", "nobody").stderr
+
+
 def test_a_span_comes_back_item_by_item(clew: Shell) -> None:
     given = talk()
     done = clew("compress", "-", "--target", 700, input=json.dumps(given))
