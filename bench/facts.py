@@ -1,7 +1,7 @@
 """A compactor for the corpus scorer, and what it costs: python bench/facts.py --cost [--corpus DIR]
 
-score.py bench.facts:compactor scores the digest; `tailed` keeps a quarter of the size verbatim. `--cost` prints the CPU of each
-part as a multiple of counting the tokens of the same text. Every row is of other conversations, so no cache helps.
+score.py bench.facts:compactor scores the digest; `tailed` keeps a quarter of the size verbatim. `--cost` prints the CPU
+of each part as a multiple of counting the tokens of the same text. Each row is of other conversations: no cache helps.
 """
 
 import argparse
@@ -28,6 +28,7 @@ Result = tuple[str, Callable[[str], str]]
 T = TypeVar("T")
 
 SIZES = (50_000, 200_000, 766_000, 1_000_000)  # tokens
+CHARACTERS = 3.4  # of a token, in such conversations
 GOAL = 0.1  # of the history, for Summarize
 MODEL = "gpt-4o"
 
@@ -74,7 +75,7 @@ def histories(folder: Path, sizes: Sequence[int]) -> Iterator[list[Item]]:
     talks = _talks(folder)
     for size in sizes:
         items: list[Item] = []
-        left = size * 4  # characters, nearly
+        left = size * CHARACTERS
         while left > 0:
             for item in next(talks):
                 items.append(item)
@@ -101,7 +102,7 @@ def timed(act: Callable[[], T]) -> tuple[float, T]:
 
 
 def costs(items: Sequence[Item]) -> tuple[int, dict[str, float]]:
-    """The tokens of a history, and what each part of compacting it costs, in times that count."""
+    """The tokens of a history, how fast they are counted, and what each part of compacting it costs in times that."""
     count = vocabulary_for(MODEL).count
     whole = sum(len(item.text) for item in items)
     unit, tokens = timed(lambda: sum(count(item.text) for item in items))
@@ -112,7 +113,7 @@ def costs(items: Sequence[Item]) -> tuple[int, dict[str, float]]:
     view, budget = _indexed(items, tokens)
     found["Summarize"], told = timed(lambda: asyncio.run(Summarize()(view, budget)))
     found["ledger"], _ = timed(lambda: ledger(view.nodes, words_in(told.nodes, told.past), told.past))
-    return tokens, {name: seconds / unit for name, seconds in found.items()}
+    return tokens, {"Mtoken/s": tokens / unit / 1e6} | {name: seconds / unit for name, seconds in found.items()}
 
 
 def _indexed(items: Sequence[Item], tokens: int) -> tuple[View, Budget]:
@@ -127,7 +128,7 @@ def _indexed(items: Sequence[Item], tokens: int) -> tuple[View, Budget]:
 
 
 def main() -> None:
-    """Print the table; the first, small history only warms up."""
+    """Print the table; the first, small history only loads the vocabulary, which takes longer than all the counts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cost", action="store_true", required=True)
     parser.add_argument("--corpus", type=Path, default=Path(__file__).parents[2] / "shared" / "corpus" / "dev")

@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from heapq import heapify, heappop, heappush
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple
 
 from clew.facts.sheets import Line, Mention, Sheet
@@ -39,65 +39,87 @@ class Quote(NamedTuple):
     stop: int
 
 
-def profiles(pages: Sequence[Sheet], keys: Iterable[str]) -> dict[str, list[str]]:
-    """For each of these facts the words that most often stand near it."""
-    near: dict[str, Counter[str]] = {key: Counter() for key in keys}
-    left = dict.fromkeys(near, OFTEN)
+class Part(NamedTuple):
+    """A stretch that may be quoted: its cost, and what it gains while its fresh facts are not covered."""
+
+    start: int
+    stop: int
+    cost: int
+    gain: float
+    inside: Collection[str]
+    fresh: Collection[str]
+
+
+class Sighting(NamedTuple):
+    """A line that has a fact, among those of its item; `said` is what led to a call."""
+
+    lines: Sequence[Line]
+    at: int
+    said: str
+
+
+def sightings(pages: Sequence[Sheet], keys: Iterable[str]) -> dict[str, list[Sighting]]:
+    """For each of these facts the first lines that have it, as many as tell what it is about."""
+    found: dict[str, list[Sighting]] = {key: [] for key in keys}
+    left = set(found)
     said = ""
     for page in pages:
         if page.voice != "call":
             said = page.lines[-1].text if page.voice == "said" and page.lines else ""
-        if not left.keys().isdisjoint(page.facts):
-            for key, words in _neighbours(page.lines, left, said):
-                near[key].update(words)
-    return {key: _commonest(words) for key, words in near.items()}
+        if left.isdisjoint(page.facts):
+            continue
+        for j, line in enumerate(page.lines):
+            for key in line.keys:
+                if key in left:
+                    found[key].append(Sighting(page.lines, j, said))
+                    if len(found[key]) == OFTEN:
+                        left.remove(key)
+    return found
 
 
-def _neighbours(lines: Sequence[Line], left: dict[str, int], said: str) -> Iterator[tuple[str, set[str]]]:
-    """Each of the facts still to look at, with the words around it; `said` is what led to a call."""
-    for j, line in enumerate(lines):
-        hits = {m.key: m for m in line.mentions if m.key in left}
-        if hits:
-            lead = lines[j - 1].text if j else said
-            trail = lines[j + 1].text if j + 1 < len(lines) else ""
-            for key, m in hits.items():
-                yield key, _near(lead[-REACH:], line.text, trail[:REACH], m)
-                left[key] -= 1
-                if not left[key]:
-                    del left[key]
+def profile(key: str, seen: Iterable[Sighting]) -> list[str]:
+    """The words that most often stand near a fact, where it was seen."""
+    words: list[str] = []
+    for lines, j, said in seen:
+        lead = lines[j - 1].text if j else said
+        trail = lines[j + 1].text if j + 1 < len(lines) else ""
+        last = next(m for m in reversed(lines[j].mentions) if m.key == key)
+        words += _near(lead[-REACH:], lines[j].text, trail[:REACH], last)
+    times = Counter(words)
+    return sorted(sorted(times.keys() - STOP), key=times.__getitem__, reverse=True)[:ABOUT]  # a tie: by the alphabet
 
 
 def _near(lead: str, text: str, trail: str, m: Mention) -> set[str]:
     left = f"{lead} {text[: m.start]}"[-REACH:]
     right = f"{text[m.stop :]} {trail}"[:REACH]
-    return set(LETTERS.findall(f"{left} {right}".lower())) - STOP
-
-
-def _commonest(words: Counter[str]) -> list[str]:
-    return sorted(words, key=lambda w: (-words[w], w))[:ABOUT]
+    return set(LETTERS.findall(f"{left} {right}".lower()))
 
 
 def choose(pages: Sequence[Sheet], worth: Mapping[str, float], size: int, root: str = "") -> list[Quote]:
     """The best quotations, best first, in about `size` characters; `root` will be left out of paths."""
     chosen = asked(pages, int(size * ASKED))
-    covered = {m.key for q in chosen for m in pages[q.item].lines[q.line].mentions}
+    covered = {key for q in chosen for key in pages[q.item].lines[q.line].keys}
     left = size - sum(_cost(q) for q in chosen)
-    heap = [(-bound, -i, j) for i, j, bound in _candidates(pages, worth)]
+    heap: list[tuple[float, int, int, Part | None]] = [
+        (-bound, -i, j, None) for i, j, bound in _candidates(pages, worth)
+    ]
     heapify(heap)
     while heap and left > MARGIN:
-        _, i, j = heappop(heap)
+        _, i, j, part = heap[0]
         line = pages[-i].lines[j]
-        start, stop, gain = stretch(line, worth, covered)
-        quote = Quote(-i, j, start, stop)
-        cost = _cost(quote) - (len(root) * line.text.count(root, start, stop) if root else 0)
-        if gain <= 0 or cost > left:
+        if part is None or not covered.isdisjoint(part.fresh):
+            part = None if covered.issuperset(line.keys) else stretch(line, worth, covered, root)
+        if part is None or part.gain <= 0 or part.cost > left:
+            heappop(heap)
             continue
-        if heap and -gain / cost > heap[0][0]:
-            heappush(heap, (-gain / cost, i, j))  # what was covered since made it worth less: back in the queue
+        rate = -part.gain / part.cost
+        if len(heap) > 1 and rate > min(heap[1:3])[0]:
+            heapreplace(heap, (rate, i, j, part))  # what was covered since made it worth less than the next
             continue
-        left -= cost
-        chosen.append(quote)
-        covered.update(m.key for m in line.mentions if start <= m.start and m.stop <= stop)
+        heappop(heap)
+        left -= part.cost
+        chosen.append(Quote(-i, j, part.start, part.stop))
+        covered.update(part.inside)
     return chosen
 
 
@@ -123,25 +145,26 @@ def asked(pages: Sequence[Sheet], size: int) -> list[Quote]:
 def _candidates(pages: Sequence[Sheet], worth: Mapping[str, float]) -> Iterator[tuple[int, int, float]]:
     """Each distinct line with facts of some worth, and a bound of that per character; of equal lines the newest."""
     seen: set[str] = set()
+    worth_of = worth.__getitem__
     for i in range(len(pages) - 1, -1, -1):
-        for j, line in enumerate(pages[i].lines):
-            if line.mentions and line.text not in seen:
-                total = sum([worth[key] for key in {m.key for m in line.mentions}])
+        for j, (text, _, keys, _) in enumerate(pages[i].lines):
+            if keys and text not in seen:
+                total = sum(map(worth_of, keys))
                 if total > FLOOR:
-                    seen.add(line.text)
-                    yield i, j, total / (4 + min(SHORT, len(line.text)))
+                    seen.add(text)
+                    yield i, j, total / (4 + min(SHORT, len(text)))
 
 
-def stretch(line: Line, worth: Mapping[str, float], covered: set[str]) -> tuple[int, int, float]:
-    """The part of a line that has its uncovered facts with a few words around them, and what it gains."""
-    fresh = [(worth[m.key], m) for m in line.mentions if m.key not in covered]
-    if not fresh:
-        return 0, 0, 0.0
-    text, floor = line.text, SLIGHT * max(w for w, _ in fresh)
-    start = min(m.start for w, m in fresh if w >= floor) - MARGIN
-    stop = max(m.stop for w, m in fresh if w >= floor) + MARGIN
+def stretch(line: Line, worth: Mapping[str, float], covered: set[str], root: str) -> Part:
+    """The part of a line that has its uncovered facts, of which there are some, with a few words around them."""
+    text = line.text
+    fresh = [(worth[key], key, start, stop) for key, _, start, stop in line.mentions if key not in covered]
+    floor = SLIGHT * max(fresh)[0]
+    start = min([begin for w, _, begin, _ in fresh if w >= floor]) - MARGIN
+    stop = max([end for w, _, _, end in fresh if w >= floor]) + MARGIN
     start = text.rfind(" ", 0, start) + 1 if start > MARGIN else 0
     stop = text.find(" ", stop) if stop < len(text) - MARGIN else -1
     stop = len(text) if stop < 0 else stop
-    inside = {m.key: w for w, m in fresh if start <= m.start and m.stop <= stop}
-    return start, stop, sum(inside.values())
+    inside = {key: w for w, key, begin, end in fresh if start <= begin and end <= stop}
+    cost = stop - start + 4 - (len(root) * text.count(root, start, stop) if root else 0)
+    return Part(start, stop, cost, sum(inside.values()), inside, [key for _, key, _, _ in fresh])

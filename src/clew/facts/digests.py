@@ -4,15 +4,16 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
-from itertools import groupby
+from functools import cache
+from itertools import accumulate, chain
 from typing import NamedTuple
 
-from clew.facts.choosing import Quote, choose, profiles
+from clew.facts.choosing import Quote, choose, profile, sightings
 from clew.facts.sheets import Sheet, sheet
 from clew.facts.worth import Trace, surprising, trace, worths
 from clew.items import Item
 
-About = Mapping[str, Sequence[str]]
+About = Callable[[str], Sequence[str]]
 
 WORD = re.compile(r"(?<![\w./-])[A-Za-z]{4,}(?![\w/])")  # a word that stands by itself
 MARK = {"user": "user: ", "said": "", "call": "> ", "result": "| "}
@@ -40,6 +41,17 @@ class Digest(NamedTuple):
     missing: tuple[Absent, ...]
 
 
+class Weighed(NamedTuple):
+    """A history as any digest of it needs it, of whatever size."""
+
+    pages: Sequence[Sheet]
+    traces: Mapping[str, Trace]
+    likely: Mapping[str, float]  # how likely each fact is to be used again
+    worth: Mapping[str, float]  # the same, with more for what is news
+    root: str  # of most paths
+    about: About  # the words that most often stand near a fact
+
+
 def digest(
     items: Sequence[Item],
     size: int,
@@ -51,20 +63,40 @@ def digest(
 
     Facts that stand `beside` the digest need no place in it.
     """
-    pages = [sheet(item) for item in items] if sheets is None else sheets
+    return digest_of(weigh([sheet(item) for item in items] if sheets is None else sheets), size, measure, beside)
+
+
+def weigh(pages: Sequence[Sheet]) -> Weighed:
+    """What a history's facts are worth."""
     traces, now = trace(pages)
-    worth = surprising(pages, worths(traces, now))
+    likely = worths(traces, now)
+    seen = sightings(pages, traces)
+    about = cache(lambda key: profile(key, seen[key]))  # for the few facts that stand in some digest
+    return Weighed(pages, traces, likely, surprising(pages, likely), common_root(pages), about)
+
+
+def digest_of(history: Weighed, size: int, measure: Callable[[str], int] = len, beside: Container[str] = ()) -> Digest:
+    """The digest of a history that was weighed before."""
+    pages, traces, _, worth, root, about = history
     worth = {key: BESIDE * w if key in beside else w for key, w in worth.items()} if beside else worth
-    root = common_root(pages)
     room = size if measure is len else int(size * _density(pages, measure) * SPARE)
-    chosen = choose(pages, worth, room, root)
-    fits = range(len(chosen) + 1)
-    most = (
-        bisect_right(fits, size * (1 - TAGS), key=lambda n: measure("\n".join(_quoted(pages, chosen[:n], root)[0]))) - 1
-    )
-    lines, places = _quoted(pages, chosen[: max(0, most)], root)
-    text = _tagged(lines, places, worth, profiles(pages, places), size, measure)
+    chosen = _fitting(pages, choose(pages, worth, room, root), root, size * (1 - TAGS), measure)
+    lines, places = _quoted(pages, chosen, root)
+    text = _tagged(lines, places, worth, about, size, measure)
     return Digest(text, frozenset(places), _missing(traces, worth, places))
+
+
+def _fitting(
+    pages: Sequence[Sheet], chosen: Sequence[Quote], root: str, size: float, measure: Callable[[str], int]
+) -> Sequence[Quote]:
+    """As many of the first quotations as fit."""
+    if measure is len:
+        used = len(_heading(root)) + 1 if root else 0
+        ends = accumulate((len(_quotation(pages, q, root)) + 1 for q in chosen), initial=used - 1)
+        return chosen[: max(0, bisect_right(list(ends), size) - 1)]
+    fits = range(len(chosen) + 1)
+    most = bisect_right(fits, size, key=lambda n: measure("\n".join(_quoted(pages, chosen[:n], root)[0])))
+    return chosen[: max(0, most - 1)]
 
 
 def _density(pages: Sequence[Sheet], measure: Callable[[str], int]) -> float:
@@ -80,13 +112,7 @@ def _missing(traces: Mapping[str, Trace], worth: Mapping[str, float], kept: Cont
 
 def common_root(pages: Sequence[Sheet]) -> str:
     """The folder above the one most absolute paths lie in, with its slash: so two names of a path always stay."""
-    seen: Counter[str] = Counter()
-    for page in pages:
-        if "path" in page.facts.values():
-            for line in page.lines:
-                for m in line.mentions:
-                    if m.kind == "path" and line.text[m.start] == "/":
-                        seen[line.text[m.start : m.stop].rpartition("/")[0]] += 1
+    seen = Counter(chain.from_iterable(page.folders for page in pages))
     total: Counter[str] = Counter()
     for folder, n in seen.items():
         while folder:
@@ -97,20 +123,29 @@ def common_root(pages: Sequence[Sheet]) -> str:
     return above + "/" if above else ""
 
 
+def _heading(root: str) -> str:
+    return f"paths are below {root}"
+
+
+def _quotation(pages: Sequence[Sheet], quote: Quote, root: str) -> str:
+    """A quotation as a line, with dots where its line goes on."""
+    page = pages[quote.item]
+    whole = page.lines[quote.line].text
+    text = whole[quote.start : quote.stop]
+    text = f"{'…' if quote.start else ''}{text}{'…' if quote.stop < len(whole) else ''}"
+    return MARK[page.voice] + (text.replace(root, "") if root else text)
+
+
 def _quoted(pages: Sequence[Sheet], chosen: Sequence[Quote], root: str) -> tuple[list[str], dict[str, int]]:
-    """The quotations as lines, and for each fact the last line that has it."""
-    lines = [f"paths are below {root}"] if root and chosen else []
+    """The quotations as lines, in the order of the history, and for each fact the last line that has it."""
+    lines = [_heading(root)] if root and chosen else []
     places: dict[str, int] = {}
-    for (i, j), group in groupby(sorted(chosen), key=lambda q: (q.item, q.line)):
-        line = pages[i].lines[j]
-        text, end = "", 0
-        for q in group:
-            start = max(q.start, end)
-            text += ("…" if start > end else "") + line.text[start : q.stop]
-            end = max(end, q.stop)
-            places.update((m.key, len(lines)) for m in line.mentions if q.start <= m.start and m.stop <= q.stop)
-        text += "…" if end < len(line.text) else ""
-        lines.append(MARK[pages[i].voice] + (text.replace(root, "") if root else text))
+    for quote in sorted(chosen):
+        item, line, start, stop = quote
+        for key, _, begin, end in pages[item].lines[line].mentions:
+            if start <= begin and end <= stop:
+                places[key] = len(lines)
+        lines.append(_quotation(pages, quote, root))
     return lines, places
 
 
@@ -139,11 +174,14 @@ def tag(
 ) -> list[str]:
     """Where no word near a fact says what it is about, the two that most often stood near it are added."""
     out = list(lines)
-    bags = [{w.lower() for w in WORD.findall(line)} for line in lines]
+    bags: dict[int, set[str]] = {}
     for key in sorted(places, key=lambda k: (-worth[k], k)):
-        words, at = about.get(key, ()), places[key]
-        near = bags[max(0, at - 1) : at + 2]
-        if not words or any(not bag.isdisjoint(words[:SURE]) for bag in near):
+        words, at = about(key), places[key]
+        near = range(max(0, at - 1), min(at + 2, len(lines)))
+        for n in near:
+            if n not in bags:
+                bags[n] = {w.lower() for w in WORD.findall(lines[n])}
+        if not words or any(not bags[n].isdisjoint(words[:SURE]) for n in near):
             continue
         note = f" ({' '.join(words[:2])})"
         room -= len(note)

@@ -22,7 +22,7 @@ CHUNK = re.compile(
     r"\\[nrt]"  # a line break inside quoted JSON is no letter of the next word
     r"|https?://[^\s\"'<>`)\]}|\\]+"
     r"|[$€£]\d[\d,]*(?:\.\d+)?"
-    r"|\b(?:\d{1,2}:\d\d(?::\d\d)?|[a-z]{2,4}:\d{4,}|[0-9a-f]{2}(?::[0-9a-f]{2}){3,})\b"  # a time, tx:622934, e9:0b:66:a2
+    r"|\b(?:\d{1,2}:\d\d(?::\d\d)?|[a-z]{2,4}:\d{4,}|[0-9a-f]{2}(?::[0-9a-f]{2}){3,})\b"  # a time, tx:622934, e9:0b:66
     r"|[#~.@/$-]{0,9}\w[\w./@+~-]*"  # bounded: a rule of dashes must not be tried from each of its places
 )
 PLAIN = re.compile(r"[A-Za-z]?[a-z]*[.-]*")  # an ordinary word, perhaps at the end of a sentence

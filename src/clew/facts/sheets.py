@@ -36,7 +36,7 @@ class Line(NamedTuple):
     text: str
     mentions: tuple[Mention, ...]
     keys: tuple[str, ...]  # of the mentions, each once
-    words: frozenset[str]  # those that are no facts, of a line with facts
+    words: tuple[str, ...]  # those that are no facts, of a line with facts; each once
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,21 +195,20 @@ def _line(text: str) -> Line:
             at = match.start()
             for kind, start, stop in parts:
                 found.append(Mention(key_of(kind, text[at + start : at + stop]), kind, at + start, at + stop))
-    return Line(text, tuple(found), _keys(found), _words_beside(text, found)) if found else Line(text, (), (), NONE)
+    return Line(text, tuple(found), _keys(found), _words_beside(text, found)) if found else Line(text, (), (), ())
 
 
 def _keys(mentions: Sequence[Mention]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([m.key for m in mentions])) if len(mentions) > 1 else (mentions[0].key,)
 
 
-def _words_beside(text: str, mentions: Sequence[Mention]) -> frozenset[str]:
+def _words_beside(text: str, mentions: Sequence[Mention]) -> tuple[str, ...]:
     """The words of a line that are no part of a fact."""
     parts, end = [], 0
     for m in mentions:
         parts.append(text[end : m.start])
         end = max(end, m.stop)
-    return frozenset(WORDS.findall(" ".join((*parts, text[end:])).lower()))
+    return tuple(dict.fromkeys(WORDS.findall(" ".join((*parts, text[end:])).lower())))
 
 
 WORDS = re.compile(r"[a-z]{4,}")
-NONE: frozenset[str] = frozenset()

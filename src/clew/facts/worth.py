@@ -138,7 +138,7 @@ def surprising(pages: Sequence[Sheet], worth: Mapping[str, float]) -> dict[str, 
     lines = [line for page in pages for line in page.lines if line.mentions]
     heard = Counter(chain.from_iterable(line.words for line in lines))
     seldom = {word for word, n in heard.items() if n <= RARE}
-    rare = [line for line in lines if not line.words.isdisjoint(seldom)]
+    rare = [line for line in lines if not seldom.isdisjoint(line.words)]
     factor = 1 + min((NEWS * len(lines) / (len(rare) + 1)) ** 2, MOST)
     news = {key for line in rare for key in line.keys}
     return {key: w * factor if key in news else w for key, w in worth.items()}
