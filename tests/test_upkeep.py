@@ -384,7 +384,7 @@ def test_one_item_is_purged_by_its_id(home: Path) -> None:
     db.close()
     assert run(home, "recall", id[:10]).exit_code == 0
     gone = run(home, "purge", "--id", id[:10], "--yes").stdout  # itself, and what stands in for it
-    assert re.match(r"to go: (\d+) items?, \d+ bod(y|ies), \d+ bytes\ngone: \1 item", gone)
+    assert re.match(r"to go: (\d+) items?, \d+ bod(y|ies), [\d.]+ (bytes|KB)\ngone: \1 item", gone)
     done = run(home, "recall", id[:10])
     assert re.match(rf"clew: {id[:10]} was purged \d{{4}}-\d\d-\d\d: on request", done.stderr)
 
