@@ -378,9 +378,7 @@ def test_a_purge_by_date_goes_by_what_happened_last(home: Path) -> None:
 
 def test_one_item_is_purged_by_its_id(home: Path) -> None:
     db = sqlite3.connect(home / "clew.db")
-    [id] = db.execute(
-        "select lower(hex(id)) from node where branch = (select id from branch limit 1) limit 1"
-    ).fetchone()
+    [id] = db.execute("select lower(hex(substr(new, 1, 16))) from event where kind = 'said' order by seq").fetchone()
     db.close()
     assert run(home, "recall", id[:10]).exit_code == 0
     gone = run(home, "purge", "--id", id[:10], "--yes").stdout  # itself, and what stands in for it
