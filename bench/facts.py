@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 
 from clew.budget import Budget, Meter
 from clew.coverage import ledger, words_in
-from clew.facts import Sheet, digest, ranked, sheet
+from clew.facts import Sheet, digest, sheet
+from clew.finding import Index, texts
 from clew.items import Digests, Item
 from clew.steps import Summarize
 from clew.tokens import counter_for, vocabulary_for
@@ -39,7 +40,13 @@ _sheets: dict[int, list[Sheet]] = {}
 def compactor(messages: Messages, target: int) -> Result:
     """The digest in `target` characters, and a recall over what it stands for."""
     items, sheets = read(messages)
-    return digest(items, target, sheets=sheets).text, lambda query: ranked(items, query, sheets=sheets)
+    return digest(items, target, sheets=sheets).text, recall(items)
+
+
+def recall(items: Sequence[Item]) -> Callable[[str], str]:
+    """The product's own answer to a question."""
+    index = Index(texts(Digests().chain(items)))
+    return lambda query: index.answer(query, 8_000)
 
 
 def tailed(messages: Messages, target: int) -> Result:
@@ -50,7 +57,7 @@ def tailed(messages: Messages, target: int) -> Result:
         cut -= 1
         tail = f"{items[cut].text}\n{tail}"
     old = digest(items[:cut], target - len(tail) - 1, sheets=sheets[:cut]).text
-    return f"{old}\n{tail}", lambda query: ranked(items, query, sheets=sheets)
+    return f"{old}\n{tail}", recall(items)
 
 
 def read(messages: Messages) -> tuple[list[Item], list[Sheet]]:

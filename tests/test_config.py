@@ -27,7 +27,7 @@ class Machine:
 
     def __init__(self, root: Path) -> None:
         self.home = root / "home"
-        self.project = self.home / "work" / "project"
+        self.project = self.home / "code" / "project"
         self.folder = self.project / "src"
         self.folder.mkdir(parents=True)
         self.config = self.home / ".config" / "clew" / "config.toml"
@@ -77,7 +77,7 @@ def test_the_environment_is_above_the_project_above_the_user_above_the_default(m
     assert (limits.high, limits.low, limits.images, limits.messages) == (0.6, 0.3, 7, 100_000)
     assert [config.sources[f"budget.{key}"] for key in ("high", "low", "images", "messages")] == [
         "environment CLEW_BUDGET_HIGH",
-        "project file ~/work/project/clew.toml",
+        "project file ~/code/project/clew.toml",
         "user file ~/.config/clew/config.toml",
         "default",
     ]
@@ -190,7 +190,7 @@ def test_another_file_can_be_named_and_must_be_there(machine: Machine) -> None:
     machine.user("this is not even read")
     (machine.folder / "mine.toml").write_text('scope = "mine"\n')
     config = machine.load(CLEW_CONFIG="mine.toml")
-    assert (config.scope, config.sources["scope"]) == ("mine", "user file ~/work/project/src/mine.toml")
+    assert (config.scope, config.sources["scope"]) == ("mine", "user file ~/code/project/src/mine.toml")
     assert machine.problems(CLEW_CONFIG="~/gone.toml") == (
         "~/gone.toml: no such file; CLEW_CONFIG must name one that exists",
     )
@@ -222,11 +222,11 @@ def test_a_project_file_of_another_user_can_neither_set_nor_stop_anything(machin
         os.chown(machine.project / "clew.toml", 4242, 4242)
     config = assembled(places)
     assert config.budget.high == 0.7
-    told = "~/work/project/clew.toml: belongs to another user; copy it to make it yours"
+    told = "~/code/project/clew.toml: belongs to another user; copy it to make it yours"
     with pytest.raises(BadConfig, match=re.escape(told)):
         edited(places, "budget.high", "0.8", project=True)
     assert config.notes == (
-        "~/work/project/clew.toml is not read: it belongs to another user; copy it to make it yours",
+        "~/code/project/clew.toml is not read: it belongs to another user; copy it to make it yours",
     )
 
 
@@ -239,7 +239,7 @@ def test_all_problems_are_told_at_once_with_file_line_key_and_remedy(machine: Ma
         "[models.gpt-4.1]\nwindow = 5\n[budgt]\n[models.a.prices]\ninput = -1\n"
     )
     machine.team('store = "/tmp/x"\n"servers" = [\n  "http://evil" # = [\n]\nbudget.window = 0\ntelemetry = true\n')
-    user, team = "~/.config/clew/config.toml", "~/work/project/clew.toml"
+    user, team = "~/.config/clew/config.toml", "~/code/project/clew.toml"
     assert machine.problems(CLEW_BUDGT_HIGH="3", CLEW_LOG="loud", CLEW_SERVERS="http://me:pw@h") == (
         f"{user}:1: stroe is not a setting; did you mean store?",
         f'{user}:2: secrets is "mask"; expected "off", "redact" or "refuse"',
@@ -504,7 +504,7 @@ def test_what_holds_is_shown_with_where_it_is_from(machine: Machine) -> None:
         "prices.cache_write_1h  9                                 user file",
         "",
         "user file: ~/.config/clew/config.toml",
-        "project file: ~/work/project/clew.toml",
+        "project file: ~/code/project/clew.toml",
     ]
     assert all(len(row) <= 80 for row in rows)
 
@@ -532,7 +532,7 @@ def test_the_files_are_listed_even_if_they_are_wrong(machine: Machine) -> None:
     machine.team("[")
     assert [line.split() for line in machine.clew("path").stdout.splitlines()] == [
         ["user", "~/.config/clew/config.toml", "read"],
-        ["project", "~/work/project/clew.toml", "read"],
+        ["project", "~/code/project/clew.toml", "read"],
     ]
 
 
@@ -569,7 +569,7 @@ def test_a_value_is_set_in_the_nearest_project_or_here(machine: Machine) -> None
     (machine.folder / "clew.toml").rename(machine.project / "clew.toml")
     done = machine.clew("set", "budget.low", "0.2", "--project", CLEW_BUDGET_LOW="0.3")
     assert done.stdout == (
-        "budget.low is set in ~/work/project/clew.toml\nbut environment CLEW_BUDGET_LOW counts more, and says 0.3\n"
+        "budget.low is set in ~/code/project/clew.toml\nbut environment CLEW_BUDGET_LOW counts more, and says 0.3\n"
     )
     assert machine.load().budget.low == 0.2
 
@@ -586,7 +586,7 @@ def test_a_value_is_set_in_the_nearest_project_or_here(machine: Machine) -> None
         ),
         (
             ["store", "x", "--project"],
-            "~/work/project/src/clew.toml:1: store is not for a project to set; set it in "
+            "~/code/project/src/clew.toml:1: store is not for a project to set; set it in "
             "~/.config/clew/config.toml, or as CLEW_STORE",
         ),
         (

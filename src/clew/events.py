@@ -91,7 +91,7 @@ class Learned(Event):
 
 @dataclass(frozen=True, slots=True)
 class Secret(Event):
-    """Secrets were masked before anything was stored or sent."""
+    """Secrets were masked before anything was stored."""
 
     kinds: tuple[str, ...]  # such as "aws-key": what they are and never what they say
     count: int

@@ -2,7 +2,6 @@
 
 from clew.facts.digests import Absent, Digest, digest
 from clew.facts.finding import Fact, find
-from clew.facts.recalling import ranked
 from clew.facts.sheets import Sheet, sheet
 
-__all__ = ["Absent", "Digest", "Fact", "Sheet", "digest", "find", "ranked", "sheet"]
+__all__ = ["Absent", "Digest", "Fact", "Sheet", "digest", "find", "sheet"]

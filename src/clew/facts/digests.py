@@ -16,6 +16,7 @@ from clew.items import Item
 About = Callable[[str], Sequence[str]]
 
 WORD = re.compile(r"(?<![\w./-])[A-Za-z]{4,}(?![\w/])")  # a word that stands by itself
+FORGED = re.compile(r"(?i)\W*(?:(?:the )?user|system|assistant|what happened)\b|[>|\[]")  # words that look like a mark
 MARK = {"user": "user: ", "said": "", "call": "> ", "result": "| "}
 TAGS = 0.08  # part of the size that is left for words about facts that were quoted without any
 SURE = 6  # of the words known about a fact, one of so many must be near it
@@ -133,7 +134,8 @@ def _quotation(pages: Sequence[Sheet], quote: Quote, root: str) -> str:
     whole = page.lines[quote.line].text
     text = whole[quote.start : quote.stop]
     text = f"{'…' if quote.start else ''}{text}{'…' if quote.stop < len(whole) else ''}"
-    return MARK[page.voice] + (text.replace(root, "") if root else text)
+    mark = "assistant: " if page.voice == "said" and FORGED.match(text) else MARK[page.voice]
+    return mark + (text.replace(root, "") if root else text)
 
 
 def _quoted(pages: Sequence[Sheet], chosen: Sequence[Quote], root: str) -> tuple[list[str], dict[str, int]]:

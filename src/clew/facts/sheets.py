@@ -84,11 +84,14 @@ def _with_command(line: Line) -> Line:
     return line._replace(mentions=mentions, keys=_keys(mentions))
 
 
+FENCED = "[data: "  # how what a tool said is framed where no call is left that it could answer
+
+
 def voice_of(item: Item) -> Voice:
     """Who speaks."""
     if item.kind == "call":
         return "call"
-    if item.kind == "result" or item.role == "tool":
+    if item.kind == "result" or item.role == "tool" or item.text.startswith(FENCED):
         return "result"
     return "said" if item.role == "assistant" else "user"
 
@@ -105,7 +108,7 @@ def _texts(text: str, voice: Voice) -> Iterator[str]:
     if voice == "result" and text[:1] in "{[" and (value := _parsed(text)) is not None:
         yield from _leaves(value, "")
         return
-    for raw in text.split("\n"):
+    for raw in text.splitlines():  # at every line end there is: none must hide inside a quotation
         numbered = NUMBERED.match(raw) if voice == "result" else None
         if line := (raw[numbered.end() :] if numbered else raw).strip():
             yield line
@@ -126,14 +129,14 @@ def _call(item: Item) -> tuple[str, list[str]]:
         line for v in value.values() if not isinstance(v, str) or "\n" in v or len(v) > LONG for line in _leaves(v, "")
     ]
     notes = inline if command else []
-    head, *more = [line for line in first.split("\n") if line.strip()] or [words]
+    head, *more = [line for line in first.splitlines() if line.strip()] or [words]
     return head, [head, *notes, *more, *([] if command else rest)]
 
 
 def _leaves(value: Any, name: str) -> Iterator[str]:
     """A JSON value as lines of `name: value`; the scalars of one object share a line."""
     if isinstance(value, str):
-        yield from (f"{name} {part}".strip() for part in value.split("\n") if part.strip())
+        yield from (f"{name} {part}".strip() for part in value.splitlines() if part.strip())
     elif isinstance(value, list):
         if all(not isinstance(v, dict | list) for v in value):
             yield f"{name}: {', '.join(map(str, value))}"

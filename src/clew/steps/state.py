@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from clew.facts.sheets import FENCED
 from clew.items import Item
 from clew.steps.dedupe import COMMANDS, PATHS, WHOLE_TEXTS
 from clew.steps.lines import clip
@@ -86,6 +87,8 @@ def _take_text(state: State, item: Item) -> None:
     if boxes := _BOX.findall(text):
         state.tasks = [(_STATES[box], clip(what, LONG)) for box, what in boxes]
     if item.role == "user":
+        if text.startswith(FENCED):
+            return
         if text:
             state.asked.append(text)
         state.binding += [s for s in sentences(text) if _BINDS.search(s)]
@@ -181,14 +184,20 @@ def sections(state: State) -> Iterator[tuple[str, list[str]]]:
     yield "still failing", [f"{clip(what, LONG // 2)}: {how}" for what, how in _last(state.errors)]
     yield "fixed", [f"{what} (after changes to {clip(by, LONG // 2)})" for what, by in reversed(state.fixed)]
     yield "decided", _newest(state.decided)
-    yield "files", [f"{f.path} {f.last}" + (f", {f.times} times" if f.times > 1 else "") for _, f in _last(state.files)]
+    yield (
+        "files",
+        [
+            f"{clip(f.path, LONG)} {f.last}" + (f", {f.times} times" if f.times > 1 else "")
+            for _, f in _last(state.files)
+        ],
+    )
     yield "ran", [f"$ {clip(what, LONG // 2)} -> {how}" for what, how in _last(state.commands)]
 
 
 def counts(state: State) -> str:
     """How much was said by whom, and which tools were called how often."""
     said = ", ".join(f"{n:,} {who}" for who, n in sorted(state.said.items()))
-    tools = ", ".join(f"{name} {n:,}" for name, n in state.tools.most_common(12))
+    tools = ", ".join(f"{clip(name, 60)} {n:,}" for name, n in state.tools.most_common(12))
     return said + (f"; tools: {tools}" if tools else "")
 
 

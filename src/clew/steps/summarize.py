@@ -1,6 +1,6 @@
 """Summarize: the oldest part of a history becomes one summary that code writes, the same for the same history."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from clew.budget import Budget
@@ -77,7 +77,7 @@ def _written(view: View, budget: Budget, start: int, stop: int, room: int) -> tu
     recall = view.short(start, stop)
     meter = budget.meter
     state, history = _read(view, nodes)
-    size = int(room * _density(view, nodes, meter.counter.text))
+    size = int(room * _density(nodes, meter.counter.text))
     for _ in range(ROUNDS):
         text = _told(state, history, recall, size)
         item = Item("summary", "user", text)
@@ -90,10 +90,10 @@ def _written(view: View, budget: Budget, start: int, stop: int, room: int) -> tu
     return item, {"tally": tally, "coverage": noted(found)}
 
 
-def _density(view: View, nodes: Sequence[Node], count: object) -> float:
+def _density(nodes: Sequence[Node], count: Callable[[str], int]) -> float:
     """Characters a token holds here, by a sample."""
     sample = "\n".join(n.item.text[:400] for n in nodes[:: max(1, len(nodes) // 40)])
-    return len(sample) / max(1, count(sample)) if sample else 4.0  # type: ignore[operator]
+    return len(sample) / max(1, count(sample)) if sample else 4.0
 
 
 def summary(view: View, nodes: Sequence[Node], recall: str, size: int) -> str:
