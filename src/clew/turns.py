@@ -1,0 +1,325 @@
+"""A turn: a request in, the view to send instead out, and all that happened in the log, in one transaction."""
+
+import asyncio
+import random
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import replace as with_
+from operator import itemgetter
+from typing import Any
+
+from clew import events
+from clew.budget import Budget
+from clew.errors import Conflict
+from clew.events import Listener, tell
+from clew.expansion import behind, expanded, question
+from clew.gauge import Gauge
+from clew.guard import Guard, as_sent
+from clew.hot import Body, Incoming, Known
+from clew.items import Digests, Frame, Item, Node, Scope
+from clew.live import Live, apply, freshened
+from clew.recognise import Recogniser, Recognition
+from clew.reports import told
+from clew.secrets import Policy
+from clew.step import Step
+from clew.steps import over_budget, repair
+from clew.store.records import Batch, Call, Event, Revert, Store, Trace
+from clew.store.rows import ABSENT
+from clew.switching import native
+from clew.view import View, cuts, fold, originals
+
+FITS = 4  # compactions in one turn, should the first leave what is dearer than it seemed
+TRIES = 20  # when another process extends the same branch at the same moment
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request as the client made it."""
+
+    body: Mapping[str, Any] | bytes
+    format: str | None = None  # told from the body if not given
+    scope: Scope = "default"
+    session: str | None = None  # the host's own name for the conversation, if it has one
+
+
+class Turns:
+    """Takes turns on the branches of a log, those of late from memory."""
+
+    def __init__(
+        self,
+        store: Store,
+        step: Step,
+        gauge: Gauge,
+        listeners: Sequence[Listener],
+        hot: int,
+        secrets: Policy,
+        expand: bool,
+    ) -> None:
+        self.store = store
+        self.step = step
+        self.gauge = gauge
+        self.listeners = listeners
+        self._hot = hot
+        self._expand = expand
+        self._secrets = Guard(secrets, store.secret, "").policy
+        self._lives: OrderedDict[tuple[Scope, str], Live] = OrderedDict()
+
+    async def take(self, request: Request) -> View:
+        """The view to send instead of the request's own history. Raises `OverBudget` if frame and pins do not fit."""
+        body = Body(request.body, request.format)
+        for left in range(TRIES - 1, -1, -1):
+            live = self._best(request, body)
+            try:
+                view = await self._warm(live, request, body) if live else None
+                return view or await self._cold(request, body)
+            except Conflict:
+                if live is not None:  # what it remembers may have been purged
+                    self._forget(request.scope, live)
+                if not left:
+                    raise
+                await _wait(TRIES - left)
+        raise AssertionError("unreachable")
+
+    def live(self, view: View) -> Live | None:
+        """The branch of a view, if it is in memory and that view is its newest."""
+        live = self._lives.get((view.scope, view.branch))
+        return live if live is not None and live.view.seq == view.seq else None
+
+    async def _warm(self, live: Live, request: Request, body: Body) -> View | None:
+        """A turn on a branch in memory: what is new costs, what is old does not. None: it is another conversation."""
+        async with live.lock:
+            if live.stale:
+                return None
+            incoming = live.known.read(body)
+            if incoming is None or incoming.same < live.known.solid:
+                return None
+            offset = live.known.starts[incoming.same] + live.known.shift
+            looking = self._recogniser(request.scope, live.known.format)
+            found = await looking.extend(live.trace, incoming.flat(), offset)
+            if found is None:
+                return None
+            view = await self._turn(request.scope, live, incoming, found, looking.guard)
+            self._lives.move_to_end((request.scope, live.trace.branch))
+            return view
+
+    async def _cold(self, request: Request, body: Body) -> View:
+        """A turn whose branch must be looked up in the log."""
+        known = Known(body.format)
+        incoming = known.read(body)
+        assert incoming is not None, "its own format"
+        looking = self._recogniser(request.scope, body.format)
+        found = await looking.find(incoming.flat(), request.session)
+        live = Live(found.trace, known, View(incoming.frame, (), self._digests(request.scope)))
+        view = await self._turn(request.scope, live, incoming, found, looking.guard)
+        self._keep(request.scope, live)
+        return view
+
+    async def _turn(self, scope: Scope, live: Live, incoming: Incoming, found: Recognition, guard: Guard) -> View:
+        try:
+            return await self._advance(scope, live, incoming, found, guard)
+        except BaseException as error:
+            # What memory holds may be half done; the log is not. The next turn reads it.
+            self._forget(scope, live)
+            if not isinstance(error, Conflict):  # that one is tried again
+                failed = events.Failed(scope, live.trace.branch, live.trace.seq, type(error).__name__)
+                tell(self.listeners, [failed])
+            raise
+
+    async def _advance(self, scope: Scope, live: Live, incoming: Incoming, found: Recognition, guard: Guard) -> View:
+        trace, first = live.trace, live.trace.seq
+        raw, same = live.known, live.frame and live.known.frame == incoming.frame
+        digest = live.frame if same else live.view.digests.frame(incoming.frame)
+        versioned = (digest, guard.frame(incoming.frame)) if digest != live.frame else None
+        live.unmasked |= guard.sent(found.sent())
+        if reverts := _answered(trace, found):
+            found.events.insert(0, reverts)
+            found.refold = True
+        apply(trace, found.events)
+        known = len(trace.edits)
+        budget = await self.gauge.budget(scope, incoming.frame)
+        await self.gauge.weigh(scope, live.scale, budget, incoming.frame)
+        shown = await self._shown(scope, live, incoming.frame, found)
+        view, error = await self._fitted(scope, live, shown, budget)
+        edits = view.edits[known:]
+        apply(trace, edits)
+        raw.take(incoming, found.contents, view.digests, len(trace.said), found.unfolded)
+        if edits or found.refold:
+            live.sent = view.digests.run("", (n.content for n in view.nodes))
+        else:
+            live.sent = view.digests.run(live.sent, (n.content for n in found.said()))
+        written: list[Event] = [*found.events, *edits]
+        if error is None:
+            written.append(self._call(live, view, budget, digest))
+            apply(trace, written[-1:])
+        session = trace.session if found.opened else None
+        heads = tuple({raw.chains[-1], live.sent} - {""})
+        batch = Batch(trace.branch, first, tuple(written), found.opened, found.fork, session, heads, versioned)
+        if written:
+            await self.store.write(scope, batch)
+            if self.listeners:
+                prices = (await self.gauge.limits.model(scope, view.frame.model)).prices
+                heard = [*guard.told(scope, trace.branch, first, found.said())]
+                tell(self.listeners, [*heard, *told(scope, trace, first, written, shown, budget.meter, prices)])
+        if error is not None:
+            raise error
+        if edits and live.unmasked:
+            live.unmasked = {n.id: live.unmasked[n.id] for n in view.nodes if n.id in live.unmasked}
+        live.view = with_(view, scope=scope, branch=trace.branch, seq=trace.seq - 1)
+        live.frame = digest
+        return with_(live.view, nodes=as_sent(live.view.nodes, live.unmasked)) if live.unmasked else live.view
+
+    async def _shown(self, scope: Scope, live: Live, frame: Frame, found: Recognition) -> View:
+        """The branch's view before this turn's steps: lengthened where it can be, folded anew where it must."""
+        if found.refold:
+            live.scale.edit()
+            live.settled = 0
+            # The items as the client last sent them, with the marks it set: the log has them without.
+            held = {n.id: n.item for n in live.view.nodes}
+            view = await self.fold(scope, live.trace, frame, held | found.sent())
+            return with_(view, past=live.view.past)
+        new = found.said()
+        live.scale.grow(as_sent(new, live.unmasked))
+        view = with_(live.view, frame=frame, nodes=(*live.view.nodes, *new), pinned=live.trace.pins())
+        return freshened(view, found.fresh) if found.fresh else view
+
+    async def _expanded(self, scope: Scope, view: View, budget: Budget) -> View:
+        """The view with lines put back that the newest turn names; below `low` only."""
+        if budget.excess(view) or question(view) is None:
+            return view
+        ids = {id for stands_for in behind(view).values() for id in stands_for}
+        return expanded(view, budget, await self.store.nodes(scope, list(ids))) if ids else view
+
+    async def remember(self, scope: Scope, view: View) -> None:
+        """Load what is out of view, for steps that tell of it."""
+        by_id = {n.id: e for e in view.edits for n in e.stand_ins}
+        behind = originals([n.id for n in view.nodes if n.id in by_id], by_id)
+        if missing := [id for id in behind if view.past.item(id) is None]:
+            view.past.keep((await self.store.nodes(scope, missing)).values())
+
+    async def _fitted(self, scope: Scope, live: Live, shown: View, budget: Budget) -> tuple[View, Exception | None]:
+        """The view mended and compacted as needed, and the error if nothing helps."""
+        if live.unmasked:  # counted as they are sent, once and for all
+            budget.meter.nodes(as_sent([n for n in shown.nodes if n.id in live.unmasked], live.unmasked))
+        view = repair(shown, live.settled)
+        if view is not shown:
+            live.scale.edit()
+        size, rate = live.scale.measure(view)
+        exceeded = budget.at(rate).exceeded(size)
+        if exceeded:
+            await self.remember(scope, view)
+        for _ in range(FITS if exceeded else 0):
+            before, view = view, await self.step(view, budget.at(rate).aim(size))
+            if view is not before:
+                live.scale.edit()
+            size, rate = live.scale.measure(view)
+            # What is left may be dearer by the token than what went.
+            if view is before or size.within(budget.at(rate).limit):
+                break
+        if self._expand and (richer := await self._expanded(scope, view, budget.at(rate))) is not view:
+            live.scale.edit()
+            view, (size, rate) = richer, live.scale.measure(richer)
+        live.settled = _last_group(view, live.settled if view is shown else 0)
+        # Where only the learned rate says that it does not fit, the provider shall judge.
+        fits = size.within(budget.at(rate).limit) or size.within(budget.limit)
+        return view, None if fits else over_budget(view, budget)
+
+    async def fold(self, scope: Scope, trace: Trace, frame: Frame, items: Mapping[str, Item]) -> View:
+        """A branch as its edits show it; `items` are those that need no reading."""
+        said = [Node(p.id, p.content, items.get(p.id, ABSENT)) for p in trace.said]
+        nodes = fold(said, trace.edits, trace.alias, trace.gone, trace.loose)
+        missing = [n.id for n in nodes if n.item is ABSENT]
+        stored = await self.store.nodes(scope, missing) if missing else {}
+        nodes = tuple(stored.get(n.id, n) for n in nodes)
+        if trace.made_in:
+            nodes = await native(self.store, scope, trace, frame.format, nodes, items)
+        return View(frame, nodes, self._digests(scope), tuple(trace.edits), trace.pins())
+
+    def _call(self, live: Live, view: View, budget: Budget, frame: str) -> Call:
+        return Call(
+            branch=live.trace.branch,
+            seq=live.trace.seq,
+            frame=frame,
+            model=view.frame.model,
+            format=view.frame.format,
+            digest=view.digests.link(frame, (live.sent,)),
+            said=len(live.trace.said),
+            predicted=live.scale.expected(view),
+            limit=budget.limit.tokens,
+            exact=budget.meter.counter.exact,
+        )
+
+    # --- small services -------------------------------------------------------------------------------------------
+
+    def _best(self, request: Request, body: Body) -> Live | None:
+        """The branch in memory that this request most likely goes on: most in common, least beyond."""
+        own = [
+            live
+            for (scope, _), live in reversed(self._lives.items())
+            if (scope, live.trace.session) == (request.scope, request.session)
+        ]
+        if request.session is not None:
+            known = (live for live in own if live.known.likeness(body) or live.known.format == body.format)
+            return next(known, None)
+        for likeness in (Known.likeness, Known.close_likeness):
+            like = [(likeness(live.known, body), -len(live.known.messages), live) for live in own]
+            best = max(like, key=itemgetter(0, 1), default=(0, 0, None))
+            if best[0]:
+                return best[2]
+        return None
+
+    def _keep(self, scope: Scope, live: Live) -> None:
+        self._lives[scope, live.trace.branch] = live
+        self._lives.move_to_end((scope, live.trace.branch))
+        while len(self._lives) > self._hot:
+            self._lives.popitem(last=False)
+
+    def _forget(self, scope: Scope, live: Live) -> None:
+        live.stale = True
+        self._lives.pop((scope, live.trace.branch), None)
+
+    async def record(self, scope: Scope, branch: str, events: list[Event]) -> None:
+        """Write events that a host makes between turns."""
+        for left in range(TRIES - 1, -1, -1):
+            live = self._lives.get((scope, branch))
+            try:
+                if live is None:
+                    trace = await self.store.load(scope, branch)
+                    await self.store.write(scope, Batch(branch, trace.seq, tuple(events)))
+                    return
+                async with live.lock:
+                    await self.store.write(scope, Batch(branch, live.trace.seq, tuple(events)))
+                    apply(live.trace, events)
+                return
+            except Conflict:
+                if live is not None:
+                    self._forget(scope, live)
+                if not left:
+                    raise
+                await _wait(TRIES - left)
+
+    def _recogniser(self, scope: Scope, format: str) -> Recogniser:
+        return Recogniser(
+            self.store, scope, self._digests(scope), format, Guard(self._secrets, self.store.secret, scope)
+        )
+
+    def _digests(self, scope: Scope) -> Digests:
+        return Digests(self.store.secret, scope)
+
+
+def _answered(trace: Trace, found: Recognition) -> Revert | None:
+    """Mendings to take back: the result of a call that was given up has come after all."""
+    late = [n.item.call_id for n in found.said() if n.item.kind == "result" and n.item.call_id in trace.mended]
+    ids = tuple(id for call in late for id in trace.mended[call])
+    return Revert(ids) if ids else None
+
+
+async def _wait(tries: int) -> None:
+    """A little longer each time, and not in step with whoever else is waiting."""
+    await asyncio.sleep(random.random() * 0.005 * tries)  # noqa: S311
+
+
+def _last_group(view: View, since: int) -> int:
+    """Where the last stretch begins that stays whole: whatever comes next can only concern it."""
+    free = cuts(view.nodes[since:])
+    return since + (free[-2] if len(free) > 1 else 0)
