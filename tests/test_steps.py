@@ -9,7 +9,7 @@ import pytest
 from bodies import judge_anthropic, judge_openai
 from clew import BadRequest, Budget, Fallback, Meter, Pipeline, Size, View, When, body, wire
 from clew.items import Item
-from clew.step import Step
+from clew.step import Prompt, Step
 from clew.steps import ClearReasoning, ClearResults, Dedupe, Offload, ShrinkCalls, Trim, default
 from clew.steps.calls import shrunk
 from clew.steps.lines import preview
@@ -378,10 +378,10 @@ async def test_when_and_fallback() -> None:
 
 async def test_a_scripted_model_says_its_lines() -> None:
     model = ScriptedModel(["one", TimeoutError("slow")])
-    assert (await model("please", max_tokens=9)).text == "one"
+    assert (await model(Prompt("please", 9))).text == "one"
     with pytest.raises(TimeoutError):
-        await model("again", max_tokens=9)
-    assert model.prompts == ["please", "again"]
+        await model(Prompt("again", 9))
+    assert model.prompts == [Prompt("please", 9), Prompt("again", 9)]
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         ClewError,
         Conflict,
         ForeignFile,
+        ModelError,
         NewerFile,
         NotFound,
         OverBudget,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
         StoreError,
     )
     from clew.items import Digests, Edit, Frame, Item, Node
-    from clew.step import Fallback, Model, Pipeline, Reply, Step, When
+    from clew.step import Fallback, Model, Pipeline, Prompt, Reply, Step, When
     from clew.store.records import Call, ClientEdit, Store
     from clew.store.sqlite import SQLite
     from clew.tokens import Counter, Plain, Vocabulary, counter_for
@@ -59,6 +60,7 @@ __all__ = [
     "Item",
     "Meter",
     "Model",
+    "ModelError",
     "NewerFile",
     "Node",
     "NotFound",
@@ -66,6 +68,7 @@ __all__ = [
     "Pinned",
     "Pipeline",
     "Plain",
+    "Prompt",
     "Purged",
     "Reply",
     "Request",
@@ -92,10 +95,10 @@ _HOMES = {
     "budget": "Budget Meter Size",
     "compression": "Compressed acompress compress",
     "engine": "Engine Request body",
-    "errors": "Ambiguous BadConfig BadRequest BrokenHistory ClewError Conflict ForeignFile NewerFile NotFound "
-    "OverBudget Pinned Purged SecretFound StoreError",
+    "errors": "Ambiguous BadConfig BadRequest BrokenHistory ClewError Conflict ForeignFile ModelError "
+    "NewerFile NotFound OverBudget Pinned Purged SecretFound StoreError",
     "items": "Digests Edit Frame Item Node",
-    "step": "Fallback Model Pipeline Reply Step When",
+    "step": "Fallback Model Pipeline Prompt Reply Step When",
     "store.records": "Call ClientEdit Store",
     "store.sqlite": "SQLite",
     "tokens": "Counter Plain Vocabulary counter_for",

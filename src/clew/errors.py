@@ -10,11 +10,16 @@ ClewError
 ├── NotFound          no such node here
 │   ├── Ambiguous     a short id that fits more than one
 │   └── Purged        it was here; says when it was taken away, and why
+├── ModelError        a model that was asked for a summary did not answer; says which kind of fault
 └── StoreError        the log cannot be used
     ├── ForeignFile   the file is not a clew store
     ├── NewerFile     a later clew wrote it
     └── Conflict      another writer extended the branch first
 """
+
+from typing import Literal
+
+Fault = Literal["auth", "network", "timeout", "busy", "overflow", "refused"]  # why a model did not answer
 
 
 class ClewError(Exception):
@@ -64,6 +69,14 @@ class Ambiguous(NotFound):
 
 class Purged(NotFound):
     """It was here, and somebody had it taken away."""
+
+
+class ModelError(ClewError):
+    """A model did not answer."""
+
+    def __init__(self, message: str, fault: Fault) -> None:
+        super().__init__(message)
+        self.fault: Fault = fault
 
 
 class StoreError(ClewError):

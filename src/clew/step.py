@@ -1,9 +1,11 @@
 """THE protocol: a strategy is a function from view to view. So is every combination of them."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from clew.budget import Budget
+from clew.usage import Spent
 from clew.view import View
 
 
@@ -13,17 +15,38 @@ class Step(Protocol):
     async def __call__(self, view: View, budget: Budget) -> View: ...
 
 
-class Reply(NamedTuple):
-    """What a model wrote, and the tokens it took."""
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a model is asked: a text by itself, or one more message after a request that was sent before."""
 
     text: str
-    spent: int = 0
+    max_tokens: int
+    system: str = ""
+    after: View | None = None  # the provider reads all of it from its cache, if it is the one that was sent it
+
+
+class Reply(NamedTuple):
+    """What a model wrote, and what that took."""
+
+    text: str
+    spent: Spent = Spent(0)
+    calls: tuple[str, ...] = ()  # tools it wanted to call instead of writing
+    reasoning: bool = False  # it thought aloud apart from the text
+    cut: bool = False  # it had more to say than `max_tokens`
 
 
 class Model(Protocol):
-    """Whatever can write a summary."""
+    """Whatever can write a summary. What goes wrong is a `ModelError`."""
 
-    async def __call__(self, prompt: str, *, max_tokens: int) -> Reply: ...
+    @property
+    def name(self) -> str:
+        """By which the catalog knows it."""
+
+    @property
+    def window(self) -> int:
+        """Tokens of prompt and answer together."""
+
+    async def __call__(self, prompt: Prompt) -> Reply: ...
 
 
 class Pipeline:

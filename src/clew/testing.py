@@ -1,7 +1,8 @@
 """Fakes and laws, for our tests and yours: random conversations, a provider that refuses what real ones refuse, and
 `check_laws`, which holds a step against everything that must be true of all steps."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -10,8 +11,9 @@ from clew import rawjson
 from clew.budget import Budget, Size
 from clew.conversations import PICTURE, conversation
 from clew.items import Digests, Node
-from clew.step import Reply, Step
+from clew.step import Prompt, Reply, Step
 from clew.steps.places import newest_turn, protected
+from clew.usage import Spent
 from clew.view import View, fold, groups, originals
 from clew.wire import check, decode, encode
 
@@ -40,17 +42,26 @@ def view_of(body: Mapping[str, Any], format: str | None = None, pins: int = 0, s
 
 @dataclass
 class ScriptedModel:
-    """A model that says what it was told to say, one reply a call; an exception in the script is raised."""
+    """A model that says what it was told to say, one reply a call, or what `script` makes of a prompt.
 
-    replies: list[str | Exception]
-    prompts: list[str] = field(default_factory=list)
+    An exception in the script is raised.
+    """
 
-    async def __call__(self, prompt: str, *, max_tokens: int) -> Reply:
+    script: list[str | Reply | Exception] | Callable[[Prompt], str | Reply | Exception]
+    name: str = "scripted"
+    window: int = 32_000
+    seconds: float = 0  # before each reply
+    prompts: list[Prompt] = field(default_factory=list)
+
+    async def __call__(self, prompt: Prompt) -> Reply:
         self.prompts.append(prompt)
-        reply = self.replies.pop(0)
+        await asyncio.sleep(self.seconds)
+        reply = self.script(prompt) if callable(self.script) else self.script.pop(0)
         if isinstance(reply, Exception):
             raise reply
-        return Reply(reply, spent=max_tokens)
+        if isinstance(reply, Reply):
+            return reply
+        return Reply(reply, Spent(len(prompt.system + prompt.text) // 4, len(reply) // 4))
 
 
 class Refused(Exception):
