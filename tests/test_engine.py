@@ -216,7 +216,7 @@ async def test_listeners_hear_what_happened_and_none_of_what_was_said(store: SQL
     node = next(iter(view.stand_ins()))
     await engine.recall("default", node)
     kinds = [type(e).__name__ for e in heard]
-    assert (kinds[0], kinds[-3:]) == ("Appended", ["Called", "Observed", "Recalled"])
+    assert (kinds[0], kinds[-4:]) == ("Appended", ["Called", "Observed", "Judged", "Recalled"])
     assert set(kinds[1:-3]) == {"Edited"}
     edits = [e for e in heard if isinstance(e, events.Edited)]
     assert len(edits) == len(view.edits)

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from clew import catalog, events
 from clew.budget import Budget
 from clew.coverage import Ledger, ledger, words_in
+from clew.drafting.writing import Writer
 from clew.errors import Purged
 from clew.events import Listener, tell
 from clew.excerpts import SIZE, excerpt, whole
 from clew.finding import Found
+from clew.fitting import Compaction, Fitting
 from clew.gauge import Budgeting, Gauge
 from clew.items import Node, Scope
 from clew.recall import candidates, resolve
@@ -51,21 +53,33 @@ class Engine:
         expand: bool = False,
         models: Mapping[str, catalog.Model] | None = None,
         servers: Sequence[str] = (),
+        writer: Writer | None = None,
+        compaction: Compaction = "on",
     ) -> None:
         self.store = store
         self.budget = budget
         self.listeners = tuple(listeners)
         self.gauge = Gauge(store, budget, counter, models, servers)
-        self._turns = Turns(store, step or default(), self.gauge, self.listeners, hot, secrets, expand)
+        self._fitting = Fitting(store, step or default(), self.listeners, writer, expand, compaction)
+        self._turns = Turns(store, self._fitting, self.gauge, self.listeners, hot, secrets)
 
     @property
     def step(self) -> Step:
         """How a history is made to fit; may be changed between two turns, and the next one obeys."""
-        return self._turns.step
+        return self._fitting.step
 
     @step.setter
     def step(self, step: Step) -> None:
-        self._turns.step = step
+        self._fitting.step = step
+
+    @property
+    def compaction(self) -> Compaction:
+        """`on`; `shadow`: all is tried and written down, and the original is sent; `off`. The next turn obeys."""
+        return self._fitting.compaction
+
+    @compaction.setter
+    def compaction(self, compaction: Compaction) -> None:
+        self._fitting.compaction = compaction
 
     async def prepare(self, request: Request) -> View:
         """The view to send instead of the request's own history. Raises `OverBudget` if frame and pins do not fit."""
@@ -82,6 +96,8 @@ class Engine:
         if self.listeners:
             cost = await self.gauge.cost(view.scope, view.frame.model, report)
             tell(self.listeners, [events.Observed(view.scope, view.branch, view.seq, **asdict(report), cost=cost)])
+        if live and (worked := live.verdict.judge(report.input)) is not None:
+            tell(self.listeners, [events.Judged(view.scope, view.branch, view.seq, worked, live.verdict.paused)])
 
     async def refused(self, view: View, error: BaseException | Mapping[str, Any] | str | bytes) -> "Overflow | None":
         """Whether an error says that what this view sent was too long: if so, the next `prepare` sends less.
@@ -132,10 +148,19 @@ class Engine:
     async def coverage(self, scope: Scope, call: Call) -> Ledger:
         """What became of every fact that a call left out of view."""
         view = await self.resume(scope, call)
-        await self._turns.remember(scope, view)
+        await self._fitting.remember(scope, view)
         made = view.stand_ins()
         hidden = [n for i, node in enumerate(view.nodes) if node.id in made for n in view.originals(i, i + 1)]
         return await asyncio.to_thread(ledger, hidden, words_in(view.nodes, view.past), view.past)
+
+    async def compact(self, view: View, focus: str = "") -> View:
+        """Compact the newest view of a branch now, whatever its size; a model's notes are about `focus` above all."""
+        return await self._turns.compact(view, focus)
+
+    async def close(self) -> None:
+        """End what goes on in the background; the store stays open, it is its owner's."""
+        if self._fitting.drafts:
+            await self._fitting.drafts.close()
 
     async def pin(self, view: View, *ids: str, off: bool = False) -> None:
         """Keep these nodes verbatim in every later view of this branch, or no longer."""

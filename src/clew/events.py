@@ -97,6 +97,43 @@ class Secret(Event):
     count: int
 
 
+@dataclass(frozen=True, slots=True)
+class Drafted(Event):
+    """A model was asked for notes, and code checked them."""
+
+    model: str
+    read: int  # items it was shown
+    claims: int  # that hold
+    rejected: int  # notes that were not believed
+    spent: int  # tokens
+    cost: float | None = None  # in US dollars; None: the price is not known
+
+
+@dataclass(frozen=True, slots=True)
+class Declined(Event):
+    """A model's summary was not to be had, or not to be used; code wrote it instead."""
+
+    model: str
+    fault: str  # its kind, and no content
+
+
+@dataclass(frozen=True, slots=True)
+class Judged(Event):
+    """The provider's report told whether a compaction helped; after two that did not, it is left alone."""
+
+    worked: bool
+    paused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Shadowed(Event):
+    """A compaction was made and not used."""
+
+    tokens_before: int
+    tokens_after: int
+    edits: int
+
+
 Listener = Callable[[Event], None]
 
 

@@ -14,6 +14,7 @@ from clew.items import Digests, Edit, Item, Node
 from clew.scale import Scale
 from clew.store.records import Call, ClientEdit, Event, Pin, Place, Revert, Said, Trace
 from clew.store.rows import ABSENT
+from clew.verdict import Verdict
 from clew.view import View, originals
 
 
@@ -34,8 +35,10 @@ class Live:
     view: View
     sent: str = ""  # chain digest of the view as last sent
     scale: Scale = field(default_factory=Scale)
+    verdict: Verdict = field(default_factory=Verdict)
     settled: int = 0  # nodes before this one need no repair
     frame: str = ""  # digest of the last frame
+    predicted: int = 0  # tokens of the last call
     unmasked: dict[str, Item] = field(default_factory=dict)  # nodes that hold a secret, as the client sent them
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     stale: bool = False  # somebody else wrote to the branch

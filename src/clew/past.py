@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from clew.claims import Draft
 from clew.facts import Sheet, sheet
 from clew.items import Item, Node
 
@@ -9,9 +10,10 @@ from clew.items import Item, Node
 class Past:
     """Items by id, and what was read out of each, once. Ids never change their meaning, so it only grows."""
 
-    __slots__ = ("_items", "_sheets")
+    __slots__ = ("_items", "_sheets", "draft")
 
     def __init__(self) -> None:
+        self.draft: Draft | None = None  # what a model made of it last
         self._items: dict[str, Item] = {}
         self._sheets: dict[str, Sheet] = {}
 

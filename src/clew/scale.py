@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from clew.budget import Meter, Size
 from clew.calibration import Anchor, Calibration, Traits
@@ -56,6 +57,14 @@ class Scale:
     def expected(self, view: View) -> int:
         """The tokens that the provider will count."""
         return round(self.anchor.expected(self.calibration, self._whole(view)[1]))
+
+    def prefix(self, before: View, view: View) -> int:
+        """How many of them the request before this one began with too: a provider has those in its cache."""
+        same = sum(
+            1 for _ in takewhile(lambda pair: pair[0].id == pair[1].id, zip(before.nodes, view.nodes, strict=False))
+        )
+        own = self._own.frame(view.frame).tokens + self._own.nodes(view.nodes[:same]).tokens
+        return round(own * self.expected(view) / max(1, self._whole(view)[0].tokens))
 
     def report(self, view: View, tokens: int) -> Calibration:
         """The provider counted that many tokens in this view: what is known of its count now."""

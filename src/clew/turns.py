@@ -11,9 +11,9 @@ from typing import Any
 
 from clew import events
 from clew.budget import Budget
-from clew.errors import Conflict
+from clew.errors import Conflict, NotFound
 from clew.events import Listener, tell
-from clew.expansion import behind, expanded, question
+from clew.fitting import Fitting
 from clew.gauge import Gauge
 from clew.guard import Guard, as_sent
 from clew.hot import Body, Incoming, Known
@@ -22,14 +22,11 @@ from clew.live import Live, apply, freshened
 from clew.recognise import Recogniser, Recognition
 from clew.reports import told
 from clew.secrets import Policy
-from clew.step import Step
-from clew.steps import over_budget, repair
 from clew.store.records import Batch, Call, Event, Revert, Store, Trace
 from clew.store.rows import ABSENT
 from clew.switching import native
-from clew.view import View, cuts, fold, originals
+from clew.view import View, fold
 
-FITS = 4  # compactions in one turn, should the first leave what is dearer than it seemed
 TRIES = 20  # when another process extends the same branch at the same moment
 
 
@@ -49,19 +46,17 @@ class Turns:
     def __init__(
         self,
         store: Store,
-        step: Step,
+        fitting: Fitting,
         gauge: Gauge,
         listeners: Sequence[Listener],
         hot: int,
         secrets: Policy,
-        expand: bool,
     ) -> None:
         self.store = store
-        self.step = step
+        self.fitting = fitting
         self.gauge = gauge
         self.listeners = listeners
         self._hot = hot
-        self._expand = expand
         self._secrets = Guard(secrets, store.secret, "").policy
         self._lives: OrderedDict[tuple[Scope, str], Live] = OrderedDict()
 
@@ -80,6 +75,30 @@ class Turns:
                     raise
                 await _wait(TRIES - left)
         raise AssertionError("unreachable")
+
+    async def compact(self, view: View, focus: str) -> View:
+        """The newest view of a branch, compacted now."""
+        live = self.live(view)
+        if live is None:
+            raise NotFound("only the newest view of a branch can be compacted, by the engine that made it")
+        async with live.lock:
+            scope, first, known = view.scope, live.trace.seq, len(live.trace.edits)
+            budget = await self.gauge.budget(scope, view.frame)
+            after = await self.fitting.compacted(scope, live, live.view, budget, focus)
+            edits = after.edits[known:]
+            if not edits:
+                return view
+            try:
+                await self.store.write(scope, Batch(view.branch, first, tuple(edits)))
+            except BaseException:
+                self._forget(scope, live)
+                raise
+            apply(live.trace, edits)
+            live.sent = after.digests.run("", (n.content for n in after.nodes))
+            live.settled = 0
+            live.view = after
+            tell(self.listeners, told(scope, live.trace, first, edits, view, budget.meter, None))
+            return with_(after, nodes=as_sent(after.nodes, live.unmasked)) if live.unmasked else after
 
     def live(self, view: View) -> Live | None:
         """The branch of a view, if it is in memory and that view is its newest."""
@@ -140,7 +159,7 @@ class Turns:
         budget = await self.gauge.budget(scope, incoming.frame)
         await self.gauge.weigh(scope, live.scale, budget, incoming.frame)
         shown = await self._shown(scope, live, incoming.frame, found)
-        view, error = await self._fitted(scope, live, shown, budget)
+        view, error, shadow = await self.fitting.fit(scope, live, shown, budget)
         edits = view.edits[known:]
         apply(trace, edits)
         raw.take(incoming, found.contents, view.digests, len(trace.said), found.unfolded)
@@ -150,8 +169,11 @@ class Turns:
             live.sent = view.digests.run(live.sent, (n.content for n in found.said()))
         written: list[Event] = [*found.events, *edits]
         if error is None:
-            written.append(self._call(live, view, budget, digest))
-            apply(trace, written[-1:])
+            again = live.scale.prefix(live.view, view) if edits or found.refold else live.predicted
+            call = self._call(live, view, budget, digest, again if same else 0, shadow)
+            written.append(call)
+            apply(trace, [call])
+            live.predicted = call.predicted
         session = trace.session if found.opened else None
         heads = tuple({raw.chains[-1], live.sent} - {""})
         batch = Batch(trace.branch, first, tuple(written), found.opened, found.fork, session, heads, versioned)
@@ -183,47 +205,6 @@ class Turns:
         view = with_(live.view, frame=frame, nodes=(*live.view.nodes, *new), pinned=live.trace.pins())
         return freshened(view, found.fresh) if found.fresh else view
 
-    async def _expanded(self, scope: Scope, view: View, budget: Budget) -> View:
-        """The view with lines put back that the newest turn names; below `low` only."""
-        if budget.excess(view) or question(view) is None:
-            return view
-        ids = {id for stands_for in behind(view).values() for id in stands_for}
-        return expanded(view, budget, await self.store.nodes(scope, list(ids))) if ids else view
-
-    async def remember(self, scope: Scope, view: View) -> None:
-        """Load what is out of view, for steps that tell of it."""
-        by_id = {n.id: e for e in view.edits for n in e.stand_ins}
-        behind = originals([n.id for n in view.nodes if n.id in by_id], by_id)
-        if missing := [id for id in behind if view.past.item(id) is None]:
-            view.past.keep((await self.store.nodes(scope, missing)).values())
-
-    async def _fitted(self, scope: Scope, live: Live, shown: View, budget: Budget) -> tuple[View, Exception | None]:
-        """The view mended and compacted as needed, and the error if nothing helps."""
-        if live.unmasked:  # counted as they are sent, once and for all
-            budget.meter.nodes(as_sent([n for n in shown.nodes if n.id in live.unmasked], live.unmasked))
-        view = repair(shown, live.settled)
-        if view is not shown:
-            live.scale.edit()
-        size, rate = live.scale.measure(view)
-        exceeded = budget.at(rate).exceeded(size)
-        if exceeded:
-            await self.remember(scope, view)
-        for _ in range(FITS if exceeded else 0):
-            before, view = view, await self.step(view, budget.at(rate).aim(size))
-            if view is not before:
-                live.scale.edit()
-            size, rate = live.scale.measure(view)
-            # What is left may be dearer by the token than what went.
-            if view is before or size.within(budget.at(rate).limit):
-                break
-        if self._expand and (richer := await self._expanded(scope, view, budget.at(rate))) is not view:
-            live.scale.edit()
-            view, (size, rate) = richer, live.scale.measure(richer)
-        live.settled = _last_group(view, live.settled if view is shown else 0)
-        # Where only the learned rate says that it does not fit, the provider shall judge.
-        fits = size.within(budget.at(rate).limit) or size.within(budget.limit)
-        return view, None if fits else over_budget(view, budget)
-
     async def fold(self, scope: Scope, trace: Trace, frame: Frame, items: Mapping[str, Item]) -> View:
         """A branch as its edits show it; `items` are those that need no reading."""
         said = [Node(p.id, p.content, items.get(p.id, ABSENT)) for p in trace.said]
@@ -235,7 +216,9 @@ class Turns:
             nodes = await native(self.store, scope, trace, frame.format, nodes, items)
         return View(frame, nodes, self._digests(scope), tuple(trace.edits), trace.pins())
 
-    def _call(self, live: Live, view: View, budget: Budget, frame: str) -> Call:
+    def _call(
+        self, live: Live, view: View, budget: Budget, frame: str, cached: int, shadow: Mapping[str, Any] | None
+    ) -> Call:
         return Call(
             branch=live.trace.branch,
             seq=live.trace.seq,
@@ -247,6 +230,8 @@ class Turns:
             predicted=live.scale.expected(view),
             limit=budget.limit.tokens,
             exact=budget.meter.counter.exact,
+            cached=cached,
+            shadow=shadow,
         )
 
     # --- small services -------------------------------------------------------------------------------------------
@@ -317,9 +302,3 @@ def _answered(trace: Trace, found: Recognition) -> Revert | None:
 async def _wait(tries: int) -> None:
     """A little longer each time, and not in step with whoever else is waiting."""
     await asyncio.sleep(random.random() * 0.005 * tries)  # noqa: S311
-
-
-def _last_group(view: View, since: int) -> int:
-    """Where the last stretch begins that stays whole: whatever comes next can only concern it."""
-    free = cuts(view.nodes[since:])
-    return since + (free[-2] if len(free) > 1 else 0)

@@ -34,12 +34,12 @@ class Summarize:
     async def __call__(self, view: View, budget: Budget) -> View:
         if not budget.excess(view):
             return view
-        spans = list(_spans(view, budget))
-        sizes = [budget.meter.nodes(view.nodes[start:stop]) for start, stop in spans]
+        stretches = list(spans(view, budget))
+        sizes = [budget.meter.nodes(view.nodes[start:stop]) for start, stop in stretches]
         whole = sum(size.tokens for size in sizes)
         room = min(self.most, budget.goal.tokens - (budget.size(view).tokens - whole))
         swaps = []
-        for (start, stop), size in zip(spans, sizes, strict=True):
+        for (start, stop), size in zip(stretches, sizes, strict=True):
             if _is_told(view, start, stop) or size.tokens < LEAST / MOST:
                 continue
             share = max(LEAST, int(min(room * size.tokens / whole, MOST * size.tokens)))
@@ -50,7 +50,7 @@ class Summarize:
         return view.replace_all(swaps, by=self)
 
 
-def _spans(view: View, budget: Budget) -> Iterator[Stretch]:
+def spans(view: View, budget: Budget) -> Iterator[Stretch]:
     """Runs of groups that may be folded, oldest first."""
     keep = protected(view, budget)
     begin: int | None = None

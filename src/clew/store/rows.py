@@ -47,7 +47,7 @@ def row_of(event: Event) -> Row:
             return Row("call", stop=event.said, note=_note(**fields))
 
 
-_CALL = ("frame", "model", "format", "digest", "predicted", "limit", "exact")
+_CALL = ("frame", "model", "format", "digest", "predicted", "limit", "exact", "cached", "shadow")
 
 
 def call_of(branch: str, seq: int, said: int, note: str, at: float, usage: Any = None) -> Call:

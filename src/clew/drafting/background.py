@@ -1,0 +1,93 @@
+"""Drafts made while the agent works: begun before they are needed, used only if what they read still stands."""
+
+import asyncio
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
+
+from clew import events
+from clew.budget import Budget
+from clew.claims import Draft
+from clew.drafting.writing import Writer
+from clew.events import Listener, tell
+from clew.items import Node
+from clew.steps.notes import notes_of
+from clew.steps.summarize import spans
+from clew.view import View
+
+EARLY = 0.85  # of the size at which a compaction begins
+LEAST = 1_000  # tokens that nobody has read: for less, no model is asked
+SHARE = 0.3  # of what will be folded: if most of it has been read, the rest can wait for the next time
+
+
+def middle(view: View, budget: Budget) -> list[Node]:
+    """What the next summary will stand for."""
+    return [n for start, stop in spans(view, budget) for n in view.originals(start, stop)]
+
+
+def unread(view: View, budget: Budget) -> list[Node]:
+    """What of it no model has read, if it is worth asking one."""
+    nodes = middle(view, budget)
+    read = notes_of(view).read
+    fresh = [n for n in nodes if n.id not in read]
+    size = sum(budget.meter.item(n.item).tokens for n in fresh)
+    whole = sum(budget.meter.item(n.item).tokens for n in nodes)
+    return fresh if size >= max(LEAST, SHARE * whole) else []
+
+
+async def drafted(
+    writer: Writer, view: View, nodes: Sequence[Node], focus: str = "", after: View | None = None
+) -> Draft:
+    """Have nodes read, and remember what came of it where the next summary looks."""
+    known = notes_of(view)
+    draft = await writer.draft(nodes, view.past, known.claims, focus, after)
+    if draft.read:
+        view.past.draft = draft
+    return draft
+
+
+class Drafts:
+    """The drafts that are being made, one a branch."""
+
+    def __init__(self, writer: Writer, listeners: Sequence[Listener]) -> None:
+        self.writer = writer
+        self._listeners = listeners
+        self._tasks: dict[Hashable, asyncio.Task[None]] = {}
+
+    def is_running(self, key: Hashable) -> bool:
+        return key in self._tasks
+
+    def wanted(self, view: View, budget: Budget) -> list[Node]:
+        """What a model should read now; nothing if none may be asked."""
+        return [] if self.writer.allowance.refusal(0, 0, 0) else unread(view, budget)
+
+    def begin(self, key: Hashable, view: View, nodes: Sequence[Node]) -> None:
+        """Have a model read what will be folded soon."""
+        task = asyncio.create_task(self._make(view, nodes), name=f"clew draft {view.branch}")
+        self._tasks[key] = task
+        task.add_done_callback(lambda _: self._tasks.pop(key, None))
+
+    async def _make(self, view: View, nodes: Sequence[Node]) -> None:
+        self.tell(view, await drafted(self.writer, view, nodes, after=view))
+
+    def tell(self, view: View, draft: Draft) -> None:
+        """Say what came of a draft."""
+        at = view.scope, view.branch, view.seq
+        found: list[events.Event] = [events.Declined(*at, draft.model, fault) for fault in draft.faults]
+        if draft.read:
+            sizes = len(draft.read), len(draft.claims), draft.rejected, draft.spent
+            found.append(events.Drafted(*at, draft.model, *sizes, cost=draft.cost))
+        tell(self._listeners, found)
+
+    async def settle(self, key: Hashable, seconds: float) -> None:
+        """Wait for a draft, but not for long."""
+        if task := self._tasks.get(key):
+            await asyncio.wait([task], timeout=seconds)
+
+    async def close(self) -> None:
+        """End what is being made; what was made stays."""
+        tasks = [*self._tasks.values()]
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with suppress(asyncio.CancelledError):
+                await task

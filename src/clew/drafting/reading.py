@@ -1,0 +1,98 @@
+"""What a model answered: lines under headings, or the reason why it is no answer at all."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple, get_args
+
+from clew.claims import SECTIONS, STATES, Section
+from clew.drafting.language import language_of
+from clew.step import Reply
+
+Flaw = Literal["empty", "reasoning only", "tool call", "garbage", "too long", "cut", "missing sections", "language"]
+FLAWS: tuple[Flaw, ...] = get_args(Flaw)
+
+LINE = 600  # characters of a note that can be one
+REPEATED = 4  # times the same line: it is going round in circles
+
+_THINKING = re.compile(r"<(think|thinking|analysis|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL)
+_HEADING = re.compile(r"^\s{0,3}#{1,6}\s*\**([A-Za-z]+)")
+_NOTE = re.compile(r"^\s*[-*•]\s+(.+?)\s*$")
+_CITED = re.compile(r"^(.*?)\s*\[([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]\s*\.?$")
+_LABEL = re.compile(r"\bn\d+\b")
+_QUOTED = re.compile(r"[\"“”]([^\"“”]{4,})[\"“”]")
+_STATE = re.compile(rf"^\**({'|'.join(STATES)})\**\s*:\s*(.+)$", re.IGNORECASE)
+_KNOWN = re.compile(r"^\**k(\d+)\**[:,]?\s+(.+)$")
+
+
+class Note(NamedTuple):
+    """A line as the model wrote it."""
+
+    section: Section
+    text: str
+    labels: tuple[str, ...]
+    quotes: tuple[str, ...]
+    state: str = ""
+    about: int = -1  # the place of an earlier note that it changes
+    stale: bool = False
+
+
+def flaw(reply: Reply, source: int, count: Callable[[str], int], language: str) -> Flaw | None:
+    """Why a reply is no summary of a source of so many tokens; None if it may be one."""
+    text = _THINKING.sub("", reply.text).strip()
+    if not text:
+        if reply.calls:
+            return "tool call"
+        return "reasoning only" if reply.reasoning or reply.text.strip() else "empty"
+    if count(text) >= source:
+        return "too long"
+    found = set(_headings(text))
+    if not found or _rambles(text):
+        return "tool call" if reply.calls else "garbage"
+    if len(found) < len(SECTIONS):
+        return "cut" if reply.cut else "missing sections"
+    written = language_of("\n".join(note.text for note in notes(text) if note.section != "constraints"))
+    return "language" if language and written and written != language else None
+
+
+def notes(text: str) -> Iterator[Note]:
+    """The notes of a reply, in order."""
+    section: Section | None = None
+    for line in _THINKING.sub("", text).splitlines():
+        if heading := _HEADING.match(line):
+            section = _section(heading[1])
+        elif section and (found := _NOTE.match(line)) and len(found[1]) <= LINE and found[1].strip(". ") != "none":
+            yield _note(section, found[1])
+
+
+def _note(section: Section, line: str) -> Note:
+    cited = _CITED.match(line)
+    text, cites = (cited[1], cited[2]) if cited else (line, "")
+    about = -1
+    if known := _KNOWN.match(text):
+        about, text = int(known[1]) - 1, known[2]
+    stale = about >= 0 and text.strip(" .:*").lower() == "stale"
+    state = ""
+    if section == "tasks" and (told := _STATE.match(text)):
+        state, text = told[1].lower(), told[2]
+    if section == "tasks" and not state:
+        state = "open"
+    return Note(section, text.strip(), tuple(_LABEL.findall(cites)), tuple(_QUOTED.findall(cites)), state, about, stale)
+
+
+def _headings(text: str) -> Iterator[Section]:
+    for line in text.splitlines():
+        if (heading := _HEADING.match(line)) and (section := _section(heading[1])):
+            yield section
+
+
+def _section(word: str) -> Section | None:
+    return next((s for s in SECTIONS if s == word.lower()), None)
+
+
+def _rambles(text: str) -> bool:
+    """Whether it says the same line again and again, or is no text."""
+    lines = [line for line in text.splitlines() if len(line) > 12]
+    if any(lines.count(line) >= REPEATED for line in set(lines)):
+        return True
+    odd = sum(c == "\ufffd" or (c < " " and c not in "\n\t\r") for c in text)
+    return odd * 50 > len(text)

@@ -1,0 +1,187 @@
+"""Making a view fit: when to compact, what with, and whether it helped."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace as with_
+from typing import Any, Literal, NamedTuple
+
+from clew import events
+from clew.budget import Budget, Size
+from clew.drafting.background import EARLY, Drafts, drafted, middle, unread
+from clew.drafting.writing import Writer
+from clew.events import Listener, tell
+from clew.expansion import behind, expanded, question
+from clew.guard import as_sent
+from clew.items import Scope
+from clew.live import Live
+from clew.step import Step
+from clew.steps import over_budget, repair
+from clew.store.records import Store
+from clew.view import View, cuts, originals
+
+Compaction = Literal["on", "shadow", "off"]
+
+FITS = 4  # compactions in one turn, should the first leave what is dearer than it seemed
+PATIENCE = 15.0  # seconds that a full window waits for a draft that is nearly there
+
+
+class Fitted(NamedTuple):
+    """A view that may be sent, or the reason why there is none; `shadow` is what was only tried."""
+
+    view: View
+    error: Exception | None = None
+    shadow: Mapping[str, Any] | None = None
+
+
+class Fitting:
+    """How views are made to fit; its settings may change between two turns, and the next one obeys."""
+
+    def __init__(
+        self,
+        store: Store,
+        step: Step,
+        listeners: Sequence[Listener],
+        writer: Writer | None = None,
+        expand: bool = False,
+        compaction: Compaction = "on",
+        patience: float = PATIENCE,
+    ) -> None:
+        self.step = step
+        self.compaction: Compaction = compaction
+        self.drafts = Drafts(writer, listeners) if writer else None
+        self._store = store
+        self._listeners = listeners
+        self._expand = expand
+        self._patience = patience
+
+    async def fit(self, scope: Scope, live: Live, shown: View, budget: Budget) -> Fitted:
+        """The view mended and compacted as needed, and the error if nothing helps."""
+        if live.unmasked:  # counted as they are sent, once and for all
+            budget.meter.nodes(as_sent([n for n in shown.nodes if n.id in live.unmasked], live.unmasked))
+        view = repair(shown, live.settled)
+        if view is not shown:
+            live.scale.edit()
+        shadow = None
+        if self.compaction == "on":
+            view = await self._compacted(scope, live, view, budget)
+            if self._expand:
+                view = await self._expanded(scope, live, view, budget)
+        elif self.compaction == "shadow":
+            shadow = await self._shadow(scope, live, view, budget)
+        live.settled = _last_group(view, live.settled if view is shown else 0)
+        size, rate = live.scale.measure(view)
+        # Where only the learned rate says that it does not fit, or nobody may compact, the provider shall judge.
+        fits = self.compaction != "on" or size.within(budget.at(rate).limit) or size.within(budget.limit)
+        return Fitted(view, None if fits else over_budget(view, budget), shadow)
+
+    async def _compacted(self, scope: Scope, live: Live, view: View, budget: Budget) -> View:
+        size, rate = live.scale.measure(view)
+        if not await self._is_time(scope, live, view, budget.at(rate), size):
+            return view
+        await self.remember(scope, view)
+        expected = live.scale.expected(view)
+        after = await self._reduced(live, view, budget)
+        if after is not view:
+            new, _ = live.scale.measure(after)
+            if size.within(budget.at(rate).limit) and not live.verdict.is_worth(size.tokens, new.tokens):
+                live.scale.edit()
+                return view
+            live.verdict.await_report(expected)
+        return after
+
+    async def _is_time(self, scope: Scope, live: Live, view: View, budget: Budget, size: Size) -> bool:
+        """Whether to compact now: while there is room, nobody waits for a model."""
+        if not size.within(budget.limit):
+            if self.drafts:
+                await self.drafts.settle(_key(scope, live), self._patience)
+            return True
+        if live.verdict.paused or live.verdict.is_idle(size.tokens):
+            return False
+        soon = self.drafts is not None and budget.exceeded(size._replace(tokens=int(size.tokens / EARLY)))
+        return not (soon and await self._is_read(scope, live, view, budget)) and budget.exceeded(size)
+
+    async def _is_read(self, scope: Scope, live: Live, view: View, budget: Budget) -> bool:
+        """Whether a model is at work on what the next summary will stand for; it begins here."""
+        if self.drafts is None or self.drafts.is_running(_key(scope, live)):
+            return self.drafts is not None
+        await self.remember(scope, view)
+        nodes = self.drafts.wanted(view, budget)
+        if not nodes:
+            return False
+        would = await self.step(view, budget)
+        if not any("coverage" in edit.evidence for edit in would.edits[len(view.edits) :]):
+            return False  # it will fit without a summary
+        self.drafts.begin(_key(scope, live), with_(view, scope=scope, branch=live.trace.branch), nodes)
+        return True
+
+    async def _reduced(self, live: Live, view: View, budget: Budget) -> View:
+        """The view after the step, tried again where what is left is dearer by the token than what went."""
+        size, rate = live.scale.measure(view)
+        for _ in range(FITS):
+            before, view = view, await self.step(view, budget.at(rate).aim(size))
+            if view is not before:
+                live.scale.edit()
+            size, rate = live.scale.measure(view)
+            if view is before or size.within(budget.at(rate).limit):
+                break
+        return view
+
+    async def _shadow(self, scope: Scope, live: Live, view: View, budget: Budget) -> Mapping[str, Any] | None:
+        """What a compaction would have done, had it been allowed; no model is asked for it."""
+        size, rate = live.scale.measure(view)
+        if not budget.at(rate).exceeded(size):
+            return None
+        await self.remember(scope, view)
+        would = await self._reduced(live, view, budget)
+        after, _ = live.scale.measure(would)
+        live.scale.edit()
+        edits = would.edits[len(view.edits) :]
+        tell(
+            self._listeners,
+            [events.Shadowed(scope, live.trace.branch, live.trace.seq, size.tokens, after.tokens, len(edits))],
+        )
+        by = Counter(edit.by.partition("(")[0] for edit in edits)
+        return {"tokens_before": size.tokens, "tokens_after": after.tokens, "edits": dict(by)}
+
+    async def _expanded(self, scope: Scope, live: Live, view: View, budget: Budget) -> View:
+        """The view with lines put back that the newest turn names; below `low` only."""
+        budget = budget.at(live.scale.measure(view)[1])
+        if budget.excess(view) or question(view) is None:
+            return view
+        ids = {id for stands_for in behind(view).values() for id in stands_for}
+        richer = expanded(view, budget, await self._store.nodes(scope, list(ids))) if ids else view
+        if richer is not view:
+            live.scale.edit()
+        return richer
+
+    async def compacted(self, scope: Scope, live: Live, view: View, budget: Budget, focus: str) -> View:
+        """The view compacted now, because somebody asks for it, with a model's notes on what they care for."""
+        size, rate = live.scale.measure(view)
+        budget = budget.at(rate)
+        aimed = with_(budget, goal=budget.goal._replace(tokens=int(budget.low * min(size.tokens, budget.limit.tokens))))
+        await self.remember(scope, view)
+        if self.drafts:
+            await self.drafts.settle(_key(scope, live), self._patience)
+            if nodes := middle(view, aimed) if focus else unread(view, aimed):
+                self.drafts.tell(view, await drafted(self.drafts.writer, view, nodes, focus))
+        after = await self.step(view, aimed)
+        if after is not view:
+            live.scale.edit()
+        return after
+
+    async def remember(self, scope: Scope, view: View) -> None:
+        """Load what is out of view, for steps that tell of it."""
+        by_id = {n.id: e for e in view.edits for n in e.stand_ins}
+        hidden = originals([n.id for n in view.nodes if n.id in by_id], by_id)
+        if missing := [id for id in hidden if view.past.item(id) is None]:
+            view.past.keep((await self._store.nodes(scope, missing)).values())
+
+
+def _key(scope: Scope, live: Live) -> tuple[Scope, str]:
+    return scope, live.trace.branch
+
+
+def _last_group(view: View, since: int) -> int:
+    """Where the last stretch begins that stays whole: whatever comes next can only concern it."""
+    free = cuts(view.nodes[since:])
+    return since + (free[-2] if len(free) > 1 else 0)

@@ -1,0 +1,63 @@
+"""What a model noted of a history, as a summary tells it: only while the nodes that it read still stand there."""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from clew.claims import Claim, from_json
+from clew.items import Edit, Node
+from clew.view import View, originals
+
+HEADINGS = {
+    "constraints": "and said of how",
+    "tasks": "tasks",
+    "decisions": "decided",
+    "findings": "found",
+    "errors": "went wrong",
+    "questions": "open questions",
+    "next": "next",
+}
+
+
+class Notes(NamedTuple):
+    """Claims that hold, and the nodes that a model has read for them."""
+
+    claims: tuple[Claim, ...]
+    read: frozenset[str]
+
+
+def notes_of(view: View) -> Notes:
+    """The notes that hold for a view: those of the newest draft, else those that its summaries were made with."""
+    by_id = {n.id: e for e in view.edits for n in e.stand_ins}
+    claims: list[Claim] = []
+    read: set[str] = set()
+    for node in view.nodes:
+        edit = by_id.get(node.id)
+        if edit is not None and "claims" in edit.evidence:
+            claims += from_json(edit.evidence["claims"])
+            read |= {*originals((node.id,), by_id)} - {*edit.evidence.get("unread", ())}
+    draft = view.past.draft
+    if draft is not None and draft.read and _stand(draft.read, view, by_id):
+        return Notes(draft.claims, frozenset(read | {*draft.read}))
+    return Notes(tuple(claims), frozenset(read))
+
+
+def _stand(ids: Collection[str], view: View, by_id: dict[str, Edit]) -> bool:
+    """Whether all of these are still part of the history, as they were."""
+    return {*ids} <= {*originals([n.id for n in view.nodes], by_id)}
+
+
+def about(claims: Sequence[Claim], nodes: Sequence[Node]) -> tuple[Claim, ...]:
+    """The claims that belong to a span: their newest source is in it."""
+    here = {n.id for n in nodes}
+    return tuple(c for c in claims if c.cites[-1] in here)
+
+
+def lines(claims: Sequence[Claim]) -> Iterator[tuple[str, list[str]]]:
+    """(heading, lines) of each section, the newest first; work that is left comes before work that is done."""
+    for section, heading in HEADINGS.items():
+        found = [c for c in reversed(claims) if c.section == section]
+        found.sort(key=lambda c: c.state == "done")
+        if section == "constraints":
+            yield heading, [f'"{c.text}"' for c in found]
+        else:
+            yield heading, [f"{c.state}: {c.text}" if c.state else c.text for c in found]
