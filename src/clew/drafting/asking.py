@@ -74,11 +74,21 @@ def _pieces(node: Node, label: str, room: int, count: Callable[[str], int]) -> I
     if tokens <= room:
         yield node.id, text, tokens
         return
-    parts = ceil(tokens / room * 1.25)  # some of them are dearer than the average
-    size = ceil(len(body) / parts)
-    for n in range(parts):
-        part = f"{label} {head}, part {n + 1} of {parts}: {_inside(body[n * size : (n + 1) * size])}"
-        yield node.id, part, count(part) + 1
+    size = int(len(body) * room / tokens / 1.25)  # some parts are dearer than the average
+    for n, part in enumerate(_parts(body, max(1, size)), 1):
+        text = f"{label} {head}, part {n}: {_inside(part)}"
+        yield node.id, text, count(text) + 1
+
+
+def _parts(text: str, size: int) -> Iterator[str]:
+    """A text in parts of at most `size` characters that end with a line, if they can."""
+    start = 0
+    while start < len(text):
+        stop = start + size
+        if stop < len(text):
+            stop = text.rfind("\n", start, stop) + 1 or stop
+        yield text[start:stop]
+        start = stop
 
 
 def shown(item: Item) -> tuple[str, str]:

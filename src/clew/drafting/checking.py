@@ -23,6 +23,11 @@ STEM = 5  # letters by which a word is the same word
 FOUNDED = 1 / 3  # of a note's words must stand in what it cites
 FEW = 12  # characters of a quotation that can be found in one place
 
+# Words of tools that say how something went, and nothing about what to do.
+OUTCOMES = frozenset(
+    "passe passi fail faile failu error succe warni exit exite found missi compl retur outpu resul".split()
+)
+
 _WORD = re.compile(r"[^\W\d_]{4,}")
 
 
@@ -97,7 +102,7 @@ class Sources:
         if all(voice_of(n.item) == "result" for n in cited):
             return False
         theirs, tools = self._voices
-        if (stems(text) & tools) - theirs:
+        if (stems(text) & tools) - theirs - OUTCOMES:
             return False
         named = {key_of(f.kind, f.text) for f in find(text)}
         return named <= self._named
