@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from clew import Item, ModelError, Node, Prompt, Reply
+from clew import Item, ModelError, Node, Reply
 from clew.claims import SECTIONS, Claim, from_json, merged, to_json
 from clew.drafting import asking
 from clew.drafting.allowance import Allowance, Limits
@@ -16,7 +16,7 @@ from clew.drafting.reading import FLAWS, Note, flaw, notes
 from clew.drafting.writing import Writer
 from clew.items import Digests
 from clew.past import Past
-from clew.testing import ScriptedModel
+from clew.testing import ScriptedModel, view_of
 
 SAID = [
     Item("text", "user", "Please speed up the export. Never touch the billing tables."),
@@ -219,9 +219,7 @@ async def test_a_prompt_of_ones_own() -> None:
     model = ScriptedModel([GOOD])
     writer, said = write(model, prompt="Notes in {language}, {words} words. {as is}")
     await writer.draft(said, Past())
-    assert (
-        model.prompts[0].system == "Notes in English, 700 words. {as is}" or "language that" in model.prompts[0].system
-    )
+    assert model.prompts[0].system == "Notes in English, 700 words. {as is}"
 
 
 FAULTS: dict[str, str | Reply | Exception] = {
@@ -308,16 +306,13 @@ def test_notes_are_read_as_they_are_written() -> None:
 
 async def test_a_prompt_after_the_live_request() -> None:
     """The agent's own model goes on from what it was just sent, if that shows all there is to read."""
-    from clew.testing import view_of
-
-    body = {"model": "scripted", "messages": [{"role": "user", "content": i.text} for i in SAID if i.role == "user"]}
-    view = view_of({**body, "messages": [*body["messages"], {"role": "assistant", "content": SAID[3].text}]})
+    asked = {"role": "user", "content": SAID[0].text * 20}
+    view = view_of({"model": "scripted", "messages": [asked, {"role": "assistant", "content": SAID[3].text}]})
     quoted = answer(decisions=['an LRU cache of 512 entries ["use an LRU cache of 512 entries"]'])
     model = ScriptedModel([quoted, GOOD])
-    writer = Writer(model, size=30)
+    writer = Writer(model)
     draft = await writer.draft(view.nodes, Past(), after=view)
-    assert isinstance(model.prompts[0], Prompt)
     assert model.prompts[0].after is view
-    assert [c.text for c in draft.claims] == ["an LRU cache of 512 entries"] or draft.faults == ("too long",)
+    assert [(c.text, c.cites) for c in draft.claims] == [("an LRU cache of 512 entries", (view.nodes[1].id,))]
     await writer.draft(nodes(), Past(), after=view)
     assert model.prompts[1].after is None, "not all of it is in that request"

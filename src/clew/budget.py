@@ -110,6 +110,7 @@ class Budget:
     bytes: int = 30_000_000
     images: int = 100
     messages: int = 100_000
+    tail: int = 20_000  # tokens at the end that stay as they are, while they are a quarter of the budget at most
     model: str = ""
     meter: Meter = field(repr=False, compare=False, default=None)  # type: ignore[assignment]  # made below
     goal: Size = field(repr=False, default=Size())  # where steps stop; set by `aim`
@@ -123,8 +124,8 @@ class Budget:
             raise BadRequest(f"reserve {self.kept_free:,} must be at least 0 and less than the window {self.window:,}")
         if not 0 < self.low <= self.high <= 1:
             raise BadRequest(f"0 < low <= high <= 1 must hold; low is {self.low}, high is {self.high}")
-        if min(self.bytes, self.images, self.messages) < 0:
-            raise BadRequest("bytes, images and messages must be at least 0")
+        if min(self.bytes, self.images, self.messages, self.tail) < 0:
+            raise BadRequest("bytes, images, messages and tail must be at least 0")
         if self.goal == Size():
             object.__setattr__(self, "goal", self.limit._replace(tokens=int(self.low * self.limit.tokens)))
 

@@ -38,6 +38,11 @@ class Draft:
     rejected: int = 0  # lines that were not believed
     faults: tuple[str, ...] = ()  # what went wrong on the way
 
+    @property
+    def key(self) -> str:
+        """By which an edit that was made with it knows it."""
+        return f"{self.model} {len(self.read)} {self.read[-1] if self.read else ''}"
+
 
 def merged(earlier: Sequence[Claim], new: Iterable[Claim], order: Mapping[str, int]) -> tuple[Claim, ...]:
     """The claims that hold after some were added; `order` is the place of each node in the history.

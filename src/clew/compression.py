@@ -9,10 +9,13 @@ from typing import Any
 from clew import catalog
 from clew.bridge import run
 from clew.budget import Budget, Meter
+from clew.drafting.noting import WithNotes
+from clew.drafting.writing import Writer
 from clew.errors import Ambiguous, BadRequest, NotFound
 from clew.excerpts import SIZE, excerpt, whole
 from clew.finding import Found, Index, texts
 from clew.items import SHORT, Digests, Edit, Node
+from clew.step import Model, Step
 from clew.steps import default, over_budget, repair
 from clew.tokens import counter_for
 from clew.view import View, originals
@@ -77,10 +80,30 @@ def compress(
     target_tokens: int | None = None,
     tools: Sequence[Mapping[str, Any]] | None = None,
     format: str | None = None,
+    protect_last_n_tokens: int = Budget.tail,
+    summary_target_tokens: int | None = None,
+    auxiliary_model: str | Model | None = None,
+    instructions: str | None = None,
 ) -> Compressed:
-    """Make messages fit: under `target_tokens` if given, else as the window (given, or the model's) asks for."""
-    work = acompress(messages, model=model, window=window, target_tokens=target_tokens, tools=tools, format=format)
-    return run(work)
+    """Make messages fit: under `target_tokens` if given, else as the window (given, or the model's) asks for.
+
+    The summary takes what is left of that, or `summary_target_tokens` at most. Code writes it; an `auxiliary_model`
+    adds notes that code checks, by the user's `instructions`.
+    """
+    return run(
+        acompress(
+            messages,
+            model=model,
+            window=window,
+            target_tokens=target_tokens,
+            tools=tools,
+            format=format,
+            protect_last_n_tokens=protect_last_n_tokens,
+            summary_target_tokens=summary_target_tokens,
+            auxiliary_model=auxiliary_model,
+            instructions=instructions,
+        )
+    )
 
 
 async def acompress(
@@ -91,6 +114,10 @@ async def acompress(
     target_tokens: int | None = None,
     tools: Sequence[Mapping[str, Any]] | None = None,
     format: str | None = None,
+    protect_last_n_tokens: int = Budget.tail,
+    summary_target_tokens: int | None = None,
+    auxiliary_model: str | Model | None = None,
+    instructions: str | None = None,
 ) -> Compressed:
     """`compress` for async code."""
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):
@@ -103,11 +130,12 @@ async def acompress(
     digests = Digests()
     said = digests.chain(items)
     view = View(frame, tuple(said), digests)
-    budget = _budget(model or "", form, window, target_tokens)
+    budget = _budget(model or "", form, window, target_tokens, protect_last_n_tokens)
+    step = _step(summary_target_tokens, auxiliary_model, instructions)
     before = budget.size(view)
     fitted = repair(view)
     if (size := budget.size(fitted)) and (budget.exceeded(size) or (target_tokens and size.tokens > target_tokens)):
-        fitted = await default()(fitted, budget if target_tokens else budget.aim(size))
+        fitted = await step(fitted, budget if target_tokens else budget.aim(size))
     after = budget.size(fitted)
     if not after.within(budget.limit):
         raise over_budget(fitted, budget)
@@ -123,14 +151,32 @@ async def acompress(
     )
 
 
-def _budget(model: str, form: str, window: int | None, target: int | None) -> Budget:
+def _budget(model: str, form: str, window: int | None, target: int | None, tail: int) -> Budget:
     for name, value in (("window", window), ("target_tokens", target)):
         if value is not None and value <= 0:
             raise BadRequest(f"{name}: expected a positive number, got {value}")
     meter = Meter(counter_for(model, form))
     if target is not None:
-        return Budget(window=target, reserve=0, high=1, low=1, meter=meter)
-    return with_(Budget(window=window or catalog.window(model), meter=meter))
+        return Budget(window=target, reserve=0, high=1, low=1, tail=tail, meter=meter)
+    return Budget(window=window or catalog.window(model), tail=tail, meter=meter)
+
+
+def _step(size: int | None, model: str | Model | None, instructions: str | None) -> Step:
+    if size is not None and size <= 0:
+        raise BadRequest(f"summary_target_tokens: expected a positive number, got {size}")
+    step = default() if size is None else default(size)
+    if model is None:
+        return step
+    writer = Writer(_model(model), instructions=instructions or "")
+    return WithNotes(writer if size is None else with_(writer, size=size), step)
+
+
+def _model(given: str | Model) -> Model:
+    if not isinstance(given, str):
+        return given
+    from clew.models import named as model_named  # needs an extra
+
+    return model_named(given)
 
 
 def _handles(view: View) -> dict[str, tuple[str, ...]]:

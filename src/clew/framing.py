@@ -1,4 +1,4 @@
-"""Text from elsewhere, made unable to pass for a frame, a role or an order of this conversation."""
+"""Text from elsewhere, made unable to pass for a frame of this conversation."""
 
 import re
 
@@ -13,9 +13,8 @@ _BRACKET = re.compile(
     r"earlier conversation|result of|same output))",
     re.IGNORECASE,
 )
-_ROLE = re.compile(r"^(\s*)(system|developer|human|user|assistant)(\s*):", re.IGNORECASE | re.MULTILINE)
 
 
 def neutral(text: str) -> str:
-    """The same words, with look-alikes of tags, frames and speakers marked as quoted."""
-    return _ROLE.sub(r"\1“\2”\3:", _BRACKET.sub("(", _TAG.sub("‹", text)))
+    """The same words, with look-alikes of tags and frames marked as quoted."""
+    return _BRACKET.sub("(", _TAG.sub("‹", text))

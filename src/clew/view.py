@@ -26,6 +26,7 @@ class Swap(NamedTuple):
     stop: int
     items: Sequence[Item | Node]
     evidence: Mapping[str, Any] = {}
+    spent: int = 0  # tokens it took to write them
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ class View:
             out += self.nodes[at : swap.start]
             out += new
             at = swap.stop
-            edits.append(Edit(repr(by), ids, new, swap.evidence, spent))
+            edits.append(Edit(repr(by), ids, new, swap.evidence, swap.spent or spent))
         if len(edits) == len(self.edits):
             return self
         out += self.nodes[at:]

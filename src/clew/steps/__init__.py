@@ -9,7 +9,7 @@ from clew.steps.dedupe import Dedupe
 from clew.steps.offload import Offload
 from clew.steps.reasoning import ClearReasoning
 from clew.steps.repair import Repair, repair
-from clew.steps.summarize import Summarize
+from clew.steps.summarize import MOST, Summarize
 from clew.steps.trim import Trim, over_budget
 
 __all__ = [
@@ -31,9 +31,10 @@ __all__ = [
 ]
 
 
-def default() -> Pipeline:
+def default(summary: int = MOST) -> Pipeline:
     """Cheapest first, and the last one always fits: what is said twice, what is bulky, what is old, then a summary."""
-    return Pipeline(Dedupe(), Offload(), ClearReasoning(), ClearResults(), ShrinkCalls(), Summarize(), Trim())
+    cheap = Dedupe(), Offload(), ClearReasoning(), ClearResults(), ShrinkCalls()
+    return Pipeline(*cheap, Summarize(summary), Trim())
 
 
 def summarizing() -> Pipeline:

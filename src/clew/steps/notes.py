@@ -52,7 +52,7 @@ def about(claims: Sequence[Claim], nodes: Sequence[Node]) -> tuple[Claim, ...]:
     return tuple(c for c in claims if c.cites[-1] in here)
 
 
-def lines(claims: Sequence[Claim]) -> Iterator[tuple[str, list[str]]]:
+def by_section(claims: Sequence[Claim]) -> Iterator[tuple[str, list[str]]]:
     """(heading, lines) of each section, the newest first; work that is left comes before work that is done."""
     for section, heading in HEADINGS.items():
         found = [c for c in reversed(claims) if c.section == section]

@@ -6,7 +6,6 @@ from clew.budget import Budget
 from clew.items import Node
 from clew.view import Stretch, View, groups
 
-TAIL = 20_000  # tokens
 HEAD = 0.25  # of the budget: a longer first exchange is history like any other
 
 
@@ -36,9 +35,9 @@ def newest_turn(nodes: Sequence[Node]) -> Stretch:
     return start, stop
 
 
-def tail_start(view: View, budget: Budget, most: int = TAIL) -> int:
-    """Where the newest `most` tokens begin, or a quarter of a small budget, at a cut."""
-    room = min(most, budget.goal.tokens // 4)
+def tail_start(view: View, budget: Budget) -> int:
+    """Where the newest tokens begin that stay as they are, or a quarter of a small budget, at a cut."""
+    room = min(budget.tail, budget.goal.tokens // 4)
     at = len(view.nodes)
     while at and (room := room - budget.meter.node(view.nodes[at - 1]).tokens) >= 0:
         at -= 1

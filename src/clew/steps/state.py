@@ -22,6 +22,10 @@ _BINDS = re.compile(
     r"|not allowed|should(?:n't| not)?|no more|keep|please use|at most|at least|by default)\b"
 )
 _STRICT = re.compile(r"(?i)\b(?:must|never|always|do not|don't|dont|only|at most|at least|not allowed|required?)\b")
+_APPROVES = re.compile(
+    r"(?i)\b(?:approved?|go ahead|you may|permission granted|lgtm|looks good to me|ship it|merge it|proceed"
+    r"|yes,? (?:please|do|go|you can))\b"
+)
 _DECIDES = re.compile(
     r"(?i)\b(?:decided|decision|chose|chosen|going with|go with|we'll use|i'll use|will use|opted|settled on|instead of"
     r"|root cause|turns out|the fix|agreed|from now on|now (?:use|run|live)s?|fixed (?:at|to)|becomes|will name"
@@ -49,6 +53,7 @@ class State:
 
     asked: list[str] = field(default_factory=list)
     binding: list[str] = field(default_factory=list)
+    approved: list[str] = field(default_factory=list)
     decided: list[str] = field(default_factory=list)
     tasks: list[tuple[str, str]] = field(default_factory=list)  # (state, what)
     files: dict[str, File] = field(default_factory=dict)  # in the order of their last use
@@ -91,7 +96,11 @@ def _take_text(state: State, item: Item) -> None:
             return
         if text:
             state.asked.append(text)
-        state.binding += [s for s in sentences(text) if _BINDS.search(s)]
+        for said in sentences(text):
+            if _BINDS.search(said):
+                state.binding.append(said)
+            elif _APPROVES.search(said):
+                state.approved.append(said)
     else:
         state.decided += [s for s in sentences(text) if _DECIDES.search(s)]
 
@@ -179,6 +188,7 @@ def sections(state: State) -> Iterator[tuple[str, list[str]]]:
     yield "the user asked", [f'"{a}"' for a in dict.fromkeys([*asked[:1], *asked[:0:-1]])]
     strict_first = sorted(dict.fromkeys(reversed(state.binding)), key=lambda said: not _STRICT.search(said))
     yield "and said of how", [f'"{said}"' for said in strict_first[:MANY]]
+    yield "and approved", [f'"{said}"' for said in _newest(state.approved)]
     yield "tasks", [f"{how}: {what}" for how, what in state.tasks]
     yield "still running", _newest([clip(c, LONG) for c in state.running.values()])
     yield "still failing", [f"{clip(what, LONG // 2)}: {how}" for what, how in _last(state.errors)]

@@ -1,0 +1,26 @@
+"""A step whose summaries have a model's notes in them: for callers who can wait."""
+
+from dataclasses import dataclass
+
+from clew.budget import Budget
+from clew.drafting.background import drafted, unread
+from clew.drafting.writing import Writer
+from clew.step import Step
+from clew.view import View
+
+
+@dataclass(frozen=True)
+class WithNotes:
+    """A step, and a model that reads what it will fold; the model is asked only if there will be a fold."""
+
+    writer: Writer
+    step: Step
+    focus: str = ""
+
+    async def __call__(self, view: View, budget: Budget) -> View:
+        after = await self.step(view, budget)
+        folds = any("coverage" in edit.evidence for edit in after.edits[len(view.edits) :])
+        if not folds or not (nodes := unread(view, budget)):
+            return after
+        draft = await drafted(self.writer, view, nodes, self.focus)
+        return await self.step(view, budget) if draft.read else after
