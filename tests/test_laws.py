@@ -1,7 +1,6 @@
 """Every step against every law. A new step is added to STEPS, never gets a copy of its own."""
 
 import asyncio
-import re
 from collections import Counter as Tally
 from dataclasses import replace
 
@@ -9,8 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from clew import Budget, Fallback, Meter, Pipeline, Prompt, Step, When, rawjson
-from clew.claims import SECTIONS
+from clew import Budget, Fallback, Meter, Pipeline, Step, When, rawjson
 from clew.drafting.allowance import Allowance, Limits
 from clew.drafting.noting import WithNotes
 from clew.drafting.writing import Writer
@@ -28,21 +26,15 @@ from clew.steps import (
     sliding,
     summarizing,
 )
-from clew.testing import ScriptedModel, check_laws, conversation, view_of
+from clew.testing import ScriptedModel, check_laws, conversation, take_notes, view_of
 from clew.tokens import counter_for
 from clew.wire import FORMATS, decode, encode
 
 
 def noting() -> Writer:
     """A model that notes something of every item it is shown."""
-
-    def script(prompt: Prompt) -> str:
-        shown = re.findall(r"^(n\d+) [^:\n]+: (.{20,60})", prompt.text, re.MULTILINE)
-        told = "\n".join(f"- {text} [{label}]" for label, text in shown[:9])
-        return "\n".join(f"## {section}\n{told}" for section in SECTIONS)
-
     limits = Limits(calls=10**9, tokens=10**12, hourly_calls=10**9, hourly_tokens=10**12)
-    return Writer(ScriptedModel(script), allowance=Allowance(limits))
+    return Writer(ScriptedModel(take_notes), allowance=Allowance(limits))
 
 
 STEPS: list[tuple[Step, bool]] = [

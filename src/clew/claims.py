@@ -36,6 +36,7 @@ class Draft:
     spent: int = 0  # tokens
     cost: float | None = None  # US dollars
     rejected: int = 0  # lines that were not believed
+    trust: float = 1.0  # share of its lines that were
     faults: tuple[str, ...] = ()  # what went wrong on the way
 
     @property

@@ -15,7 +15,7 @@ from clew.errors import Purged
 from clew.events import Listener, tell
 from clew.excerpts import SIZE, excerpt, whole
 from clew.finding import Found
-from clew.fitting import Compaction, Fitting
+from clew.fitting import PATIENCE, Compaction, Fitting
 from clew.gauge import Budgeting, Gauge
 from clew.items import Node, Scope
 from clew.recall import candidates, resolve
@@ -55,12 +55,13 @@ class Engine:
         servers: Sequence[str] = (),
         writer: Writer | None = None,
         compaction: Compaction = "on",
+        patience: float = PATIENCE,
     ) -> None:
         self.store = store
         self.budget = budget
         self.listeners = tuple(listeners)
         self.gauge = Gauge(store, budget, counter, models, servers)
-        self._fitting = Fitting(store, step or default(), self.listeners, writer, expand, compaction)
+        self._fitting = Fitting(store, step or default(), self.listeners, writer, expand, compaction, patience)
         self._turns = Turns(store, self._fitting, self.gauge, self.listeners, hot, secrets)
 
     @property

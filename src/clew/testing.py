@@ -2,6 +2,7 @@
 `check_laws`, which holds a step against everything that must be true of all steps."""
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -9,6 +10,7 @@ from typing import Any
 
 from clew import rawjson
 from clew.budget import Budget, Size
+from clew.claims import SECTIONS
 from clew.conversations import PICTURE, conversation
 from clew.items import Digests, Node
 from clew.step import Prompt, Reply, Step
@@ -24,6 +26,7 @@ __all__ = [
     "StrictProvider",
     "check_laws",
     "conversation",
+    "take_notes",
     "view_of",
 ]
 
@@ -62,6 +65,14 @@ class ScriptedModel:
         if isinstance(reply, Reply):
             return reply
         return Reply(reply, Spent(len(prompt.system + prompt.text) // 4, len(reply) // 4))
+
+
+def take_notes(prompt: Prompt) -> str:
+    """A script for a `ScriptedModel`: a note on each of the newest items it is shown, a section after the other."""
+    shown = re.findall(r"^(n\d+) [^:\n]+: (.{20,90})", prompt.text, re.MULTILINE)[-2 * len(SECTIONS) :]
+    told = [f"- {text} [{label}]" for label, text in shown]
+    lines = (["## " + section, *(told[n :: len(SECTIONS)] or ["- none"])] for n, section in enumerate(SECTIONS))
+    return "\n".join(line for section in lines for line in section)
 
 
 class Refused(Exception):

@@ -84,7 +84,7 @@ class _Work:
         self.read: dict[str, None] = {}
         self.missed: set[str] = set()  # nodes of which some part was not read
         self.faults: list[str] = []
-        self.calls = self.tokens = self.spent = self.rejected = 0
+        self.calls = self.tokens = self.spent = self.accepted = self.rejected = 0
         self.cost: float | None = 0.0
 
     def question(self, name: str) -> str:
@@ -138,6 +138,7 @@ class _Work:
         if wrong := reading.flaw(reply, source, self.counter.text, self.language):
             return wrong
         checked = self.sources.check(reading.notes(reply.text), self.claims)
+        self.accepted += len(checked.claims)
         self.rejected += sum(checked.doubts.values())
         if checked.doubts and not checked.claims:
             return "nothing to believe"
@@ -154,4 +155,5 @@ class _Work:
         faults = (*self.faults, *filter(None, (fault,)))
         name = self.writer.model.name
         read = tuple(id for id in self.read if id not in self.missed)
-        return Draft(read, self.claims, name, self.spent, self.cost, self.rejected, faults)
+        trust = self.accepted / max(1, self.accepted + self.rejected)
+        return Draft(read, self.claims, name, self.spent, self.cost, self.rejected, trust, faults)

@@ -23,6 +23,7 @@ class Notes(NamedTuple):
 
     claims: tuple[Claim, ...]
     read: frozenset[str]
+    trust: float = 0.0  # share of what the model wrote that was believed
 
 
 def notes_of(view: View) -> Notes:
@@ -30,15 +31,17 @@ def notes_of(view: View) -> Notes:
     by_id = {n.id: e for e in view.edits for n in e.stand_ins}
     claims: list[Claim] = []
     read: set[str] = set()
+    trust = 0.0
     for node in view.nodes:
         edit = by_id.get(node.id)
         if edit is not None and "claims" in edit.evidence:
             claims += from_json(edit.evidence["claims"])
+            trust = edit.evidence.get("trust", 0.0)
             read |= {*originals((node.id,), by_id)} - {*edit.evidence.get("unread", ())}
     draft = view.past.draft
     if draft is not None and draft.read and _stand(draft.read, view, by_id):
-        return Notes(draft.claims, frozenset(read | {*draft.read}))
-    return Notes(tuple(claims), frozenset(read))
+        return Notes(draft.claims, frozenset(read | {*draft.read}), draft.trust)
+    return Notes(tuple(claims), frozenset(read), trust)
 
 
 def _stand(ids: Collection[str], view: View, by_id: dict[str, Edit]) -> bool:

@@ -28,6 +28,7 @@ STANDS = 600  # characters that it gets of a short one, but no more than a fifth
 ROOMY = 4_000  # characters: below, the heading is brief
 NOTED = (0.3, 0.2, 0.12)  # of the summary, for where it stands when a model has noted more; the first that does no harm
 NAMED = 2  # times its worth: a fact that a model named in a note that holds
+FORGIVEN = 0.04  # of the worth, that notes may cost if all of them held up: the reasons they tell are no facts
 ASK = 600  # characters of the newest request, told again after all that was done about it
 ROUNDS = 6  # of making it shorter until it fits
 OVERSHOOT = 1.15
@@ -100,7 +101,7 @@ def _written(
     state, history = _read(view, nodes)
     size = int(room * _density(nodes, meter.counter.text))
     for _ in range(ROUNDS):
-        text = _told(state, history, recall, size, claims, ask)
+        text = _told(state, history, recall, size, claims, notes.trust, ask)
         item = Item("summary", "user", text)
         taken = meter.item(item).tokens
         if taken <= room:
@@ -117,7 +118,7 @@ def _noted(view: View, nodes: Sequence[Node], claims: Sequence[Claim], notes: No
     if len(unread) == len(nodes):
         return {}
     draft = {"draft": view.past.draft.key} if view.past.draft else {}
-    return {"claims": to_json(claims), "unread": unread, **draft}
+    return {"claims": to_json(claims), "unread": unread, "trust": round(notes.trust, 3), **draft}
 
 
 def _open_ask(view: View, stop: int) -> str:
@@ -144,16 +145,25 @@ def _read(view: View, nodes: Sequence[Node]) -> tuple[State, Weighed]:
     return state_of([n.item for n in nodes]), weigh([view.past.sheet(n.id, n.item) for n in nodes])
 
 
-def _told(state: State, history: Weighed, recall: str, size: int, claims: Sequence[Claim] = (), ask: str = "") -> str:
-    """The summary; with a model's notes if code's own measure of what is worth keeping does not suffer."""
+def _told(
+    state: State,
+    history: Weighed,
+    recall: str,
+    size: int,
+    claims: Sequence[Claim] = (),
+    trust: float = 0.0,
+    ask: str = "",
+) -> str:
+    """The summary; with a model's notes if they do not cost more than they earned, by code's measure of worth."""
     plain = _composed(state, history, recall, size, max(int(STATE * size), min(STANDS, size // 5)), (), ask)
     if not claims:
         return plain
     named = sheet(Item("text", "user", "\n".join(c.text for c in claims))).facts
     dearer = history._replace(worth={key: NAMED * w if key in named else w for key, w in history.worth.items()})
+    least = _worth(plain, history) * (1 - FORGIVEN * trust**2)
     for share in NOTED:
         rich = _composed(state, dearer, recall, size, int(share * size), claims, ask)
-        if _worth(rich, history) >= _worth(plain, history):
+        if _worth(rich, history) >= least:
             return rich
     return plain
 

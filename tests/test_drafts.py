@@ -1,0 +1,314 @@
+"""Summaries by a model in a running session: made in the background, used if they hold, missed if they do not come."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+import clew
+from clew import Budget, Engine, ModelError, Prompt, Reply, Request, SQLite, events
+from clew.drafting.allowance import Allowance, Limits
+from clew.drafting.writing import Writer
+from clew.steps import PRESETS
+from clew.testing import ScriptedModel, take_notes
+from clew.view import View
+from clew.wire import check
+
+BUDGET = Budget(window=12_000, reserve=1_000, tail=1_000)
+
+
+def session(turns: int) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Build all parts. Never touch the billing tables."}]
+    for n in range(turns):
+        call = {
+            "id": f"c{n}",
+            "type": "function",
+            "function": {"name": "bash", "arguments": f'{{"command": "make p{n}"}}'},
+        }
+        text = "\n".join(f"{n:03d}.{k} handler_{n}_{k} took {k * 7} ms in src/part_{n}/mod_{k}.py" for k in range(12))
+        messages += [
+            {
+                "role": "assistant",
+                "content": f"I will build part {n} because part {n - 1} is built.",
+                "tool_calls": [call],
+            },
+            {"role": "tool", "tool_call_id": f"c{n}", "content": text},
+        ]
+    return messages
+
+
+class Session:
+    """An engine with a summariser, and a client that sends its whole history each turn."""
+
+    def __init__(self, model: ScriptedModel | None, **settings: Any) -> None:
+        self.heard: list[events.Event] = []
+        self.model = model
+        limits = settings.pop("limits", Limits())
+        writer = Writer(model, size=300, seconds=5, allowance=Allowance(limits)) if model else None
+        step = PRESETS["summarizing"]()
+        self.store = SQLite(":memory:")
+        self.engine = Engine(
+            self.store, settings.pop("budget", BUDGET), step, listeners=[self.heard.append], writer=writer, **settings
+        )
+        self.messages = session(200)
+        self.views: list[View] = []
+
+    async def turn(self, n: int, **more: Any) -> View:
+        view = await self.engine.prepare(Request({"model": "gpt-4o", "messages": self.messages[: 1 + 2 * n]}))
+        self.views.append(view)
+        for _ in range(20):
+            await asyncio.sleep(0)  # the client waits for its model: drafts go on
+        return view
+
+    async def size(self, view: View) -> int:
+        return (await self.engine.gauge.budget("default", view.frame)).size(view).tokens
+
+    async def close(self) -> None:
+        await self.engine.close()
+        await self.store.close()
+
+    def told(self, kind: type[events.Event]) -> list[Any]:
+        return [e for e in self.heard if isinstance(e, kind)]
+
+
+def folds(view: View) -> list[clew.Edit]:
+    return [e for e in view.edits if "coverage" in e.evidence]
+
+
+@dataclass
+class Held(ScriptedModel):
+    """A model that answers once it is let."""
+
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    asked: int = 0
+
+    async def __call__(self, prompt: Prompt) -> Reply:
+        self.asked += 1
+        await self.gate.wait()
+        return await super().__call__(prompt)
+
+
+async def until_asked(run: Session, model: Held) -> int:
+    """Go on until a model is reading; the number of that turn."""
+    for n in range(1, 60):
+        await run.turn(n)
+        if model.asked:
+            return n
+    raise AssertionError("nobody was asked")
+
+
+async def until_drafted(run: Session) -> events.Drafted:
+    for _ in range(1_000):
+        await asyncio.sleep(0)
+    (drafted,) = run.told(events.Drafted)
+    assert isinstance(drafted, events.Drafted)
+    return drafted
+
+
+async def test_nobody_waits_for_a_draft_below_a_full_window() -> None:
+    model = Held(take_notes)
+    run = Session(model)
+    n = await until_asked(run, model)
+    for more in range(1, 4):
+        assert not folds(await run.turn(n + more)), "it is held back while the model reads"
+    model.gate.set()
+    drafted = await until_drafted(run)
+    assert (drafted.model, drafted.read > 10, drafted.claims > 5) == ("scripted", True, True)
+    view = await run.turn(n + 4)
+    (fold,) = folds(view)
+    assert fold.evidence["claims"]
+    assert fold.spent == drafted.spent > 0
+    text = next(x.item.text for x in view.nodes if x.item.kind == "summary")
+    assert "I will build part" in text
+    await run.close()
+
+
+async def test_a_full_window_does_not_wait_for_ever() -> None:
+    model = Held(take_notes)
+    run = Session(model, patience=0.01)
+    for n in range(1, 60):
+        view = await run.turn(n)
+        assert await run.size(view) <= BUDGET.limit.tokens
+    assert model.asked
+    assert folds(view)
+    assert all("claims" not in e.evidence for e in folds(view))
+    await run.close()
+
+
+async def test_a_draft_of_a_history_that_changed_is_not_used() -> None:
+    model = Held(take_notes)
+    run = Session(model)
+    n = await until_asked(run, model)
+    del run.messages[3:7]  # while the model reads them
+    await run.turn(n - 2)
+    model.gate.set()
+    await until_drafted(run)
+    for more in range(30):
+        if folds(view := await run.turn(n + more - 1)):
+            break
+    here = {x.id for x in view.originals(0, len(view.nodes))}
+    assert folds(view)
+    assert {id for f in folds(view) for c in f.evidence.get("claims", ()) for id in c["cites"]} <= here
+    await run.close()
+
+
+FAULTS: dict[str, str | Reply | Exception] = {
+    "empty": " \n",
+    "reasoning only": Reply("<think>well</think>", reasoning=True),
+    "tool call": Reply("", calls=("bash",)),
+    "garbage": "Error: internal server error",
+    "too long": "## tasks\n" + "- word\n" * 30_000,
+    "missing sections": "## tasks\n- none",
+    "timeout": TimeoutError(),
+    "auth": ModelError("401", "auth"),
+    "network": ModelError("gone", "network"),
+    "busy": ModelError("429", "busy"),
+    "KeyError": KeyError("choices"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("good", [0, 1, 2])
+async def test_every_fault_at_every_stage(fault: str, good: int) -> None:
+    """Some calls go well, then all fail: views stay valid and fit, all originals stay, few calls are made."""
+    calls = 0
+
+    def script(prompt: Prompt) -> str | Reply | Exception:
+        nonlocal calls
+        calls += 1
+        return take_notes(prompt) if calls <= good else FAULTS[fault]
+
+    run = Session(ScriptedModel(script, window=4_000), limits=Limits(calls=4))
+    for n in range(1, 120):
+        view = await run.turn(n)
+        assert check(clew.body(view)) == []
+        assert await run.size(view) <= BUDGET.limit.tokens
+    assert len(folds(view)) >= 2
+    assert len(run.model.prompts) <= good + 2 if run.model else False, "two strikes, and the breaker is open"
+    assert {e.fault for e in run.told(events.Declined)} >= {fault}
+    for node, item in zip(
+        view.originals(0, len(view.nodes)), clew.wire.decode({"messages": run.messages[:239]})[1], strict=True
+    ):
+        assert (node.item.kind, node.item.text) == (item.kind, item.text)
+    await run.close()
+
+
+async def test_the_engine_can_be_closed_in_the_middle_of_a_draft() -> None:
+    model = Held(take_notes)
+    run = Session(model)
+    n = await until_asked(run, model)
+    await run.engine.close()
+    assert not run.told(events.Drafted)
+    assert await run.turn(n + 1)
+    await run.close()
+
+
+async def test_shadow_writes_down_and_sends_the_original() -> None:
+    run = Session(None, compaction="shadow")
+    for n in range(1, 60):
+        view = await run.turn(n)
+        assert clew.body(view)["messages"] == run.messages[: 1 + 2 * n]
+    calls = await run.store.calls("default", view.branch)
+    assert calls[0].shadow is None
+    assert calls[-1].shadow is not None
+    assert calls[-1].shadow["tokens_after"] < calls[-1].shadow["tokens_before"]
+    assert calls[-1].shadow["edits"] == {"Summarize": 1}
+    assert run.told(events.Shadowed)[-1].tokens_after == calls[-1].shadow["tokens_after"]
+    run.engine.compaction = "on"
+    assert folds(await run.turn(60)), "the next turn obeys"
+    await run.close()
+
+
+async def test_off_means_off_at_once() -> None:
+    run = Session(None)
+    for n in range(1, 40):
+        before = await run.turn(n)
+    assert folds(before)
+    run.engine.compaction = "off"
+    for n in range(40, 90):
+        view = await run.turn(n)
+    assert view.edits == before.edits
+    assert await run.size(view) > BUDGET.limit.tokens
+    await run.close()
+
+
+async def test_two_compactions_that_did_not_help_are_enough() -> None:
+    """A gateway that adds back what was cut: compacting stops, and says so, until the window is full."""
+    run = Session(None)
+    paused_at = 0
+    for n in range(1, 100):
+        view = await run.turn(n)
+        await run.engine.observe(view, {"input_tokens": 100 + 500 * n})  # it grows, whatever is sent
+        if not paused_at and any(e.paused for e in run.told(events.Judged)):
+            paused_at = n
+    judged = run.told(events.Judged)
+    assert [e.worked for e in judged[:2]] == [False, False]
+    assert judged[1].paused
+    made = len(folds(view))
+    assert made < 99 - paused_at, "not one a turn"
+    await run.close()
+
+
+async def test_compact_now_with_a_focus() -> None:
+    run = Session(ScriptedModel(take_notes))
+    view = await run.turn(12)
+    assert not view.edits
+    assert run.model is not None
+    short = await run.engine.compact(view, focus="the timings of part 3")
+    assert "the timings of part 3" in run.model.prompts[0].system
+    (fold,) = folds(short)
+    assert fold.evidence["claims"]
+    assert clew.body(await run.turn(12)) == clew.body(short), "and it stays so"
+    with pytest.raises(clew.NotFound, match="newest view"):
+        await run.engine.compact(view)
+    cold = Engine(run.store, BUDGET, run.engine.step)
+    assert clew.body(await cold.prepare(Request({"model": "gpt-4o", "messages": run.messages[:25]}))) == clew.body(
+        short
+    )
+    await run.close()
+
+
+async def test_notes_are_updated_by_the_next_fold_and_do_not_grow() -> None:
+    run = Session(ScriptedModel(take_notes), limits=Limits(hourly_calls=999, hourly_tokens=10**9))
+    sizes = []
+    for n in range(1, 200):
+        view = await run.turn(n)
+        if folds(view) and view is not run.views[-2] and len(folds(view)) > len(folds(run.views[-2])):
+            sizes.append(len(next(x.item.text for x in view.nodes if x.item.kind == "summary")))
+    assert len(sizes) >= 4
+    assert max(sizes) <= 2 * sizes[0]
+    assert run.model is not None
+    assert any("Notes so far:\nk1 " in p.system for p in run.model.prompts)
+    last = folds(view)[-1].evidence
+    assert 0 < len(last["claims"]) <= 7 * 60
+    await run.close()
+
+
+async def test_what_the_cache_holds_is_foretold() -> None:
+    """The prefix that a request shares with the one before it, counted from the bodies, is what the call says."""
+    run = Session(None)
+    before: list[Any] = []
+    meter = (await run.engine.gauge.budget("default", (await run.turn(0)).frame)).meter
+    for n in range(1, 60):
+        view = await run.turn(n)
+        now = [x.item for x in view.nodes]
+        same = 0
+        while same < min(len(before), len(now)) and before[same] == now[same]:
+            same += 1
+        call = (await run.store.calls("default", view.branch))[-1]
+        expected = meter.frame(view.frame).tokens + meter.items(now[:same]).tokens
+        if n > 1:
+            assert call.cached == expected
+        before = now
+    assert folds(view)
+    await run.close()
+
+
+async def test_a_smaller_model_is_ready_for_before_it_is_called() -> None:
+    run = Session(None, budget=lambda model: Budget(window=12_000 if model.name == "gpt-4o" else 4_000, reserve=500))
+    await run.turn(18)
+    view = await run.engine.prepare(Request({"model": "gpt-4", "messages": run.messages[:39]}))
+    assert await run.size(view) <= 3_500
+    assert folds(view)
+    await run.close()
