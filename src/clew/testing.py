@@ -11,6 +11,7 @@ from clew import rawjson
 from clew.budget import Budget, Size
 from clew.conversations import PICTURE, conversation
 from clew.items import Digests, Node
+from clew.provider import Answer, FakeProvider
 from clew.step import Prompt, Reply, Step
 from clew.steps.places import newest_turn, protected
 from clew.usage import Spent
@@ -19,6 +20,8 @@ from clew.wire import check, decode, encode
 
 __all__ = [
     "PICTURE",
+    "Answer",
+    "FakeProvider",
     "Refused",
     "ScriptedModel",
     "StrictProvider",
