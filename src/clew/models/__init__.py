@@ -1,12 +1,12 @@
 """Models that can write summaries: behind an SDK, or in this process. `named` makes one from a short text."""
 
-from typing import Any
+from typing import Any, Protocol
 
 from clew.catalog import names
 from clew.errors import BadRequest
 from clew.step import Model
 
-__all__ = ["named"]
+__all__ = ["Held", "named"]
 
 _FORMS = (
     "openai/gpt-5-mini",
@@ -17,7 +17,13 @@ _FORMS = (
 )
 
 
-def named(text: str, **settings: Any) -> Model:
+class Held(Model, Protocol):
+    """A model that holds connections or memory until it is closed."""
+
+    async def close(self) -> None: ...
+
+
+def named(text: str, **settings: Any) -> Held:
     """The model that a text names, made with these settings; keys come from the environment, as its SDK reads them."""
     if text == "local":
         from clew.models.local import LocalModel

