@@ -403,6 +403,12 @@ def test_a_text_that_names_none_is_answered_with_the_forms(text: str) -> None:
         named(text)
 
 
+def test_the_password_in_an_address_is_not_said() -> None:
+    with pytest.raises(BadRequest, match="an address without #NAME") as caught:
+        named("http://kim:hunter2@127.0.0.1/v1")
+    assert "hunter2" not in str(caught.value)
+
+
 async def test_a_server_is_asked_by_its_address(provider: FakeProvider) -> None:
     model = named(f"{provider.url}/v1#llama3")
     assert isinstance(model, OpenAIModel)

@@ -31,6 +31,7 @@ def named(text: str, **settings: Any) -> Held:
         return LocalModel(**settings)
     if text.startswith(("http://", "https://")):
         base_url, _, name = text.partition("#")
+        text = "an address without #NAME"  # what may be said of it: there may be a password in it
         settings = {"base_url": base_url, **settings}
         provider = "openai"
     else:
@@ -44,4 +45,4 @@ def named(text: str, **settings: Any) -> Held:
         from clew.models.anthropic import AnthropicModel
 
         return AnthropicModel(name, **settings)
-    raise BadRequest(f"{text!r} names no model that can be asked; write it like one of: {', '.join(_FORMS)}")
+    raise BadRequest(f"{text or 'nothing'} names no model that can be asked; write it like one of: {', '.join(_FORMS)}")

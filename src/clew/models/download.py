@@ -31,6 +31,7 @@ Source = Callable[["Wheel", Path, Progress], Path]
 
 _BLOCK = 1 << 18
 _TIMEOUT = 30.0  # seconds without a byte
+_UNREACHED = re.compile(r"connection|dns|resolv|timed out|unreachable|certificate", re.IGNORECASE)
 _HREF = re.compile(r"""<a\s[^>]*?href\s*=\s*["']([^"']+)["']""", re.IGNORECASE)
 
 
@@ -120,7 +121,9 @@ def _last_words(said: str) -> str:
     """The line that says what went wrong: the last error, else the last line."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line for line in lines if line.lower().startswith("error")]
-    return (errors or lines or ["no reason was given"])[-1]
+    last = (errors or lines or ["no reason was given"])[-1]
+    # Without a connection, pip ends by saying that there is no such package.
+    return f"the package index cannot be reached; {last}" if _UNREACHED.search(said) else last
 
 
 # --- by hand --------------------------------------------------------------------------------------------------------

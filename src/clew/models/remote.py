@@ -82,7 +82,7 @@ class Remote:
         except BadRequest:
             answer = None
         if not isinstance(answer, dict):
-            raise ModelError(f"{self.name} did not answer in JSON: {text[:80]!r}; is the base URL right?", "refused")
+            raise ModelError(f"{self.name} did not answer in JSON; is the base URL right?", "refused")
         return answer
 
     def _said(self, error: BaseException) -> str:

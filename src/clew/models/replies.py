@@ -47,7 +47,7 @@ def responses(answer: Answer) -> Reply:
     if refusals := [part["refusal"] for part in parts if part["type"] == "refusal"]:
         raise _declined(refusals[0])
     text = "".join(part["text"] for part in parts if part["type"] == "output_text")
-    calls = [item for item in items if item["type"].endswith("_call")]
+    calls = [item for item in items if "call_id" in item]  # what the provider runs itself has none
     reasoning = any(item["type"] == "reasoning" for item in items)
     cut = (answer.get("incomplete_details") or {}).get("reason") == "max_output_tokens"
     return Reply(text, _spent(answer), _names(calls), reasoning, cut)
@@ -59,7 +59,7 @@ def messages(answer: Answer) -> Reply:
         raise _declined("stop_reason is refusal")
     blocks = answer["content"]
     text = "".join(block["text"] for block in blocks if block["type"] == "text")
-    calls = [block for block in blocks if block["type"].endswith("tool_use")]
+    calls = [block for block in blocks if block["type"] == "tool_use"]
     reasoning = any(block["type"] in ("thinking", "redacted_thinking") for block in blocks)
     cut = answer.get("stop_reason") in ("max_tokens", "model_context_window_exceeded")
     return Reply(text, _spent(answer), _names(calls), reasoning, cut)
