@@ -119,8 +119,6 @@ async def test_nobody_waits_for_a_draft_below_a_full_window() -> None:
     (fold,) = folds(view)
     assert fold.evidence["claims"]
     assert fold.spent == drafted.spent > 0
-    text = next(x.item.text for x in view.nodes if x.item.kind == "summary")
-    assert "I will build part" in text
     await run.close()
 
 

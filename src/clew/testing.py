@@ -13,6 +13,7 @@ from clew.budget import Budget, Size
 from clew.claims import SECTIONS
 from clew.conversations import PICTURE, conversation
 from clew.items import Digests, Node
+from clew.provider import Answer, FakeProvider
 from clew.step import Prompt, Reply, Step
 from clew.steps.places import newest_turn, protected
 from clew.usage import Spent
@@ -21,6 +22,8 @@ from clew.wire import check, decode, encode
 
 __all__ = [
     "PICTURE",
+    "Answer",
+    "FakeProvider",
     "Refused",
     "ScriptedModel",
     "StrictProvider",

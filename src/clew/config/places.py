@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from clew import folders
+
 PROJECT = "clew.toml"
 
 
@@ -24,18 +26,11 @@ class Places:
 
     @property
     def home(self) -> Path:
-        said = self.env.get("USERPROFILE" if self.platform == "win32" else "HOME")
-        return Path(said) if said else Path.home()
+        return folders.home(self.env, self.platform)
 
     def store(self) -> Path:
         """Where the log is, unless somebody says otherwise."""
-        if self.env.get("XDG_DATA_HOME"):
-            return Path(self.env["XDG_DATA_HOME"]) / "clew" / "clew.db"
-        if self.platform == "win32":
-            return Path(self.env.get("LOCALAPPDATA") or self.home / "AppData" / "Local") / "clew" / "clew.db"
-        if self.platform == "darwin":
-            return self.home / "Library" / "Application Support" / "clew" / "clew.db"
-        return self.home / ".local" / "share" / "clew" / "clew.db"
+        return folders.data(self.env, self.platform) / "clew.db"
 
     def user_files(self) -> list[Path]:
         """Where the user's file may be: the first that exists is read, the last is where a new one goes."""

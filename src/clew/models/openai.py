@@ -1,0 +1,64 @@
+"""Models behind OpenAI's API, or any server that speaks it: Ollama, vLLM, llama.cpp, LM Studio."""
+
+from typing import Any
+
+from clew.errors import ClewError, ModelError
+from clew.models import replies, requests
+from clew.models.remote import NO_KEY, Remote
+from clew.step import Prompt, Reply
+from clew.view import View
+from clew.wire import openai_responses
+
+try:
+    import openai
+except ImportError:
+    raise ClewError("models of OpenAI and its like need the SDK: pip install 'clew[openai]'") from None
+
+_HOME = "api.openai.com"
+# All that the API for compaction takes of a request.
+_COMPACTED = frozenset(
+    "model input instructions previous_response_id prompt_cache_key prompt_cache_options prompt_cache_retention "
+    "service_tier".split()
+)
+
+
+class OpenAIModel(Remote):
+    """A model of OpenAI, or of a server at `base_url`, which gets no key but `api_key`."""
+
+    sdk = openai
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        window: int | None = None,
+        timeout: float = 60.0,
+        client: openai.AsyncOpenAI | None = None,
+    ) -> None:
+        super().__init__(name, window, timeout, client)
+        self._base_url = base_url
+        self._api_key = api_key
+
+    def _connect(self) -> openai.AsyncOpenAI:
+        key = self._api_key or (NO_KEY if self._base_url else None)
+        return openai.AsyncOpenAI(api_key=key, base_url=self._base_url)
+
+    async def __call__(self, prompt: Prompt) -> Reply:
+        if prompt.after is not None and prompt.after.frame.format == openai_responses.NAME:
+            answer = await self._post("/responses", requests.responses(prompt, self.name))
+            return replies.read(answer, replies.responses)
+        # OpenAI's newer models know only the one name, and some servers of one's own only the other.
+        limit = "max_completion_tokens" if self._ready().base_url.host == _HOME else "max_tokens"
+        answer = await self._post("/chat/completions", requests.chat(prompt, self.name, limit))
+        return replies.read(answer, replies.chat)
+
+    async def compact(self, view: View) -> list[dict[str, Any]]:
+        """The input items that OpenAI itself puts in place of a view's, verbatim; one of them only it can read."""
+        body = {**requests.live(view, openai_responses.NAME, self.name), "model": self.name}
+        answer = await self._post("/responses/compact", {k: v for k, v in body.items() if k in _COMPACTED})
+        items = answer.get("output")
+        if not isinstance(items, list) or not items:
+            raise ModelError(f"{self.name} answered without compacted items", "refused")
+        return items

@@ -1,0 +1,104 @@
+"""What the models behind official SDKs share: the SDKs have one maker, so their clients and errors are alike."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from clew import catalog, rawjson
+from clew.errors import BadRequest, Fault, ModelError
+from clew.wire.overflow import overflow
+
+NO_KEY = "none"  # for a server of one's own: a key in the environment is for the provider, and goes nowhere else
+_RETRIES = 1
+_LONG = 300  # characters of what a provider says in an error
+
+
+class Remote:
+    """A model behind an SDK's client, which is made when first used."""
+
+    sdk: Any  # the module
+
+    def __init__(self, name: str, window: int | None, timeout: float, client: Any) -> None:
+        self.name = name
+        self.window = window or catalog.window(name)
+        self.timeout = timeout
+        self._client = client
+        self._own = client is None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    async def close(self) -> None:
+        """Close the connections; a client that was given stays open."""
+        if self._own and self._client is not None:
+            client, self._client = self._client, None
+            await client.close()
+
+    def _connect(self) -> Any:
+        raise NotImplementedError
+
+    def _ready(self) -> Any:
+        """The client; without a key there is none."""
+        if self._client is not None:
+            return self._client
+        try:
+            self._client = self._connect()
+        except self._root_error as error:
+            raise ModelError(f"{self.name}: {self._said(error)}", "auth") from None
+        return self._client
+
+    async def _post(self, path: str, body: Mapping[str, Any], **headers: str) -> dict[str, Any]:
+        """What the API answers to these very bytes; a `ModelError` carries neither key nor request."""
+        options = {
+            "headers": {"Content-Type": "application/json", **headers},
+            "max_retries": _RETRIES,
+            "timeout": self.timeout,
+        }
+        # Past the SDK's methods, which know the parameters of one provider and refuse those of its imitators.
+        call = self._ready().post(path, content=rawjson.dumps(body), cast_to=str, options=options)
+        try:
+            async with asyncio.timeout(self.timeout):  # the SDK's own starts anew with every byte and every try
+                return self._read(await call)
+        except (TimeoutError, self.sdk.APITimeoutError):
+            failure = ModelError(f"{self.name} did not answer within {self.timeout:g} seconds", "timeout")
+        except self.sdk.APIConnectionError as error:
+            failure = ModelError(f"{self.name} cannot be reached: {self._said(error.__cause__ or error)}", "network")
+        except self.sdk.APIStatusError as error:
+            failure = ModelError(f"{self.name} answered {error.status_code}: {self._said(error)}", _fault(error))
+        except self._root_error as error:
+            failure = ModelError(f"{self.name}: {self._said(error)}", "auth")
+        # Raised out here, so that nothing hangs on it: the SDK's error holds the request with its key.
+        raise failure
+
+    @property
+    def _root_error(self) -> type[Exception]:
+        """All that is left: a client without a key, or one that cannot get its token."""
+        error: type[Exception] = self.sdk.APIError.__base__
+        return error
+
+    def _read(self, text: str) -> dict[str, Any]:
+        try:
+            answer = rawjson.loads(text)
+        except BadRequest:
+            answer = None
+        if not isinstance(answer, dict):
+            raise ModelError(f"{self.name} did not answer in JSON; is the base URL right?", "refused")
+        return answer
+
+    def _said(self, error: BaseException) -> str:
+        """What an error says, in short and without the key that it may quote."""
+        said = " ".join(str(error).split()) or type(error).__name__
+        for key in filter(None, (getattr(self._client, name, None) for name in ("api_key", "auth_token"))):
+            said = said.replace(str(key), "[key]")
+        return said[:_LONG]
+
+
+def _fault(error: Any) -> Fault:
+    status = error.status_code
+    if status in (401, 403):
+        return "auth"
+    if overflow(error):  # before the status: servers say it with 400, 413 and 500
+        return "overflow"
+    if status == 408:
+        return "timeout"
+    return "busy" if status == 429 or status >= 500 else "refused"
