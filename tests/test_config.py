@@ -265,11 +265,13 @@ def test_a_project_sets_budgets_models_and_stricter_secrets_and_nothing_else() -
         "scope": "no",
         "secrets": "stricter",
         "preset": "yes",
+        "compaction": "no",
         "expand": "yes",
         "log": "no",
         "telemetry": "no",
         "servers": "no",
         "probe": "no",
+        "summary": "no",
         "budget": "yes",
         "models": "yes",
     }
@@ -486,19 +488,25 @@ def test_what_holds_is_shown_with_where_it_is_from(machine: Machine) -> None:
     rows = [line.rstrip() for line in done.stdout.splitlines()]
     assert done.exit_code == 0, done.output
     assert rows[0] == "store                  ~/.local/share/clew/clew.db       default"
-    assert rows[7:10] == [
+    assert rows[8:11] == [
         "servers                http://127.0.0.1:11434            user file",
         "                       http://gpu:8000",
         "probe                  true                              default",
     ]
-    assert rows[11:15] == [
+    assert rows[12:15] == [
+        "[summary]",
+        "model                  none: code alone writes           default",
+        "size                   1000                              default",
+    ]
+    assert rows[22:26] == [
         "[budget]",
         "window                 32_000                            project file",
         "reserve                8192, or a quarter of the window  default",
         "high                   0.7                               default",
     ]
-    assert rows[18:] == [
+    assert rows[29:] == [
         "messages               5                                 CLEW_BUDGET_MESSAGES",
+        "tail                   20_000                            default",
         "",
         '[models."gpt-4.1"]',
         "prices.cache_write_1h  9                                 user file",

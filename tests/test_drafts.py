@@ -2,12 +2,13 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import clew
-from clew import Budget, Engine, ModelError, Prompt, Reply, Request, SQLite, events
+from clew import Budget, Engine, ModelError, Prompt, Reply, Request, SQLite, config, events
 from clew.drafting.allowance import Allowance, Limits
 from clew.drafting.writing import Writer
 from clew.steps import PRESETS
@@ -310,3 +311,22 @@ async def test_a_smaller_model_is_ready_for_before_it_is_called() -> None:
     assert await run.size(view) <= 3_500
     assert folds(view)
     await run.close()
+
+
+def test_a_configured_model_takes_the_notes(tmp_path: Path) -> None:
+    (tmp_path / "prompt.md").write_text("Notes in {language}.", encoding="utf-8")
+    (tmp_path / "config.toml").write_text(
+        'compaction = "shadow"\n[summary]\nmodel = "http://127.0.0.1:9/v1#llama3"\nsize = 500\nprompt = "prompt.md"\n'
+        'instructions = "Mention every port."\nseconds = 9\ncalls = 3\n',
+        encoding="utf-8",
+    )
+    found = config.load({"CLEW_CONFIG": str(tmp_path / "config.toml")}, tmp_path, "linux")
+    writer = config.wiring.writer(found)
+    assert writer is not None
+    assert (writer.model.name, writer.size, writer.seconds) == ("llama3", 500, 9.0)
+    assert (writer.prompt, writer.instructions) == ("Notes in {language}.", "Mention every port.")
+    assert writer.allowance.limits.calls == 3
+    assert config.engine(found, SQLite(":memory:")).compaction == "shadow"
+    (tmp_path / "prompt.md").unlink()
+    with pytest.raises(clew.BadConfig, match=r"prompt\.md cannot be read"):
+        config.wiring.writer(found)

@@ -11,10 +11,13 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from clew import catalog
 from clew.budget import Budget
-from clew.config.kinds import ADDRESSES, PATH, PRICE, SWITCH, TEXT, Kind, choice, count, share
+from clew.config.kinds import ADDRESSES, MODEL, PATH, PRICE, SWITCH, TEXT, Kind, choice, count, share
+from clew.drafting.allowance import Limits
+from clew.drafting.writing import SECONDS, SIZE
 
 Key = tuple[str, ...]
 NAME = "*"  # in a key: any model's name
+LIMITS = Limits()
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -54,6 +57,26 @@ class Bounds:
     bytes: Annotated[int, Setting(count(0, 30_000_000), "Bytes of a request", project="yes")] = Budget.bytes
     images: Annotated[int, Setting(count(0, 100), "Images in a request", project="yes")] = Budget.images
     messages: Annotated[int, Setting(count(0, 1000), "Messages in a request", project="yes")] = Budget.messages
+    tail: Annotated[int, Setting(count(0, 20_000), "Tokens at the end that stay as they are", project="yes")] = (
+        Budget.tail
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A model that adds notes to the summaries that code writes."""
+
+    model: Annotated[
+        str | None,
+        Setting(MODEL, "The model that is asked for notes", "none: code alone writes"),
+    ] = None
+    size: Annotated[int, Setting(count(100, 1000), "Tokens that its notes shall take")] = SIZE
+    instructions: Annotated[str | None, Setting(TEXT, "What it shall mind each time", "nothing more")] = None
+    prompt: Annotated[Path | None, Setting(PATH, "A file to ask it with", "the one that ships")] = None
+    seconds: Annotated[int, Setting(count(1, 120), "How long one answer may take")] = int(SECONDS)
+    calls: Annotated[int, Setting(count(0, 12), "Calls for one compaction, at most")] = LIMITS.calls
+    hourly_calls: Annotated[int, Setting(count(0, 60), "Calls in an hour, at most")] = LIMITS.hourly_calls
+    hourly_tokens: Annotated[int, Setting(count(0, 3_000_000), "Tokens in an hour, at most")] = LIMITS.hourly_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +113,10 @@ class Config:
         Literal["default", "summarizing", "sliding", "null"],
         Setting(choice("default", "summarizing", "sliding", "null"), "How a history is made to fit", project="yes"),
     ] = "default"
+    compaction: Annotated[
+        Literal["on", "shadow", "off"],
+        Setting(choice("on", "shadow", "off"), "Whether histories are made to fit; shadow: tried and not used"),
+    ] = "on"
     expand: Annotated[bool, Setting(SWITCH, "Put back lines that the newest turn names", project="yes")] = False
     log: Annotated[
         Literal["off", "text", "json"], Setting(choice("off", "text", "json"), "How events are written to stderr")
@@ -99,6 +126,7 @@ class Config:
         tuple[str, ...], Setting(ADDRESSES, "Your own model servers, to ask for their window", "none")
     ] = ()
     probe: Annotated[bool, Setting(SWITCH, "Whether those servers may be asked")] = True
+    summary: Summary = Summary()
     budget: Bounds = Bounds()
     models: Mapping[str, Override] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)  # key, from where

@@ -5,7 +5,10 @@ import sys
 from typing import Any
 
 from clew.config.table import Config
+from clew.drafting.allowance import Allowance, Limits
+from clew.drafting.writing import Writer
 from clew.engine import Engine
+from clew.errors import BadConfig
 from clew.events import JSONLines, Listener, log
 from clew.steps import PRESETS
 from clew.store.records import Store
@@ -21,8 +24,25 @@ def engine(config: Config, store: Store, **given: Any) -> Engine:
         "models": {name: config.model(name) for name in config.models},
         "servers": config.servers if config.probe else (),
         "listeners": listeners(config),
+        "compaction": config.compaction,
+        "writer": writer(config),
     }
     return Engine(store, **{**settings, **given})
+
+
+def writer(config: Config) -> Writer | None:
+    """Who is asked for notes, if anybody is."""
+    own = config.summary
+    if own.model is None:
+        return None
+    from clew.models import named  # needs an extra
+
+    try:
+        prompt = own.prompt.read_text(encoding="utf-8") if own.prompt else ""
+    except (OSError, UnicodeError) as error:
+        raise BadConfig(f"summary.prompt: {own.prompt} cannot be read: {error}") from None
+    limits = Limits(own.calls, hourly_calls=own.hourly_calls, hourly_tokens=own.hourly_tokens)
+    return Writer(named(own.model), own.size, own.instructions or "", prompt, float(own.seconds), Allowance(limits))
 
 
 def listeners(config: Config) -> list[Listener]:

@@ -22,6 +22,8 @@ from clew.step import Model, Prompt, Reply
 from clew.tokens import Counter, counter_for
 from clew.view import View
 
+SIZE = 1_000  # tokens of notes
+SECONDS = 120.0  # for one answer
 WORDS = 0.7  # of a token
 ANSWER = 2  # times the size that an answer may take: what is longer is cut, and what is cut is not used
 SLACK = 0.9  # of the window: our count may not be the model's own
@@ -34,10 +36,10 @@ class Writer:
     """A model that proposes what code then checks."""
 
     model: Model
-    size: int = 1_000  # tokens that its notes shall take
+    size: int = SIZE  # tokens that its notes shall take
     instructions: str = ""  # the user's own, for every summary
     prompt: str = ""  # instead of the one that ships
-    seconds: float = 120.0  # for one answer
+    seconds: float = SECONDS  # for one answer
     allowance: Allowance = field(default_factory=Allowance)
 
     def __repr__(self) -> str:
