@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.app import ModelName, Source, app, configured
+from clew.cli.app import ModelName, Source, app, configured, printable
 from clew.errors import BadRequest
 
 if TYPE_CHECKING:
     from clew.budget import Budget
+    from clew.claims import Draft
     from clew.config import Config
     from clew.engine import Request
     from clew.view import View
@@ -64,6 +65,8 @@ def compress(
     out: Annotated[Path | None, typer.Option("-o", "--out", metavar="OUT", help="Where to write it.")] = None,
     format: Annotated[str | None, typer.Option(metavar="NAME", help="openai_chat or anthropic, if told wrong.")] = None,
     no_store: Annotated[bool, typer.Option("--no-store", help="Keep no original: nothing to recall.")] = False,
+    notes: Annotated[str, typer.Option(metavar="MODEL", help="Have a model add notes; clew model list.")] = "",
+    focus: Annotated[str, typer.Option(metavar="WORDS", help="What its notes shall be about above all.")] = "",
 ) -> None:
     """Make a conversation fit, and keep what is left out where it can be recalled."""
     from clew.budget import Budget, Meter
@@ -79,6 +82,8 @@ def compress(
     model = model or frame.model
     meter = Meter(counter_for(model, frame.format))
     config = configured()
+    if notes:
+        config = replace(config, summary=replace(config.summary, model=notes))
     if target is not None:
         budget = Budget(target, 0, 1, 1, meter=meter)
     else:
@@ -86,7 +91,7 @@ def compress(
     session = None if no_store else f"{'stdin' if file == '-' else Path(file).stem}-{secrets.token_hex(2)}"
     path = ":memory:" if no_store else config.store
     request = Request(talk.body, frame.format, config.scope, session)
-    view = asyncio.run(_fitted(config, path, budget, request))
+    view = asyncio.run(_fitted(config, path, budget, request, focus))
     data = talk.written(body(view))
     if out is None:
         typer.echo(data, nl=False)
@@ -96,13 +101,28 @@ def compress(
     typer.echo(difference(view, before, budget, model, session), err=True)
 
 
-async def _fitted(config: "Config", path: str | Path, budget: "Budget", request: "Request") -> "View":
+async def _fitted(config: "Config", path: str | Path, budget: "Budget", request: "Request", focus: str) -> "View":
     from clew.config import engine
+    from clew.config.wiring import writer
+    from clew.drafting.noting import WithNotes
+    from clew.steps import PRESETS
     from clew.store import SQLite
 
+    given: dict[str, object] = {"budget": budget, "counter": budget.meter.counter}
+    if (taker := writer(config)) is not None:
+        # Here one waits for the model: there is no next turn in which its notes could be used.
+        taker.progress = lambda part, parts: typer.echo(f"{taker.model.name} reads part {part} of {parts}", err=True)
+        given |= {"step": WithNotes(taker, PRESETS[config.preset](), focus, told=_told), "writer": None}
     store = SQLite(path)
     try:
         # A session of its own: the edits of an earlier run, with another target, must not show in this one.
-        return await engine(config, store, budget=budget, counter=budget.meter.counter).prepare(request)
+        return await engine(config, store, **given).prepare(request)
     finally:
         await store.close()
+
+
+def _told(draft: "Draft") -> None:
+    """What came of asking a model."""
+    said = f"{draft.model}: {len(draft.claims)} notes held, {draft.rejected} did not, {draft.spent:,} tokens"
+    faults = f"; {', '.join(draft.faults)}: what it did not read is told by code alone" if draft.faults else ""
+    typer.echo(printable(said + faults), err=True)

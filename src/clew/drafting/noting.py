@@ -1,8 +1,10 @@
 """A step whose summaries have a model's notes in them: for callers who can wait."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from clew.budget import Budget
+from clew.claims import Draft
 from clew.drafting.background import drafted, unread
 from clew.drafting.writing import Writer
 from clew.step import Step
@@ -16,6 +18,7 @@ class WithNotes:
     writer: Writer
     step: Step
     focus: str = ""
+    told: Callable[[Draft], None] | None = None  # hears what came of asking
 
     async def __call__(self, view: View, budget: Budget) -> View:
         after = await self.step(view, budget)
@@ -23,4 +26,6 @@ class WithNotes:
         if not folds or not (nodes := unread(view, budget)):
             return after
         draft = await drafted(self.writer, view, nodes, self.focus)
+        if self.told:
+            self.told(draft)
         return await self.step(view, budget) if draft.read else after

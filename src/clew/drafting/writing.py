@@ -4,7 +4,7 @@ Whatever goes wrong, what was known before still holds: the nodes that no model 
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from clew import catalog
@@ -41,6 +41,7 @@ class Writer:
     prompt: str = ""  # instead of the one that ships
     seconds: float = SECONDS  # for one answer
     allowance: Allowance = field(default_factory=Allowance)
+    progress: Callable[[int, int], None] | None = None  # hears which part of how many is about to be read
 
     def __repr__(self) -> str:
         return f"Writer({self.model.name!r})"
@@ -61,7 +62,10 @@ class Writer:
         elif room < LEAST:
             return work.draft("window too small")
         else:
-            for chunk in asking.chunks(nodes, work.labels, room, work.counter.text):
+            chunks = list(asking.chunks(nodes, work.labels, room, work.counter.text))
+            for n, chunk in enumerate(chunks, 1):
+                if self.progress:
+                    self.progress(n, len(chunks))
                 await work.ask(chunk)
         return work.draft()
 
