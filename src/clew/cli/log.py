@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.app import ScopeName, StorePath, app, opened, printable
+from clew.cli.app import ScopeName, StorePath, app, configured, opened, printable
 from clew.errors import Ambiguous, NotFound, Purged
 
 if TYPE_CHECKING:
     from clew.coverage import Ledger
     from clew.items import Node
-    from clew.store import BranchInfo, Store
+    from clew.store import BranchInfo, Call, Store
 
 LISTED = 20  # branches
 FOUND = 10  # texts that a search shows
@@ -79,6 +79,37 @@ def named(id: str, branches: list["BranchInfo"]) -> "BranchInfo":
         if found:
             raise Ambiguous(f"{id} fits {len(found)} sessions; give more of it: {', '.join(list(found)[:5])}")
     raise NotFound(f"no branch or session begins with {id!r}: clew show lists them; is it in another --scope?")
+
+
+@app.command(epilog="Example: clew calls talk-3f1a")
+def calls(
+    id: Annotated[str, typer.Argument(metavar="ID", help="A branch or a session; its beginning will do.")],
+    as_json: Annotated[bool, typer.Option("--json", help="For a program.")] = False,
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Show what each call was thought to take and to cost, and what the provider reported."""
+    from rich.console import Console
+
+    from clew import rawjson
+    from clew.costs import Bill
+    from clew.screens import bills
+
+    found = asyncio.run(_called(id, scope, store))
+    config = configured()
+    rows = [Bill.of(call, config.model(call.model).prices) for call in found]
+    if as_json:
+        typer.echo(rawjson.dumps([row._asdict() for row in rows]))
+    else:
+        bills(Console(highlight=False), rows)
+
+
+async def _called(id: str, scope: str, path: Path | None) -> list["Call"]:
+    store = opened(path)
+    try:
+        return await store.calls(scope, named(id, await store.branches(scope)).id)
+    finally:
+        await store.close()
 
 
 @app.command(epilog="Example: clew recall 3fa94c21b0 --grep error")
