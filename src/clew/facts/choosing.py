@@ -11,10 +11,9 @@ LETTERS = re.compile(r"[a-z]{4,}")
 LEAD = 4  # characters quoted before a fact, more up to the next word: most often the word before it
 REST = 12  # characters: as much as is left of a line is quoted too
 SHORT = 12  # characters: with less room nothing is quoted
-CHOICE = 4  # of the places of a fact, the newest, for one to quote
 FLOOR = 0.002  # facts worth less are not looked at
 REACH = 100  # characters within which a word says something about a fact
-OFTEN = 8  # mentions are enough to know them
+OFTEN = 4  # lines that have a fact, the newest: by them it is known, and one of them is quoted
 ABOUT = 10  # words known about a fact
 ASKED = 0.08  # part of the size for what users asked, in their own words
 ASK = re.compile(
@@ -119,7 +118,7 @@ def choose(
         if left <= SHORT:
             break
         if key not in covered:
-            parts = [_around(pages, place, key, worth, covered, root) for place in seen[:CHOICE]]
+            parts = [_around(pages, place, key, worth, covered, root) for place in seen]
             best = max(parts, key=lambda part: part.rate)
             if best.cost <= left:
                 left -= best.cost
