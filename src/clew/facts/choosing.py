@@ -142,7 +142,8 @@ def _around(
     start = text.rfind(" ", 0, start - LEAD) + 1 if start > REST else 0
     stop = text.find(" ", stop) if stop < len(text) - REST else -1
     quote = Quote(i, j, start, len(text) if stop < 0 else stop)
-    news = {k for k, _, begin, end in line.mentions if quote.start <= begin and end <= quote.stop and k not in covered}
+    inside = [m.key for m in line.mentions if quote.start <= m.start and m.stop <= quote.stop]
+    news = dict.fromkeys(k for k in inside if k not in covered)  # in order: a sum must not depend on a hash
     cost = _cost(quote) - (len(root) * text.count(root, quote.start, quote.stop) if root else 0)
     return Part(quote, cost, sum([worth[k] for k in news]) / cost, news)
 
