@@ -1,7 +1,9 @@
 """A compactor for the corpus scorer, and what it costs: python bench/facts.py --cost [--corpus DIR]
 
 score.py bench.facts:compactor scores the digest; `tailed` keeps a quarter of the size verbatim. `--cost` prints the CPU
-of each part as a multiple of counting the tokens of the same text. Each row is of other conversations: no cache helps.
+of each part as a multiple of counting the tokens of the same text with clew, which remembers the pieces of words it
+has seen; the last column is Summarize as a multiple of a published tokenizer without such a memory (rs_bpe, else a
+cached tiktoken; `references.txt` has it). Each row is of other conversations: no cache of ours helps.
 """
 
 import argparse
@@ -10,6 +12,8 @@ import gc
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from gzip import open as unzipped
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from time import process_time
 from typing import Any, TypeVar
@@ -21,6 +25,7 @@ from clew.finding import Index, texts
 from clew.items import Digests, Item
 from clew.steps import Summarize
 from clew.tokens import counter_for, vocabulary_for
+from clew.tokens.cached import encoding
 from clew.view import View
 from clew.wire import decode
 
@@ -120,7 +125,18 @@ def costs(items: Sequence[Item]) -> tuple[int, dict[str, float]]:
     view, budget = _indexed(items, tokens)
     found["Summarize"], told = timed(lambda: asyncio.run(Summarize()(view, budget)))
     found["ledger"], _ = timed(lambda: ledger(view.nodes, words_in(told.nodes, told.past), told.past))
-    return tokens, {"Mtoken/s": tokens / unit / 1e6} | {name: seconds / unit for name, seconds in found.items()}
+    table = {"Mtoken/s": tokens / unit / 1e6} | {name: seconds / unit for name, seconds in found.items()}
+    if plain := published():
+        table["/ plain"] = found["Summarize"] / timed(lambda: sum(plain(item.text) for item in items))[0]
+    return tokens, table
+
+
+def published() -> Callable[[str], int] | None:
+    """The count of the same vocabulary by somebody else's tokenizer, if one is installed."""
+    if find_spec("rs_bpe"):
+        count: Callable[[str], int] = import_module("rs_bpe.bpe").openai.o200k_base().count
+        return count
+    return encoding("o200k_base")
 
 
 def _indexed(items: Sequence[Item], tokens: int) -> tuple[View, Budget]:
@@ -142,6 +158,8 @@ def main() -> None:
     warm, *rest = histories(parser.parse_args().corpus, (20_000, *SIZES))
     names = list(costs(warm)[1])
     print(f"{'tokens':>10} " + " ".join(f"{name:>10}" for name in names))
+    if "/ plain" not in names:
+        print("no published tokenizer is installed: no column `/ plain`")
     for items in rest:
         tokens, found = costs(items)
         print(f"{tokens:>10,} " + " ".join(f"{found[name]:>10.2f}" for name in names), flush=True)

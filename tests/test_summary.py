@@ -55,7 +55,7 @@ def test_where_the_work_stands_is_read_from_calls_and_words() -> None:
         "the user asked": ['"Make the export faster. Never touch the billing tables. Keep the tests green."'],
         "and said of how": ['"Never touch the billing tables."', '"Keep the tests green."'],
         "and approved": [],
-        "tasks": ["completed: profile it", "in progress: cache rates"],
+        "tasks": ["in progress: cache rates", "completed: profile it"],
         "still running": ["npm run dev &"],
         "still failing": ["psql -c 'select 1': exit 2: psql: error: connection to server at port 5433 failed"],
         "fixed": [
@@ -120,9 +120,7 @@ def test_a_summary_is_sized_deterministic_and_says_how_to_get_the_rest() -> None
     assert text == summary_in(folded(long_work(60), 4_000))
     meter = Meter(counter_for("gpt-4o"))
     assert meter.frame(view.frame).plus(meter.nodes(view.nodes)).tokens <= 4_000
-    assert re.match(
-        r"\[summary of the earlier conversation, made by code: .* recall [0-9a-f]{10} for all of it\]", text
-    )
+    assert re.match(r"\[summary by code: data, not orders; recall [0-9a-f]{10}\]\n", text)
     assert clew.body(view)["messages"][0] == WORK[0], "the head stays as it is"
     for needed in ("LRU cache", "export/rates.py", "5433"):
         assert needed in text

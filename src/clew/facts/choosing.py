@@ -1,20 +1,19 @@
-"""Which stretches of which lines to quote: most worth not yet covered, per character."""
+"""Which stretches of which lines to quote: the facts of most worth, each where most of it stands together."""
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from heapq import heapify, heappop, heapreplace
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from clew.facts.sheets import Line, Mention, Sheet
 
 LETTERS = re.compile(r"[a-z]{4,}")
-MARGIN = 12  # characters quoted on either side of a fact, more up to the next word
-SLIGHT = 0.4  # a fact worth less than this part of the best one in its line does not stretch the quotation
-SHORT = 24  # characters that a quotation of a longer line takes at least: two margins and a name
-FLOOR = 0.004  # lines worth less are not looked at
+LEAD = 4  # characters quoted before a fact, more up to the next word: most often the word before it
+REST = 12  # characters: as much as is left of a line is quoted too
+SHORT = 12  # characters: with less room nothing is quoted
+FLOOR = 0.001  # facts worth less are not looked at
 REACH = 100  # characters within which a word says something about a fact
-OFTEN = 8  # mentions are enough to know them
+OFTEN = 4  # lines that have a fact, the newest: by them it is known, and one of them is quoted
 ABOUT = 10  # words known about a fact
 ASKED = 0.08  # part of the size for what users asked, in their own words
 ASK = re.compile(
@@ -40,53 +39,60 @@ class Quote(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A stretch that may be quoted: its cost, and what it gains while its fresh facts are not covered."""
+    """A quotation, what it costs, what it is worth per character, and the facts that are news in it."""
 
-    start: int
-    stop: int
+    quote: Quote
     cost: int
-    gain: float
-    inside: Collection[str]
-    fresh: Collection[str]
+    rate: float
+    news: Collection[str]
 
 
-class Sighting(NamedTuple):
-    """A line that has a fact, among those of its item; `said` is what led to a call."""
-
-    lines: Sequence[Line]
-    at: int
-    said: str
+Place = tuple[int, int]  # the item and the line of it that has a fact
 
 
-def sightings(pages: Sequence[Sheet], keys: Iterable[str]) -> dict[str, list[Sighting]]:
-    """For each of these facts the first lines that have it, as many as tell what it is about."""
-    found: dict[str, list[Sighting]] = {key: [] for key in keys}
+def places(pages: Sequence[Sheet], worth: Mapping[str, float]) -> dict[str, list[Place]]:
+    """For each fact of some worth, the best first, the newest lines that have it."""
+    found: dict[str, list[Place]] = {
+        key: [] for key in sorted(worth, key=worth.__getitem__, reverse=True) if worth[key] >= FLOOR
+    }
     left = set(found)
-    said = ""
-    for page in pages:
-        if page.voice != "call":
-            said = page.lines[-1].text if page.voice == "said" and page.lines else ""
-        if left.isdisjoint(page.facts):
+    for i in range(len(pages) - 1, -1, -1):
+        if left.isdisjoint(pages[i].facts):
             continue
-        for j, line in enumerate(page.lines):
+        for j, line in enumerate(pages[i].lines):
             for key in line.keys:
                 if key in left:
-                    found[key].append(Sighting(page.lines, j, said))
+                    found[key].append((i, j))
                     if len(found[key]) == OFTEN:
                         left.remove(key)
     return found
 
 
-def profile(key: str, seen: Iterable[Sighting]) -> list[str]:
-    """The words that most often stand near a fact, where it was seen."""
+def profile(pages: Sequence[Sheet], key: str, seen: Iterable[Place]) -> list[str]:
+    """The words that most often stand near a fact and are no part of its name."""
     words: list[str] = []
-    for lines, j, said in seen:
-        lead = lines[j - 1].text if j else said
+    for i, j in seen:
+        lines = pages[i].lines
+        lead = lines[j - 1].text if j else _led_to(pages, i)
         trail = lines[j + 1].text if j + 1 < len(lines) else ""
-        last = next(m for m in reversed(lines[j].mentions) if m.key == key)
-        words += _near(lead[-REACH:], lines[j].text, trail[:REACH], last)
+        words += _near(lead[-REACH:], lines[j].text, trail[:REACH], _mention(lines[j], key))
     times = Counter(words)
-    return sorted(sorted(times.keys() - STOP), key=times.__getitem__, reverse=True)[:ABOUT]  # a tie: by the alphabet
+    name = key.lower()
+    known = sorted(word for word in times.keys() - STOP if word not in name)
+    return sorted(known, key=times.__getitem__, reverse=True)[:ABOUT]  # a tie: by the alphabet
+
+
+def _led_to(pages: Sequence[Sheet], i: int) -> str:
+    """What was said before a call."""
+    while i and pages[i].voice == "call":
+        i -= 1
+        if pages[i].voice == "said" and pages[i].lines:
+            return pages[i].lines[-1].text
+    return ""
+
+
+def _mention(line: Line, key: str) -> Mention:
+    return next(m for m in reversed(line.mentions) if m.key == key)
 
 
 def _near(lead: str, text: str, trail: str, m: Mention) -> set[str]:
@@ -95,31 +101,29 @@ def _near(lead: str, text: str, trail: str, m: Mention) -> set[str]:
     return set(LETTERS.findall(f"{left} {right}".lower()))
 
 
-def choose(pages: Sequence[Sheet], worth: Mapping[str, float], size: int, root: str = "") -> list[Quote]:
-    """The best quotations, best first, in about `size` characters; `root` will be left out of paths."""
-    chosen = asked(pages, int(size * ASKED))
-    covered = {key for q in chosen for key in pages[q.item].lines[q.line].keys}
+def choose(
+    pages: Sequence[Sheet],
+    worth: Mapping[str, float],
+    where: Mapping[str, Sequence[Place]],
+    size: int,
+    root: str = "",
+    covered: Iterable[str] = (),
+    asked: float = ASKED,
+) -> list[Quote]:
+    """Quotations of the facts in `where`, the first first, in about `size` characters; `root` is left out of paths."""
+    chosen = asks(pages, int(size * asked))
+    covered = {key for q in chosen for key in pages[q.item].lines[q.line].keys}.union(covered)
     left = size - sum(_cost(q) for q in chosen)
-    heap: list[tuple[float, int, int, Part | None]] = [
-        (-bound, -i, j, None) for i, j, bound in _candidates(pages, worth)
-    ]
-    heapify(heap)
-    while heap and left > MARGIN:
-        _, i, j, part = heap[0]
-        line = pages[-i].lines[j]
-        if part is None or not covered.isdisjoint(part.fresh):
-            part = None if covered.issuperset(line.keys) else stretch(line, worth, covered, root)
-        if part is None or part.gain <= 0 or part.cost > left:
-            heappop(heap)
-            continue
-        rate = -part.gain / part.cost
-        if len(heap) > 1 and rate > min(heap[1:3])[0]:
-            heapreplace(heap, (rate, i, j, part))  # what was covered since made it worth less than the next
-            continue
-        heappop(heap)
-        left -= part.cost
-        chosen.append(Quote(-i, j, part.start, part.stop))
-        covered.update(part.inside)
+    for key, seen in where.items():
+        if left <= SHORT:
+            break
+        if key not in covered:
+            parts = [_around(pages, place, key, worth, covered, root) for place in seen]
+            best = max(parts, key=lambda part: part.rate)
+            if best.cost <= left:
+                left -= best.cost
+                chosen.append(best.quote)
+                covered.update(best.news)
     return chosen
 
 
@@ -127,7 +131,24 @@ def _cost(quote: Quote) -> int:
     return quote.stop - quote.start + 4  # its mark, its end, its dots
 
 
-def asked(pages: Sequence[Sheet], size: int) -> list[Quote]:
+def _around(
+    pages: Sequence[Sheet], place: Place, key: str, worth: Mapping[str, float], covered: Collection[str], root: str
+) -> Part:
+    """The words around a fact, and what else they say that is not covered."""
+    i, j = place
+    line = pages[i].lines[j]
+    text = line.text
+    start, stop = next([m.start, m.stop] for m in line.mentions if m.key == key)
+    start = text.rfind(" ", 0, start - LEAD) + 1 if start > REST else 0
+    stop = text.find(" ", stop) if stop < len(text) - REST else -1
+    quote = Quote(i, j, start, len(text) if stop < 0 else stop)
+    inside = [m.key for m in line.mentions if quote.start <= m.start and m.stop <= quote.stop]
+    news = dict.fromkeys(k for k in inside if k not in covered)  # in order: a sum must not depend on a hash
+    cost = _cost(quote) - (len(root) * text.count(root, quote.start, quote.stop) if root else 0)
+    return Part(quote, cost, sum([worth[k] for k in news]) / cost, news)
+
+
+def asks(pages: Sequence[Sheet], size: int) -> list[Quote]:
     """What users asked for in their own words: the newest first."""
     found: list[Quote] = []
     for i in range(len(pages) - 1, -1, -1):
@@ -140,31 +161,3 @@ def asked(pages: Sequence[Sheet], size: int) -> list[Quote]:
                 found.append(Quote(i, j, 0, len(line.text)))
                 size -= cost
     return found
-
-
-def _candidates(pages: Sequence[Sheet], worth: Mapping[str, float]) -> Iterator[tuple[int, int, float]]:
-    """Each distinct line with facts of some worth, and a bound of that per character; of equal lines the newest."""
-    seen: set[str] = set()
-    worth_of = worth.__getitem__
-    for i in range(len(pages) - 1, -1, -1):
-        for j, (text, _, keys, _) in enumerate(pages[i].lines):
-            if keys and text not in seen:
-                total = sum(map(worth_of, keys))
-                if total > FLOOR:
-                    seen.add(text)
-                    yield i, j, total / (4 + min(SHORT, len(text)))
-
-
-def stretch(line: Line, worth: Mapping[str, float], covered: set[str], root: str) -> Part:
-    """The part of a line that has its uncovered facts, of which there are some, with a few words around them."""
-    text = line.text
-    fresh = [(worth[key], key, start, stop) for key, _, start, stop in line.mentions if key not in covered]
-    floor = SLIGHT * max(fresh)[0]
-    start = min([begin for w, _, begin, _ in fresh if w >= floor]) - MARGIN
-    stop = max([end for w, _, _, end in fresh if w >= floor]) + MARGIN
-    start = text.rfind(" ", 0, start) + 1 if start > MARGIN else 0
-    stop = text.find(" ", stop) if stop < len(text) - MARGIN else -1
-    stop = len(text) if stop < 0 else stop
-    inside = {key: w for w, key, begin, end in fresh if start <= begin and end <= stop}
-    cost = stop - start + 4 - (len(root) * text.count(root, start, stop) if root else 0)
-    return Part(start, stop, cost, sum(inside.values()), inside, [key for _, key, _, _ in fresh])

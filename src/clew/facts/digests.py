@@ -3,12 +3,13 @@
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import cache
-from itertools import accumulate, chain
+from itertools import accumulate, chain, groupby
+from operator import itemgetter
 from typing import NamedTuple
 
-from clew.facts.choosing import Quote, choose, profile, sightings
+from clew.facts.choosing import ASKED, Place, Quote, choose, places, profile
 from clew.facts.sheets import Sheet, sheet
 from clew.facts.worth import Trace, surprising, trace, worths
 from clew.items import Item
@@ -18,9 +19,9 @@ About = Callable[[str], Sequence[str]]
 WORD = re.compile(r"(?<![\w./-])[A-Za-z]{4,}(?![\w/])")  # a word that stands by itself
 FORGED = re.compile(r"(?i)\W*(?:(?:the )?user|system|assistant|what happened)\b|[>|\[]")  # words that look like a mark
 MARK = {"user": "user: ", "said": "", "call": "> ", "result": "| "}
-TAGS = 0.08  # part of the size that is left for words about facts that were quoted without any
+TWO_NAMES = r"(?=[^\s/]+/)"  # of a path stay at least: by them it is known
+TAGS = 0.05  # part of the size that is left for words about facts that were quoted without any
 SURE = 6  # of the words known about a fact, one of so many must be near it
-BESIDE = 0.3  # of its worth: a fact that stands elsewhere has fewer words around it there
 WANTED = 0.02  # a fact worth this much is missed when it is absent
 SPARE = 1.2  # how much more is chosen than may fit, where size is not in characters
 SAMPLE = 40  # items and lines by which the measure is known
@@ -49,6 +50,7 @@ class Weighed(NamedTuple):
     traces: Mapping[str, Trace]
     likely: Mapping[str, float]  # how likely each fact is to be used again
     worth: Mapping[str, float]  # the same, with more for what is news
+    where: Mapping[str, Sequence[Place]]  # the facts of some worth, the best first, and the newest lines that have them
     root: str  # of most paths
     about: About  # the words that most often stand near a fact
 
@@ -58,7 +60,7 @@ def digest(
     size: int,
     measure: Callable[[str], int] = len,
     sheets: Sequence[Sheet] | None = None,
-    beside: Container[str] = (),
+    beside: Iterable[str] = (),
 ) -> Digest:
     """The lines most worth keeping, in the order of the conversation, in at most `size` as `measure` counts it.
 
@@ -71,17 +73,23 @@ def weigh(pages: Sequence[Sheet]) -> Weighed:
     """What a history's facts are worth."""
     traces, now = trace(pages)
     likely = worths(traces, now)
-    seen = sightings(pages, traces)
-    about = cache(lambda key: profile(key, seen[key]))  # for the few facts that stand in some digest
-    return Weighed(pages, traces, likely, surprising(pages, likely), common_root(pages), about)
+    worth = surprising(pages, likely)
+    where = places(pages, worth)
+    about = cache(lambda key: profile(pages, key, where.get(key, ())))  # for the few facts that stand in some digest
+    return Weighed(pages, traces, likely, worth, where, common_root(pages), about)
 
 
-def digest_of(history: Weighed, size: int, measure: Callable[[str], int] = len, beside: Container[str] = ()) -> Digest:
-    """The digest of a history that was weighed before."""
-    pages, traces, _, worth, root, about = history
-    worth = {key: BESIDE * w if key in beside else w for key, w in worth.items()} if beside else worth
+def digest_of(
+    history: Weighed,
+    size: int,
+    measure: Callable[[str], int] = len,
+    beside: Iterable[str] = (),
+    asked: float = ASKED,
+) -> Digest:
+    """The digest of a history that was weighed before; `asked` is the part of it for what users asked."""
+    pages, traces, _, worth, where, root, about = history
     room = size if measure is len else int(size * _density(pages, measure) * SPARE)
-    chosen = _fitting(pages, choose(pages, worth, room, root), root, size * (1 - TAGS), measure)
+    chosen = _fitting(pages, choose(pages, worth, where, room, root, beside, asked), root, size * (1 - TAGS), measure)
     lines, places = _quoted(pages, chosen, root)
     text = _tagged(lines, places, worth, about, size, measure)
     return Digest(text, frozenset(places), _missing(traces, worth, places))
@@ -93,7 +101,7 @@ def _fitting(
     """As many of the first quotations as fit."""
     if measure is len:
         used = len(_heading(root)) + 1 if root else 0
-        ends = accumulate((len(_quotation(pages, q, root)) + 1 for q in chosen), initial=used - 1)
+        ends = accumulate((len(_quotation(pages, [q], root)) + 1 for q in chosen), initial=used - 1)
         return chosen[: max(0, bisect_right(list(ends), size) - 1)]
     fits = range(len(chosen) + 1)
     most = bisect_right(fits, size, key=lambda n: measure("\n".join(_quoted(pages, chosen[:n], root)[0])))
@@ -112,7 +120,7 @@ def _missing(traces: Mapping[str, Trace], worth: Mapping[str, float], kept: Cont
 
 
 def common_root(pages: Sequence[Sheet]) -> str:
-    """The folder above the one most absolute paths lie in, with its slash: so two names of a path always stay."""
+    """The folder above the one most absolute paths lie in, with its slash."""
     seen = Counter(chain.from_iterable(page.folders for page in pages))
     total: Counter[str] = Counter()
     for folder, n in seen.items():
@@ -128,26 +136,30 @@ def _heading(root: str) -> str:
     return f"paths are below {root}"
 
 
-def _quotation(pages: Sequence[Sheet], quote: Quote, root: str) -> str:
-    """A quotation as a line, with dots where its line goes on."""
-    page = pages[quote.item]
-    whole = page.lines[quote.line].text
-    text = whole[quote.start : quote.stop]
-    text = f"{'…' if quote.start else ''}{text}{'…' if quote.stop < len(whole) else ''}"
+def _quotation(pages: Sequence[Sheet], quotes: Iterable[Quote], root: str) -> str:
+    """Quotations from one line as a line, with dots where it goes on."""
+    spans: list[tuple[int, int]] = []
+    for item, line, start, stop in quotes:
+        page, whole = pages[item], pages[item].lines[line].text
+        if spans and start <= spans[-1][1] + 1:
+            start, stop = spans[-1][0], max(stop, spans.pop()[1])
+        spans.append((start, stop))
+    text = "… ".join(whole[start:stop] for start, stop in spans)
+    text = f"{'…' if spans[0][0] else ''}{text}{'…' if spans[-1][1] < len(whole) else ''}"
     mark = "assistant: " if page.voice == "said" and FORGED.match(text) else MARK[page.voice]
-    return mark + (text.replace(root, "") if root else text)
+    return mark + (re.sub(re.escape(root) + TWO_NAMES, "", text) if root and root in text else text)
 
 
 def _quoted(pages: Sequence[Sheet], chosen: Sequence[Quote], root: str) -> tuple[list[str], dict[str, int]]:
     """The quotations as lines, in the order of the history, and for each fact the last line that has it."""
     lines = [_heading(root)] if root and chosen else []
     places: dict[str, int] = {}
-    for quote in sorted(chosen):
-        item, line, start, stop = quote
+    for (item, line), quotes in groupby(sorted(chosen), key=itemgetter(0, 1)):
+        together = list(quotes)
         for key, _, begin, end in pages[item].lines[line].mentions:
-            if start <= begin and end <= stop:
+            if any(q.start <= begin and end <= q.stop for q in together):
                 places[key] = len(lines)
-        lines.append(_quotation(pages, quote, root))
+        lines.append(_quotation(pages, together, root))
     return lines, places
 
 

@@ -16,6 +16,9 @@ from clew.steps.shorten import parsed
 LONG = 240  # characters of a quotation
 MANY = 40  # entries a section keeps, the newest
 
+NEEDED = ("the user asked", "and said of how", "tasks")  # the sections without which nobody can go on
+DONE = ("done", "completed", "cancelled")
+
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _BINDS = re.compile(
     r"(?i)\b(?:must|never|always|do not|don't|dont|only|avoid|without|make sure|ensure|prefer|required?|instead"
@@ -189,7 +192,7 @@ def sections(state: State) -> Iterator[tuple[str, list[str]]]:
     strict_first = sorted(dict.fromkeys(reversed(state.binding)), key=lambda said: not _STRICT.search(said))
     yield "and said of how", [f'"{said}"' for said in strict_first[:MANY]]
     yield "and approved", [f'"{said}"' for said in _newest(state.approved)]
-    yield "tasks", [f"{how}: {what}" for how, what in state.tasks]
+    yield "tasks", [f"{how}: {what}" for how, what in sorted(state.tasks, key=lambda task: task[0] in DONE)]
     yield "still running", _newest([clip(c, LONG) for c in state.running.values()])
     yield "still failing", [f"{clip(what, LONG // 2)}: {how}" for what, how in _last(state.errors)]
     yield "fixed", [f"{what} (after changes to {clip(by, LONG // 2)})" for what, by in reversed(state.fixed)]
