@@ -1,23 +1,23 @@
 """When a compaction is worth its price, and how deep it goes: arithmetic over a forecast, no I/O.
 
-A provider reads again what it was sent before for a price `r` a token and writes what is new for `w`. A cut behind `front`
-tokens down to `goal` has everything between them written anew: it costs `K = (goal - front)(w - r)`, and what a model
-takes that writes the summary. From then on the request grows by `g` a turn, and each turn reads what is there. What a
-turn reads up to the goal cannot be saved; what was grown beyond it can. `G` tokens of growth, cut into `m + 1` equal parts
-by `m` compactions, cost
+A provider reads again what it was sent before for `r` a token, and writes what is new for `w`. A compaction that
+leaves `front` tokens alone and ends at `goal` has all between them written anew: `K = (goal - front)(w - r)`, and what
+a model takes that writes a summary. Then the request grows by `g` a turn, and every turn reads what is there. Up to the
+goal nothing can be saved. Beyond it, `G` tokens of growth, cut into `n` equal parts by `n - 1` compactions, cost
 
-    m K + r G² / 2g(m + 1)        least where a part is  A = √(2 g K / r)  tokens
+    (n - 1) K  +  r G² / 2 g n        which is least where a part is  A = √(2 g K / r)
 
-which is the lot size of the old formula for stocks: ordering is a compaction, storing is reading. So an act is due when
-the view has outgrown its goal by the best part, which is A, or more where few turns are left and a compaction would not
-pay for itself. Nobody knows how long a session lasts; the best guess is as long again as it has lasted.
+tokens: the old formula for stocks, where ordering is a compaction and storing is reading. So an act is due once the
+view has outgrown its goal by a part, which is A as nearly as whole parts fill the turns ahead; and never, where it
+would not earn what it costs. Nobody knows how long a session lasts: as long again as it has lasted so far.
 
-Dollars alone would always go deeper, for forgetting has no price here. What bounds the depth is `Terms.keep`, measured.
+A cache that has gone cold is written anew whatever is done: then less to write is money saved at once.
+
+Dollars alone would always go deeper, for forgetting has no price here. `Terms.keep` bounds the depth, by measurement.
 """
 
 from collections.abc import Iterator, Mapping
 from math import ceil, sqrt
-from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from clew.catalog import Prices
@@ -25,6 +25,8 @@ from clew.pricing import cost
 from clew.usage import Spent
 
 Act = Literal["nothing", "stub", "fold"]
+
+KEEP = 50_000  # tokens: with less in view, more is missing than where others compact; see docs/benchmark.md
 
 # Where prices are not known, those of most providers today, in units of what a million plain tokens cost.
 TYPICAL = Prices(input=1, output=5, cache_read=0.1, cache_write=1.25)
@@ -56,10 +58,16 @@ class Terms(NamedTuple):
     limit: int  # tokens that may be sent
     high: float = 0.7  # of the limit: above, something is done whatever it costs
     low: float = 0.5  # of the limit: down to here then, should nothing better be known
-    keep: int = 60_000  # tokens: no goal is lower for the sake of dollars
+    keep: int = KEEP  # tokens: no goal is lower for the sake of dollars
+    stubs: float = 0.85  # of the dollars of a fold: they forget more, so they must cost less than this
     least: float = 0.2  # of the request: what would free less is not worth what is forgotten
     after: int | None = None  # tokens of growth: compact after so many and not before, whatever the price
     ttl: float = 300  # seconds that a provider's cache lasts
+
+    @property
+    def floor(self) -> int:
+        """The least tokens to aim for."""
+        return min(self.keep, int(self.low * self.limit))
 
 
 class Plan(NamedTuple):
@@ -67,7 +75,7 @@ class Plan(NamedTuple):
 
     act: Act
     goal: int
-    predicted: Mapping[str, float]
+    predicted: Mapping[Act, float]
 
 
 class _Choice(NamedTuple):
@@ -93,14 +101,14 @@ def plan(outlook: Outlook, prices: Prices | None, terms: Terms) -> Plan:
         due = choices if outlook.grown >= terms.after else []
     if must and not due:
         due = choices
-    predicted = {choice.act: choice.now for choice in choices}
-    if not due:
-        low = int(terms.low * terms.limit)
-        act, goal = ("fold", min(low, outlook.size - 1)) if must else ("nothing", outlook.size)
-        later = min((choice.later for choice in choices), default=_unbroken(outlook, prices))
-        return Plan(act, goal, MappingProxyType({"nothing": later, **predicted}))
-    best = min(due, key=lambda choice: choice.now)
-    return Plan(best.act, best.goal, MappingProxyType({"nothing": best.later, **predicted}))
+    predicted: dict[Act, float] = {choice.act: choice.now for choice in choices}
+    if due:
+        best = min(due, key=lambda choice: choice.now * (terms.stubs if choice.act == "fold" else 1))
+        return Plan(best.act, best.goal, {"nothing": best.later, **predicted})
+    later = min((choice.later for choice in choices), default=_unbroken(outlook, prices))
+    act: Act = "fold" if must else "nothing"
+    goal = min(int(terms.low * terms.limit), outlook.size - 1) if must else outlook.size
+    return Plan(act, goal, {"nothing": later, **predicted})
 
 
 def ahead(turns: int) -> int:
@@ -110,12 +118,11 @@ def ahead(turns: int) -> int:
 
 def _choices(outlook: Outlook, prices: Prices, terms: Terms) -> Iterator[_Choice]:
     """What can be done, raised to the goal that is allowed, unless it frees too little."""
-    floor = min(terms.keep, int(terms.low * terms.limit))
     reaches: tuple[tuple[Act, Reach | None], ...] = (("stub", outlook.stub), ("fold", outlook.fold))
     for act, reach in reaches:
         if reach is None:
             continue
-        goal = max(reach.goal, floor)
+        goal = max(reach.goal, terms.floor, 1)
         if outlook.size - goal >= max(1, terms.least * outlook.size):
             yield _priced(act, reach._replace(goal=goal), outlook, prices, terms)
 
