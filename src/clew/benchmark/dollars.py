@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
 from functools import cache, lru_cache, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ class Provider:
 
     def _encoded(self, nodes: Sequence[Node]) -> Iterator[tuple[bytes, int]]:
         starts = [i for i in range(len(nodes)) if not continues(nodes, i)]
-        for start, stop in zip(starts, [*starts[1:], len(nodes)], strict=True):
+        for start, stop in pairwise([*starts, len(nodes)]):
             (message,) = named(FORMAT).write(node.item for node in nodes[start:stop])
             yield rawjson.dumps(message), self._meter.nodes(nodes[start:stop]).tokens
 
