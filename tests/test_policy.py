@@ -57,8 +57,11 @@ def outlooks(draw: st.DrawFn, idle: float | None = None) -> Outlook:
 
 @given(outlooks(), st.none() | prices(), terms())
 def test_what_does_not_fit_is_never_left_alone(outlook: Outlook, prices: Prices | None, terms: Terms) -> None:
-    if outlook.size > terms.high * terms.limit:
-        assert plan(outlook, prices, terms).act != "nothing"
+    most = int(terms.high * terms.limit)
+    if outlook.size > most:
+        act, goal, _ = plan(outlook, prices, terms)
+        assert act != "nothing"
+        assert goal <= most
 
 
 @given(outlooks(), st.none() | prices(), terms())
@@ -66,10 +69,7 @@ def test_a_goal_is_below_the_size_and_not_below_what_shall_be_kept(
     outlook: Outlook, prices: Prices | None, terms: Terms
 ) -> None:
     act, goal, predicted = plan(outlook, prices, terms)
-    if act == "nothing":
-        assert goal == outlook.size
-    else:
-        assert min(terms.floor, outlook.size - 1) <= goal < outlook.size
+    assert goal == outlook.size if act == "nothing" else terms.floor <= goal < outlook.size
     assert all(dollars >= 0 for dollars in predicted.values())
 
 
@@ -152,6 +152,10 @@ def test_what_frees_little_is_left_alone_even_where_it_costs_nothing() -> None:
     fold = Reach(0, 0)
     assert plan(Outlook(37_000, 400, 800, fold=fold), uncached, TERMS).act == "nothing"
     assert plan(Outlook(38_000, 400, 800, fold=fold), uncached, TERMS).act == "fold"
+
+
+def test_nothing_is_forgotten_to_save_what_is_free() -> None:
+    assert plan(Outlook(100_000, 400, 800, fold=Reach(0, 0)), Prices(0, 0), TERMS).act == "nothing"
 
 
 def test_above_a_dearer_tier_it_pays_to_get_below_it() -> None:

@@ -93,22 +93,22 @@ SHORTEST, LONGEST = 8, 400  # turns that are expected at least and at most
 def plan(outlook: Outlook, prices: Prices | None, terms: Terms) -> Plan:
     """What is worth doing before this call; never nothing where the request would be above `high` of the limit."""
     prices = prices or TYPICAL
+    most = int(terms.high * terms.limit)
     choices = list(_choices(outlook, prices, terms))
-    must = outlook.size > terms.high * terms.limit
-    if terms.after is None:
-        due = [choice for choice in choices if choice.now <= choice.later]
-    else:
+    if outlook.size > most:
+        due = [choice for choice in choices if choice.goal <= most]
+    elif terms.after is not None:
         due = choices if outlook.grown >= terms.after else []
-    if must and not due:
-        due = choices
+    else:
+        due = [choice for choice in choices if choice.now < choice.later]
     predicted: dict[Act, float] = {choice.act: choice.now for choice in choices}
     if due:
         best = min(due, key=lambda choice: choice.now * (terms.stubs if choice.act == "fold" else 1))
         return Plan(best.act, best.goal, {"nothing": best.later, **predicted})
     later = min((choice.later for choice in choices), default=_unbroken(outlook, prices))
-    act: Act = "fold" if must else "nothing"
-    goal = min(int(terms.low * terms.limit), outlook.size - 1) if must else outlook.size
-    return Plan(act, goal, {"nothing": later, **predicted})
+    if outlook.size > most:
+        return Plan("fold", int(terms.low * terms.limit), {"nothing": later, **predicted})
+    return Plan("nothing", outlook.size, {"nothing": later, **predicted})
 
 
 def ahead(turns: int) -> int:
