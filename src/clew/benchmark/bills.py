@@ -1,6 +1,6 @@
 """Bills as a table, and as a picture: dollars against what is still there when it is needed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from html import escape
 from math import log10
 
@@ -12,18 +12,18 @@ from clew.benchmark.plot import BOTTOM, COLOURS, HIGH, LEFT, RIGHT, STYLE, TOP, 
 LOWEST = 0.7  # share at which the picture begins
 
 
-def bill_tables(bills: Sequence[Bill]) -> Iterator[Table]:
-    """A table a setting, a row a method."""
-    for setting in dict.fromkeys(bill.setting for bill in bills):
-        table = Table(title=str(setting), title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
-        table.add_column("method", no_wrap=True)
-        for heading in ("$", "own calls", "compactions", "kept", "bound", "1 call"):
-            table.add_column(heading, justify="right", no_wrap=True)
-        for bill in (bill for bill in bills if bill.setting == setting):
-            spent = f"{bill.dollars:,.2f}", f"{bill.helpers:,.2f}" if bill.helpers else "", f"{bill.compactions:,}"
-            shares = (f"{share:.3f}" for share in (bill.kept, bill.bound, bill.one_call))
-            table.add_row(_name(bill), *spent, *shares, style="bold" if bill.method == POLICY else "")
-        yield table
+def bill_table(bills: Sequence[Bill]) -> Table:
+    """The methods in one setting, a row each."""
+    title = str(bills[0].setting)
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("method", no_wrap=True)
+    for heading in ("$", "own calls", "compactions", "kept", "bound", "1 call"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for bill in bills:
+        spent = f"{bill.dollars:,.2f}", f"{bill.helpers:,.2f}" if bill.helpers else "", f"{bill.compactions:,}"
+        shares = (f"{share:.3f}" for share in (bill.kept, bill.bound, bill.one_call))
+        table.add_row(_name(bill), *spent, *shares, style="bold" if bill.method == POLICY else "")
+    return table
 
 
 def prefix_line(bills: Sequence[Bill]) -> str:

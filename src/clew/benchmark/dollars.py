@@ -15,6 +15,7 @@ from clew.benchmark.judging import MODEL, RECALLED, Cut, Heard, Judge, Messages,
 from clew.benchmark.methods import FORMAT, view_of
 from clew.benchmark.shipped import CUTS, needed
 from clew.budget import Budget, Meter
+from clew.catalog import Prices
 from clew.demo import sample
 from clew.finding import Index, texts
 from clew.items import Node
@@ -175,56 +176,81 @@ class Bill:
 
 
 Making = Callable[[Session], Keeper]
-KEEPS = {200_000: (20_000, 30_000, 60_000), 64_000: (12_000, 16_000, 20_000)}  # tokens, beside the default
+SETTINGS = (
+    Setting(200_000),
+    Setting(64_000),
+    Setting(200_000, GPT),
+    Setting(64_000, GPT),
+    Setting(200_000, pauses=True),
+)
+# What the policy keeps beside its default, in tokens: what one pays for remembering.
+KEEPS = {Setting(200_000): (20_000, 30_000, 40_000), Setting(64_000): (12_000, 16_000, 20_000)}
+
+
+@dataclass
+class Total:
+    """All sessions with one method, whatever a token costs."""
+
+    tally: Tally
+    calls: list[Spent] = field(default_factory=list)
+    helpers: list[Spent] = field(default_factory=list)
+    compactions: int = 0
+    predicted: int = 0
+
+    def bill(self, setting: Setting, method: str, keep: int = 0) -> Bill:
+        """What it comes to at some prices."""
+        prices = catalog.lookup(setting.prices).prices
+        assert prices is not None, "the catalog knows these"
+        helpers, calls = (sum(cost(prices, spent) for spent in made) for made in (self.helpers, self.calls))
+        row = self.tally.row(0)
+        shares = row.kept, row.bound, row.one_call
+        counts = len(self.calls), self.predicted
+        return Bill(setting, method, keep, calls + helpers, helpers, self.compactions, *shares, *counts)
 
 
 class Payment:
     """Replays sessions method by method, and adds up."""
 
-    def __init__(self, sessions: Sequence[Session], judge: Judge, heard: Heard) -> None:
-        self._sessions, self._judge, self._heard = sessions, judge, heard
+    def __init__(self, sessions: Sequence[Session], judge: Judge) -> None:
+        self._sessions, self._judge = sessions, judge
         self._meter = Meter(counter_for(MODEL))
+        self._totals: dict[tuple[str, int, bool], Total] = {}
 
-    def bills(self, windows: Sequence[int] = (200_000, 64_000)) -> Iterator[Bill]:
-        """All settings: each window at both prices, and the first with pauses."""
-        for window in windows:
-            yield from self._methods(Setting(window))
-            for keep in KEEPS.get(window, ()):
-                yield self._policy(Setting(window), keep)
-            yield from self._methods(Setting(window, GPT))
-        yield from self._methods(Setting(windows[0], pauses=True))
-
-    def _methods(self, setting: Setting) -> Iterator[Bill]:
+    def bills(self, setting: Setting, heard: Heard) -> Iterator[Bill]:
+        """Every method in a setting, the policy first."""
         budget = Budget(setting.window, meter=self._meter)
-        yield self._policy(setting, KEEP)
-        yield self._bill(setting, FIXED, lambda session: Fixed(budget))
-        yield self._bill(setting, "summary at 75 %", lambda session: Summarizing(budget, session.whole.nodes))
-        yield self._bill(setting, "clear results", lambda session: Clearing(budget))
-        yield self._bill(setting, "drop the oldest", lambda session: Dropping(budget))
-
-    def _policy(self, setting: Setting, keep: int) -> Bill:
-        budget = Budget(setting.window, meter=self._meter)
-        prices, terms = catalog.lookup(setting.prices).prices, Terms(budget.limit.tokens, keep=keep)
-        return self._bill(setting, POLICY, lambda session: Priced(budget, prices, terms), terms.floor)
-
-    def _bill(self, setting: Setting, method: str, make: Making, keep: int = 0) -> Bill:
-        tally = Tally(method, self._judge, len)
         prices = catalog.lookup(setting.prices).prices
-        assert prices is not None, "the catalog knows these"
-        dollars = helpers = 0.0
-        calls = compactions = predicted = 0
+        for keep in (KEEP, *KEEPS.get(setting, ())):
+            terms = Terms(budget.limit.tokens, keep=keep)
+            total = self._total(POLICY, partial(_priced, budget, prices, terms), setting.pauses, heard)
+            yield total.bill(setting, POLICY, terms.floor)
+        others: dict[str, Making] = {
+            FIXED: lambda session: Fixed(budget),
+            "summary at 75 %": lambda session: Summarizing(budget, session.whole.nodes),
+            "clear results": lambda session: Clearing(budget),
+            "drop the oldest": lambda session: Dropping(budget),
+        }
+        for method, make in others.items():
+            key = method, setting.window, setting.pauses  # what these do, no price changes
+            if key not in self._totals:
+                self._totals[key] = self._total(method, make, setting.pauses, heard)
+            yield self._totals[key].bill(setting, method)
+
+    def _total(self, method: str, make: Making, pauses: bool, heard: Heard) -> Total:
+        total = Total(Tally(method, self._judge, len))
         for done, session in enumerate(self._sessions):
-            self._heard(f"{setting}: {method}", done, len(self._sessions))
-            found = replay(session, make(session), self._meter, setting.pauses)
-            helped = sum(cost(prices, spent) for spent in found.helpers)
-            dollars += helped + sum(cost(prices, spent) for spent in found.calls)
-            helpers += helped
-            calls, predicted = calls + len(found.calls), predicted + found.predicted
-            compactions += found.compactions
-            _judge(tally, session, found, recalls=method in (POLICY, FIXED))
-        row = tally.row(0)
-        shares = row.kept, row.bound, row.one_call
-        return Bill(setting, method, keep, dollars, helpers, compactions, *shares, calls, predicted)
+            heard(f"{method}, {session.name}", done, len(self._sessions))
+            found = replay(session, make(session), self._meter, pauses)
+            total.calls += found.calls
+            total.helpers += found.helpers
+            total.compactions += found.compactions
+            total.predicted += found.predicted
+            _judge(total.tally, session, found, recalls=method in (POLICY, FIXED))
+        return total
+
+
+def _priced(budget: Budget, prices: Prices | None, terms: Terms, session: Session) -> Keeper:
+    return Priced(budget, prices, terms)
 
 
 def _judge(tally: Tally, session: Session, found: Replayed, recalls: bool) -> None:

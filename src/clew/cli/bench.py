@@ -101,17 +101,19 @@ def _print_dollars(
     console: "Console", corpus: Path | None, sample: int, as_json: Path | None, plot: Path | None
 ) -> None:
     """What sessions cost, method by method: those of a corpus, else the one that ships with clew."""
-    from clew.benchmark.bills import bill_picture, bill_tables, prefix_line
-    from clew.benchmark.dollars import Payment, of_corpus, shipped
+    from clew.benchmark.bills import bill_picture, bill_table, prefix_line
+    from clew.benchmark.dollars import SETTINGS, Payment, of_corpus, shipped
     from clew.screens import save
 
     sessions, judge = of_corpus(corpus, sample) if corpus else shipped()
     told = f"the {len(sessions)} longest coding sessions of the corpus" if corpus else "the shipped session"
     console.print(f"to do: {told}, every call", style="dim", markup=False)
-    with _bar("dollars") as heard:
-        bills = list(Payment(sessions, judge, heard).bills())
-    for table in bill_tables(bills):
-        console.print(table, "")
+    payment, bills = Payment(sessions, judge), []
+    for setting in SETTINGS:
+        with _bar(str(setting)) as heard:
+            found = list(payment.bills(setting, heard))
+        console.print(bill_table(found), "")
+        bills += found
     console.print(prefix_line(bills), markup=False)
     if as_json:
         save(as_json, json.dumps([asdict(bill) for bill in bills], indent=2).encode())
