@@ -1,6 +1,6 @@
 """Bills as a table, and as a picture: dollars against what is still there when it is needed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from math import log10
 
@@ -51,39 +51,44 @@ def bill_picture(bills: Sequence[Bill]) -> str:
 
 
 def _panel(bills: Sequence[Bill]) -> str:
+    """Axes, a point a method, and its name at the edge."""
     low, high = min(b.dollars for b in bills) * 0.9, max(b.dollars for b in bills) * 1.1
-    places = {_name(bill): _place(bill, low, high) for bill in bills}
-    parts = [text(Place(LEFT, 20), str(bills[0].setting), "title")]
-    parts.append(text(Place(LEFT, 35), "share of far needed facts in view, with a word of their context", "soft"))
-    for share in (0.7, 0.8, 0.9, 1.0):
-        y = _height(share)
-        parts.append(line(Place(LEFT, y), Place(WIDE - RIGHT, y), "grid"))
-        parts.append(text(Place(LEFT - 8, y + 4), f"{share:.0%}", "soft", "end"))
-    parts.append(
-        text(Place((LEFT + WIDE - RIGHT) / 2, HIGH - BOTTOM + 33), "US dollars, all sessions", "soft", "middle")
-    )
+    places = {_name(bill): Place(_across(bill.dollars, low, high), _height(bill.bound)) for bill in bills}
     ours = sorted(places[_name(bill)] for bill in bills if bill.method == POLICY)
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in ours)
-    parts.append(f'<polyline class="curve first" stroke="var(--c0)" points="{points}"/>')
-    for (name, y), bill in zip(sorted(apart(places).items()), sorted(bills, key=_name), strict=True):
-        at, colour = places[name], f"var(--c{0 if bill.method == POLICY else _colour(bill, bills)})"
-        edge = WIDE - RIGHT + 10
+    curve = f'<polyline class="curve first" stroke="var(--c0)" points="{points}"/>'
+    parts = [text(Place(LEFT, 20), str(bills[0].setting), "title"), *_axes(low, high), curve]
+    heights, edge = apart(places), WIDE - RIGHT + 10
+    for bill in bills:
+        name, colour = _name(bill), f"var(--c{_colour(bill, bills)})"
+        at, y = places[name], heights[name]
         parts.append(f'<circle cx="{at.x:.1f}" cy="{at.y:.1f}" r="3" fill="{colour}"/>')
-        parts.append(text(Place(at.x, HIGH - BOTTOM + 16), f"{bill.dollars:.0f}", "soft", "middle"))
         parts.append(line(at, Place(edge - 2, y), "lead", colour))
         parts.append(f'<text class="name" x="{edge}" y="{y + 4:.1f}" style="fill:{colour}">{escape(name)}</text>')
     return "\n".join(parts)
 
 
+def _axes(low: float, high: float) -> Iterator[str]:
+    """Grid, ticks, and what is measured."""
+    yield text(Place(LEFT, 35), "share of far needed facts in view, with a word of their context", "soft")
+    for share in (0.7, 0.8, 0.9, 1.0):
+        y = _height(share)
+        yield line(Place(LEFT, y), Place(WIDE - RIGHT, y), "grid")
+        yield text(Place(LEFT - 8, y + 4), f"{share:.0%}", "soft", "end")
+    for tick in (n * 10.0**power for power in range(-6, 6) for n in (1, 2, 5)):
+        if low <= tick <= high:
+            yield text(Place(_across(tick, low, high), HIGH - BOTTOM + 16), f"{tick:g}", "soft", "middle")
+    yield text(Place((LEFT + WIDE - RIGHT) / 2, HIGH - BOTTOM + 33), "US dollars, all sessions", "soft", "middle")
+
+
 def _colour(bill: Bill, bills: Sequence[Bill]) -> int:
-    others = list(dict.fromkeys(b.method for b in bills if b.method != POLICY))
-    return 1 + others.index(bill.method) % (COLOURS - 1)
+    """The policy has one colour in all its rows."""
+    return list(dict.fromkeys(b.method for b in bills)).index(bill.method) % COLOURS
 
 
-def _place(bill: Bill, low: float, high: float) -> Place:
-    """Dollars by their logarithm: who drops the oldest pays many times as much."""
-    across = log10(bill.dollars / low) / max(log10(high / low), 1e-9) if bill.dollars else 0
-    return Place(LEFT + (WIDE - LEFT - RIGHT) * across, _height(bill.bound))
+def _across(dollars: float, low: float, high: float) -> float:
+    """By the logarithm: who drops the oldest pays many times as much."""
+    return LEFT + (WIDE - LEFT - RIGHT) * log10(dollars / low) / log10(high / low)
 
 
 def _height(share: float) -> float:
