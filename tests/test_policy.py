@@ -140,9 +140,9 @@ def test_a_cold_cache_is_the_time_to_fold() -> None:
 
 
 def test_stubs_are_for_where_they_are_much_cheaper() -> None:
-    late = Outlook(70_000, 100, 800, stub=Reach(32_000, 12_000), fold=Reach(30_000, 2_000))
+    late = Outlook(70_000, 100, 800, stub=Reach(32_000, 31_000), fold=Reach(30_000, 2_000))
     assert plan(late, SONNET, TERMS).act == "fold"
-    written = Spent(70_000, 12_000, cache_read=70_000)
+    written = Spent(70_000, 30_000, cache_read=70_000)
     dear = late._replace(fold=Reach(30_000, 2_000, written))
     assert plan(dear, SONNET, TERMS)[:2] == ("stub", 32_000)
 

@@ -59,7 +59,7 @@ class Terms(NamedTuple):
     high: float = 0.7  # of the limit: above, something is done whatever it costs
     low: float = 0.5  # of the limit: down to here then, should nothing better be known
     keep: int = KEEP  # tokens: no goal is lower for the sake of dollars
-    stubs: float = 0.85  # of the dollars of a fold: they forget more, so they must cost less than this
+    stubs: float = 0.5  # of the dollars of a fold: they forget more and run out, so they must cost less than this
     least: float = 0.2  # of the request: what would free less is not worth what is forgotten
     after: int | None = None  # tokens of growth: compact after so many and not before, whatever the price
     ttl: float = 300  # seconds that a provider's cache lasts
