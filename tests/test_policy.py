@@ -139,12 +139,14 @@ def test_a_cold_cache_is_the_time_to_fold() -> None:
     assert plan(warm._replace(idle=300), SONNET, TERMS).act == "fold"
 
 
-def test_stubs_are_for_where_they_are_much_cheaper() -> None:
-    late = Outlook(70_000, 100, 800, stub=Reach(32_000, 31_000), fold=Reach(30_000, 2_000))
-    assert plan(late, SONNET, TERMS).act == "fold"
-    written = Spent(70_000, 30_000, cache_read=70_000)
-    dear = late._replace(fold=Reach(30_000, 2_000, written))
-    assert plan(dear, SONNET, TERMS)[:2] == ("stub", 32_000)
+def test_stubs_are_for_where_a_fold_takes_a_model() -> None:
+    outlook = Outlook(70_000, 100, 800, stub=Reach(32_000, 31_000), fold=Reach(30_000, 2_000))
+    by_code = plan(outlook, SONNET, TERMS)
+    assert by_code[:2] == ("fold", 30_000)
+    assert by_code.predicted["stub"] < by_code.predicted["fold"]
+    by_model = Reach(30_000, 2_000, Spent(70_000, 3_000, cache_read=70_000))
+    assert plan(outlook._replace(fold=by_model), SONNET, TERMS)[:2] == ("stub", 32_000)
+    assert plan(outlook._replace(fold=None), SONNET, TERMS)[:2] == ("stub", 32_000)
 
 
 def test_what_frees_little_is_left_alone_even_where_it_costs_nothing() -> None:

@@ -59,7 +59,6 @@ class Terms(NamedTuple):
     high: float = 0.7  # of the limit: above, something is done whatever it costs
     low: float = 0.5  # of the limit: down to here then, should nothing better be known
     keep: int = KEEP  # tokens: no goal is lower for the sake of dollars
-    stubs: float = 0.5  # of the dollars of a fold: they forget more and run out, so they must cost less than this
     least: float = 0.2  # of the request: what would free less is not worth what is forgotten
     after: int | None = None  # tokens of growth: compact after so many and not before, whatever the price
     ttl: float = 300  # seconds that a provider's cache lasts
@@ -95,17 +94,20 @@ def plan(outlook: Outlook, prices: Prices | None, terms: Terms) -> Plan:
     prices = prices or TYPICAL
     most = int(terms.high * terms.limit)
     choices = list(_choices(outlook, prices, terms))
+    # Stubs forget more than a fold of as many tokens, and soon run out: they are for where a fold takes a model.
+    by_code = outlook.fold is not None and not outlook.fold.spent.input
+    allowed = [choice for choice in choices if choice.act == "fold" or not by_code]
     if outlook.size > most:
-        due = [choice for choice in choices if choice.goal <= most]
+        due = [choice for choice in allowed if choice.goal <= most]
     elif terms.after is not None:
-        due = choices if outlook.grown >= terms.after else []
+        due = allowed if outlook.grown >= terms.after else []
     else:
-        due = [choice for choice in choices if choice.now < choice.later]
+        due = [choice for choice in allowed if choice.now < choice.later]
     predicted: dict[Act, float] = {choice.act: choice.now for choice in choices}
     if due:
-        best = min(due, key=lambda choice: choice.now * (terms.stubs if choice.act == "fold" else 1))
+        best = min(due, key=lambda choice: choice.now)
         return Plan(best.act, best.goal, {"nothing": best.later, **predicted})
-    later = min((choice.later for choice in choices), default=_unbroken(outlook, prices))
+    later = min((choice.later for choice in allowed), default=_unbroken(outlook, prices))
     if outlook.size > most:
         return Plan("fold", int(terms.low * terms.limit), {"nothing": later, **predicted})
     return Plan("nothing", outlook.size, {"nothing": later, **predicted})
