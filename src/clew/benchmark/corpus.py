@@ -1,7 +1,7 @@
 """A corpus of real sessions with a scorer of its own: its judgement, our table."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -24,7 +24,7 @@ class Corpus:
         files = sorted((folder / "dev").glob("*.jsonl.gz"))
         talks = [file for file in files if not file.name.startswith("probes")]
         self._talks = {talk["id"]: talk for file in talks for talk in self._scorer.read(file)}
-        probes = list(self._scorer.read(folder / "dev" / "probes.jsonl.gz"))
+        probes = self._probes = list(self._scorer.read(folder / "dev" / "probes.jsonl.gz"))
         self._chosen = _spread([p for p in probes if p["cut_kind"].startswith("fraction")], cuts)
         self._real = _spread([(p, s) for p in probes if (s := self._summary(p))], cuts)
 
@@ -60,6 +60,15 @@ class Corpus:
         share = sum(cut.size for cut in cuts) / max(1, sum(cut.whole for cut in cuts))
         everyone: dict[str, Method | None] = {"LLM summary": None, **methods}
         return judge_all(f"corpus, {len(cuts)} real cuts", {share: cuts}, everyone, self, heard)
+
+    def longest(self, most: int) -> Iterator[tuple[str, Sequence[Any], dict[int, list[Any]]]]:
+        """The longest coding sessions: name, messages, and what is needed after which of them."""
+        coding = [talk for talk in self._talks.values() if talk["kind"] == "coding"]
+        for talk in sorted(coding, key=lambda talk: -talk["tokens_est"])[:most]:
+            needed: dict[int, list[Any]] = {}
+            for probe in (p for p in self._probes if p["conv_id"] == talk["id"]):
+                needed.setdefault(probe["cut_index"], []).extend(probe["needed"])
+            yield talk["id"], talk["messages"], needed
 
     def _cut(self, probe: Mapping[str, Any], size: int, summary: str = "") -> Cut:
         messages = self._talks[probe["conv_id"]]["messages"][: probe["cut_index"]]

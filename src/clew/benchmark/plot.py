@@ -48,10 +48,11 @@ def picture(curves: Sequence[Curve]) -> str:
     ]
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}">'
     title = "<title>Needed facts kept against tokens left</title>"
-    return "\n".join([head, title, f"<style>{STYLE}</style>", _paper(wide, high), *panels, "</svg>\n"])
+    return "\n".join([head, title, f"<style>{STYLE}</style>", paper(wide, high), *panels, "</svg>\n"])
 
 
-def _paper(wide: int, high: int) -> str:
+def paper(wide: int, high: int) -> str:
+    """The ground of a picture."""
     return f'<rect width="{wide}" height="{high}" fill="var(--paper)"/>'
 
 
@@ -61,7 +62,7 @@ def _panel(curve: Curve, names: Sequence[str]) -> str:
     lines = {name: [row for row in curve.rows if row.method == name] for name in names}
     lines = {name: sorted(rows, key=axis.of) for name, rows in lines.items() if rows}
     ends = {name: axis.place(rows[-1]) for name, rows in lines.items()}
-    parts = [_text(Place(LEFT, 20), curve.name, "title"), _text(Place(LEFT, 35), axis.needs(), "soft"), axis.drawn()]
+    parts = [text(Place(LEFT, 20), curve.name, "title"), text(Place(LEFT, 35), axis.needs(), "soft"), axis.drawn()]
     for name in reversed(lines):  # the first one on top
         colour = f"var(--c{names.index(name) % COLOURS})"
         points = " ".join(f"{x:.1f},{y:.1f}" for x, y in map(axis.place, lines[name]))
@@ -70,10 +71,10 @@ def _panel(curve: Curve, names: Sequence[str]) -> str:
         parts += [
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.4" fill="{colour}"/>' for x, y in map(axis.place, lines[name])
         ]
-    for name, y in _apart(ends).items():
+    for name, y in apart(ends).items():
         colour = f"var(--c{names.index(name) % COLOURS})"
         edge, end = WIDE - RIGHT + 10, ends[name]
-        parts.append(_line(end, Place(edge - 2, y), "lead", colour))
+        parts.append(line(end, Place(edge - 2, y), "lead", colour))
         weight = ";font-weight:700" if name == names[0] else ""
         parts.append(
             f'<text class="name" x="{edge}" y="{y + 4:.1f}" style="fill:{colour}{weight}">{escape(name)}</text>'
@@ -105,13 +106,13 @@ class _Axis:
         parts = []
         for tenth in (0, 0.25, 0.5, 0.75, 1):
             y = self._y(tenth)
-            parts.append(_line(Place(LEFT, y), Place(WIDE - RIGHT, y), "grid"))
-            parts.append(_text(Place(LEFT - 8, y + 4), f"{tenth:.0%}", "soft", "end"))
+            parts.append(line(Place(LEFT, y), Place(WIDE - RIGHT, y), "grid"))
+            parts.append(text(Place(LEFT - 8, y + 4), f"{tenth:.0%}", "soft", "end"))
         for tick in self.ticks:
             told = f"{tick:.0%}" if self.share else f"{tick / 1000:,.0f}k"
-            parts.append(_text(Place(self._x(tick), HIGH - BOTTOM + 16), told, "soft", "middle"))
+            parts.append(text(Place(self._x(tick), HIGH - BOTTOM + 16), told, "soft", "middle"))
         unit = "size of the view, share of the history" if self.share else "tokens in view"
-        parts.append(_text(Place((LEFT + WIDE - RIGHT) / 2, HIGH - BOTTOM + 33), unit, "soft", "middle"))
+        parts.append(text(Place((LEFT + WIDE - RIGHT) / 2, HIGH - BOTTOM + 33), unit, "soft", "middle"))
         return "\n".join(parts)
 
     def _x(self, size: float) -> float:
@@ -122,7 +123,7 @@ class _Axis:
         return HIGH - BOTTOM - (HIGH - TOP - BOTTOM) * share
 
 
-def _apart(ends: Mapping[str, Place]) -> dict[str, float]:
+def apart(ends: Mapping[str, Place]) -> dict[str, float]:
     """Heights for the labels: as near to the ends of their lines as they can be, and none over another."""
     stacks: list[list[str]] = []
     for name in sorted(ends, key=lambda name: ends[name].y):
@@ -139,10 +140,12 @@ def _top(stack: Sequence[str], ends: Mapping[str, Place]) -> float:
     return min(max(middle - high / 2, TOP), HIGH - BOTTOM - high)
 
 
-def _line(start: Place, stop: Place, kind: str, colour: str = "") -> str:
+def line(start: Place, stop: Place, kind: str, colour: str = "") -> str:
+    """A straight line of some kind."""
     stroke = f' stroke="{colour}"' if colour else ""
     return f'<line class="{kind}" x1="{start.x:.1f}" y1="{start.y:.1f}" x2="{stop.x:.1f}" y2="{stop.y:.1f}"{stroke}/>'
 
 
-def _text(at: Place, said: str, kind: str, anchor: str = "start") -> str:
+def text(at: Place, said: str, kind: str, anchor: str = "start") -> str:
+    """Words at a place."""
     return f'<text class="{kind}" x="{at.x:.1f}" y="{at.y:.1f}" text-anchor="{anchor}">{escape(said)}</text>'

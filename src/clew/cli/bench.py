@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,9 +37,15 @@ def bench(
     seed: Annotated[int, typer.Option(metavar="N", help="Another seed, another session.")] = 7,
     as_json: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="All figures, for programs.")] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE.svg", help="The curves as a picture.")] = None,
+    dollars: Annotated[bool, typer.Option("--dollars", help="Only this: what sessions cost, call by call.")] = False,
+    sample: Annotated[int, typer.Option(metavar="N", min=1, help="With --dollars: the longest sessions.")] = 30,
 ) -> None:
     """Measure how many needed facts survive per token, clew beside others."""
     from rich.console import Console
+
+    if dollars:
+        _print_dollars(Console(highlight=False), corpus, sample, as_json, plot)
+        return
 
     from clew.benchmark import Plan, Report, parts, picture
     from clew.benchmark.peers import installed
@@ -88,6 +95,30 @@ def _print(console: "Console", found: "Found") -> None:
             console.print(fold_table(found))
         case _:
             console.print(cost_table(found))
+
+
+def _print_dollars(
+    console: "Console", corpus: Path | None, sample: int, as_json: Path | None, plot: Path | None
+) -> None:
+    """What sessions cost, method by method: those of a corpus, else the one that ships with clew."""
+    from clew.benchmark.bills import bill_picture, bill_table, prefix_line
+    from clew.benchmark.dollars import SETTINGS, Payment, of_corpus, shipped
+    from clew.screens import save
+
+    sessions, judge = of_corpus(corpus, sample) if corpus else shipped()
+    told = f"the {len(sessions)} longest coding sessions of the corpus" if corpus else "the shipped session"
+    console.print(f"to do: {told}, every call", style="dim", markup=False)
+    payment, bills = Payment(sessions, judge), []
+    for setting in SETTINGS:
+        with _bar(str(setting)) as heard:
+            found = list(payment.bills(setting, heard))
+        console.print(bill_table(found), "")
+        bills += found
+    console.print(prefix_line(bills), markup=False)
+    if as_json:
+        save(as_json, json.dumps([asdict(bill) for bill in bills], indent=2).encode())
+    if plot:
+        save(plot, bill_picture(bills).encode())
 
 
 def _goal(curve: "Curve") -> float:

@@ -1,0 +1,265 @@
+"""What sessions cost at a provider that keeps prefixes in a cache, and what each method still has when it is needed."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from dataclasses import replace as with_
+from functools import cache, lru_cache, partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from clew import catalog, rawjson
+from clew.benchmark.corpus import Corpus
+from clew.benchmark.growing import Clearing, Dropping, Fixed, Keeper, Priced, Summarizing
+from clew.benchmark.judging import MODEL, RECALLED, Cut, Heard, Judge, Messages, Method, Recall, Tally, Words
+from clew.benchmark.methods import FORMAT, view_of
+from clew.benchmark.shipped import CUTS, needed
+from clew.budget import Budget, Meter
+from clew.catalog import Prices
+from clew.demo import sample
+from clew.finding import Index, texts
+from clew.items import Node
+from clew.policy import KEEP, Terms
+from clew.pricing import cost
+from clew.tokens import counter_for
+from clew.usage import Spent
+from clew.view import View, continues
+from clew.wire import named
+
+SONNET, GPT = "claude-sonnet-4-5", "gpt-5"  # whose prices the catalog has
+POLICY, FIXED = "clew, policy", "clew, fixed"
+PAUSE = 600.0  # seconds until a person says something, where pauses count
+ENDLESS = 10**12  # tokens: no result is too large here
+
+Probes = Mapping[int, Sequence[Any]]  # how many messages are before it, and what is needed after it
+
+
+class Session:
+    """A conversation as calls: each message of the assistant is the answer to one, whose prompt is all before it."""
+
+    def __init__(self, name: str, messages: Messages, probes: Probes) -> None:
+        self.name, self.messages, self.probes = name, messages, probes
+        self.whole = view_of(messages)
+        lead = [0] * len(self.whole.frame.lead)
+        opening = [i for i, node in enumerate(self.whole.nodes) if node.item.opens is not None]
+        self.starts = [*lead, *opening, len(self.whole.nodes)]  # of each message, in nodes
+        self.recall = cache(self._recall)  # the same for every method that has one
+        self._index_at = lru_cache(maxsize=1)(self._index)
+
+    def _recall(self, at: int, cue: str) -> str:
+        """What one recall brings back of all that was said before a probe."""
+        return self._index_at(at).answer(cue, RECALLED)
+
+    def _index(self, at: int) -> Index:
+        return Index(texts(self.whole.nodes[: self.starts[at]]))
+
+
+def of_corpus(folder: Path, most: int) -> tuple[list[Session], Judge]:
+    """The longest coding sessions of a corpus, and who judges what is kept of them."""
+    corpus = Corpus(folder)
+    return [Session(*found) for found in corpus.longest(most)], corpus
+
+
+def shipped() -> tuple[list[Session], Judge]:
+    """The session that ships with clew."""
+    messages = sample()
+    places = [int(len(messages) * cut) for cut in CUTS]
+    return [Session("shipped", messages, {at: list(needed(messages, at)) for at in places})], Words()
+
+
+class Provider:
+    """Reads from its cache what a request has in common with the last one, message by message, and writes the rest."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+        self._nodes: tuple[Node, ...] = ()
+        self._sent: list[tuple[bytes, int]] = []  # messages of the last request, and their tokens
+
+    def read(self, view: View) -> int:
+        """How many tokens of this request come from the cache; the next is compared to this one."""
+        had, first = len(self._nodes), not self._sent
+        if view.nodes[:had] == self._nodes:  # it went on: the messages before are the same objects
+            sent, same = [*self._sent, *self._encoded(view.nodes[had:])], len(self._sent)
+        else:
+            sent = list(self._encoded(view.nodes))
+            differ = (i for i, (new, old) in enumerate(zip(sent, self._sent, strict=False)) if new != old)
+            same = next(differ, min(len(sent), len(self._sent)))
+        self._nodes, self._sent = view.nodes, sent
+        return 0 if first else self._meter.frame(view.frame).tokens + sum(tokens for _, tokens in sent[:same])
+
+    def _encoded(self, nodes: Sequence[Node]) -> Iterator[tuple[bytes, int]]:
+        starts = [i for i in range(len(nodes)) if not continues(nodes, i)]
+        for start, stop in pairwise([*starts, len(nodes)]):
+            (message,) = named(FORMAT).write(node.item for node in nodes[start:stop])
+            yield rawjson.dumps(message), self._meter.nodes(nodes[start:stop]).tokens
+
+
+@dataclass
+class Replayed:
+    """A session from its first call to its last."""
+
+    calls: list[Spent] = field(default_factory=list)
+    helpers: list[Spent] = field(default_factory=list)  # calls of the method's own
+    compactions: int = 0
+    predicted: int = 0  # calls whose cached prefix was what the edits before it said
+    shown: dict[int, View] = field(default_factory=dict)  # what would be sent, at the probes
+
+
+def replay(session: Session, keeper: Keeper, meter: Meter, pauses: bool = False) -> Replayed:
+    """Every call of a session, with what the keeper makes of its prompt; `pauses` outlast the cache."""
+    found, provider = Replayed(), Provider(meter)
+    view = with_(session.whole, nodes=())
+    size = meter.frame(view.frame).tokens
+    at = expected = 0
+    for n, message in enumerate(session.messages):
+        if message["role"] != "assistant" and n not in session.probes:
+            continue
+        new = session.whole.nodes[at : session.starts[n]]
+        at = session.starts[n]
+        view, size = with_(view, nodes=view.nodes + new), size + meter.nodes(new).tokens
+        idle = PAUSE if pauses and n and session.messages[n - 1]["role"] == "user" else 0.0
+        fitted, helped = keeper.fit(view, size, idle)
+        if fitted is not view:
+            expected = min(expected, untouched(view, fitted, meter))
+            view, size = fitted, meter.frame(fitted.frame).plus(meter.nodes(fitted.nodes)).tokens
+            found.compactions += 1
+        if helped.input:
+            found.helpers.append(helped)
+        if n in session.probes:
+            found.shown[n] = view
+        if message["role"] == "assistant":
+            read = provider.read(view)
+            found.predicted += read == expected
+            read = 0 if idle else read
+            output = meter.nodes(session.whole.nodes[at : session.starts[n + 1]]).tokens
+            found.calls.append(Spent(size, output, read, size - read))
+            expected = size
+    return found
+
+
+def untouched(before: View, after: View, meter: Meter) -> int:
+    """The tokens of whole messages before the first edit that led from one view to the other."""
+    edited = {id for edit in after.edits[len(before.edits) :] for id in edit.old}
+    first = next((i for i, node in enumerate(before.nodes) if node.id in edited), len(before.nodes))
+    while continues(before.nodes, first):
+        first -= 1
+    return meter.frame(before.frame).plus(meter.nodes(before.nodes[:first])).tokens
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where sessions are replayed."""
+
+    window: int
+    prices: str = SONNET
+    pauses: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.window // 1000}k window, {self.prices}{', pauses' if self.pauses else ''}"
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What a method came to over all sessions; the shares are of all needs, `bound` of the far ones."""
+
+    setting: Setting
+    method: str
+    keep: int  # tokens that the policy keeps at least, where there is one
+    dollars: float
+    helpers: float  # dollars of the method's own calls, which are in it
+    compactions: int
+    kept: float
+    bound: float
+    one_call: float
+    calls: int
+    predicted: int  # of these calls, those whose cached prefix was predicted
+
+
+Making = Callable[[Session], Keeper]
+SETTINGS = (
+    Setting(200_000),
+    Setting(64_000),
+    Setting(200_000, GPT),
+    Setting(64_000, GPT),
+    Setting(200_000, pauses=True),
+)
+# What the policy keeps beside its default, in tokens: what one pays for remembering.
+KEEPS = {Setting(200_000): (20_000, 30_000, 40_000), Setting(64_000): (12_000, 16_000, 20_000)}
+
+
+@dataclass
+class Total:
+    """All sessions with one method, whatever a token costs."""
+
+    tally: Tally
+    calls: list[Spent] = field(default_factory=list)
+    helpers: list[Spent] = field(default_factory=list)
+    compactions: int = 0
+    predicted: int = 0
+
+    def bill(self, setting: Setting, method: str, keep: int = 0) -> Bill:
+        """What it comes to at some prices."""
+        prices = catalog.lookup(setting.prices).prices
+        assert prices is not None, "the catalog knows these"
+        helpers, calls = (sum(cost(prices, spent) for spent in made) for made in (self.helpers, self.calls))
+        row = self.tally.row(0)
+        shares = row.kept, row.bound, row.one_call
+        counts = len(self.calls), self.predicted
+        return Bill(setting, method, keep, calls + helpers, helpers, self.compactions, *shares, *counts)
+
+
+class Payment:
+    """Replays sessions method by method, and adds up."""
+
+    def __init__(self, sessions: Sequence[Session], judge: Judge) -> None:
+        self._sessions, self._judge = sessions, judge
+        self._meter = Meter(counter_for(MODEL))
+        self._totals: dict[tuple[str, int, bool], Total] = {}
+
+    def bills(self, setting: Setting, heard: Heard) -> Iterator[Bill]:
+        """Every method in a setting, the policy first."""
+        budget = Budget(setting.window, meter=self._meter)
+        prices = catalog.lookup(setting.prices).prices
+        for keep in (KEEP, *KEEPS.get(setting, ())):
+            terms = Terms(budget.limit.tokens, keep=keep)
+            total = self._total(POLICY, partial(_priced, budget, prices, terms), setting.pauses, heard)
+            yield total.bill(setting, POLICY, terms.floor)
+        others: dict[str, Making] = {
+            FIXED: lambda session: Fixed(budget),
+            "summary at 75 %": lambda session: Summarizing(budget, session.whole.nodes),
+            "clear results": lambda session: Clearing(budget),
+            "drop the oldest": lambda session: Dropping(budget),
+        }
+        for method, make in others.items():
+            key = method, setting.window, setting.pauses  # what these do, no price changes
+            if key not in self._totals:
+                self._totals[key] = self._total(method, make, setting.pauses, heard)
+            yield self._totals[key].bill(setting, method)
+
+    def _total(self, method: str, make: Making, pauses: bool, heard: Heard) -> Total:
+        total = Total(Tally(method, self._judge, len))
+        for done, session in enumerate(self._sessions):
+            heard(f"{method}, {session.name}", done, len(self._sessions))
+            found = replay(session, make(session), self._meter, pauses)
+            total.calls += found.calls
+            total.helpers += found.helpers
+            total.compactions += found.compactions
+            total.predicted += found.predicted
+            _judge(total.tally, session, found, recalls=method in (POLICY, FIXED))
+        return total
+
+
+def _priced(budget: Budget, prices: Prices | None, terms: Terms, session: Session) -> Keeper:
+    return Priced(budget, prices, terms)
+
+
+def _judge(tally: Tally, session: Session, found: Replayed, recalls: bool) -> None:
+    """What a method would send at each probe, held against what is needed after it."""
+    for at, view in found.shown.items():
+        sent: list[Any] = [*view.frame.lead, *named(FORMAT).write(node.item for node in view.nodes)]
+        cut = Cut(session.name, (), ENDLESS, ENDLESS, session.probes[at])
+        tally.add(cut, _showing(sent, partial(session.recall, at) if recalls else None))
+
+
+def _showing(sent: Messages, recall: Recall | None) -> Method:
+    return lambda messages, size: (sent, recall) if recall else sent
