@@ -111,6 +111,8 @@ class Budget:
     images: int = 100
     messages: int = 100_000
     tail: int = 20_000  # tokens at the end that stay as they are, while they are a quarter of the budget at most
+    keep: int | None = None  # tokens: where it saves money, compact before `high`, down to these and no deeper
+    growth: int | None = None  # tokens: compact once a request has grown by so many, whatever else is in it
     model: str = ""
     meter: Meter = field(repr=False, compare=False, default=None)  # type: ignore[assignment]  # made below
     goal: Size = field(repr=False, default=Size())  # where steps stop; set by `aim`
@@ -126,6 +128,8 @@ class Budget:
             raise BadRequest(f"0 < low <= high <= 1 must hold; low is {self.low}, high is {self.high}")
         if min(self.bytes, self.images, self.messages, self.tail) < 0:
             raise BadRequest("bytes, images, messages and tail must be at least 0")
+        if min(self.keep or 1, self.growth or 1) < 1:
+            raise BadRequest("keep and growth must be at least 1, or nothing")
         if self.goal == Size():
             object.__setattr__(self, "goal", self.limit._replace(tokens=int(self.low * self.limit.tokens)))
 

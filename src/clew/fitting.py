@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from clew import events
 from clew.budget import Budget, Size
+from clew.catalog import Prices
 from clew.drafting.background import EARLY, Drafts, drafted, middle, unread
 from clew.drafting.writing import Writer
 from clew.events import Listener, tell
@@ -54,42 +55,48 @@ class Fitting:
         self._expand = expand
         self._patience = patience
 
-    async def fit(self, scope: Scope, live: Live, shown: View, budget: Budget) -> Fitted:
+    async def fit(self, scope: Scope, live: Live, shown: View, budget: Budget, prices: Prices | None) -> Fitted:
         """The view mended and compacted as needed, and the error if nothing helps."""
         if live.unmasked:  # counted as they are sent, once and for all
             budget.meter.nodes(as_sent([n for n in shown.nodes if n.id in live.unmasked], live.unmasked))
         view = repair(shown, live.settled)
         if view is not shown:
             live.scale.edit()
+        live.pace.grow(live.scale.measure(view)[0].tokens)
         shadow = None
         if self.compaction == "on":
-            view = await self._compacted(scope, live, view, budget)
+            view = await self._compacted(scope, live, view, budget, prices)
             if self._expand:
                 view = await self._expanded(scope, live, view, budget)
         elif self.compaction == "shadow":
-            shadow = await self._shadow(scope, live, view, budget)
+            shadow = await self._shadow(scope, live, view, budget, prices)
         live.settled = _last_group(view, live.settled if view is shown else 0)
+        live.pace.call()
         size, rate = live.scale.measure(view)
         # Where only the learned rate says that it does not fit, or nobody may compact, the provider shall judge.
         fits = self.compaction != "on" or size.within(budget.at(rate).limit) or size.within(budget.limit)
         return Fitted(view, None if fits else over_budget(view, budget), shadow)
 
-    async def _compacted(self, scope: Scope, live: Live, view: View, budget: Budget) -> View:
+    async def _compacted(self, scope: Scope, live: Live, view: View, budget: Budget, prices: Prices | None) -> View:
         size, rate = live.scale.measure(view)
-        if not await self._is_time(scope, live, view, budget.at(rate), size):
+        aimed = _aimed(live, view, budget.at(rate), size, prices)
+        if not await self._is_time(scope, live, view, budget.at(rate), size, aimed):
             return view
         await self.remember(scope, view)
         expected = live.scale.expected(view)
-        after = await self._reduced(live, view, budget)
+        after = await self._reduced(live, view, budget, aimed or budget.at(rate).aim(size))
         if after is not view:
             new, _ = live.scale.measure(after)
             if size.within(budget.at(rate).limit) and not live.verdict.is_worth(size.tokens, new.tokens):
                 live.scale.edit()
                 return view
             live.verdict.await_report(expected)
+            live.pace.shrink(new.tokens)
         return after
 
-    async def _is_time(self, scope: Scope, live: Live, view: View, budget: Budget, size: Size) -> bool:
+    async def _is_time(
+        self, scope: Scope, live: Live, view: View, budget: Budget, size: Size, aimed: Budget | None
+    ) -> bool:
         """Whether to compact now: while there is room, nobody waits for a model."""
         if not size.within(budget.limit):
             if self.drafts:
@@ -97,8 +104,10 @@ class Fitting:
             return True
         if live.verdict.paused or live.verdict.is_idle(size.tokens):
             return False
-        soon = self.drafts is not None and budget.exceeded(size._replace(tokens=int(size.tokens / EARLY)))
-        return not (soon and await self._is_read(scope, live, view, budget)) and budget.exceeded(size)
+        soon = aimed is not None or budget.exceeded(size._replace(tokens=int(size.tokens / EARLY)))
+        if self.drafts and soon and await self._is_read(scope, live, view, aimed or budget):
+            return False
+        return aimed is not None
 
     async def _is_read(self, scope: Scope, live: Live, view: View, budget: Budget) -> bool:
         """Whether a model is at work on what the next summary will stand for; it begins here."""
@@ -114,32 +123,33 @@ class Fitting:
         self.drafts.begin(_key(scope, live), with_(view, scope=scope, branch=live.trace.branch), nodes)
         return True
 
-    async def _reduced(self, live: Live, view: View, budget: Budget) -> View:
+    async def _reduced(self, live: Live, view: View, budget: Budget, aimed: Budget) -> View:
         """The view after the step, tried again where what is left is dearer by the token than what went."""
-        size, rate = live.scale.measure(view)
         for _ in range(FITS):
-            before, view = view, await self.step(view, budget.at(rate).aim(size))
+            before, view = view, await self.step(view, aimed)
             if view is not before:
                 live.scale.edit()
             size, rate = live.scale.measure(view)
             if view is before or size.within(budget.at(rate).limit):
                 break
+            aimed = budget.at(rate).aim(size)
         return view
 
-    async def _shadow(self, scope: Scope, live: Live, view: View, budget: Budget) -> Mapping[str, Any] | None:
+    async def _shadow(
+        self, scope: Scope, live: Live, view: View, budget: Budget, prices: Prices | None
+    ) -> Mapping[str, Any] | None:
         """What a compaction would have done, had it been allowed; no model is asked for it."""
         size, rate = live.scale.measure(view)
-        if not budget.at(rate).exceeded(size):
+        aimed = _aimed(live, view, budget.at(rate), size, prices)
+        if aimed is None:
             return None
         await self.remember(scope, view)
-        would = await self._reduced(live, view, budget)
+        would = await self._reduced(live, view, budget, aimed)
         after, _ = live.scale.measure(would)
         live.scale.edit()
         edits = would.edits[len(view.edits) :]
-        tell(
-            self._listeners,
-            [events.Shadowed(scope, live.trace.branch, live.trace.seq, size.tokens, after.tokens, len(edits))],
-        )
+        at = scope, live.trace.branch, live.trace.seq
+        tell(self._listeners, [events.Shadowed(*at, size.tokens, after.tokens, len(edits))])
         by = Counter(edit.by.partition("(")[0] for edit in edits)
         return {"tokens_before": size.tokens, "tokens_after": after.tokens, "edits": dict(by)}
 
@@ -175,6 +185,16 @@ class Fitting:
         hidden = originals([n.id for n in view.nodes if n.id in by_id], by_id)
         if missing := [id for id in hidden if view.past.item(id) is None]:
             view.past.keep((await self._store.nodes(scope, missing)).values())
+
+
+def _aimed(live: Live, view: View, budget: Budget, size: Size, prices: Prices | None) -> Budget | None:
+    """The budget to compact to, if it is time for that: too much is there, or less would be cheaper."""
+    if budget.exceeded(size):
+        return budget.aim(size)
+    planned = live.pace.plan(view, budget, prices)
+    if planned is None or planned.act == "nothing":
+        return None
+    return with_(budget, goal=budget.limit._replace(tokens=planned.goal))
 
 
 def _key(scope: Scope, live: Live) -> tuple[Scope, str]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from clew.align import Match, Patch, likeness, matches, patches, shared
 from clew.hot import Known
 from clew.items import Digests, Edit, Item, Node
+from clew.pace import Pace
 from clew.scale import Scale
 from clew.store.records import Call, ClientEdit, Event, Pin, Place, Revert, Said, Trace
 from clew.store.rows import ABSENT
@@ -36,6 +37,7 @@ class Live:
     sent: str = ""  # chain digest of the view as last sent
     scale: Scale = field(default_factory=Scale)
     verdict: Verdict = field(default_factory=Verdict)
+    pace: Pace = field(default_factory=Pace)
     settled: int = 0  # nodes before this one need no repair
     frame: str = ""  # digest of the last frame
     predicted: int = 0  # tokens of the last call

@@ -159,7 +159,8 @@ class Turns:
         budget = await self.gauge.budget(scope, incoming.frame)
         await self.gauge.weigh(scope, live.scale, budget, incoming.frame)
         shown = await self._shown(scope, live, incoming.frame, found)
-        view, error, shadow = await self.fitting.fit(scope, live, shown, budget)
+        prices = (await self.gauge.limits.model(scope, incoming.frame.model)).prices
+        view, error, shadow = await self.fitting.fit(scope, live, shown, budget, prices)
         edits = view.edits[known:]
         apply(trace, edits)
         raw.take(incoming, found.contents, view.digests, len(trace.said), found.unfolded)
@@ -180,7 +181,6 @@ class Turns:
         if written:
             await self.store.write(scope, batch)
             if self.listeners:
-                prices = (await self.gauge.limits.model(scope, view.frame.model)).prices
                 heard = [*guard.told(scope, trace.branch, first, found.said())]
                 tell(self.listeners, [*heard, *told(scope, trace, first, written, shown, budget.meter, prices)])
         if error is not None:

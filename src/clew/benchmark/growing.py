@@ -10,7 +10,7 @@ from clew.budget import Budget
 from clew.catalog import Prices
 from clew.items import Item, Node
 from clew.policy import Outlook, Reach, Terms, plan
-from clew.steps import default, summarizing
+from clew.steps import clearing, default
 from clew.steps.clear import BULKY
 from clew.steps.places import first_exchange, protected
 from clew.steps.summarize import summary
@@ -150,7 +150,7 @@ class Priced:
         act, goal, _ = plan(outlook, self.prices, self.terms)
         if act == "nothing":
             return view, NOTHING
-        steps = default() if act == "stub" else summarizing()
+        steps = clearing() if act == "stub" else default()
         view = run(steps(view, with_(self.budget, goal=self.budget.limit._replace(tokens=goal))))
         self._last = self._kept = self.budget.size(view).tokens
         return view, NOTHING

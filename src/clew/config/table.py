@@ -60,6 +60,16 @@ class Bounds:
     tail: Annotated[int, Setting(count(0, 20_000), "Tokens at the end that stay as they are", project="yes")] = (
         Budget.tail
     )
+    keep: Annotated[
+        int | None,
+        Setting(
+            count(1, 50_000), "Compact earlier where that saves money, down to so many tokens", "no", project="yes"
+        ),
+    ] = None
+    growth: Annotated[
+        int | None,
+        Setting(count(1, 100_000), "Compact once a request has grown by so many tokens", "no", project="yes"),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +120,12 @@ class Config:
         Setting(choice("off", "redact", "refuse"), "What is done with secrets in a request", project="stricter"),
     ] = "off"
     preset: Annotated[
-        Literal["default", "summarizing", "sliding", "null"],
-        Setting(choice("default", "summarizing", "sliding", "null"), "How a history is made to fit", project="yes"),
+        Literal["default", "clearing", "summarizing", "sliding", "null"],
+        Setting(
+            choice("default", "clearing", "summarizing", "sliding", "null"),
+            "How a history is made to fit",
+            project="yes",
+        ),
     ] = "default"
     compaction: Annotated[
         Literal["on", "shadow", "off"],

@@ -22,6 +22,7 @@ __all__ = [
     "ShrinkCalls",
     "Summarize",
     "Trim",
+    "clearing",
     "default",
     "null",
     "over_budget",
@@ -32,9 +33,14 @@ __all__ = [
 
 
 def default(summary: int = MOST) -> Pipeline:
-    """Cheapest first, and the last one always fits: what is said twice, what is bulky, what is old, then a summary."""
+    """What is said twice, what is too large to be read, then a summary of all that is old; the last one always fits."""
+    return Pipeline(Dedupe(), Offload(), ClearReasoning(), Summarize(summary), Trim())
+
+
+def clearing() -> Pipeline:
+    """Every call stays in sight as long as it can: old results become lines before anything is summed up."""
     cheap = Dedupe(), Offload(), ClearReasoning(), ClearResults(), ShrinkCalls()
-    return Pipeline(*cheap, Summarize(summary), Trim())
+    return Pipeline(*cheap, Summarize(), Trim())
 
 
 def summarizing() -> Pipeline:
@@ -53,5 +59,5 @@ def null() -> Pipeline:
 
 
 PRESETS: Mapping[str, Callable[[], Pipeline]] = {
-    preset.__name__: preset for preset in (default, summarizing, sliding, null)
+    preset.__name__: preset for preset in (default, clearing, summarizing, sliding, null)
 }

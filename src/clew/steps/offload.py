@@ -1,4 +1,4 @@
-"""Offload: what is too large for the window becomes a preview."""
+"""Offload on arrival: a new result that is too large for the window becomes a preview."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from clew.budget import Budget
 from clew.items import Item
 from clew.steps.lines import calls_by_result, preview
 from clew.steps.matches import matches, terms
-from clew.steps.places import newest_turn
+from clew.steps.places import arrived, newest_turn
 from clew.steps.taking import replaceable, take
 from clew.view import Swap, View
 
@@ -16,21 +16,25 @@ ASKED = 8_000  # characters of the newest turn in which names are looked for
 
 @dataclass(frozen=True)
 class Offload:
-    """Results larger than `over` of the budget keep head, tail and what matches the question; largest first."""
+    """New results larger than `over` of the budget keep head, tail and what matches the question; largest first.
 
-    over: float = 0.125  # a share of window less reserve
-    head: int = 1_200  # characters
-    tail: int = 600
+    Older ones are left to other steps: who has seen a result can tell of it in fewer words than its two ends take.
+    """
+
+    over: float = 0.25  # a share of window less reserve
+    head: int = 10_000  # characters, or what half of that share holds
+    tail: int = 5_000
 
     async def __call__(self, view: View, budget: Budget) -> View:
         return take(view, budget, self._found(view, budget), by=self) if budget.excess(view) else view
 
     def _found(self, view: View, budget: Budget) -> Iterator[Swap]:
         bound = max(64, int(self.over * budget.limit.tokens))
+        new = range(*arrived(view.nodes))
         sizes = {
             i: budget.meter.node(view.nodes[i]).tokens
             for i in replaceable(view, budget)
-            if view.nodes[i].item.kind == "result"
+            if i in new and view.nodes[i].item.kind == "result"
         }
         calls = calls_by_result(view.nodes)
         asked = _asked(view)

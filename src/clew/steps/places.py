@@ -6,6 +6,7 @@ from clew.budget import Budget
 from clew.items import Node
 from clew.view import Stretch, View, groups
 
+UNSEEN = 0.5  # of the budget: what came since the assistant last spoke stays up to this; it has not been read yet
 HEAD = 0.25  # of the budget: a longer first exchange is history like any other
 
 
@@ -35,6 +36,14 @@ def newest_turn(nodes: Sequence[Node]) -> Stretch:
     return start, stop
 
 
+def arrived(nodes: Sequence[Node]) -> Stretch:
+    """What came since the assistant last spoke: the model has not seen it yet."""
+    start = len(nodes)
+    while start and (nodes[start - 1].item.role != "assistant" or nodes[start - 1].item.kind == "summary"):
+        start -= 1
+    return start, len(nodes)
+
+
 def tail_start(view: View, budget: Budget) -> int:
     """Where the newest tokens begin that stay as they are, or a quarter of a small budget, at a cut."""
     room = min(budget.tail, budget.goal.tokens // 4)
@@ -51,7 +60,10 @@ def protected(view: View, budget: Budget) -> list[bool]:
     head = first_exchange(view.nodes)
     if budget.meter.nodes(view.nodes[: head[1]]).tokens > HEAD * budget.goal.tokens:
         head = 0, 0
-    for start, stop in (head, newest_turn(view.nodes), tail):
+    new = arrived(view.nodes)
+    if budget.meter.nodes(view.nodes[new[0] :]).tokens > UNSEEN * budget.goal.tokens:
+        new = 0, 0
+    for start, stop in (head, newest_turn(view.nodes), tail, new):
         keep[start:stop] = [True] * (stop - start)
     return keep
 

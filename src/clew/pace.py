@@ -1,0 +1,53 @@
+"""How a session grows, and whether it pays to compact it before it must be."""
+
+import time
+from dataclasses import dataclass
+
+from clew.budget import Budget
+from clew.catalog import Prices
+from clew.policy import Outlook, Plan, Reach, Terms, plan
+from clew.steps.places import first_exchange
+from clew.view import View
+
+
+@dataclass(slots=True)
+class Pace:
+    """Tokens and turns of one session so far; sizes are of whole requests."""
+
+    turns: int = 0
+    _said: int = 0  # tokens that came so far
+    _last: int = 0  # tokens of the last request
+    _kept: int = 0  # tokens after the last compaction
+    _at: float = 0.0  # when the last call was made
+
+    def grow(self, size: int) -> None:
+        """A turn begins, with a request of this size."""
+        self.turns += 1
+        self._said += max(0, size - self._last)
+        self._last = size
+
+    def shrink(self, size: int) -> None:
+        """It was compacted to this."""
+        self._last = self._kept = size
+
+    def call(self) -> None:
+        """It is sent now."""
+        self._at = time.monotonic()
+
+    def plan(self, view: View, budget: Budget, prices: Prices | None) -> Plan | None:
+        """What to do if price or growth may decide; None where the budget lets neither."""
+        if budget.keep is None and budget.growth is None:
+            return None
+        keep = budget.limit.tokens if budget.keep is None else budget.keep
+        terms = Terms(budget.limit.tokens, budget.high, budget.low, keep, after=budget.growth)
+        idle = time.monotonic() - self._at if self._at else 0.0
+        outlook = Outlook(
+            self._last, self.turns, self._said / self.turns, None, folded(view, budget), self._last - self._kept, idle
+        )
+        return plan(outlook, prices, terms)
+
+
+def folded(view: View, budget: Budget) -> Reach:
+    """Where a fold can lead: as deep as is asked for, and all but the head is written anew."""
+    head = view.nodes[: first_exchange(view.nodes)[1]]
+    return Reach(0, budget.meter.frame(view.frame).tokens + budget.meter.nodes(head).tokens)
