@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -330,3 +331,34 @@ def test_a_configured_model_takes_the_notes(tmp_path: Path) -> None:
     (tmp_path / "prompt.md").unlink()
     with pytest.raises(clew.BadConfig, match=r"prompt\.md cannot be read"):
         config.wiring.writer(found)
+
+
+async def test_where_it_saves_money_it_is_done_earlier() -> None:
+    """With `keep`, cached reads weighed against writes say when; without, only the threshold does."""
+    firsts = {}
+    for keep in (None, 3_000):
+        run = Session(None, budget=Budget(window=100_000, reserve=1_000, tail=1_000, keep=keep))
+        for n in range(1, 130):
+            view = await run.turn(n)
+            if folds(view):
+                firsts[keep] = n
+                assert await run.size(view) <= 4_000
+                break
+        await run.close()
+    assert list(firsts) == [3_000], "the threshold is far away"
+
+
+async def test_growth_alone_may_say_when() -> None:
+    """A big first message cannot make it thrash: only what came since the last compaction counts."""
+    run = Session(None, budget=Budget(window=200_000, reserve=1_000, tail=1_000, growth=8_000))
+    run.messages[0]["content"] += " The rules are these:" + " be careful with every single one of the parts" * 3_000
+    made: list[int] = []
+    for n in range(1, 120):
+        view = await run.turn(n)
+        if len(folds(view)) > len(made):
+            made.append(n)
+    gaps = [b - a for a, b in pairwise(made)]
+    assert len(made) >= 3
+    assert min(gaps) >= 4_000 / 800, "a turn has less than 800 tokens"
+    assert max(gaps) <= 3 * min(gaps)
+    await run.close()

@@ -30,7 +30,6 @@ def terms(draw: st.DrawFn) -> Terms:
         draw(st.floats(low, 1)),
         low,
         keep=draw(st.integers(0, 200_000)),
-        after=draw(st.none() | st.integers(1_000, 100_000)),
     )
 
 
@@ -50,7 +49,6 @@ def outlooks(draw: st.DrawFn, idle: float | None = None) -> Outlook:
         draw(st.floats(0, 20_000)),
         draw(reaches(size)),
         draw(reaches(size)),
-        draw(st.integers(0, size)),
         draw(st.floats(0, 1_000)) if idle is None else idle,
     )
 
@@ -166,15 +164,6 @@ def test_above_a_dearer_tier_it_pays_to_get_below_it() -> None:
     terms = Terms(1_000_000)
     assert plan(large, SONNET, terms).act == "nothing"
     assert plan(large, tiered, terms)[:2] == ("fold", 150_000)
-
-
-def test_by_growth_alone_nothing_starts_before_and_nothing_is_put_off() -> None:
-    terms = Terms(1_000_000, after=100_000)
-    outlook = Outlook(400_000, 400, 800, fold=Reach(0, 300_000), grown=99_999)
-    assert plan(outlook, SONNET, terms).act == "nothing"
-    assert plan(outlook._replace(grown=100_000), SONNET, terms)[:2] == ("fold", 50_000)
-    full = outlook._replace(size=700_001, grown=0)
-    assert plan(full, SONNET, terms).act == "fold"
 
 
 def test_where_nothing_is_known_to_help_a_fold_must() -> None:

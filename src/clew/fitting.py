@@ -191,10 +191,8 @@ def _aimed(live: Live, view: View, budget: Budget, size: Size, prices: Prices | 
     """The budget to compact to, if it is time for that: too much is there, or less would be cheaper."""
     if budget.exceeded(size):
         return budget.aim(size)
-    planned = live.pace.plan(view, budget, prices)
-    if planned is None or planned.act == "nothing":
-        return None
-    return with_(budget, goal=budget.limit._replace(tokens=planned.goal))
+    goal = live.pace.goal(view, budget, prices)
+    return None if goal is None else with_(budget, goal=budget.limit._replace(tokens=goal))
 
 
 def _key(scope: Scope, live: Live) -> tuple[Scope, str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from clew.budget import Budget
 from clew.catalog import Prices
-from clew.policy import Outlook, Plan, Reach, Terms, plan
+from clew.policy import Outlook, Reach, Terms, plan
 from clew.steps.places import first_exchange
 from clew.view import View
 
@@ -17,11 +17,12 @@ class Pace:
     turns: int = 0
     _said: int = 0  # tokens that came so far
     _last: int = 0  # tokens of the last request
-    _kept: int = 0  # tokens after the last compaction
+    _kept: int = 0  # tokens after the last compaction, or of the first request
     _at: float = 0.0  # when the last call was made
 
     def grow(self, size: int) -> None:
         """A turn begins, with a request of this size."""
+        self._kept = self._kept if self.turns else size
         self.turns += 1
         self._said += max(0, size - self._last)
         self._last = size
@@ -34,17 +35,16 @@ class Pace:
         """It is sent now."""
         self._at = time.monotonic()
 
-    def plan(self, view: View, budget: Budget, prices: Prices | None) -> Plan | None:
-        """What to do if price or growth may decide; None where the budget lets neither."""
-        if budget.keep is None and budget.growth is None:
+    def goal(self, view: View, budget: Budget, prices: Prices | None) -> int | None:
+        """Tokens to compact to, if growth or price says that it is time; None if not, or if neither is asked."""
+        if budget.growth is not None and self._last - self._kept >= budget.growth:
+            return self._last - budget.growth // 2  # the rest is left to the next time: so the cache breaks seldom
+        if budget.keep is None:
             return None
-        keep = budget.limit.tokens if budget.keep is None else budget.keep
-        terms = Terms(budget.limit.tokens, budget.high, budget.low, keep, after=budget.growth)
         idle = time.monotonic() - self._at if self._at else 0.0
-        outlook = Outlook(
-            self._last, self.turns, self._said / self.turns, None, folded(view, budget), self._last - self._kept, idle
-        )
-        return plan(outlook, prices, terms)
+        outlook = Outlook(self._last, self.turns, self._said / self.turns, None, folded(view, budget), idle)
+        found = plan(outlook, prices, Terms(budget.limit.tokens, budget.high, budget.low, budget.keep))
+        return None if found.act == "nothing" else found.goal
 
 
 def folded(view: View, budget: Budget) -> Reach:

@@ -48,7 +48,6 @@ class Outlook(NamedTuple):
     growth: float  # tokens a turn
     stub: Reach | None = None  # old results to lines, if there are any
     fold: Reach | None = None  # all that is old to a summary
-    grown: int = 0  # tokens since the last compaction
     idle: float = 0  # seconds since the last call
 
 
@@ -60,7 +59,6 @@ class Terms(NamedTuple):
     low: float = 0.5  # of the limit: down to here then, should nothing better be known
     keep: int = KEEP  # tokens: no goal is lower for the sake of dollars
     least: float = 0.2  # of the request: what would free less is not worth what is forgotten
-    after: int | None = None  # tokens of growth: compact after so many and not before, whatever the price
     ttl: float = 300  # seconds that a provider's cache lasts
 
     @property
@@ -99,8 +97,6 @@ def plan(outlook: Outlook, prices: Prices | None, terms: Terms) -> Plan:
     allowed = [choice for choice in choices if choice.act == "fold" or not by_code]
     if outlook.size > most:
         due = [choice for choice in allowed if choice.goal <= most]
-    elif terms.after is not None:
-        due = allowed if outlook.grown >= terms.after else []
     else:
         due = [choice for choice in allowed if choice.now < choice.later]
     predicted: dict[Act, float] = {choice.act: choice.now for choice in choices}

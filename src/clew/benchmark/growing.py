@@ -137,7 +137,6 @@ class Priced:
     _turns: int = 0
     _said: int = 0  # tokens that came so far
     _last: int = 0  # tokens of the last request
-    _kept: int = 0  # tokens after the last compaction
 
     def fit(self, view: View, size: int, idle: float) -> tuple[View, Spent]:
         self._turns += 1
@@ -146,13 +145,13 @@ class Priced:
         if size * (1 - self.terms.least) < self.terms.floor:  # nothing to weigh: spare the look at every node
             return view, NOTHING
         stub, fold = reaches(view, self.budget, size)
-        outlook = Outlook(size, self._turns, self._said / self._turns, stub, fold, size - self._kept, idle)
+        outlook = Outlook(size, self._turns, self._said / self._turns, stub, fold, idle)
         act, goal, _ = plan(outlook, self.prices, self.terms)
         if act == "nothing":
             return view, NOTHING
         steps = clearing() if act == "stub" else default()
         view = run(steps(view, with_(self.budget, goal=self.budget.limit._replace(tokens=goal))))
-        self._last = self._kept = self.budget.size(view).tokens
+        self._last = self.budget.size(view).tokens
         return view, NOTHING
 
 
