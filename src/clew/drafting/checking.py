@@ -2,16 +2,17 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Literal, NamedTuple
 
 from clew.claims import DIRECTIVE, Claim
 from clew.drafting.reading import Note
 from clew.facts.finding import find
-from clew.facts.sheets import key_of, voice_of
-from clew.framing import neutral
-from clew.items import Node
+from clew.facts.sheets import Voice, voice_of
+from clew.finding import COMMON
+from clew.framing import neutral, seen, shown
+from clew.items import Item, Node
 from clew.past import Past
 from clew.steps.lines import clip
 from clew.steps.outcome import failed
@@ -22,13 +23,34 @@ LONG = 300  # characters of a claim
 STEM = 5  # letters by which a word is the same word
 FOUNDED = 1 / 3  # of a note's words must stand in what it cites
 FEW = 12  # characters of a quotation that can be found in one place
+TOLD = 'a tool says: "{}"'  # how a note is kept that is nothing to act on
 
-# Words of tools that say how something went, and nothing about what to do.
+# Words that say how something went, or hold a sentence together, and nothing about what to do.
 OUTCOMES = frozenset(
-    "passe passi fail faile failu error succe warni exit exite found missi compl retur outpu resul".split()
+    "pass passe passi fail fails faile faili failu error excep succe warni exit exite found missi compl retur outpu resul "
+    "timeo timed refus denie crash trace inval unkno stati green broke".split()
+)
+SMALL = COMMON | frozenset(
+    "about after again all also any because been before both did does each had here how more most one only over per "
+    "since some still such than their them there they too two up via were where which while who why".split()
 )
 
-_WORD = re.compile(r"[^\W\d_]{4,}")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_UNSPACED = "\u0e00"  # from here on, most scripts write no space between words
+_JOINED = ("kebab", "pair")  # read-only, client/server: perhaps names, perhaps words
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")  # noqa: RUF001
+_ESCAPED = re.compile(r"\\[nrt]")
+_ACCEPTS = re.compile(
+    r"(?i)\b(?:thanks?|thank you|works (?:now|fine|well)|(?:it|that|this) works|looks good|perfect|lgtm|well done"
+    r"|(?:is|are|was) (?:done|fixed|finished|solved|merged))\b"
+)
+_FOR_THE_USER = re.compile(
+    r"(?i)\b(?:by|from) the (?:user|human|owner)\b|\b(?:user|human|owner)(?:'s)?\s+(?:\w+ly |has |had |have |also )?"
+    r"(?:said|says|ask|want|wish|approv|confirm|agree|allow|grant|permi|request|demand|tell|told|instruct|prefer|accept"
+    r"|authori|consent|decid|order)"
+)
+_GRANT = re.compile(r"(?i)\b(?:approv|confirm|agree|allow|grant|permi|accept|authori|consent)")
+_GRANTED = re.compile(rf"(?i){_GRANT.pattern[4:]}|\b(?:yes|yep|ok(?:ay)?|sure|fine|go ahead|proceed|you (?:may|can)|lgtm)\b")
 
 
 class Checked(NamedTuple):
@@ -63,58 +85,121 @@ class Sources:
         cited = self._cited(note)
         if not cited or (note.stale and note.about >= len(earlier)):
             return "uncited"
-        ids = tuple(node.id for node in cited)
         if note.stale:
-            return Claim(earlier[note.about].section, "", ids, about=note.about, stale=True)
+            return self._dropped(earlier[note.about], note.about, cited)
         if note.section == "constraints":
             return self._demand(note, cited)
-        if any(key_of(f.kind, f.text) not in self.facts and f.text not in self.whole for f in find(note.text)):
+        said = words(note.text)
+        if self._invents(note.text):
             return "invented"
-        words = stems(note.text)
-        if words and len(words & stems(" ".join(_said(n) for n in cited))) < FOUNDED * len(words):
+        if len(said & words(" ".join(_said(n) for n in cited))) < max(1, FOUNDED * len(said)):
             return "unfounded"
-        if note.state == "done" and not _proven(cited):
-            return "unproven"
-        text = clip(neutral(note.text), LONG)
-        if note.section in DIRECTIVE and not self._is_theirs(note.text, cited):
+        if _FOR_THE_USER.search(note.text) and not self._is_the_users(note.text, cited):
+            return "not the user's words"
+        ids, text, at = tuple(node.id for node in cited), clip(neutral(note.text), LONG), _replaced(note, earlier)
+        if note.section not in DIRECTIVE:
+            return Claim(note.section, text, ids, about=at)
+        if not self._is_theirs(note.text, cited):
             # A tool may have put it there: it may be known, but it is nothing to act on.
-            return Claim("findings", text, ids)
-        return Claim(note.section, text, ids, note.state, note.about)
+            return Claim("findings", TOLD.format(text), ids)
+        was_done = at >= 0 and earlier[at].state == "done"
+        if note.state == "done" and not self._proven(note.text, cited):
+            return "unproven"
+        if was_done and note.state != "done" and not self._disproven(earlier[at], cited):
+            return "unproven"
+        return Claim(note.section, text, ids, note.state, at)
 
     def _cited(self, note: Note) -> list[Node]:
         ids = {self._labelled[label] for label in note.labels if label in self._labelled}
         for quote in note.quotes:
-            words = _plain(quote)
-            if len(words) >= FEW:
-                ids.update(id for id, text in self._texts.items() if words in text)
+            said = _plain(quote)
+            if len(said) >= FEW:
+                ids.update(id for id, text in self._texts.items() if said in text)
         return [self.nodes[i] for i in sorted(self.order[id] for id in ids)]
 
+    # --- whose words ------------------------------------------------------------------------------------------------
+
     def _demand(self, note: Note, cited: Sequence[Node]) -> Claim | Doubt:
-        """A constraint is what the user typed, and nothing else."""
-        words = _plain(note.text.strip("\"'“”‘’ "))
-        typed = [n for n in cited if voice_of(n.item) == "user" and words in _plain(n.item.text)]
-        if len(words) < FEW or not typed:
+        """A constraint is what the user typed, and nothing else; as whole sentences, for a part may say the opposite."""
+        said = _plain(note.text.strip("\"'“”‘’ "))
+        typed = {n.id: found for n in cited if speaker(n.item) == "user" and (found := _around(said, n.item.text))}
+        if len(said) < FEW or not typed:
             return "not the user's words"
-        return Claim("constraints", clip(neutral(note.text.strip("\"'“”‘’ ")), LONG), tuple(n.id for n in typed))
+        return Claim("constraints", clip(neutral(next(reversed(typed.values()))), LONG), tuple(typed))
+
+    def _is_the_users(self, text: str, cited: Sequence[Node]) -> bool:
+        """Whether the user said what a note says that they said, or allowed what it says that they allowed."""
+        typed = [n.item.text for n in cited if speaker(n.item) == "user"]
+        granted = not _GRANT.search(text) or any(_GRANTED.search(said) for said in typed)
+        return bool(typed) and granted and self._is_theirs(text, cited)
 
     def _is_theirs(self, text: str, cited: Sequence[Node]) -> bool:
         """Whether the user or the assistant said it: it cites one of them, and has no word that only a tool said."""
-        if all(voice_of(n.item) == "result" for n in cited):
+        if all(speaker(n.item) == "result" for n in cited):
             return False
         theirs, tools = self._voices
-        if (stems(text) & tools) - theirs - OUTCOMES:
+        if (words(text) & tools) - theirs - OUTCOMES:
             return False
-        named = {key_of(f.kind, f.text) for f in find(text)}
-        return named <= self._named
+        return all(_stands(f.text, self._own) or f.kind in _JOINED for f in find(shown(text)))
+
+    def _invents(self, text: str) -> bool:
+        """Whether it has a name, a path or a number that nobody said."""
+        theirs, tools = self._voices
+        for fact in find(shown(text)):
+            joined = fact.kind in _JOINED and words(fact.text) <= theirs | tools
+            if not joined and not _stands(fact.text, self._whole):
+                return True
+        return False
+
+    # --- how it stands ----------------------------------------------------------------------------------------------
+
+    def _proven(self, text: str, cited: Sequence[Node]) -> bool:
+        """Whether the newest of these that can prove it is a result of a call about it that went well, or thanks."""
+        proofs = [n for n in cited if speaker(n.item) in ("result", "user")]
+        if not proofs:
+            return False
+        last = proofs[-1].item
+        if speaker(last) == "user":
+            return _ACCEPTS.search(last.text) is not None
+        return not failed(last) and self._is_about(proofs[-1], text)
+
+    def _disproven(self, old: Claim, cited: Sequence[Node]) -> bool:
+        """Whether a later failure of a call about it, or the user, says that work that was done is not."""
+        later = (n for n in self._after(old, cited) if speaker(n.item) in ("result", "user"))
+        return any(self._is_about(n, old.text) and (n.item.kind != "result" or failed(n.item)) for n in later)
+
+    def _dropped(self, old: Claim, at: int, cited: Sequence[Node]) -> Claim | Doubt:
+        """A note no longer holds: of what is to be done, only by later words of those who can say so."""
+        if old.section == "constraints":
+            return "not the user's words"
+        if old.section in DIRECTIVE:
+            later = list(self._after(old, cited))
+            told = [n for n in later if self._is_about(n, old.text) and speaker(n.item) != "result"]
+            needed = [n for n in told if speaker(n.item) == "user"] if old.section == "tasks" else told
+            if not needed and not (later and self._proven(old.text, later)):
+                return "unproven"
+        return Claim(old.section, "", tuple(n.id for n in cited), about=at, stale=True)
+
+    def _after(self, old: Claim, cited: Sequence[Node]) -> Iterator[Node]:
+        newest = max((self.order.get(id, -1) for id in old.cites), default=-1)
+        return (n for n in cited if self.order[n.id] > newest)
+
+    def _is_about(self, node: Node, text: str) -> bool:
+        """Whether words of a note stand there; of a result, in its call and what was said before it: a tool may lie."""
+        item = node.item
+        if item.kind != "result":
+            return bool(words(text) & words(_said(node)))
+        at = next((i for i, n in enumerate(self.nodes) if n.item.kind == "call" and n.item.call_id == item.call_id), -1)
+        if at < 0:
+            return False
+        before = self.nodes[at - 1].item if at else item
+        announced = before.text if before.kind == "text" and before.role == "assistant" else ""
+        return bool(words(text) & words(f"{announced} {_said(self.nodes[at])}"))
+
+    # --- all that was said ------------------------------------------------------------------------------------------
 
     @cached_property
-    def facts(self) -> set[str]:
-        """The names, paths and numbers that anybody said."""
-        return {key for n in self.nodes for key in self._past.sheet(n.id, n.item).facts}
-
-    @cached_property
-    def whole(self) -> str:
-        """All of it."""
+    def _whole(self) -> str:
         return "\n".join(_said(n) for n in self.nodes)
 
     @cached_property
@@ -122,34 +207,81 @@ class Sources:
         return {n.id: _plain(_said(n)) for n in self.nodes}
 
     @cached_property
-    def _voices(self) -> tuple[set[str], set[str]]:
-        """The words of user and assistant, and those of tools."""
-        theirs, tools = set[str](), set[str]()
-        for node in self.nodes:
-            (tools if voice_of(node.item) == "result" else theirs).update(stems(_said(node)))
-        return theirs, tools
+    def _own(self) -> str:
+        """What user and assistant said; of a call what it does, not the texts that it passes on."""
+        return "\n".join(self._does(n) if n.item.kind == "call" else n.item.text for n in self._others)
+
+    @property
+    def _others(self) -> Iterator[Node]:
+        return (n for n in self.nodes if speaker(n.item) != "result")
 
     @cached_property
-    def _named(self) -> set[str]:
-        """The names that user and assistant said; any that nobody else did."""
-        said = (n for n in self.nodes if voice_of(n.item) != "result")
-        return {key for n in said for key in self._past.sheet(n.id, n.item).facts}
+    def _voices(self) -> tuple[set[str], set[str]]:
+        """The words of user and assistant, and those of tools: theirs still when a call repeats them."""
+        theirs, tools = set[str](), set[str]()
+        for node in self.nodes:
+            match speaker(node.item):
+                case "result":
+                    tools |= words(node.item.text)
+                case "call":
+                    theirs |= words(self._does(node)) - tools
+                case _:
+                    theirs |= words(node.item.text)
+        return theirs, tools
+
+    def _does(self, call: Node) -> str:
+        return self._past.sheet(call.id, call.item).heading
 
 
-def stems(text: str) -> set[str]:
-    """The words of a text, by their first letters."""
-    return {word[:STEM].lower() for word in _WORD.findall(text)}
+def speaker(item: Item) -> Voice:
+    """Who speaks; what a provider's own tools return, or a picture shows, is nobody's wish."""
+    return "result" if item.kind in ("media", "opaque") else voice_of(item)
+
+
+def words(text: str) -> set[str]:
+    """The words of a text as they look, by their first letters; where there are no spaces, by pairs of signs."""
+    found = set[str]()
+    for word in _WORD.findall(seen(shown(text)).lower()):
+        if word[0] >= _UNSPACED:
+            found.update(word[i : i + 2] for i in range(len(word) - 1))
+        elif word not in SMALL:
+            found.add(word[:STEM])
+    return found
 
 
 def _said(node: Node) -> str:
-    return f"{node.item.name} {node.item.text}" if node.item.kind == "call" else node.item.text
+    item = node.item
+    # What is a line break in an argument must not be a letter of the word after it.
+    return f"{item.name} {_ESCAPED.sub(' ', item.text)}" if item.kind == "call" else item.text
 
 
 def _plain(text: str) -> str:
     return " ".join(text.lower().split())
 
 
-def _proven(cited: Sequence[Node]) -> bool:
-    """Whether the newest of these that can prove anything is a result that went well, or the user's word."""
-    proofs = [n for n in cited if voice_of(n.item) in ("result", "user")]
-    return bool(proofs) and not (proofs[-1].item.kind == "result" and failed(proofs[-1].item))
+def _stands(name: str, text: str) -> bool:
+    """Whether a name stands in a text as a whole."""
+    return name in text and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
+
+
+def _around(said: str, text: str) -> str:
+    """The sentences of a text that hold these words; nothing if it does not."""
+    parts = [" ".join(part.split()) for part in _SENTENCE.split(text)]
+    at = " ".join(parts).lower().find(said)
+    start, held = 0, []
+    for part in parts:
+        if at >= 0 and start < at + len(said) and at < start + len(part):
+            held.append(part)
+        start += len(part) + 1
+    return " ".join(held)
+
+
+def _replaced(note: Note, earlier: Sequence[Claim]) -> int:
+    """The place of the earlier claim that a note changes; one that it does not speak of must not vanish with it."""
+    said, text = words(note.text), _plain(note.text).rstrip(".")
+    same = [at for at, old in enumerate(earlier) if old.section == note.section]
+    if note.about in same:
+        was = words(earlier[note.about].text)
+        if len(was & said) >= FOUNDED * len(was):
+            return note.about
+    return next((at for at in same if _plain(earlier[at].text).rstrip(".") == text), -1)
