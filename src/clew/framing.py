@@ -10,8 +10,9 @@ _TAG = (
     r"|eos|eot|s>|inst|sys|data>))"
 )
 _BRACKET = (
-    r"\[(?=\W{0,9}(?:end\W+of\W+data|data\W{0,3}:)|/\s*data\b|/?\s*(?:summary|system|developer|user|human|assistant|inst|"
-    r"context|fallback|earlier conversation|result of|same output)|[^\[\]\n]{0,300}\b(?:recall [0-9a-f]{6}|out of view))"
+    r"\[(?=\W{0,9}(?:end\W+of\W+data|data\W{0,3}:)|/\s*data\b|/?\s*(?:summary|system|developer|user|human|assistant|"
+    r"inst|context|fallback|earlier conversation|result of|same output)|"
+    r"[^\[\]\n]{0,300}\b(?:recall [0-9a-f]{6}|out of view))"
 )
 _FRAME = re.compile(f"{_TAG}|{_BRACKET}", re.IGNORECASE)
 _MARKS = {"<": "‹", "[": "("}
@@ -19,7 +20,7 @@ _MARKS = {"<": "‹", "[": "("}
 # Letters and brackets that look like those of ASCII and are none by Unicode's own account.
 _ALIKE = dict(
     zip(
-        map(ord, "аеорсухіјѕԁһӏʟмтвнкαορυντικΑΒΕΖΗΙΚΜΝΟΡΤΥΧАВЕКМНОРСТУХІЈЅ˂ᐸ❮⟨〈【⟦〔❲〖"),  # noqa: RUF001
+        map(ord, "аеорсухіјѕԁһӏʟмтвнкαορυντικΑΒΕΖΗΙΚΜΝΟΡΤΥΧАВЕКМНОРСТУХІЈЅ˂ᐸ❮⟨〈【⟦〔❲〖"),
         "aeopcyxijsdhllmtbhkaopuvtikABEZHIKMNOPTYXABEKMHOPCTYXIJS<<<<<[[[[[",
         strict=True,
     )

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -21,15 +21,12 @@ Doubt = Literal["uncited", "invented", "unfounded", "unproven", "not the user's 
 
 LONG = 300  # characters of a claim
 STEM = 5  # letters by which a word is the same word
+FEW_LETTERS = 3  # in a longer word, an s at the end may be a plural
 FOUNDED = 1 / 3  # of a note's words must stand in what it cites
 FEW = 12  # characters of a quotation that can be found in one place
 TOLD = 'a tool says: "{}"'  # how a note is kept that is nothing to act on
 
-# Words that say how something went, or hold a sentence together, and nothing about what to do.
-OUTCOMES = frozenset(
-    "pass passe passi fail fails faile faili failu error excep succe warni exit exite found missi compl retur outpu resul "
-    "timeo timed refus denie crash trace inval unkno stati green broke".split()
-)
+# Words that hold a sentence together, and nothing more.
 SMALL = COMMON | frozenset(
     "about after again all also any because been before both did does each had here how more most one only over per "
     "since some still such than their them there they too two up via were where which while who why".split()
@@ -38,11 +35,16 @@ SMALL = COMMON | frozenset(
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _UNSPACED = "\u0e00"  # from here on, most scripts write no space between words
 _JOINED = ("kebab", "pair")  # read-only, client/server: perhaps names, perhaps words
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")  # noqa: RUF001
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _ESCAPED = re.compile(r"\\[nrt]")
 _ACCEPTS = re.compile(
     r"(?i)\b(?:thanks?|thank you|works (?:now|fine|well)|(?:it|that|this) works|looks good|perfect|lgtm|well done"
     r"|(?:is|are|was) (?:done|fixed|finished|solved|merged))\b"
+)
+# Calls that only look: that they went well proves nothing.
+_LOOKS = re.compile(
+    r"(?i)\$ (?:cd \S+ && )?(?:ls|cat|head|tail|nl|sed -n|grep|rg|find|tree|stat|wc|pwd|echo|git (?:status|log|diff))\b"
+    r"|(?:read|view|list|search|grep|glob|open|get|fetch|web)\b"
 )
 _FOR_THE_USER = re.compile(
     r"(?i)\b(?:by|from) the (?:user|human|owner)\b|\b(?:user|human|owner)(?:'s)?\s+(?:\w+ly |has |had |have |also )?"
@@ -50,7 +52,9 @@ _FOR_THE_USER = re.compile(
     r"|authori|consent|decid|order)"
 )
 _GRANT = re.compile(r"(?i)\b(?:approv|confirm|agree|allow|grant|permi|accept|authori|consent)")
-_GRANTED = re.compile(rf"(?i){_GRANT.pattern[4:]}|\b(?:yes|yep|ok(?:ay)?|sure|fine|go ahead|proceed|you (?:may|can)|lgtm)\b")
+_GRANTED = re.compile(
+    rf"(?i){_GRANT.pattern[4:]}|\b(?:yes|yep|ok(?:ay)?|sure|fine|go ahead|proceed|you (?:may|can)|lgtm)\b"
+)
 
 
 class Checked(NamedTuple):
@@ -92,14 +96,15 @@ class Sources:
         said = words(note.text)
         if self._invents(note.text):
             return "invented"
-        if len(said & words(" ".join(_said(n) for n in cited))) < max(1, FOUNDED * len(said)):
+        if len(said & words(" ".join(map(self._with_call, cited)))) < max(1, FOUNDED * len(said)):
             return "unfounded"
         if _FOR_THE_USER.search(note.text) and not self._is_the_users(note.text, cited):
             return "not the user's words"
         ids, text, at = tuple(node.id for node in cited), clip(neutral(note.text), LONG), _replaced(note, earlier)
         if note.section not in DIRECTIVE:
             return Claim(note.section, text, ids, about=at)
-        if not self._is_theirs(note.text, cited):
+        own = note.state == "done" or any(speaker(n.item) != "result" for n in cited)  # what is done, a result proves
+        if not own or not self._is_theirs(note.text):
             # A tool may have put it there: it may be known, but it is nothing to act on.
             return Claim("findings", TOLD.format(text), ids)
         was_done = at >= 0 and earlier[at].state == "done"
@@ -120,7 +125,7 @@ class Sources:
     # --- whose words ------------------------------------------------------------------------------------------------
 
     def _demand(self, note: Note, cited: Sequence[Node]) -> Claim | Doubt:
-        """A constraint is what the user typed, and nothing else; as whole sentences, for a part may say the opposite."""
+        """A constraint is what the user typed, in whole sentences: a part of one may say the opposite."""
         said = _plain(note.text.strip("\"'“”‘’ "))
         typed = {n.id: found for n in cited if speaker(n.item) == "user" and (found := _around(said, n.item.text))}
         if len(said) < FEW or not typed:
@@ -131,12 +136,10 @@ class Sources:
         """Whether the user said what a note says that they said, or allowed what it says that they allowed."""
         typed = [n.item.text for n in cited if speaker(n.item) == "user"]
         granted = not _GRANT.search(text) or any(_GRANTED.search(said) for said in typed)
-        return bool(typed) and granted and self._is_theirs(text, cited)
+        return bool(typed) and granted and self._is_theirs(text)
 
-    def _is_theirs(self, text: str, cited: Sequence[Node]) -> bool:
-        """Whether the user or the assistant said it: it cites one of them, and has no word that only a tool said."""
-        if all(speaker(n.item) == "result" for n in cited):
-            return False
+    def _is_theirs(self, text: str) -> bool:
+        """Whether the user or the assistant can have said it: it has no word and no name that only a tool said."""
         theirs, tools = self._voices
         if (words(text) & tools) - theirs - OUTCOMES:
             return False
@@ -165,36 +168,36 @@ class Sources:
 
     def _disproven(self, old: Claim, cited: Sequence[Node]) -> bool:
         """Whether a later failure of a call about it, or the user, says that work that was done is not."""
-        later = (n for n in self._after(old, cited) if speaker(n.item) in ("result", "user"))
-        return any(self._is_about(n, old.text) and (n.item.kind != "result" or failed(n.item)) for n in later)
+        later = [n for n in self._after(old, cited) if self._is_about(n, old.text)]
+        return any(speaker(n.item) == "user" or (n.item.kind == "result" and failed(n.item)) for n in later)
 
     def _dropped(self, old: Claim, at: int, cited: Sequence[Node]) -> Claim | Doubt:
         """A note no longer holds: of what is to be done, only by later words of those who can say so."""
         if old.section == "constraints":
             return "not the user's words"
         if old.section in DIRECTIVE:
-            later = list(self._after(old, cited))
-            told = [n for n in later if self._is_about(n, old.text) and speaker(n.item) != "result"]
-            needed = [n for n in told if speaker(n.item) == "user"] if old.section == "tasks" else told
-            if not needed and not (later and self._proven(old.text, later)):
+            later = self._after(old, cited)
+            who = {speaker(n.item) for n in later if self._is_about(n, old.text)}
+            if not who & ({"user"} if old.section == "tasks" else {"user", "said"}) and not self._proven(
+                old.text, later
+            ):
                 return "unproven"
         return Claim(old.section, "", tuple(n.id for n in cited), about=at, stale=True)
 
-    def _after(self, old: Claim, cited: Sequence[Node]) -> Iterator[Node]:
+    def _after(self, old: Claim, cited: Sequence[Node]) -> list[Node]:
         newest = max((self.order.get(id, -1) for id in old.cites), default=-1)
-        return (n for n in cited if self.order[n.id] > newest)
+        return [n for n in cited if self.order[n.id] > newest]
 
     def _is_about(self, node: Node, text: str) -> bool:
-        """Whether words of a note stand there; of a result, in its call and what was said before it: a tool may lie."""
-        item = node.item
-        if item.kind != "result":
+        """Whether words of a note stand there; of a result, in its call and what led to it: a tool may lie."""
+        if node.item.kind != "result":
             return bool(words(text) & words(_said(node)))
-        at = next((i for i, n in enumerate(self.nodes) if n.item.kind == "call" and n.item.call_id == item.call_id), -1)
-        if at < 0:
+        if (call := self._calls.get(node.item.call_id)) is None or _LOOKS.match(self._does(call)):
             return False
-        before = self.nodes[at - 1].item if at else item
+        at = self.order[call.id]
+        before = self.nodes[at - 1].item if at else call.item
         announced = before.text if before.kind == "text" and before.role == "assistant" else ""
-        return bool(words(text) & words(f"{announced} {_said(self.nodes[at])}"))
+        return bool(words(text) & words(f"{announced} {_said(call)}"))
 
     # --- all that was said ------------------------------------------------------------------------------------------
 
@@ -209,11 +212,8 @@ class Sources:
     @cached_property
     def _own(self) -> str:
         """What user and assistant said; of a call what it does, not the texts that it passes on."""
-        return "\n".join(self._does(n) if n.item.kind == "call" else n.item.text for n in self._others)
-
-    @property
-    def _others(self) -> Iterator[Node]:
-        return (n for n in self.nodes if speaker(n.item) != "result")
+        others = (n for n in self.nodes if speaker(n.item) != "result")
+        return "\n".join(self._does(n) if n.item.kind == "call" else n.item.text for n in others)
 
     @cached_property
     def _voices(self) -> tuple[set[str], set[str]]:
@@ -228,6 +228,15 @@ class Sources:
                 case _:
                     theirs |= words(node.item.text)
         return theirs, tools
+
+    @cached_property
+    def _calls(self) -> dict[str, Node]:
+        return {n.item.call_id: n for n in self.nodes if n.item.kind == "call"}
+
+    def _with_call(self, node: Node) -> str:
+        """What is said there; of a result, what was called for as well."""
+        call = self._calls.get(node.item.call_id) if node.item.kind == "result" else None
+        return f"{_said(call)} {_said(node)}" if call else _said(node)
 
     def _does(self, call: Node) -> str:
         return self._past.sheet(call.id, call.item).heading
@@ -245,8 +254,15 @@ def words(text: str) -> set[str]:
         if word[0] >= _UNSPACED:
             found.update(word[i : i + 2] for i in range(len(word) - 1))
         elif word not in SMALL:
-            found.add(word[:STEM])
+            found.add((word.removesuffix("s") if len(word) > FEW_LETTERS else word)[:STEM])
     return found
+
+
+# Words that say how something went, and nothing about what to do.
+OUTCOMES = words(
+    "pass passed passing fail failed failing failure error exception success warning exit exited found missing "
+    "complete returned output result timeout timed refused denied crash traceback invalid unknown green broken"
+)
 
 
 def _said(node: Node) -> str:
