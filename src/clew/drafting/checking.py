@@ -51,9 +51,10 @@ _FOR_THE_USER = re.compile(
     r"(?:said|says|ask|want|wish|approv|confirm|agree|allow|grant|permi|request|demand|tell|told|instruct|prefer|accept"
     r"|authori|consent|decid|order)"
 )
-_GRANT = re.compile(r"(?i)\b(?:approv|confirm|agree|allow|grant|permi|accept|authori|consent)")
+_GRANTS = r"\b(?:approv|confirm|agree|allow|grant|permi|accept|authori|consent)"
+_GRANT = re.compile(_GRANTS, re.IGNORECASE)
 _GRANTED = re.compile(
-    rf"(?i){_GRANT.pattern[4:]}|\b(?:yes|yep|ok(?:ay)?|sure|fine|go ahead|proceed|you (?:may|can)|lgtm)\b"
+    rf"{_GRANTS}|\b(?:yes|yep|ok(?:ay)?|sure|fine|go ahead|proceed|you (?:may|can)|lgtm)\b", re.IGNORECASE
 )
 
 
@@ -134,9 +135,8 @@ class Sources:
 
     def _is_the_users(self, text: str, cited: Sequence[Node]) -> bool:
         """Whether the user said what a note says that they said, or allowed what it says that they allowed."""
-        typed = [n.item.text for n in cited if speaker(n.item) == "user"]
-        granted = not _GRANT.search(text) or any(_GRANTED.search(said) for said in typed)
-        return bool(typed) and granted and self._is_theirs(text)
+        says = _GRANTED if _GRANT.search(text) else _WORD
+        return self._is_theirs(text) and any(says.search(n.item.text) for n in cited if speaker(n.item) == "user")
 
     def _is_theirs(self, text: str) -> bool:
         """Whether the user or the assistant can have said it: it has no word and no name that only a tool said."""
@@ -158,13 +158,10 @@ class Sources:
 
     def _proven(self, text: str, cited: Sequence[Node]) -> bool:
         """Whether the newest of these that can prove it is a result of a call about it that went well, or thanks."""
-        proofs = [n for n in cited if speaker(n.item) in ("result", "user")]
-        if not proofs:
-            return False
-        last = proofs[-1].item
-        if speaker(last) == "user":
-            return _ACCEPTS.search(last.text) is not None
-        return not failed(last) and self._is_about(proofs[-1], text)
+        last = next((n for n in reversed(cited) if speaker(n.item) in ("result", "user")), None)
+        if last is None or speaker(last.item) == "user":
+            return last is not None and _ACCEPTS.search(last.item.text) is not None
+        return not failed(last.item) and self._is_about(last, text)
 
     def _disproven(self, old: Claim, cited: Sequence[Node]) -> bool:
         """Whether a later failure of a call about it, or the user, says that work that was done is not."""
