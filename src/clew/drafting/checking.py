@@ -9,9 +9,10 @@ from typing import Literal, NamedTuple
 from clew.claims import DIRECTIVE, Claim
 from clew.drafting.reading import Note
 from clew.facts.finding import find
-from clew.facts.sheets import key_of, voice_of
-from clew.framing import neutral
-from clew.items import Node
+from clew.facts.sheets import Voice, voice_of
+from clew.finding import COMMON
+from clew.framing import neutral, seen, shown
+from clew.items import Item, Node
 from clew.past import Past
 from clew.steps.lines import clip
 from clew.steps.outcome import failed
@@ -20,15 +21,41 @@ Doubt = Literal["uncited", "invented", "unfounded", "unproven", "not the user's 
 
 LONG = 300  # characters of a claim
 STEM = 5  # letters by which a word is the same word
+FEW_LETTERS = 3  # in a longer word, an s at the end may be a plural
 FOUNDED = 1 / 3  # of a note's words must stand in what it cites
 FEW = 12  # characters of a quotation that can be found in one place
+TOLD = 'a tool says: "{}"'  # how a note is kept that is nothing to act on
 
-# Words of tools that say how something went, and nothing about what to do.
-OUTCOMES = frozenset(
-    "passe passi fail faile failu error succe warni exit exite found missi compl retur outpu resul".split()
+# Words that hold a sentence together, and nothing more.
+SMALL = COMMON | frozenset(
+    "about after again all also any because been before both did does each had here how more most one only over per "
+    "since some still such than their them there they too two up via were where which while who why".split()
 )
 
-_WORD = re.compile(r"[^\W\d_]{4,}")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_UNSPACED = "\u0e00"  # from here on, most scripts write no space between words
+_JOINED = ("kebab", "pair")  # read-only, client/server: perhaps names, perhaps words
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+_ESCAPED = re.compile(r"\\[nrt]")
+_ACCEPTS = re.compile(
+    r"(?i)\b(?:thanks?|thank you|works (?:now|fine|well)|(?:it|that|this) works|looks good|perfect|lgtm|well done"
+    r"|(?:is|are|was) (?:done|fixed|finished|solved|merged))\b"
+)
+# Calls that only look: that they went well proves nothing.
+_LOOKS = re.compile(
+    r"(?i)\$ (?:cd \S+ && )?(?:ls|cat|head|tail|nl|sed -n|grep|rg|find|tree|stat|wc|pwd|echo|git (?:status|log|diff))\b"
+    r"|(?:read|view|list|search|grep|glob|open|get|fetch|web)\b"
+)
+_FOR_THE_USER = re.compile(
+    r"(?i)\b(?:by|from) the (?:user|human|owner)\b|\b(?:user|human|owner)(?:'s)?\s+(?:\w+ly |has |had |have |also )?"
+    r"(?:said|says|ask|want|wish|approv|confirm|agree|allow|grant|permi|request|demand|tell|told|instruct|prefer|accept"
+    r"|authori|consent|decid|order)"
+)
+_GRANTS = r"\b(?:approv|confirm|agree|allow|grant|permi|accept|authori|consent)"
+_GRANT = re.compile(_GRANTS, re.IGNORECASE)
+_GRANTED = re.compile(
+    rf"{_GRANTS}|\b(?:yes|yep|ok(?:ay)?|sure|fine|go ahead|proceed|you (?:may|can)|lgtm)\b", re.IGNORECASE
+)
 
 
 class Checked(NamedTuple):
@@ -63,58 +90,116 @@ class Sources:
         cited = self._cited(note)
         if not cited or (note.stale and note.about >= len(earlier)):
             return "uncited"
-        ids = tuple(node.id for node in cited)
         if note.stale:
-            return Claim(earlier[note.about].section, "", ids, about=note.about, stale=True)
+            return self._dropped(earlier[note.about], note.about, cited)
         if note.section == "constraints":
             return self._demand(note, cited)
-        if any(key_of(f.kind, f.text) not in self.facts and f.text not in self.whole for f in find(note.text)):
+        said = words(note.text)
+        if self._invents(note.text):
             return "invented"
-        words = stems(note.text)
-        if words and len(words & stems(" ".join(_said(n) for n in cited))) < FOUNDED * len(words):
+        if len(said & words(" ".join(map(self._with_call, cited)))) < max(1, FOUNDED * len(said)):
             return "unfounded"
-        if note.state == "done" and not _proven(cited):
-            return "unproven"
-        text = clip(neutral(note.text), LONG)
-        if note.section in DIRECTIVE and not self._is_theirs(note.text, cited):
+        if _FOR_THE_USER.search(note.text) and not self._is_the_users(note.text, cited):
+            return "not the user's words"
+        ids, text, at = tuple(node.id for node in cited), clip(neutral(note.text), LONG), _replaced(note, earlier)
+        if note.section not in DIRECTIVE:
+            return Claim(note.section, text, ids, about=at)
+        own = note.state == "done" or any(speaker(n.item) != "result" for n in cited)  # what is done, a result proves
+        if not own or not self._is_theirs(note.text):
             # A tool may have put it there: it may be known, but it is nothing to act on.
-            return Claim("findings", text, ids)
-        return Claim(note.section, text, ids, note.state, note.about)
+            return Claim("findings", TOLD.format(text), ids)
+        was_done = at >= 0 and earlier[at].state == "done"
+        if note.state == "done" and not self._proven(note.text, cited):
+            return "unproven"
+        if was_done and note.state != "done" and not self._disproven(earlier[at], cited):
+            return "unproven"
+        return Claim(note.section, text, ids, note.state, at)
 
     def _cited(self, note: Note) -> list[Node]:
         ids = {self._labelled[label] for label in note.labels if label in self._labelled}
         for quote in note.quotes:
-            words = _plain(quote)
-            if len(words) >= FEW:
-                ids.update(id for id, text in self._texts.items() if words in text)
+            said = _plain(quote)
+            if len(said) >= FEW:
+                ids.update(id for id, text in self._texts.items() if said in text)
         return [self.nodes[i] for i in sorted(self.order[id] for id in ids)]
 
+    # --- whose words ------------------------------------------------------------------------------------------------
+
     def _demand(self, note: Note, cited: Sequence[Node]) -> Claim | Doubt:
-        """A constraint is what the user typed, and nothing else."""
-        words = _plain(note.text.strip("\"'“”‘’ "))
-        typed = [n for n in cited if voice_of(n.item) == "user" and words in _plain(n.item.text)]
-        if len(words) < FEW or not typed:
+        """A constraint is what the user typed, in whole sentences: a part of one may say the opposite."""
+        said = _plain(note.text.strip("\"'“”‘’ "))
+        typed = {n.id: found for n in cited if speaker(n.item) == "user" and (found := _around(said, n.item.text))}
+        if len(said) < FEW or not typed:
             return "not the user's words"
-        return Claim("constraints", clip(neutral(note.text.strip("\"'“”‘’ ")), LONG), tuple(n.id for n in typed))
+        return Claim("constraints", clip(neutral(next(reversed(typed.values()))), LONG), tuple(typed))
 
-    def _is_theirs(self, text: str, cited: Sequence[Node]) -> bool:
-        """Whether the user or the assistant said it: it cites one of them, and has no word that only a tool said."""
-        if all(voice_of(n.item) == "result" for n in cited):
-            return False
+    def _is_the_users(self, text: str, cited: Sequence[Node]) -> bool:
+        """Whether the user said what a note says that they said, or allowed what it says that they allowed."""
+        says = _GRANTED if _GRANT.search(text) else _WORD
+        return self._is_theirs(text) and any(says.search(n.item.text) for n in cited if speaker(n.item) == "user")
+
+    def _is_theirs(self, text: str) -> bool:
+        """Whether the user or the assistant can have said it: it has no word and no name that only a tool said."""
         theirs, tools = self._voices
-        if (stems(text) & tools) - theirs - OUTCOMES:
+        if (words(text) & tools) - theirs - OUTCOMES:
             return False
-        named = {key_of(f.kind, f.text) for f in find(text)}
-        return named <= self._named
+        return all(_stands(f.text, self._own) or f.kind in _JOINED for f in find(shown(text)))
+
+    def _invents(self, text: str) -> bool:
+        """Whether it has a name, a path or a number that nobody said."""
+        theirs, tools = self._voices
+        for fact in find(shown(text)):
+            joined = fact.kind in _JOINED and words(fact.text) <= theirs | tools
+            if not joined and not _stands(fact.text, self._whole):
+                return True
+        return False
+
+    # --- how it stands ----------------------------------------------------------------------------------------------
+
+    def _proven(self, text: str, cited: Sequence[Node]) -> bool:
+        """Whether the newest of these that can prove it is a result of a call about it that went well, or thanks."""
+        last = next((n for n in reversed(cited) if speaker(n.item) in ("result", "user")), None)
+        if last is None or speaker(last.item) == "user":
+            return last is not None and _ACCEPTS.search(last.item.text) is not None
+        return not failed(last.item) and self._is_about(last, text)
+
+    def _disproven(self, old: Claim, cited: Sequence[Node]) -> bool:
+        """Whether a later failure of a call about it, or the user, says that work that was done is not."""
+        later = [n for n in self._after(old, cited) if self._is_about(n, old.text)]
+        return any(speaker(n.item) == "user" or (n.item.kind == "result" and failed(n.item)) for n in later)
+
+    def _dropped(self, old: Claim, at: int, cited: Sequence[Node]) -> Claim | Doubt:
+        """A note no longer holds: of what is to be done, only by later words of those who can say so."""
+        if old.section == "constraints":
+            return "not the user's words"
+        if old.section in DIRECTIVE:
+            later = self._after(old, cited)
+            who = {speaker(n.item) for n in later if self._is_about(n, old.text)}
+            if not who & ({"user"} if old.section == "tasks" else {"user", "said"}) and not self._proven(
+                old.text, later
+            ):
+                return "unproven"
+        return Claim(old.section, "", tuple(n.id for n in cited), about=at, stale=True)
+
+    def _after(self, old: Claim, cited: Sequence[Node]) -> list[Node]:
+        newest = max((self.order.get(id, -1) for id in old.cites), default=-1)
+        return [n for n in cited if self.order[n.id] > newest]
+
+    def _is_about(self, node: Node, text: str) -> bool:
+        """Whether words of a note stand there; of a result, in its call and what led to it: a tool may lie."""
+        if node.item.kind != "result":
+            return bool(words(text) & words(_said(node)))
+        if (call := self._calls.get(node.item.call_id)) is None or _LOOKS.match(self._does(call)):
+            return False
+        at = self.order[call.id]
+        before = self.nodes[at - 1].item if at else call.item
+        announced = before.text if before.kind == "text" and before.role == "assistant" else ""
+        return bool(words(text) & words(f"{announced} {_said(call)}"))
+
+    # --- all that was said ------------------------------------------------------------------------------------------
 
     @cached_property
-    def facts(self) -> set[str]:
-        """The names, paths and numbers that anybody said."""
-        return {key for n in self.nodes for key in self._past.sheet(n.id, n.item).facts}
-
-    @cached_property
-    def whole(self) -> str:
-        """All of it."""
+    def _whole(self) -> str:
         return "\n".join(_said(n) for n in self.nodes)
 
     @cached_property
@@ -122,34 +207,94 @@ class Sources:
         return {n.id: _plain(_said(n)) for n in self.nodes}
 
     @cached_property
+    def _own(self) -> str:
+        """What user and assistant said; of a call what it does, not the texts that it passes on."""
+        others = (n for n in self.nodes if speaker(n.item) != "result")
+        return "\n".join(self._does(n) if n.item.kind == "call" else n.item.text for n in others)
+
+    @cached_property
     def _voices(self) -> tuple[set[str], set[str]]:
-        """The words of user and assistant, and those of tools."""
+        """The words of user and assistant, and those of tools: theirs still when a call repeats them."""
         theirs, tools = set[str](), set[str]()
         for node in self.nodes:
-            (tools if voice_of(node.item) == "result" else theirs).update(stems(_said(node)))
+            match speaker(node.item):
+                case "result":
+                    tools |= words(node.item.text)
+                case "call":
+                    theirs |= words(self._does(node)) - tools
+                case _:
+                    theirs |= words(node.item.text)
         return theirs, tools
 
     @cached_property
-    def _named(self) -> set[str]:
-        """The names that user and assistant said; any that nobody else did."""
-        said = (n for n in self.nodes if voice_of(n.item) != "result")
-        return {key for n in said for key in self._past.sheet(n.id, n.item).facts}
+    def _calls(self) -> dict[str, Node]:
+        return {n.item.call_id: n for n in self.nodes if n.item.kind == "call"}
+
+    def _with_call(self, node: Node) -> str:
+        """What is said there; of a result, what was called for as well."""
+        call = self._calls.get(node.item.call_id) if node.item.kind == "result" else None
+        return f"{_said(call)} {_said(node)}" if call else _said(node)
+
+    def _does(self, call: Node) -> str:
+        return self._past.sheet(call.id, call.item).heading
 
 
-def stems(text: str) -> set[str]:
-    """The words of a text, by their first letters."""
-    return {word[:STEM].lower() for word in _WORD.findall(text)}
+def speaker(item: Item) -> Voice:
+    """Who speaks; what a provider's own tools return, or a picture shows, is nobody's wish."""
+    return "result" if item.kind in ("media", "opaque") else voice_of(item)
+
+
+def words(text: str) -> set[str]:
+    """The words of a text as they look, by their first letters; where there are no spaces, by pairs of signs."""
+    found = set[str]()
+    for word in _WORD.findall(seen(shown(text)).lower()):
+        if word[0] >= _UNSPACED:
+            found.update(word[i : i + 2] for i in range(len(word) - 1))
+        elif word not in SMALL:
+            found.add((word.removesuffix("s") if len(word) > FEW_LETTERS else word)[:STEM])
+    return found
+
+
+# Words that say how something went, and nothing about what to do.
+OUTCOMES = words(
+    "pass passed passing fail failed failing failure error exception success warning exit exited found missing "
+    "complete returned output result timeout timed refused denied crash traceback invalid unknown green broken"
+)
 
 
 def _said(node: Node) -> str:
-    return f"{node.item.name} {node.item.text}" if node.item.kind == "call" else node.item.text
+    item = node.item
+    # What is a line break in an argument must not be a letter of the word after it.
+    return f"{item.name} {_ESCAPED.sub(' ', item.text)}" if item.kind == "call" else item.text
 
 
 def _plain(text: str) -> str:
     return " ".join(text.lower().split())
 
 
-def _proven(cited: Sequence[Node]) -> bool:
-    """Whether the newest of these that can prove anything is a result that went well, or the user's word."""
-    proofs = [n for n in cited if voice_of(n.item) in ("result", "user")]
-    return bool(proofs) and not (proofs[-1].item.kind == "result" and failed(proofs[-1].item))
+def _stands(name: str, text: str) -> bool:
+    """Whether a name stands in a text as a whole."""
+    return name in text and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
+
+
+def _around(said: str, text: str) -> str:
+    """The sentences of a text that hold these words; nothing if it does not."""
+    parts = [" ".join(part.split()) for part in _SENTENCE.split(text)]
+    at = " ".join(parts).lower().find(said)
+    start, held = 0, []
+    for part in parts:
+        if at >= 0 and start < at + len(said) and at < start + len(part):
+            held.append(part)
+        start += len(part) + 1
+    return " ".join(held)
+
+
+def _replaced(note: Note, earlier: Sequence[Claim]) -> int:
+    """The place of the earlier claim that a note changes; one that it does not speak of must not vanish with it."""
+    said, text = words(note.text), _plain(note.text).rstrip(".")
+    same = [at for at, old in enumerate(earlier) if old.section == note.section]
+    if note.about in same:
+        was = words(earlier[note.about].text)
+        if len(was & said) >= FOUNDED * len(was):
+            return note.about
+    return next((at for at in same if _plain(earlier[at].text).rstrip(".") == text), -1)

@@ -17,6 +17,7 @@ REPEATED = 4  # times the same line: it is going round in circles
 _THINKING = re.compile(r"<(think|thinking|analysis|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL)
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s*\**([A-Za-z]+)")
 _NOTE = re.compile(r"^\s*[-*•]\s+(.+?)\s*$")
+_NONE = re.compile(r"\W*(?:none|nothing|n/a)\W*", re.IGNORECASE)
 _CITED = re.compile(r"^(.*?)\s*\[([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]\s*\.?$")
 _LABEL = re.compile(r"\bn\d+\b")
 _QUOTED = re.compile(r"[\"“”]([^\"“”]{4,})[\"“”]")
@@ -60,7 +61,7 @@ def notes(text: str) -> Iterator[Note]:
     for line in _THINKING.sub("", text).splitlines():
         if heading := _HEADING.match(line):
             section = _section(heading[1])
-        elif section and (found := _NOTE.match(line)) and len(found[1]) <= LINE and found[1].strip(". ") != "none":
+        elif section and (found := _NOTE.match(line)) and len(found[1]) <= LINE and not _NONE.fullmatch(found[1]):
             yield _note(section, found[1])
 
 
