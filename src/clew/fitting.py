@@ -183,7 +183,7 @@ class Fitting:
         """Load what is out of view, for steps that tell of it."""
         by_id = {n.id: e for e in view.edits for n in e.stand_ins}
         hidden = originals([n.id for n in view.nodes if n.id in by_id], by_id)
-        if missing := [id for id in hidden if view.past.item(id) is None]:
+        if missing := [id for id in hidden if view.past.node(id) is None]:
             view.past.keep((await self._store.nodes(scope, missing)).values())
 
 

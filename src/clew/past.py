@@ -8,23 +8,23 @@ from clew.items import Item, Node
 
 
 class Past:
-    """Items by id, and what was read out of each, once. Ids never change their meaning, so it only grows."""
+    """Nodes by id, and what was read out of each, once. Ids never change their meaning, so it only grows."""
 
-    __slots__ = ("_items", "_sheets", "draft")
+    __slots__ = ("_nodes", "_sheets", "draft")
 
     def __init__(self) -> None:
         self.draft: Draft | None = None  # what a model made of it last
-        self._items: dict[str, Item] = {}
+        self._nodes: dict[str, Node] = {}
         self._sheets: dict[str, Sheet] = {}
 
     def keep(self, nodes: Iterable[Node]) -> None:
         """Remember these."""
         for node in nodes:
-            self._items[node.id] = node.item
+            self._nodes[node.id] = node
 
-    def item(self, id: str) -> Item | None:
+    def node(self, id: str) -> Node | None:
         """What was said there, if it is known."""
-        return self._items.get(id)
+        return self._nodes.get(id)
 
     def sheet(self, id: str, item: Item) -> Sheet:
         """What an item says, line by line."""

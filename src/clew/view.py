@@ -57,8 +57,8 @@ class View:
         found: dict[str, Node] = {}
         for node in self.nodes[start:stop]:
             for id in originals((node.id,), by_id):
-                item = node.item if id == node.id else self.past.item(id)
-                found[id if item else node.id] = Node(id, "", item) if item else node
+                said = node if id == node.id else self.past.node(id) or node
+                found[said.id] = said
         return list(found.values())
 
     def short(self, start: int, stop: int) -> str:

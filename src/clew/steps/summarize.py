@@ -56,15 +56,26 @@ class Summarize:
         room = min(self.most, budget.goal.tokens - (budget.size(view).tokens - whole))
         notes = notes_of(view)
         swaps: list[Swap] = []
-        for (start, stop), size in zip(stretches, sizes, strict=True):
-            if _is_told(view, start, stop) or size.tokens < LEAST / PART:
+        for (start, stop), size, share in zip(stretches, sizes, _shares(view, budget, stretches, room), strict=True):
+            if size.tokens < LEAST / PART or (_is_told(view, start, stop) and size.tokens <= share):
                 continue
-            share = max(LEAST, int(min(room * size.tokens / whole, PART * size.tokens)))
-            item, evidence = _written(view, budget, start, stop, share, notes)
+            item, evidence = _written(view, budget, start, stop, max(LEAST, share), notes)
             new = budget.meter.item(item)
             if new.tokens < size.tokens and new.within(size):
                 swaps.append(Swap(start, stop, [item], evidence, 0 if swaps else _spent(view)))
         return view.replace_all(swaps, by=self)
+
+
+def _shares(view: View, budget: Budget, stretches: Sequence[Stretch], room: int) -> list[int]:
+    """Tokens for a summary of each span, by how much was said in it; what one cannot use is for the others."""
+    said = [budget.meter.nodes(view.originals(*stretch)).tokens for stretch in stretches]
+    now = [budget.meter.nodes(view.nodes[start:stop]).tokens for start, stop in stretches]
+    most = [n if _is_told(view, *stretch) else int(PART * n) for n, stretch in zip(now, stretches, strict=True)]
+    shares = [0] * len(stretches)
+    for i in sorted(range(len(stretches)), key=lambda i: most[i] / max(1, said[i])):
+        left = sum(said[j] for j in range(len(said)) if not shares[j])
+        shares[i] = max(1, min(most[i], (room - sum(shares)) * said[i] // max(1, left)))
+    return shares
 
 
 def spans(view: View, budget: Budget) -> Iterator[Stretch]:
