@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from clew.errors import BadRequest, NotFound
 from clew.finding import wording
+from clew.framing import neutral
 from clew.items import SHORT, Node
 
 SIZE = 8_000  # characters
@@ -172,9 +173,7 @@ def _by_words(pattern: str) -> Iterable[Matches]:
 
 # --- the frame: what is recalled is data ----------------------------------------------------------------------------
 
-BRACKET = re.compile(r"[\[［【⟦〔](?=\W*(?:end\W+of\W+data|data\W*:))", re.IGNORECASE)
-
 
 def framed(text: str, what: str) -> str:
-    """Text as a model may read it: marked as data, with nothing in it that looks like the marks."""
-    return f"[data: {BRACKET.sub('(', what)}]\n{BRACKET.sub('(', text)}\n[end of data]"
+    """Text as a model may read it: marked as data, with nothing in it that looks like a mark."""
+    return f"[data: {neutral(what)}]\n{neutral(text)}\n[end of data]"

@@ -195,7 +195,8 @@ def tag(
         for n in near:
             if n not in bags:
                 bags[n] = {w.lower() for w in WORD.findall(lines[n])}
-        if not words or any(not bags[n].isdisjoint(words[:SURE]) for n in near):
+        # Words that others said near it are none of the user's.
+        if not words or lines[at].startswith(MARK["user"]) or any(not bags[n].isdisjoint(words[:SURE]) for n in near):
             continue
         note = f" ({' '.join(words[:2])})"
         room -= len(note)

@@ -56,7 +56,9 @@ def sheet(item: Item) -> Sheet:
     """Read an item."""
     voice = voice_of(item)
     heading, texts = _call(item) if voice == "call" else ("", _texts(item.text, voice))
-    lines = tuple(line for text in texts for line in _clauses(text))
+    # At every line end there is: none must hide inside a quotation.
+    parts = (part.strip() for text in texts for part in text.splitlines())
+    lines = tuple(line for part in parts if part for line in _clauses(part))
     if heading.startswith("$ ") and lines:
         lines = (_with_command(lines[0]), *lines[1:])
     facts = {m.key: m.kind for line in lines for m in line.mentions}
@@ -91,7 +93,8 @@ def voice_of(item: Item) -> Voice:
     """Who speaks."""
     if item.kind == "call":
         return "call"
-    if item.kind == "result" or item.role == "tool" or item.text.startswith(FENCED):
+    # What a provider's own tools return, or a picture shows, is nobody's wish, whatever role it comes under.
+    if item.kind in ("result", "media", "opaque") or item.role == "tool" or item.text.startswith(FENCED):
         return "result"
     return "said" if item.role == "assistant" else "user"
 

@@ -5,6 +5,7 @@ from collections import Counter as Tally
 from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_
 
+from clew.framing import neutral
 from clew.items import Item, Node
 from clew.steps.matches import Match, listing
 from clew.steps.outcome import outcome
@@ -31,7 +32,7 @@ def cleared(item: Item, call: Item | None, recall: str) -> Item:
     """A result or a medium as one informative line."""
     if item.kind == "media":
         return plain(item, f"[{amount(item)}, out of view; recall {recall}]")
-    how = clip(outcome(item), OUTCOME)
+    how = clip(neutral(outcome(item)), OUTCOME)
     said = f": {how}" if how else ""
     return plain(item, f"[result of {_called(call)}, {amount(item)}, out of view; recall {recall}{said}]")
 
@@ -49,7 +50,8 @@ def superseded(result: Item, call: Item | None, recall: str, by: str) -> Item:
 def _called(call: Item | None) -> str:
     if call is None:
         return "a tool"
-    return f"{call.name} {arguments(call.text, ARGUMENTS) or clip(call.text, ARGUMENTS)}".rstrip()
+    given = arguments(call.text, ARGUMENTS) or clip(call.text, ARGUMENTS)
+    return neutral(" ".join(f"{call.name} {given}".split()))
 
 
 def preview(item: Item, recall: str, head: int, tail: int, matches: Sequence[Match] = ()) -> Item:

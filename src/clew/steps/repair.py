@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from clew.budget import Budget
+from clew.excerpts import framed
 from clew.items import Item, Node, Opening
 from clew.steps.lines import plain
 from clew.view import Swap, View, continues, groups, pairs
@@ -44,7 +45,7 @@ def _mended(item: Item, paired: bool, format: str) -> Item:
         return Item("text", item.role, f"[called {item.name} {item.text}: no result]", opens=opens)
     if item.kind == "result" and not paired:
         # No call to answer, so it must stand as text: fenced, for it is what a tool said, not what the user wants.
-        return Item("text", "user", f"[data: the result of a call that is not here]\n{item.text}\n[end of data]")
+        return Item("text", "user", framed(item.text, "the result of a call that is not here"))
     if format in STRICT and item.kind == "text" and not item.text.strip() and not item.wire:
         return plain(item, "[empty]")
     if format in STRICT_RESULTS and item.kind == "result" and not item.text.strip() and item.wire is None:
