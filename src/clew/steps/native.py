@@ -13,10 +13,10 @@ from typing import Any, Protocol
 
 from clew.budget import Budget
 from clew.errors import BadRequest, BrokenHistory, ModelError
-from clew.items import Item, Node, Opening
-from clew.steps.places import first_exchange, protected
+from clew.items import Item, Opening
+from clew.steps.places import protected
 from clew.steps.summarize import spans
-from clew.view import Swap, View, groups
+from clew.view import Stretch, Swap, View, groups
 from clew.wire import FORMATS, anthropic, openai_responses
 
 LEAST = 1_000  # tokens that the provider has not compacted yet: for less, it is not asked
@@ -31,7 +31,7 @@ class Compactor(Protocol):
 
 @dataclass(frozen=True)
 class Native:
-    """All up to the tail becomes what the provider makes of it; head, newest turn and pins stay beside that.
+    """All up to the tail becomes what the provider makes of it; head, newest turn and pins stay.
 
     Where that is not to be had, or is no smaller, the view stays as it is: the next step of a pipeline goes on.
     """
@@ -40,25 +40,27 @@ class Native:
     least: int = LEAST
 
     async def __call__(self, view: View, budget: Budget) -> View:
-        stop = max((stop for _, stop in spans(view, budget)), default=0)
         if not budget.excess(view) or self._fresh(view, budget) < self.least:
             return view
+        stop = max(stop for _, stop in spans(view, budget))
         try:
             answer = await self.model.compact(with_(view, nodes=view.nodes[:stop]))
             items = list(_read(answer, view.frame.format))
-            after = view.replace_all([Swap(0, stop, _placed(view, budget, stop, items))], by=self)
+            after = view.replace_all(_swaps(view, budget, stop, items), by=self)
         except (ModelError, BadRequest, BrokenHistory):
             return view
         was, now = budget.size(view), budget.size(after)
         return after if now.tokens < was.tokens and now.within(was) else view
 
     def _fresh(self, view: View, budget: Budget) -> int:
-        """Tokens that may be folded and are neither a summary nor out of a compaction by this provider."""
+        """Tokens that may be folded, no summary, and newer than all that the provider has compacted."""
         if view.frame.format not in (anthropic.NAME, openai_responses.NAME):
             return 0
-        told = {n.id for e in view.edits if e.by == repr(self) for n in e.new}
-        nodes = (n for start, stop in spans(view, budget) for n in view.nodes[start:stop])
-        return budget.meter.nodes(n for n in nodes if n.id not in told and n.item.kind != "summary").tokens
+        own = [e for e in view.edits if e.by == repr(self)]
+        made = {n.id for e in own for n in e.stand_ins} | {e.evidence["until"] for e in own}
+        since = max((i for i, n in enumerate(view.nodes) if n.id in made), default=0)
+        nodes = (n for start, stop in spans(view, budget) for n in view.nodes[max(start, since) : stop])
+        return budget.meter.nodes(n for n in nodes if n.id not in made and n.item.kind != "summary").tokens
 
 
 def _read(answer: Sequence[Mapping[str, Any]], format: str) -> Iterator[Item]:
@@ -68,38 +70,36 @@ def _read(answer: Sequence[Mapping[str, Any]], format: str) -> Iterator[Item]:
         yield from (item for item in FORMATS[format].read(message, f"output[{n}]") if item.role != "system")
 
 
-def _placed(view: View, budget: Budget, stop: int, items: Sequence[Item]) -> list[Item | Node]:
-    """What stands in for the first nodes: what the provider wrote, and the nodes that stay.
-
-    What it gave back as the user said it stays the node it was. Between what the provider wrote and what the assistant
-    says next, and between turns of the user that were not said in a row, something must stand that keeps them apart.
-    """
+def _swaps(view: View, budget: Budget, stop: int, items: Sequence[Item]) -> list[Swap]:
+    """A line for each gap; in one of them, what the provider wrote: in Anthropic's place the first, else the last."""
     given = {view.digests.content(item): item for item in items}
-    head, back, rest = _stay(view, budget, stop, given)
     known = {node.content for node in view.nodes[:stop]}
     new = [_opening(item) for content, item in given.items() if content not in known]
-    line = Item("summary", "user", f"[compacted by the provider; recall {view.short(0, stop)} for all of it]")
-    if view.frame.format == anthropic.NAME:
-        return [*new, *head, line, *back, *rest]
-    after = [*rest, *view.nodes[stop:]]
-    if after and after[0].item.role == "assistant":
-        return [*head, *new, line, *back, *rest]
-    return [*head, line, *back, *new, *rest]
+    gaps = list(_gaps(view, budget, stop, given))
+    swaps = []
+    for n, (start, end) in enumerate(gaps):
+        first, last = n == 0, n == len(gaps) - 1
+        leads = first and view.frame.format == anthropic.NAME
+        begin = 0 if leads else start
+        line = Item("summary", "user", f"[compacted by the provider; recall {view.short(begin, end)}]")
+        here = new if leads or (last and view.frame.format != anthropic.NAME) else []
+        swaps.append(Swap(begin, end, [*here, *view.nodes[begin:start], line], {"until": view.nodes[stop - 1].id}))
+    return swaps
 
 
-def _stay(view: View, budget: Budget, stop: int, given: Container[str]) -> tuple[list[Node], list[Node], list[Node]]:
-    """The nodes that stay: the first exchange, what the provider gave back, what else is protected."""
-    head: list[Node] = []
-    back: list[Node] = []
-    rest: list[Node] = []
-    keep, first = protected(view, budget), range(*first_exchange(view.nodes))
+def _gaps(view: View, budget: Budget, stop: int, given: Container[str]) -> Iterator[Stretch]:
+    """The stretches that go: neither protected, nor given back by the provider as they were said."""
+    keep = protected(view, budget)
+    begin: int | None = None
     for start, end in groups(view.nodes[:stop]):
-        nodes = view.nodes[start:end]
-        if any(keep[start:end]):
-            (head if start in first else rest).extend(nodes)
-        else:
-            back += [n for n in nodes if n.content in given and n.item.kind != "summary"]
-    return head, back, rest
+        back = all(n.content in given and n.item.kind != "summary" for n in view.nodes[start:end])
+        if not back and not any(keep[start:end]):
+            begin = start if begin is None else begin
+        elif begin is not None:
+            yield begin, start
+            begin = None
+    if begin is not None:
+        yield begin, stop
 
 
 def _opening(item: Item) -> Item:

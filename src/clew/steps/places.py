@@ -16,8 +16,8 @@ def first_exchange(nodes: Sequence[Node]) -> Stretch:
         stop += 1
     if stop == start:
         return 0, 0
-    for start, end in groups(nodes[stop : stop + 50]):
-        said = nodes[stop + start : stop + end]
+    for first, end in groups(nodes[stop : stop + 50]):
+        said = nodes[stop + first : stop + end]
         if said and all(n.item.role == "assistant" and n.item.kind == "text" for n in said):
             return start, stop + end
         break
