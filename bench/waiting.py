@@ -1,16 +1,16 @@
-"""How long turns wait for a slow summariser: python bench/waiting.py [--turns N] [--scale N]
+"""How long turns wait for a slow summariser: python bench/waiting.py [--turns N]
 
-A session in which a turn comes every 10 s and a summariser takes 20 s for an answer, both scaled down; the window is
-small enough for several folds. For the step that waits (`WithNotes`) and for drafts in the background
-(`Engine(writer=...)`): the turns whose `prepare` waited for the summariser, those of them below a full window, and the
-longest wait, scaled back. Wanted: none below a full window.
+A session in which a turn comes every 10 s and a summariser takes 20 s for an answer; the window is small enough for
+several folds. The seconds are those of a clock that goes on between turns, and in a turn only while nothing but the
+summariser keeps it: what this machine computes does not count. For the step that waits (`WithNotes`) and for drafts in
+the background (`Engine(writer=...)`): the turns whose `prepare` waited for the summariser, those of them below a full
+window, and the longest wait. Wanted: none below a full window.
 """
 
 import argparse
 import asyncio
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from clew import Budget, Engine, Request, SQLite, View, body
@@ -24,22 +24,40 @@ from clew.testing import ScriptedModel, take_notes, view_of
 PAUSE, LATENCY = 10.0, 20.0  # seconds between two turns, and of the summariser
 MODEL = "gpt-4o"
 BUDGET = Budget(window=12_000, reserve=1_000, tail=1_000, model=MODEL)
-LONG = 4.0  # seconds: less may be the machine's own
-PATIENCE = 15.0  # seconds, as the engine has it
+GRACE = 2.0  # real seconds: a turn that waits for nobody is done by then
 BUSY = Limits(hourly_calls=10**6, hourly_tokens=10**9)  # an hour of the session is a moment here
 
 
-@dataclass
-class Watched(ScriptedModel):
-    """A summariser of which one sees whether it is at work."""
+class Clock:
+    """Goes on when it is told to."""
 
+    def __init__(self) -> None:
+        self.now = 0.0
+        self._ticked = asyncio.Event()
+
+    def advance(self, seconds: float) -> None:
+        self.now += seconds
+        self._ticked.set()
+        self._ticked = asyncio.Event()
+
+    async def sleep(self, seconds: float) -> None:
+        until = self.now + seconds
+        while self.now < until:
+            await self._ticked.wait()
+
+
+@dataclass
+class Slow(ScriptedModel):
+    """A summariser that takes its time by such a clock."""
+
+    clock: Clock = field(default_factory=Clock)
     answered: int = 0
 
     async def __call__(self, prompt: Prompt) -> Reply:
-        try:
-            return await super().__call__(prompt)
-        finally:
-            self.answered += 1
+        reply = await super().__call__(prompt)
+        await self.clock.sleep(LATENCY)
+        self.answered += 1
+        return reply
 
     @property
     def at_work(self) -> bool:
@@ -79,30 +97,40 @@ def _is_full(view: View, more: list[dict[str, Any]]) -> bool:
     return BUDGET.size(view_of(next_body)).tokens > BUDGET.limit.tokens
 
 
-async def run(name: str, turns: int, scale: float, background: bool) -> Row:
+async def run(name: str, turns: int, background: bool) -> Row:
     """One session."""
-    model = Watched(take_notes, seconds=LATENCY / scale)
-    writer = Writer(model, size=300, seconds=10 * LATENCY / scale, allowance=Allowance(BUSY))
+    model = Slow(take_notes)
+    writer = Writer(model, size=300, allowance=Allowance(BUSY))
     step = summarizing() if background else WithNotes(writer, summarizing())
     store = SQLite(":memory:")
-    engine = Engine(store, BUDGET, step, writer=writer if background else None, patience=PATIENCE / scale)
-    said, view, waits = session(turns), None, []
-    early = 0
+    engine = Engine(store, BUDGET, step, writer=writer if background else None)
+    said, waits, early = session(turns), [], 0
+    view = await engine.prepare(Request({"model": MODEL, "messages": said[:1]}))
     for n in range(1, turns + 1):
-        full = view is not None and _is_full(view, said[2 * n - 1 : 1 + 2 * n])
-        asked, reading = len(model.prompts), model.at_work
-        begin, cpu = time.monotonic(), time.process_time()
-        view = await engine.prepare(Request({"model": MODEL, "messages": said[: 1 + 2 * n]}))
-        waited = scale * (time.monotonic() - begin - (time.process_time() - cpu))  # what it computed is no waiting
-        if waited > LONG and (reading or len(model.prompts) > asked):
+        full = _is_full(view, said[2 * n - 1 : 1 + 2 * n])
+        request = Request({"model": MODEL, "messages": said[: 1 + 2 * n]})
+        view, waited = await timed(asyncio.create_task(engine.prepare(request)), model)
+        if waited:
             waits.append(waited)
             early += not full
-        await asyncio.sleep(PAUSE / scale)
+        model.clock.advance(PAUSE)
+        await asyncio.sleep(0.01)  # what came of a draft is read
     await engine.close()
     await store.close()
-    folds = [e for e in (view.edits if view else ()) if "coverage" in e.evidence]
+    folds = [e for e in view.edits if "coverage" in e.evidence]
     noted = sum("claims" in e.evidence for e in folds)
     return Row(name, len(folds), len(model.prompts), noted, tuple(waits), early)
+
+
+async def timed(turn: "asyncio.Task[View]", model: Slow) -> tuple[View, float]:
+    """What a turn gives, and how long it waited for a model: while it does, the clock goes on."""
+    begin = model.clock.now
+    await asyncio.wait([turn], timeout=GRACE)
+    while not turn.done():
+        if model.at_work:
+            model.clock.advance(1.0)
+        await asyncio.wait([turn], timeout=0.05)
+    return turn.result(), model.clock.now - begin
 
 
 def show(rows: Sequence[Row], turns: int) -> None:
@@ -116,14 +144,10 @@ def show(rows: Sequence[Row], turns: int) -> None:
 async def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--turns", type=int, default=100)
-    parser.add_argument("--scale", type=float, default=40.0, help="seconds of the session in one of ours")
-    given = parser.parse_args()
-    rows = [
-        await run("foreground (WithNotes)", given.turns, given.scale, background=False),
-        await run("background drafts", given.turns, given.scale, background=True),
-    ]
-    show(rows, given.turns)
+    parser.add_argument("--turns", type=int, default=150)
+    turns = parser.parse_args().turns
+    ways = {"foreground (WithNotes)": False, "background drafts": True}
+    show([await run(name, turns, background) for name, background in ways.items()], turns)
 
 
 if __name__ == "__main__":
