@@ -247,3 +247,15 @@ async def test_nobody_is_asked_twice_about_the_same() -> None:
     assert budget.excess(after)
     assert after is not view
     assert await Native(ScriptedCompactor("word " * 5_000))(after, budget) is after
+
+
+class Echo:
+    """A provider that gives back what the user said, and nothing of its own."""
+
+    async def compact(self, view: View) -> list[Message]:
+        return [m for m in body(view)["input"] if m.get("role") == "user"]
+
+
+async def test_nothing_goes_where_the_provider_wrote_nothing() -> None:
+    view = view_of(request("openai_responses", session("openai_responses", 40)), "openai_responses")
+    assert await Native(Echo())(view, Budget(12_000, tail=2_000)) is view

@@ -3,7 +3,8 @@
 What is known of it is from the documentation of OpenAI (Compaction: the items it returns are the next input, as they
 are) and of Anthropic (Compaction that keeps recent turns: the block comes first, in a message of the assistant; what
 stands before it is dropped, and what shall stay follows). No real provider was asked. Anthropic takes a request with
-its block only under the beta header of that feature, which is for the host to send.
+its block only under the beta header of that feature, which is for the host to send; and a host that stores what it sent
+to Anthropic sends back a first exchange behind the block, which is not recognised: it is compacted once more.
 """
 
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -71,19 +72,20 @@ def _read(answer: Sequence[Mapping[str, Any]], format: str) -> Iterator[Item]:
 
 
 def _swaps(view: View, budget: Budget, stop: int, items: Sequence[Item]) -> list[Swap]:
-    """A line for each gap; in one of them, what the provider wrote: in Anthropic's place the first, else the last."""
+    """A line for each gap; beside one of them what the provider wrote: for Anthropic the first, for OpenAI the last."""
     given = {view.digests.content(item): item for item in items}
     known = {node.content for node in view.nodes[:stop]}
     new = [_opening(item) for content, item in given.items() if content not in known]
+    if not new:
+        return []  # it only gave back what was said: what goes would be told nowhere
+    leads = view.frame.format == anthropic.NAME
     gaps = list(_gaps(view, budget, stop, given))
     swaps = []
     for n, (start, end) in enumerate(gaps):
-        first, last = n == 0, n == len(gaps) - 1
-        leads = first and view.frame.format == anthropic.NAME
-        begin = 0 if leads else start
+        begin = 0 if leads and n == 0 else start
+        written = new if n == (0 if leads else len(gaps) - 1) else []
         line = Item("summary", "user", f"[compacted by the provider; recall {view.short(begin, end)}]")
-        here = new if leads or (last and view.frame.format != anthropic.NAME) else []
-        swaps.append(Swap(begin, end, [*here, *view.nodes[begin:start], line], {"until": view.nodes[stop - 1].id}))
+        swaps.append(Swap(begin, end, [*written, *view.nodes[begin:start], line], {"until": view.nodes[stop - 1].id}))
     return swaps
 
 
