@@ -17,6 +17,7 @@ from clew.steps import (
     ClearReasoning,
     ClearResults,
     Dedupe,
+    Native,
     Offload,
     ShrinkCalls,
     Summarize,
@@ -26,7 +27,7 @@ from clew.steps import (
     sliding,
     summarizing,
 )
-from clew.testing import ScriptedModel, check_laws, conversation, take_notes, view_of
+from clew.testing import ScriptedCompactor, ScriptedModel, check_laws, conversation, take_notes, view_of
 from clew.tokens import counter_for
 from clew.wire import FORMATS, decode, encode
 
@@ -53,6 +54,8 @@ STEPS: list[tuple[Step, bool]] = [
     (When(lambda view, budget: len(view.nodes) > 9, ClearResults()), False),
     (Fallback(ClearResults(), Trim()), False),
     (WithNotes(noting(), summarizing()), True),
+    (Native(ScriptedCompactor(), least=1), False),
+    (Pipeline(Native(ScriptedCompactor(), least=1), Summarize(), Trim()), True),
 ]
 METERS = {
     format: Meter(counter_for("gpt-4o" if "openai" in format else "claude-sonnet-4-5", format)) for format in FORMATS

@@ -42,7 +42,7 @@ class Draft:
     @property
     def key(self) -> str:
         """By which an edit that was made with it knows it."""
-        return f"{self.model} {len(self.read)} {self.read[-1] if self.read else ''}"
+        return f"{self.model} {len(self.read)} {self.read[-1] if self.read else ''} {self.spent}"
 
 
 def merged(earlier: Sequence[Claim], new: Iterable[Claim], order: Mapping[str, int]) -> tuple[Claim, ...]:

@@ -138,7 +138,7 @@ class Fitting:
     async def _shadow(
         self, scope: Scope, live: Live, view: View, budget: Budget, prices: Prices | None
     ) -> Mapping[str, Any] | None:
-        """What a compaction would have done, had it been allowed; no model is asked for it."""
+        """What a compaction would have done, had it been allowed; no draft is made for it."""
         size, rate = live.scale.measure(view)
         aimed = _aimed(live, view, budget.at(rate), size, prices)
         if aimed is None:

@@ -14,6 +14,7 @@ from clew.claims import SECTIONS
 from clew.conversations import PICTURE, conversation
 from clew.items import Digests, Node
 from clew.provider import Answer, FakeProvider
+from clew.provider.shapes import said
 from clew.step import Prompt, Reply, Step
 from clew.steps.places import newest_turn, protected
 from clew.usage import Spent
@@ -25,6 +26,7 @@ __all__ = [
     "Answer",
     "FakeProvider",
     "Refused",
+    "ScriptedCompactor",
     "ScriptedModel",
     "StrictProvider",
     "check_laws",
@@ -76,6 +78,21 @@ def take_notes(prompt: Prompt) -> str:
     told = [f"- {text} [{label}]" for label, text in shown]
     lines = (["## " + section, *(told[n :: len(SECTIONS)] or ["- none"])] for n, section in enumerate(SECTIONS))
     return "\n".join(line for section in lines for line in section)
+
+
+@dataclass(frozen=True)
+class ScriptedCompactor:
+    """A provider's own compaction without the provider: its answer has this text in what only it can read."""
+
+    text: str = "sealed"
+
+    async def compact(self, view: View) -> list[dict[str, Any]]:
+        """Items for OpenAI's Responses, a block for Anthropic."""
+        body = encode(view.frame, (n.item for n in view.nodes))
+        if view.frame.format == "anthropic":
+            return [{"type": "compaction", "content": self.text}]
+        answer = said("/v1/responses/compact", body, Answer(self.text), Spent(0))
+        return list(answer["output"])
 
 
 class Refused(Exception):

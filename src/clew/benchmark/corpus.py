@@ -56,7 +56,7 @@ class Corpus:
 
     def judge_real(self, methods: Mapping[str, Method], heard: Heard) -> Curve:
         """Every method, and a product's own summary, where that product compacted; the size is the summary's."""
-        cuts = [self._cut(p, len(summary), summary) for p, summary in self._real]
+        cuts = self.real_cuts()
         share = sum(cut.size for cut in cuts) / max(1, sum(cut.whole for cut in cuts))
         everyone: dict[str, Method | None] = {"LLM summary": None, **methods}
         return judge_all(f"corpus, {len(cuts)} real cuts", {share: cuts}, everyone, self, heard)
@@ -69,6 +69,10 @@ class Corpus:
             for probe in (p for p in self._probes if p["conv_id"] == talk["id"]):
                 needed.setdefault(probe["cut_index"], []).extend(probe["needed"])
             yield talk["id"], talk["messages"], needed
+
+    def real_cuts(self) -> list[Cut]:
+        """Where a product compacted, with the summary it wrote; the size is the summary's."""
+        return [self._cut(p, len(summary), summary) for p, summary in self._real]
 
     def _cut(self, probe: Mapping[str, Any], size: int, summary: str = "") -> Cut:
         messages = self._talks[probe["conv_id"]]["messages"][: probe["cut_index"]]

@@ -29,9 +29,8 @@ def unread(view: View, budget: Budget) -> list[Node]:
     nodes = middle(view, budget)
     read = notes_of(view).read
     fresh = [n for n in nodes if n.id not in read]
-    size = sum(budget.meter.item(n.item).tokens for n in fresh)
-    whole = sum(budget.meter.item(n.item).tokens for n in nodes)
-    return fresh if size >= max(LEAST, SHARE * whole) else []
+    whole = budget.meter.nodes(nodes).tokens
+    return fresh if budget.meter.nodes(fresh).tokens >= max(LEAST, SHARE * whole) else []
 
 
 async def drafted(
@@ -67,7 +66,12 @@ class Drafts:
         task.add_done_callback(lambda _: self._tasks.pop(key, None))
 
     async def _make(self, view: View, nodes: Sequence[Node]) -> None:
-        self.tell(view, await drafted(self.writer, view, nodes, after=view))
+        try:
+            draft = await drafted(self.writer, view, nodes, after=view)
+        except Exception as error:  # nobody waits for this, so nobody would hear of it
+            self.writer.allowance.fail()
+            draft = Draft((), (), self.writer.model.name, faults=(type(error).__name__,))
+        self.tell(view, draft)
 
     def tell(self, view: View, draft: Draft) -> None:
         """Say what came of a draft."""

@@ -81,7 +81,7 @@ class _Work:
     def __init__(
         self, writer: Writer, nodes: Sequence[Node], past: Past, earlier: tuple[Claim, ...], focus: str
     ) -> None:
-        self.writer, self.nodes, self.focus = writer, nodes, focus
+        self.writer, self.nodes, self.past, self.focus = writer, nodes, past, focus
         self.labels = asking.labels(nodes)
         self.sources = Sources(nodes, self.labels, past)
         self.counter: Counter = counter_for(writer.model.name)
@@ -107,7 +107,8 @@ class _Work:
         await self._asked(prompt, chunk.ids, chunk.tokens)
 
     async def ask_after(self, after: View) -> None:
-        """Have read what was just sent."""
+        """Have read what was just sent; notes may cite all of it."""
+        self.sources = Sources(after.nodes, {}, self.past)
         prompt = Prompt(self.question("after"), ANSWER * self.writer.size, after=after)
         await self._asked(prompt, tuple(self.labels), sum(self.counter.item(n.item) for n in after.nodes))
 

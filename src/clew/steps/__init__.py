@@ -6,6 +6,7 @@ from clew.step import Pipeline
 from clew.steps.calls import ShrinkCalls
 from clew.steps.clear import ClearResults
 from clew.steps.dedupe import Dedupe
+from clew.steps.native import Native
 from clew.steps.offload import Offload
 from clew.steps.reasoning import ClearReasoning
 from clew.steps.repair import Repair, repair
@@ -17,6 +18,7 @@ __all__ = [
     "ClearReasoning",
     "ClearResults",
     "Dedupe",
+    "Native",
     "Offload",
     "Repair",
     "ShrinkCalls",

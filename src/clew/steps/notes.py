@@ -50,9 +50,9 @@ def _stand(ids: Collection[str], view: View, by_id: dict[str, Edit]) -> bool:
 
 
 def about(claims: Sequence[Claim], nodes: Sequence[Node]) -> tuple[Claim, ...]:
-    """The claims that belong to a span: their newest source is in it."""
+    """The claims that a span is the source of."""
     here = {n.id for n in nodes}
-    return tuple(c for c in claims if c.cites[-1] in here)
+    return tuple(c for c in claims if not here.isdisjoint(c.cites))
 
 
 def by_section(claims: Sequence[Claim]) -> Iterator[tuple[str, list[str]]]:

@@ -12,17 +12,17 @@ HEAD = 0.25  # of the budget: a longer first exchange is history like any other
 
 def first_exchange(nodes: Sequence[Node]) -> Stretch:
     """The first thing the user said and the first thing that was answered in words."""
-    stop = 0
+    start = stop = _compacted(nodes)
     while stop < len(nodes) and _typed(nodes[stop]):
         stop += 1
-    if not stop:
+    if stop == start:
         return 0, 0
-    for start, end in groups(nodes[stop : stop + 50]):
-        said = nodes[stop + start : stop + end]
+    for first, end in groups(nodes[stop : stop + 50]):
+        said = nodes[stop + first : stop + end]
         if said and all(n.item.role == "assistant" and n.item.kind == "text" for n in said):
-            return 0, stop + end
+            return start, stop + end
         break
-    return 0, stop
+    return start, stop
 
 
 def newest_turn(nodes: Sequence[Node]) -> Stretch:
@@ -58,7 +58,7 @@ def protected(view: View, budget: Budget) -> list[bool]:
     keep = [n.id in view.pinned for n in view.nodes]
     tail = tail_start(view, budget), len(view.nodes)
     head = first_exchange(view.nodes)
-    if budget.meter.nodes(view.nodes[: head[1]]).tokens > HEAD * budget.goal.tokens:
+    if budget.meter.nodes(view.nodes[slice(*head)]).tokens > HEAD * budget.goal.tokens:
         head = 0, 0
     new = arrived(view.nodes)
     if budget.meter.nodes(view.nodes[new[0] :]).tokens > UNSEEN * budget.goal.tokens:
@@ -66,6 +66,15 @@ def protected(view: View, budget: Budget) -> list[bool]:
     for start, stop in (head, newest_turn(view.nodes), tail, new):
         keep[start:stop] = [True] * (stop - start)
     return keep
+
+
+def _compacted(nodes: Sequence[Node]) -> int:
+    """Where a history begins: after what a provider made of a part of it, if it wants that in the first place."""
+    start = 0
+    if nodes and nodes[0].item.kind == "opaque":
+        while start < len(nodes) and nodes[start].item.kind in ("opaque", "summary"):
+            start += 1
+    return start
 
 
 def _typed(node: Node) -> bool:

@@ -1,0 +1,109 @@
+"""Native: the provider's own compaction, for who prefers that. What it wrote stands in; the originals stay in the log.
+
+What is known of it is from the documentation of OpenAI (Compaction: the items it returns are the next input, as they
+are) and of Anthropic (Compaction that keeps recent turns: the block comes first, in a message of the assistant; what
+stands before it is dropped, and what shall stay follows). No real provider was asked. Anthropic takes a request with
+its block only under the beta header of that feature, which is for the host to send; and a host that stores what it sent
+to Anthropic sends back a first exchange behind the block, which is not recognised: it is compacted once more.
+"""
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import replace as with_
+from typing import Any, Protocol
+
+from clew.budget import Budget
+from clew.errors import BadRequest, BrokenHistory, ModelError
+from clew.items import Item, Opening
+from clew.steps.places import protected
+from clew.steps.summarize import spans
+from clew.view import Stretch, Swap, View, groups
+from clew.wire import FORMATS, anthropic, openai_responses
+
+LEAST = 1_000  # tokens that the provider has not compacted yet: for less, it is not asked
+
+
+class Compactor(Protocol):
+    """A provider that can compact a view. What goes wrong is a `ModelError`."""
+
+    async def compact(self, view: View) -> list[dict[str, Any]]:
+        """What the provider puts in place of all the view's nodes, verbatim."""
+
+
+@dataclass(frozen=True)
+class Native:
+    """All up to the tail becomes what the provider makes of it; head, newest turn and pins stay.
+
+    Where that is not to be had, or is no smaller, the view stays as it is: the next step of a pipeline goes on.
+    """
+
+    model: Compactor
+    least: int = LEAST
+
+    async def __call__(self, view: View, budget: Budget) -> View:
+        if not budget.excess(view) or self._fresh(view, budget) < self.least:
+            return view
+        stop = max(stop for _, stop in spans(view, budget))
+        try:
+            answer = await self.model.compact(with_(view, nodes=view.nodes[:stop]))
+            items = list(_read(answer, view.frame.format))
+            after = view.replace_all(_swaps(view, budget, stop, items), by=self)
+        except (ModelError, BadRequest, BrokenHistory):
+            return view
+        was, now = budget.size(view), budget.size(after)
+        return after if now.tokens < was.tokens and now.within(was) else view
+
+    def _fresh(self, view: View, budget: Budget) -> int:
+        """Tokens that may be folded, no summary, and newer than all that the provider has compacted."""
+        if view.frame.format not in (anthropic.NAME, openai_responses.NAME):
+            return 0
+        own = [e for e in view.edits if e.by == repr(self)]
+        made = {n.id for e in own for n in e.stand_ins} | {e.evidence["until"] for e in own}
+        since = max((i for i, n in enumerate(view.nodes) if n.id in made), default=0)
+        nodes = (n for start, stop in spans(view, budget) for n in view.nodes[max(start, since) : stop])
+        return budget.meter.nodes(n for n in nodes if n.id not in made and n.item.kind != "summary").tokens
+
+
+def _read(answer: Sequence[Mapping[str, Any]], format: str) -> Iterator[Item]:
+    """What the provider wrote, as items; its system messages are in the frame anyway."""
+    messages = [{"role": "assistant", "content": answer}] if format == anthropic.NAME else answer
+    for n, message in enumerate(messages):
+        yield from (item for item in FORMATS[format].read(message, f"output[{n}]") if item.role != "system")
+
+
+def _swaps(view: View, budget: Budget, stop: int, items: Sequence[Item]) -> list[Swap]:
+    """A line for each gap; beside one of them what the provider wrote: for Anthropic the first, for OpenAI the last."""
+    given = {view.digests.content(item): item for item in items}
+    known = {node.content for node in view.nodes[:stop]}
+    new = [_opening(item) for content, item in given.items() if content not in known]
+    if not new:
+        return []  # it only gave back what was said: what goes would be told nowhere
+    leads = view.frame.format == anthropic.NAME
+    gaps = list(_gaps(view, budget, stop, given))
+    swaps = []
+    for n, (start, end) in enumerate(gaps):
+        begin = 0 if leads and n == 0 else start
+        written = new if n == (0 if leads else len(gaps) - 1) else []
+        line = Item("summary", "user", f"[compacted by the provider; recall {view.short(begin, end)}]")
+        swaps.append(Swap(begin, end, [*written, *view.nodes[begin:start], line], {"until": view.nodes[stop - 1].id}))
+    return swaps
+
+
+def _gaps(view: View, budget: Budget, stop: int, given: Container[str]) -> Iterator[Stretch]:
+    """The stretches that go: neither protected, nor given back by the provider as they were said."""
+    keep = protected(view, budget)
+    begin: int | None = None
+    for start, end in groups(view.nodes[:stop]):
+        back = all(n.content in given and n.item.kind != "summary" for n in view.nodes[start:end])
+        if not back and not any(keep[start:end]):
+            begin = start if begin is None else begin
+        elif begin is not None:
+            yield begin, start
+            begin = None
+    if begin is not None:
+        yield begin, stop
+
+
+def _opening(item: Item) -> Item:
+    """An item that does not continue what stands before it."""
+    return with_(item, opens=Opening({})) if item.kind == "opaque" and item.opens is None else item
