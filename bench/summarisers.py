@@ -21,7 +21,7 @@ from clew.benchmark.methods import Characters, view_of, without_frame
 from clew.budget import Budget, Meter
 from clew.claims import SECTIONS, Section
 from clew.drafting.allowance import Allowance, Limits
-from clew.drafting.checking import stems
+from clew.drafting.checking import words as words_of
 from clew.drafting.noting import WithNotes
 from clew.drafting.writing import Writer
 from clew.models.local import LocalModel
@@ -54,10 +54,10 @@ def good(summary: str) -> ScriptedModel:
 def cited(summary: str, prompt: Prompt) -> str:
     """The lines of a summary under the seven headings, each with the items that have most of its words."""
     parts = _SHOWN.split(prompt.text)[1:]
-    items = [(label, stems(text)) for label, text in zip(parts[::2], parts[1::2], strict=True)]
+    items = [(label, words_of(text)) for label, text in zip(parts[::2], parts[1::2], strict=True)]
     told: dict[Section, list[str]] = {section: [] for section in SECTIONS}
     for section, line in _lines(summary):
-        words = stems(line)
+        words = words_of(line)
         best = sorted(items, key=lambda item: -len(item[1] & words))[:3]
         labels = [label for label, found in best if len(found & words) * 3 >= len(words)]
         told[section].append(f"- {line} [{' '.join(labels)}]")

@@ -9,10 +9,10 @@ from typing import Literal, NamedTuple
 from clew.claims import DIRECTIVE, Claim
 from clew.drafting.reading import Note
 from clew.facts.finding import find
-from clew.facts.sheets import Voice, voice_of
+from clew.facts.sheets import voice_of
 from clew.finding import COMMON
 from clew.framing import neutral, seen, shown
-from clew.items import Item, Node
+from clew.items import Node
 from clew.past import Past
 from clew.steps.lines import clip
 from clew.steps.outcome import failed
@@ -104,7 +104,7 @@ class Sources:
         ids, text, at = tuple(node.id for node in cited), clip(neutral(note.text), LONG), _replaced(note, earlier)
         if note.section not in DIRECTIVE:
             return Claim(note.section, text, ids, about=at)
-        own = note.state == "done" or any(speaker(n.item) != "result" for n in cited)  # what is done, a result proves
+        own = note.state == "done" or any(voice_of(n.item) != "result" for n in cited)  # what is done, a result proves
         if not own or not self._is_theirs(note.text):
             # A tool may have put it there: it may be known, but it is nothing to act on.
             return Claim("findings", TOLD.format(text), ids)
@@ -128,7 +128,7 @@ class Sources:
     def _demand(self, note: Note, cited: Sequence[Node]) -> Claim | Doubt:
         """A constraint is what the user typed, in whole sentences: a part of one may say the opposite."""
         said = _plain(note.text.strip("\"'“”‘’ "))
-        typed = {n.id: found for n in cited if speaker(n.item) == "user" and (found := _around(said, n.item.text))}
+        typed = {n.id: found for n in cited if voice_of(n.item) == "user" and (found := _around(said, n.item.text))}
         if len(said) < FEW or not typed:
             return "not the user's words"
         return Claim("constraints", clip(neutral(next(reversed(typed.values()))), LONG), tuple(typed))
@@ -136,7 +136,7 @@ class Sources:
     def _is_the_users(self, text: str, cited: Sequence[Node]) -> bool:
         """Whether the user said what a note says that they said, or allowed what it says that they allowed."""
         says = _GRANTED if _GRANT.search(text) else _WORD
-        return self._is_theirs(text) and any(says.search(n.item.text) for n in cited if speaker(n.item) == "user")
+        return self._is_theirs(text) and any(says.search(n.item.text) for n in cited if voice_of(n.item) == "user")
 
     def _is_theirs(self, text: str) -> bool:
         """Whether the user or the assistant can have said it: it has no word and no name that only a tool said."""
@@ -158,15 +158,15 @@ class Sources:
 
     def _proven(self, text: str, cited: Sequence[Node]) -> bool:
         """Whether the newest of these that can prove it is a result of a call about it that went well, or thanks."""
-        last = next((n for n in reversed(cited) if speaker(n.item) in ("result", "user")), None)
-        if last is None or speaker(last.item) == "user":
+        last = next((n for n in reversed(cited) if voice_of(n.item) in ("result", "user")), None)
+        if last is None or voice_of(last.item) == "user":
             return last is not None and _ACCEPTS.search(last.item.text) is not None
         return not failed(last.item) and self._is_about(last, text)
 
     def _disproven(self, old: Claim, cited: Sequence[Node]) -> bool:
         """Whether a later failure of a call about it, or the user, says that work that was done is not."""
         later = [n for n in self._after(old, cited) if self._is_about(n, old.text)]
-        return any(speaker(n.item) == "user" or (n.item.kind == "result" and failed(n.item)) for n in later)
+        return any(voice_of(n.item) == "user" or (n.item.kind == "result" and failed(n.item)) for n in later)
 
     def _dropped(self, old: Claim, at: int, cited: Sequence[Node]) -> Claim | Doubt:
         """A note no longer holds: of what is to be done, only by later words of those who can say so."""
@@ -174,7 +174,7 @@ class Sources:
             return "not the user's words"
         if old.section in DIRECTIVE:
             later = self._after(old, cited)
-            who = {speaker(n.item) for n in later if self._is_about(n, old.text)}
+            who = {voice_of(n.item) for n in later if self._is_about(n, old.text)}
             if not who & ({"user"} if old.section == "tasks" else {"user", "said"}) and not self._proven(
                 old.text, later
             ):
@@ -209,7 +209,7 @@ class Sources:
     @cached_property
     def _own(self) -> str:
         """What user and assistant said; of a call what it does, not the texts that it passes on."""
-        others = (n for n in self.nodes if speaker(n.item) != "result")
+        others = (n for n in self.nodes if voice_of(n.item) != "result")
         return "\n".join(self._does(n) if n.item.kind == "call" else n.item.text for n in others)
 
     @cached_property
@@ -217,7 +217,7 @@ class Sources:
         """The words of user and assistant, and those of tools: theirs still when a call repeats them."""
         theirs, tools = set[str](), set[str]()
         for node in self.nodes:
-            match speaker(node.item):
+            match voice_of(node.item):
                 case "result":
                     tools |= words(node.item.text)
                 case "call":
@@ -237,11 +237,6 @@ class Sources:
 
     def _does(self, call: Node) -> str:
         return self._past.sheet(call.id, call.item).heading
-
-
-def speaker(item: Item) -> Voice:
-    """Who speaks; what a provider's own tools return, or a picture shows, is nobody's wish."""
-    return "result" if item.kind in ("media", "opaque") else voice_of(item)
 
 
 def words(text: str) -> set[str]:

@@ -39,7 +39,7 @@ def newest_turn(nodes: Sequence[Node]) -> Stretch:
 def arrived(nodes: Sequence[Node]) -> Stretch:
     """What came since the assistant last spoke: the model has not seen it yet."""
     start = len(nodes)
-    while start and (nodes[start - 1].item.role != "assistant" or nodes[start - 1].item.kind == "summary"):
+    while start and nodes[start - 1].item.role != "assistant" and nodes[start - 1].item.kind != "summary":
         start -= 1
     return start, len(nodes)
 
