@@ -23,10 +23,10 @@ def told(
         match event:
             case Said(nodes) | ClientEdit(nodes=nodes):
                 yield events.Appended(*at, len(nodes), meter.nodes(nodes).tokens)
-            case Edit(by, old, new, _, spent):
+            case Edit(by, old, new, evidence, spent):
                 sizes |= {n.id: meter.node(n).tokens for n in new}
                 before, after = sum(sizes.get(id, 0) for id in old), sum(sizes[n.id] for n in new)
-                yield events.Edited(*at, by, len(old), before, after, spent)
+                yield events.Edited(*at, by, len(old), before, after, spent, evidence.get("cost"))
             case Call(model=model, format=format, predicted=tokens, limit=limit, exact=exact):
                 price = cost(prices, Spent(tokens)) if prices else None
                 compacted = bool(trace.edits)

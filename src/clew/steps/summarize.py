@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import fsum
 
 from clew.budget import Budget
-from clew.claims import Claim, to_json
+from clew.claims import Claim, Draft, to_json
 from clew.coverage import ledger_of, noted, words_in
 from clew.facts import sheet
 from clew.facts.digests import Weighed, digest_of, weigh
@@ -50,21 +50,23 @@ class Summarize:
     async def __call__(self, view: View, budget: Budget) -> View:
         if not budget.excess(view):
             return view
-        stretches = list(spans(view, budget))
-        if all(_is_told(view, *stretch) for stretch in stretches):
-            return view
-        sizes = [budget.meter.nodes(view.nodes[start:stop]) for start, stop in stretches]
-        whole = sum(size.tokens for size in sizes)
+        size = budget.meter.nodes
+        stretches = [s for s in spans(view, budget) if size(view.nodes[slice(*s)]).tokens >= LEAST / PART]
+        whole = sum(size(view.nodes[slice(*s)]).tokens for s in stretches)
         room = min(self.most, budget.goal.tokens - (budget.size(view).tokens - whole))
-        notes = notes_of(view)
-        swaps: list[Swap] = []
-        for (start, stop), size, share in zip(stretches, sizes, _shares(view, budget, stretches, room), strict=True):
-            if size.tokens < LEAST / PART or (_is_told(view, start, stop) and size.tokens <= share):
+        shares = dict(zip(stretches, _shares(view, budget, stretches, room), strict=True))
+        notes, swaps = notes_of(view), list[Swap]()
+        # What was told before is told in fewer words only if that makes room for something new.
+        for stretch in sorted(stretches, key=lambda s: _is_told(view, *s)):
+            now, told = size(view.nodes[slice(*stretch)]), _is_told(view, *stretch)
+            if told and (not swaps or now.tokens <= shares[stretch]):
                 continue
-            item, evidence = _written(view, budget, start, stop, max(LEAST, share), notes)
+            item, evidence = _written(view, budget, *stretch, max(LEAST, shares[stretch]), notes)
             new = budget.meter.item(item)
-            if new.tokens < size.tokens and new.within(size):
-                swaps.append(Swap(start, stop, [item], evidence, 0 if swaps else _spent(view)))
+            if new.tokens < now.tokens and new.within(now):
+                paid = None if swaps else _unpaid(view)
+                evidence |= {"cost": paid.cost} if paid else {}
+                swaps.append(Swap(*stretch, [item], evidence, paid.spent if paid else 0))
         return view.replace_all(swaps, by=self)
 
 
@@ -99,10 +101,10 @@ def _is_told(view: View, start: int, stop: int) -> bool:
     return stop - start == 1 and view.nodes[start].item.kind == "summary"
 
 
-def _spent(view: View) -> int:
-    """What the newest notes took, if no edit has it yet."""
+def _unpaid(view: View) -> Draft | None:
+    """The newest draft, if no edit has what it took yet."""
     draft = view.past.draft
-    return 0 if draft is None or any(e.evidence.get("draft") == draft.key for e in view.edits) else draft.spent
+    return None if draft is None or any(e.evidence.get("draft") == draft.key for e in view.edits) else draft
 
 
 def _written(

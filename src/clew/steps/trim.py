@@ -19,10 +19,12 @@ class Trim:
         if not budget.excess(view):
             return view
         view = _squeezed(view, budget, self)
-        if not budget.excess(view):
-            return view
-        plan = _Plan(view, budget)
-        return view.replace_all(plan.swaps(), by=self)
+        # What stands first after a cut is not always what stood first before it: until nothing more is found.
+        while budget.excess(view):
+            before, view = view, view.replace_all(_Plan(view, budget).swaps(), by=self)
+            if view is before:
+                break
+        return view
 
 
 def _squeezed(view: View, budget: Budget, by: object) -> View:
