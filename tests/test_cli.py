@@ -105,7 +105,7 @@ def test_the_demo_ends_with_what_it_came_to_and_the_way_back(clew: Shell) -> Non
     shown = re.search(r"See all it saw: +clew (show demo-\w+ --scope demo)", done.stdout)
     assert back
     assert shown
-    assert clew(*back[1].split()).stdout.startswith("[test] $ go test ./...\n")
+    assert "\n[test] $ go test ./...\n" in clew(*back[1].split()).stdout
     assert clew(*shown[1].split()).exit_code == 0
 
 

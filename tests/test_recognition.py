@@ -151,7 +151,7 @@ async def test_a_reminder_in_the_middle_costs_no_folds(client: Client) -> None:
     body = talk(12, client.format)
     first = await client.send(body)
     after = copy.deepcopy(grown(body))
-    after["messages"].insert(-6, REMINDER)
+    after["messages"].insert(-4, REMINDER)
     again = await client.send(after)
     assert (again.branch, folds(again)) == (first.branch, folds(first))
     assert REMINDER["content"] in [n.item.text for n in again.nodes]

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import re
 import secrets
 import shutil
 import sys
@@ -108,8 +109,10 @@ class Replay:
 
     def example(self) -> tuple[str, str] | None:
         """A stand-in as the model saw it, and the id it names."""
-        lines = [(n.item.text, e.old[0][:SHORT]) for e in self.edits if name(e) == "ClearResults" for n in e.new]
-        return min(lines, key=lambda found: len(found[0]), default=None)
+        texts = [n.item.text for e in self.edits if name(e) == "Summarize" for n in e.new]
+        text = max(texts, key=len, default="")
+        found = re.search(rf"recall ([0-9a-f]{{{SHORT}}})", text)
+        return (text, found[1]) if found else None
 
     async def prove(self, store: Store) -> Proof:
         """Recall every stand-in from a store and compare what comes back with what was said."""

@@ -61,7 +61,7 @@ class Summarize:
             now, told = size(view.nodes[slice(*stretch)]), _is_told(view, *stretch)
             if told and (not swaps or now.tokens <= shares[stretch]):
                 continue
-            item, evidence = _written(view, budget, *stretch, max(LEAST, shares[stretch]), notes)
+            item, evidence = _written(view, budget, *stretch, shares[stretch], notes)
             new = budget.meter.item(item)
             if new.tokens < now.tokens and new.within(now):
                 paid = None if swaps else _unpaid(view)
@@ -73,12 +73,13 @@ class Summarize:
 def _shares(view: View, budget: Budget, stretches: Sequence[Stretch], room: int) -> list[int]:
     """Tokens for a summary of each span, by how much was said in it; what one cannot use is for the others."""
     said = [budget.meter.nodes(view.originals(*stretch)).tokens for stretch in stretches]
-    now = [budget.meter.nodes(view.nodes[start:stop]).tokens for start, stop in stretches]
+    now = [budget.meter.nodes(view.nodes[slice(*stretch)]).tokens for stretch in stretches]
     most = [n if _is_told(view, *stretch) else int(PART * n) for n, stretch in zip(now, stretches, strict=True)]
-    shares = [0] * len(stretches)
+    shares = [LEAST] * len(stretches)
+    left, extra = sum(said), max(0, room - sum(shares))
     for i in sorted(range(len(stretches)), key=lambda i: most[i] / max(1, said[i])):
-        left = sum(said[j] for j in range(len(said)) if not shares[j])
-        shares[i] = max(1, min(most[i], (room - sum(shares)) * said[i] // max(1, left)))
+        more = max(0, min(most[i] - LEAST, extra * said[i] // max(1, left)))
+        shares[i], left, extra = LEAST + more, left - said[i], extra - more
     return shares
 
 
