@@ -101,7 +101,7 @@ class Sources:
             return "unfounded"
         if _FOR_THE_USER.search(note.text) and not self._is_the_users(note.text, cited):
             return "not the user's words"
-        ids, text, at = tuple(node.id for node in cited), clip(neutral(note.text), LONG), _replaced(note, earlier)
+        ids, text, at = tuple(node.id for node in cited), _short(neutral(note.text)), _replaced(note, earlier)
         if note.section not in DIRECTIVE:
             return Claim(note.section, text, ids, about=at)
         own = note.state == "done" or any(voice_of(n.item) != "result" for n in cited)  # what is done, a result proves
@@ -131,7 +131,7 @@ class Sources:
         typed = {n.id: found for n in cited if voice_of(n.item) == "user" and (found := _around(said, n.item.text))}
         if len(said) < FEW or not typed:
             return "not the user's words"
-        return Claim("constraints", clip(neutral(next(reversed(typed.values()))), LONG), tuple(typed))
+        return Claim("constraints", _short(neutral(next(reversed(typed.values())))), tuple(typed))
 
     def _is_the_users(self, text: str, cited: Sequence[Node]) -> bool:
         """Whether the user said what a note says that they said, or allowed what it says that they allowed."""
@@ -261,6 +261,12 @@ def _said(node: Node) -> str:
     item = node.item
     # What is a line break in an argument must not be a letter of the word after it.
     return f"{item.name} {_ESCAPED.sub(' ', item.text)}" if item.kind == "call" else item.text
+
+
+def _short(text: str) -> str:
+    """At most so much of it, and no half of a name."""
+    line = clip(text, LONG)
+    return line if not line.endswith("…") else line[: line.rfind(" ")] + " …"
 
 
 def _plain(text: str) -> str:

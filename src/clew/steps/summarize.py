@@ -30,9 +30,9 @@ FIRST = 40  # characters that the first line of a section may have, however shor
 SHARE = 6  # of what all sections have, one part for the first line of each
 ROOMY = 10_000  # characters: below, the heading is brief
 TRIAL = 4_000  # characters by which it is known how many tokens such a summary takes
-NOTED = (0.3, 0.2, 0.12)  # of the summary, for where it stands when a model has noted more; the first that does no harm
-NAMED = 2  # times its worth: a fact that a model named in a note that holds
-FORGIVEN = 0.04  # of the worth, that notes may cost if all of them held up: the reasons they tell are no facts
+NOTED = (0.3, 0.2, 0.1)  # of the summary, for where it stands when a model noted more; the first that costs nothing
+NAMED = 5  # times its worth: a fact that a model named, if all its notes held up
+FORGIVEN = 0.003  # of the worth, that notes may cost
 ASK = 600  # characters of the newest request, told again after all that was done about it
 ROUNDS = 6  # of making it shorter until it fits
 UNDER = 0.97  # of the room is aimed at
@@ -168,15 +168,15 @@ def _told(
     trust: float = 0.0,
     ask: str = "",
 ) -> tuple[str, Set[str]]:
-    """The summary, and the facts in it; with a model's notes if they cost no more than they earned."""
+    """The summary, and the facts in it. What a model named is dearer; its notes go in where there is room for them."""
+    named = sheet(Item("text", "user", "\n".join(c.text for c in claims))).facts if claims else {}
+    if named:
+        more = 1 + (NAMED - 1) * trust**2
+        history = history._replace(worth={k: more * w if k in named else w for k, w in history.worth.items()})
     plain = _composed(state, history, recall, size, max(int(STATE * size), min(STANDS, size // 10)), (), ask)
-    if not claims:
-        return plain
-    named = sheet(Item("text", "user", "\n".join(c.text for c in claims))).facts
-    dearer = history._replace(worth={key: NAMED * w if key in named else w for key, w in history.worth.items()})
-    least = _worth(plain[1], history) * (1 - FORGIVEN * trust**2)
-    for share in NOTED:
-        rich = _composed(state, dearer, recall, size, int(share * size), claims, ask)
+    least = _worth(plain[1], history) * (1 - FORGIVEN)
+    for share in NOTED if claims else ():
+        rich = _composed(state, history, recall, size, int(share * size), claims, ask)
         if _worth(rich[1], history) >= least:
             return rich
     return plain
