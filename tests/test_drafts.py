@@ -260,6 +260,11 @@ async def test_compact_now_with_a_focus() -> None:
     (fold,) = folds(short)
     assert fold.evidence["claims"]
     assert clew.body(await run.turn(12)) == clew.body(short), "and it stays so"
+    await run.engine.observe(view, {"input_tokens": 99_999})
+    assert run.told(events.Judged) == [], "a late report of what was sent before says nothing of it"
+    kept = [*clew.body(short)["messages"], *run.messages[25:27]]
+    again = await run.engine.prepare(Request({"model": "gpt-4o", "messages": kept}))
+    assert again.branch == short.branch, "a host may keep what it got"
     with pytest.raises(clew.NotFound, match="newest view"):
         await run.engine.compact(view)
     cold = Engine(run.store, BUDGET, run.engine.step)

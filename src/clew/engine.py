@@ -91,7 +91,10 @@ class Engine:
         report = spent(usage)
         with suppress(Purged):  # while the model answered: there is no call left to say it of
             await self._turns.record(view.scope, view.branch, [Usage(view.seq, asdict(report))])
-        if live := self._turns.live(view):
+        live = self._turns.live(view)
+        if live and len(live.view.edits) != len(view.edits):
+            live = None  # compacted since: the report is of what is no longer shown
+        if live:
             await self.gauge.observe(view.scope, live.scale, live.view, report.input)
         await self.gauge.limits.took(view.scope, view.frame.model, report.input)
         if self.listeners:

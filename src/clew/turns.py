@@ -88,14 +88,15 @@ class Turns:
             edits = after.edits[known:]
             if not edits:
                 return view
+            sent = after.digests.run("", (n.content for n in after.nodes))
             try:
-                await self.store.write(scope, Batch(view.branch, first, tuple(edits)))
+                # With its head: a host that keeps what it gets here sends it back as if said.
+                await self.store.write(scope, Batch(view.branch, first, tuple(edits), heads=(sent,)))
             except BaseException:
                 self._forget(scope, live)
                 raise
             apply(live.trace, edits)
-            live.sent = after.digests.run("", (n.content for n in after.nodes))
-            live.settled = 0
+            live.sent, live.settled = sent, 0
             live.view = after
             tell(self.listeners, told(scope, live.trace, first, edits, view, budget.meter, None))
             return with_(after, nodes=as_sent(after.nodes, live.unmasked)) if live.unmasked else after
