@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from clew import catalog
 from clew.bridge import run
@@ -20,6 +20,9 @@ from clew.steps import default, over_budget, repair
 from clew.tokens import counter_for
 from clew.view import View, originals
 from clew.wire import decode, detect_list, encode, named
+
+if TYPE_CHECKING:
+    from clew.models import Held
 
 
 @dataclass(frozen=True)
@@ -131,11 +134,16 @@ async def acompress(
     said = digests.chain(items)
     view = View(frame, tuple(said), digests)
     budget = _budget(model or "", form, window, target_tokens, protect_last_n_tokens)
-    step = _step(summary_target_tokens, auxiliary_model, instructions)
+    writing = None if auxiliary_model is None else _model(auxiliary_model)
+    step = _step(summary_target_tokens, writing, instructions)
     before = budget.size(view)
     fitted = repair(view)
     if (size := budget.size(fitted)) and (budget.exceeded(size) or (target_tokens and size.tokens > target_tokens)):
-        fitted = await step(fitted, budget if target_tokens else budget.aim(size))
+        try:
+            fitted = await step(fitted, budget if target_tokens else budget.aim(size))
+        finally:
+            if isinstance(auxiliary_model, str):  # one that we made, we close
+                await cast("Held", writing).close()
     after = budget.size(fitted)
     if not after.within(budget.limit):
         raise over_budget(fitted, budget)
@@ -161,13 +169,13 @@ def _budget(model: str, form: str, window: int | None, target: int | None, tail:
     return Budget(window=window or catalog.window(model), tail=tail, meter=meter)
 
 
-def _step(size: int | None, model: str | Model | None, instructions: str | None) -> Step:
+def _step(size: int | None, model: Model | None, instructions: str | None) -> Step:
     if size is not None and size <= 0:
         raise BadRequest(f"summary_target_tokens: expected a positive number, got {size}")
     step = default() if size is None else default(size)
     if model is None:
         return step
-    writer = Writer(_model(model), instructions=instructions or "")
+    writer = Writer(model, instructions=instructions or "")
     return WithNotes(writer if size is None else with_(writer, size=size), step)
 
 

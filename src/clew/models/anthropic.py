@@ -24,20 +24,6 @@ class AnthropicModel(Remote):
 
     sdk = anthropic
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        window: int | None = None,
-        timeout: float = 60.0,
-        client: anthropic.AsyncAnthropic | None = None,
-    ) -> None:
-        super().__init__(name, window, timeout, client)
-        self._base_url = base_url
-        self._api_key = api_key
-
     def _connect(self) -> anthropic.AsyncAnthropic:
         key = self._api_key or (NO_KEY if self._base_url else None)
         client = anthropic.AsyncAnthropic(api_key=key, base_url=self._base_url)

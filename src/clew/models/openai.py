@@ -27,20 +27,6 @@ class OpenAIModel(Remote):
 
     sdk = openai
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        window: int | None = None,
-        timeout: float = 60.0,
-        client: openai.AsyncOpenAI | None = None,
-    ) -> None:
-        super().__init__(name, window, timeout, client)
-        self._base_url = base_url
-        self._api_key = api_key
-
     def _connect(self) -> openai.AsyncOpenAI:
         key = self._api_key or (NO_KEY if self._base_url else None)
         return openai.AsyncOpenAI(api_key=key, base_url=self._base_url)

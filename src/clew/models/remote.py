@@ -18,8 +18,19 @@ class Remote:
 
     sdk: Any  # the module
 
-    def __init__(self, name: str, window: int | None, timeout: float, client: Any) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        window: int | None = None,
+        timeout: float = 60.0,
+        client: Any = None,
+    ) -> None:
         self.name = name
+        self._base_url = base_url
+        self._api_key = api_key
         self.window = window or catalog.window(name)
         self.timeout = timeout
         self._client = client
