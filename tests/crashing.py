@@ -15,7 +15,7 @@ import sys
 import time
 import traceback
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
@@ -31,7 +31,8 @@ LINES = 20  # that a client may get to say before it is killed
 LOOK = 25  # kills between two looks at the store
 SCOPE = "default"
 
-Say = Callable[..., None]
+Say = Callable[..., object]
+Act = Callable[[Say], Coroutine[Any, Any, None]]
 
 
 @dataclass
@@ -144,21 +145,32 @@ def opened(where: str) -> SQLite:
     return SQLite(where)
 
 
-def fork(act: Callable[[Say], Awaitable[None]]) -> tuple[int, int]:
-    """Do something in a process of its own: its id, and where what it says can be read."""
-    heard, told = os.pipe()
+def fork(act: Act, told: int) -> int:
+    """Do something in a process of its own, which says into a pipe what it did; its id."""
     child = os.fork()
     if child:
-        os.close(told)
-        return child, heard
+        return child
     try:
         # A line is one write: it is there whole or not at all.
-        asyncio.run(act(lambda *words: os.write(told, json.dumps(words).encode() + b"\n")))  # type: ignore[arg-type]
+        asyncio.run(act(lambda *words: os.write(told, json.dumps(words).encode() + b"\n")))
         os._exit(0)
     except BaseException:
         traceback.print_exc()
     finally:
         os._exit(1)
+
+
+def hear(*acts: Act) -> list[Any]:
+    """What processes say that do something at once, a line each time, until all are done."""
+    heard, told = os.pipe()
+    children = [fork(act, told) for act in acts]
+    os.close(told)
+    with os.fdopen(heard) as lines:
+        said = [json.loads(line) for line in lines]
+    ends = [os.waitpid(child, 0)[1] for child in children]
+    if any(ends):
+        raise SystemExit("not all of them could do it; why is above")
+    return said
 
 
 def round(where: str, host: Host, chance: random.Random, outcome: Outcome) -> None:
@@ -169,7 +181,9 @@ def round(where: str, host: Host, chance: random.Random, outcome: Outcome) -> No
         say("begin", "open")
         await work(opened(where), host.turns, random.Random(seed), say)
 
-    child, heard = fork(client)
+    heard, told = os.pipe()
+    child = fork(client, told)
+    os.close(told)
     lines, acts = b"", 1 if chance.random() < 0.3 else chance.randrange(2, LINES)
     while lines.count(b"\n") < acts and (more := os.read(heard, 1 << 16)):
         lines += more
@@ -199,13 +213,7 @@ def examine(where: str, host: Host, outcome: Outcome) -> None:
         await store.close()
         say(problems[:9], unheard)
 
-    child, heard = fork(client)
-    with os.fdopen(heard) as lines:
-        told = lines.read()
-    os.waitpid(child, 0)
-    if not told:
-        raise SystemExit("the store cannot be looked at; why is above")
-    problems, unheard = json.loads(told)
+    [(problems, unheard)] = hear(client)
     outcome.problems += problems
     outcome.unheard += unheard
 
