@@ -217,7 +217,7 @@ async def test_listeners_hear_what_happened_and_none_of_what_was_said(store: SQL
     await engine.recall("default", node)
     kinds = [type(e).__name__ for e in heard]
     assert (kinds[0], kinds[-4:]) == ("Appended", ["Called", "Observed", "Judged", "Recalled"])
-    assert set(kinds[1:-4]) == {"Edited"}
+    assert set(kinds[1:-4]) == {"Began", "Edited"}
     edits = [e for e in heard if isinstance(e, events.Edited)]
     assert len(edits) == len(view.edits)
     assert all(e.tokens_before > e.tokens_after > 0 for e in edits if "Repair" not in e.by)

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from clew.additions import Addition
     from clew.bridge import run
     from clew.budget import Budget, Meter, Size
     from clew.compression import Compressed, acompress, compress
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
         StoreError,
     )
     from clew.items import Digests, Edit, Frame, Item, Node
+    from clew.sessions import Diff, Sessions
     from clew.step import Fallback, Model, Pipeline, Prompt, Reply, Step, When
-    from clew.store.records import Call, ClientEdit, Store
+    from clew.store.records import Call, ClientEdit, Origin, Session, Store
     from clew.store.sqlite import SQLite
     from clew.tokens import Counter, Plain, Vocabulary, counter_for
     from clew.view import Swap, View
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Addition",
     "Ambiguous",
     "BadConfig",
     "BadRequest",
@@ -51,6 +54,7 @@ __all__ = [
     "Compressed",
     "Conflict",
     "Counter",
+    "Diff",
     "Digests",
     "Edit",
     "Engine",
@@ -64,6 +68,7 @@ __all__ = [
     "NewerFile",
     "Node",
     "NotFound",
+    "Origin",
     "OverBudget",
     "Pinned",
     "Pipeline",
@@ -74,6 +79,8 @@ __all__ = [
     "Request",
     "SQLite",
     "SecretFound",
+    "Session",
+    "Sessions",
     "Size",
     "Step",
     "Store",
@@ -91,6 +98,7 @@ __all__ = [
 
 # Where each name lives. Loaded when first used: a host that imports clew and may never compact pays nothing.
 _HOMES = {
+    "additions": "Addition",
     "bridge": "run",
     "budget": "Budget Meter Size",
     "compression": "Compressed acompress compress",
@@ -98,8 +106,9 @@ _HOMES = {
     "errors": "Ambiguous BadConfig BadRequest BrokenHistory ClewError Conflict ForeignFile ModelError "
     "NewerFile NotFound OverBudget Pinned Purged SecretFound StoreError",
     "items": "Digests Edit Frame Item Node",
+    "sessions": "Diff Sessions",
     "step": "Fallback Model Pipeline Prompt Reply Step When",
-    "store.records": "Call ClientEdit Store",
+    "store.records": "Call ClientEdit Origin Session Store",
     "store.sqlite": "SQLite",
     "tokens": "Counter Plain Vocabulary counter_for",
     "view": "Swap View",

@@ -8,10 +8,11 @@ from dataclasses import replace as with_
 from typing import TYPE_CHECKING, Any
 
 from clew import catalog, events
+from clew.additions import Addition, Additions
 from clew.budget import Budget
 from clew.coverage import Ledger, ledger, words_in
 from clew.drafting.writing import Writer
-from clew.errors import Purged
+from clew.errors import NotFound, Purged
 from clew.events import Listener, tell
 from clew.excerpts import SIZE, excerpt, whole
 from clew.finding import Found
@@ -19,12 +20,14 @@ from clew.fitting import PATIENCE, Compaction, Fitting
 from clew.gauge import Budgeting, Gauge
 from clew.items import Node, Scope
 from clew.recall import candidates, resolve
+from clew.recognise import named_branch
 from clew.secrets import Policy
 from clew.step import Step
 from clew.steps import default
-from clew.store.records import Call, Pin, Store, Usage
+from clew.store.records import Batch, Call, Fork, Pin, Store, Usage
 from clew.tokens import Counter
 from clew.turns import Request, Turns
+from clew.undoing import Undone, undo
 from clew.usage import spent
 from clew.view import View
 from clew.wire import encode
@@ -63,6 +66,7 @@ class Engine:
         self.gauge = Gauge(store, budget, counter, models, servers)
         self._fitting = Fitting(store, step or default(), self.listeners, writer, expand, compaction, patience)
         self._turns = Turns(store, self._fitting, self.gauge, self.listeners, hot, secrets)
+        self._additions = Additions(self._turns)
 
     @property
     def step(self) -> Step:
@@ -82,15 +86,18 @@ class Engine:
     def compaction(self, compaction: Compaction) -> None:
         self._fitting.compaction = compaction
 
-    async def prepare(self, request: Request) -> View:
+    async def prepare(self, request: Request | Addition) -> View:
         """The view to send instead of the request's own history. Raises `OverBudget` if frame and pins do not fit."""
+        if isinstance(request, Addition):
+            return await self._additions.take(request)
         return await self._turns.take(request)
 
     async def observe(self, view: View, usage: Any) -> None:
         """Record what the provider reported for the call this view was made for: its own object or a mapping."""
         report = spent(usage)
+        cost = await self.gauge.cost(view.scope, view.frame.model, report)
         with suppress(Purged):  # while the model answered: there is no call left to say it of
-            await self._turns.record(view.scope, view.branch, [Usage(view.seq, asdict(report))])
+            await self._turns.record(view.scope, view.branch, [Usage(view.seq, asdict(report), cost)])
         live = self._turns.live(view)
         if live and len(live.view.edits) != len(view.edits):
             live = None  # compacted since: the report is of what is no longer shown
@@ -98,7 +105,6 @@ class Engine:
             await self.gauge.observe(view.scope, live.scale, live.view, report.input)
         await self.gauge.limits.took(view.scope, view.frame.model, report.input)
         if self.listeners:
-            cost = await self.gauge.cost(view.scope, view.frame.model, report)
             tell(self.listeners, [events.Observed(view.scope, view.branch, view.seq, **asdict(report), cost=cost)])
         if live and (worked := live.verdict.judge(report.input)) is not None:
             tell(self.listeners, [events.Judged(view.scope, view.branch, view.seq, worked, live.verdict.paused)])
@@ -151,8 +157,11 @@ class Engine:
 
     async def coverage(self, scope: Scope, call: Call) -> Ledger:
         """What became of every fact that a call left out of view."""
-        view = await self.resume(scope, call)
-        await self._fitting.remember(scope, view)
+        return await self.covered(await self.resume(scope, call))
+
+    async def covered(self, view: View) -> Ledger:
+        """What became of every fact that a view leaves out."""
+        await self._fitting.remember(view.scope, view)
         made = view.stand_ins()
         hidden = [n for i, node in enumerate(view.nodes) if node.id in made for n in view.originals(i, i + 1)]
         return await asyncio.to_thread(ledger, hidden, words_in(view.nodes, view.past), view.past)
@@ -172,10 +181,28 @@ class Engine:
 
     async def resume(self, scope: Scope, call: Call) -> View:
         """The view that was sent in an earlier call, from the log alone."""
-        trace = await self.store.load(scope, call.branch, call.seq)
-        frame = await self.store.frame(scope, call.frame)
-        view = await self._turns.fold(scope, trace, frame, {})
-        return with_(view, scope=scope, branch=call.branch, seq=call.seq)
+        return await self.view(scope, call.branch, call.seq)
+
+    async def view(self, scope: Scope, branch: str, until: int | None = None) -> View:
+        """A branch as it stands now, or stood after an earlier event, with all that was said until then."""
+        trace = await self.store.load(scope, branch, until)
+        if not trace.frame:
+            raise NotFound(f"nothing was sent on branch {branch} yet")
+        view = await self._turns.fold(scope, trace, await self.store.frame(scope, trace.frame), {})
+        return with_(view, scope=scope, branch=branch, seq=trace.seq - 1)
+
+    async def undo(self, scope: Scope, branch: str, count: int = 1) -> Undone:
+        """Take back the newest compactions of a branch; what was said since stays. Raises `OverBudget`.
+
+        What comes back into view is not folded again while there is room for it.
+        """
+        return await undo(self._turns, scope, branch, count)
+
+    async def fork(self, scope: Scope, branch: str, seq: int, session: str) -> str:
+        """A branch with the past of another one up to an event, under a name of its own."""
+        new = named_branch(self._turns.digests(scope), session)
+        await self.store.write(scope, Batch(new, seq + 1, (), True, Fork(branch, seq), session))
+        return new
 
 
 def body(view: View, format: str | None = None, model: str | None = None) -> dict[str, Any]:

@@ -126,6 +126,24 @@ class Judged(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Began(Event):
+    """A session ended, and its child began."""
+
+    session: str  # the child
+    cause: str
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reverted(Event):
+    """Compactions were taken back."""
+
+    sessions: tuple[str, ...]  # that they had begun
+    tokens_before: int
+    tokens_after: int
+
+
+@dataclass(frozen=True, slots=True)
 class Shadowed(Event):
     """A compaction was made and not used."""
 

@@ -32,6 +32,7 @@ class Fitted(NamedTuple):
     view: View
     error: Exception | None = None
     shadow: Mapping[str, Any] | None = None
+    folded: int | None = None  # the first edit of a compaction, if there was one
 
 
 class Fitting:
@@ -63,9 +64,10 @@ class Fitting:
         if view is not shown:
             live.scale.edit()
         live.pace.grow(live.scale.measure(view)[0].tokens)
-        shadow = None
+        shadow = folded = None
         if self.compaction == "on":
-            view = await self._compacted(scope, live, view, budget, prices)
+            mended, view = view, await self._compacted(scope, live, view, budget, prices)
+            folded = None if view is mended else len(mended.edits)
             if self._expand:
                 view = await self._expanded(scope, live, view, budget)
         elif self.compaction == "shadow":
@@ -75,7 +77,7 @@ class Fitting:
         size, rate = live.scale.measure(view)
         # Where only the learned rate says that it does not fit, or nobody may compact, the provider shall judge.
         fits = self.compaction != "on" or size.within(budget.at(rate).limit) or size.within(budget.limit)
-        return Fitted(view, None if fits else over_budget(view, budget), shadow)
+        return Fitted(view, None if fits else over_budget(view, budget), shadow, folded)
 
     async def _compacted(self, scope: Scope, live: Live, view: View, budget: Budget, prices: Prices | None) -> View:
         size, rate = live.scale.measure(view)
@@ -84,7 +86,7 @@ class Fitting:
             return view
         await self.remember(scope, view)
         expected = live.scale.expected(view)
-        after = await self._reduced(live, view, budget, aimed or budget.at(rate).aim(size))
+        after = await self._spared(live, view, budget, aimed or budget.at(rate).aim(size))
         if after is not view:
             new, _ = live.scale.measure(after)
             if size.within(budget.at(rate).limit) and not live.verdict.is_worth(size.tokens, new.tokens):
@@ -122,6 +124,17 @@ class Fitting:
             return False  # it will fit without a summary
         self.drafts.begin(_key(scope, live), with_(view, scope=scope, branch=live.trace.branch), nodes)
         return True
+
+    async def _spared(self, live: Live, view: View, budget: Budget, aimed: Budget) -> View:
+        """The view reduced, without touching what somebody brought back by an undo, as long as it fits so."""
+        if not live.trace.held:
+            return await self._reduced(live, view, budget, aimed)
+        holding = with_(view, pinned=view.pinned | live.trace.held)
+        after = await self._reduced(live, holding, budget, aimed)
+        size, rate = live.scale.measure(after)
+        if not size.within(budget.at(rate).limit):
+            return await self._reduced(live, view, budget, aimed)
+        return view if after is holding else with_(after, pinned=view.pinned)
 
     async def _reduced(self, live: Live, view: View, budget: Budget, aimed: Budget) -> View:
         """The view after the step, tried again where what is left is dearer by the token than what went."""

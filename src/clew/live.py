@@ -3,6 +3,7 @@
 import asyncio
 from bisect import bisect_left
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
 from itertools import pairwise
@@ -13,7 +14,7 @@ from clew.hot import Known
 from clew.items import Digests, Edit, Item, Node
 from clew.pace import Pace
 from clew.scale import Scale
-from clew.store.records import Call, ClientEdit, Event, Pin, Place, Revert, Said, Trace
+from clew.store.records import Began, Call, ClientEdit, Event, Pin, Place, Revert, Said, Trace
 from clew.store.rows import ABSENT
 from clew.verdict import Verdict
 from clew.view import View, originals
@@ -45,6 +46,11 @@ class Live:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     stale: bool = False  # somebody else wrote to the branch
 
+    def copy(self) -> "Live":
+        """The same branch, to try a turn on: if it cannot be written, this one is as it was."""
+        state = {name: copy(getattr(self, name)) for name in ("scale", "verdict", "pace", "unmasked")}
+        return with_(self, trace=self.trace.copy(), **state)
+
 
 def unfold(trace: Trace, contents: Sequence[str], items: Sequence[Item], offset: int = 0) -> list[Entry]:
     """The history that was sent, our own stand-ins in it replaced by what they stand for.
@@ -53,7 +59,7 @@ def unfold(trace: Trace, contents: Sequence[str], items: Sequence[Item], offset:
     """
     if not any(c in trace.made for c in contents):
         return [Entry(c, i) for c, i in zip(contents, items, strict=True)]
-    by_id = {node.id: edit for edit in trace.edits for node in edit.stand_ins}
+    by_id = {node.id: edit for edit in (*trace.edits, *trace.undone) for node in edit.stand_ins}
     place = {trace.alias.get(p.id, p.id): i for i, p in enumerate(trace.said)}
     where: dict[str, list[int]] = {}
     for i, p in enumerate(trace.said):
@@ -155,6 +161,7 @@ def apply(trace: Trace, events: Sequence[Event]) -> None:
     for event in events:
         match event:
             case Said(nodes):
+                trace.folding = False
                 trace.said += [Place(n.id, n.content) for n in nodes]
             case ClientEdit(start, stop, nodes, alias, switch):
                 trace.said[start:stop] = [Place(n.id, n.content) for n in nodes]
@@ -162,15 +169,17 @@ def apply(trace: Trace, events: Sequence[Event]) -> None:
                 trace.alias |= alias
                 if switch:
                     trace.switch(switch)
-            case Edit():
+            case Began(session):
+                trace.begin(session)
+            case Edit(old=old):
+                trace.held.difference_update(old)
                 trace.add(event)
             case Pin(ids, off):
                 trace.pinned = trace.pinned - set(ids) if off else trace.pinned | set(ids)
-            case Revert(ids):
-                trace.revert(ids)
-            case Call():
-                trace.calls.append((trace.seq, event.said))
-                trace.format = event.format
+            case Revert():
+                trace.revert(event)
+            case Call(said=said, format=format, frame=frame):
+                trace.call(trace.seq, said, format, frame)
         trace.seq += 1
 
 

@@ -8,7 +8,7 @@ from clew.align import Match, Patch, alike
 from clew.guard import Guard
 from clew.items import Digests, Item, Node, Scope
 from clew.live import Entry, Reading, chained, compare, rewritten, unfold
-from clew.store.records import ClientEdit, Event, Fork, Said, Store, Switch, Trace
+from clew.store.records import ClientEdit, Event, Fork, Origin, Said, Store, Switch, Trace
 from clew.switching import rewriting
 from clew.wire import AMBIGUOUS
 from clew.wire.convert import convert_item
@@ -27,6 +27,7 @@ class Recognition:
     events: list[Event] = field(default_factory=list)
     opened: bool = False
     fork: Fork | None = None
+    origin: Origin | None = None
     fresh: dict[str, Item] = field(default_factory=dict)  # known nodes as the client sent them this time
     unfolded: bool = False  # the client sent stand-ins of ours
     refold: bool = False  # the view must be made anew, not only lengthened
@@ -226,7 +227,7 @@ class Recogniser:
         """A new branch: of the newest call that is wholly in this history's past, or of nothing."""
         # Two hosts that open a named session at the same moment must open the same branch.
         named = session is not None and behind is None
-        branch = self.digests.link(str(session), ("session",))[:16] if named else uuid4().hex[:16]
+        branch = named_branch(self.digests, str(session)) if named else uuid4().hex[:16]
         if behind:
             trace, prefix = behind
             for seq, said in reversed([c for c in trace.calls if c[1] <= prefix]):
@@ -247,11 +248,22 @@ class Recogniser:
                     found.events += [Said(tuple(nodes))] if nodes else []
                     self._freshen(found, past, reading, entries, 0)
                     return found
-        # The same words in another format are other nodes: their messages are written otherwise.
-        start = "" if self.format == AMBIGUOUS else self.digests.link(self.format, ("begin",))
-        nodes = chained(self.digests, start, [Entry(c, i) for c, i in zip(contents, items, strict=True)])
+        nodes = chained(
+            self.digests, begin(self.digests, self.format), [Entry(c, i) for c, i in zip(contents, items, strict=True)]
+        )
         events: list[Event] = [Said(tuple(nodes))] if nodes else []
         return Recognition(Trace(branch, session=session), events=events, opened=True, refold=True)
+
+
+def named_branch(digests: Digests, session: str) -> str:
+    """The branch with which a named session begins."""
+    return digests.link(session, ("session",))[:16]
+
+
+def begin(digests: Digests, format: str) -> str:
+    """What the first node of a history is chained to."""
+    # The same words in another format are other nodes: their messages are written otherwise.
+    return "" if format == AMBIGUOUS else digests.link(format, ("begin",))
 
 
 def _same_conversation(

@@ -7,7 +7,7 @@ from clew.budget import Meter
 from clew.catalog import Prices
 from clew.items import Edit, Scope
 from clew.pricing import cost
-from clew.store.records import Call, ClientEdit, Event, Said, Trace
+from clew.store.records import Began, Call, ClientEdit, Event, Said, Trace
 from clew.usage import Spent
 from clew.view import View
 
@@ -23,6 +23,8 @@ def told(
         match event:
             case Said(nodes) | ClientEdit(nodes=nodes):
                 yield events.Appended(*at, len(nodes), meter.nodes(nodes).tokens)
+            case Began(session, cause, method):
+                yield events.Began(*at, session, cause, method)
             case Edit(by, old, new, evidence, spent):
                 sizes |= {n.id: meter.node(n).tokens for n in new}
                 before, after = sum(sizes.get(id, 0) for id in old), sum(sizes[n.id] for n in new)

@@ -22,7 +22,7 @@ from clew.live import Live, apply, freshened
 from clew.recognise import Recogniser, Recognition
 from clew.reports import told
 from clew.secrets import Policy
-from clew.store.records import Batch, Call, Event, Revert, Store, Trace
+from clew.store.records import Batch, Began, Call, Cause, Event, Origin, Revert, Store, Trace
 from clew.store.rows import ABSENT
 from clew.switching import native
 from clew.view import View, fold
@@ -38,6 +38,7 @@ class Request:
     format: str | None = None  # told from the body if not given
     scope: Scope = "default"
     session: str | None = None  # the host's own name for the conversation, if it has one
+    origin: Origin | None = None  # why it begins, should it begin with this request: a task, a sub-agent, a handoff
 
 
 class Turns:
@@ -70,10 +71,10 @@ class Turns:
                 return view or await self._cold(request, body)
             except Conflict:
                 if live is not None:  # what it remembers may have been purged
-                    self._forget(request.scope, live)
+                    self.forget(request.scope, live)
                 if not left:
                     raise
-                await _wait(TRIES - left)
+                await wait(TRIES - left)
         raise AssertionError("unreachable")
 
     async def compact(self, view: View, focus: str) -> View:
@@ -85,15 +86,15 @@ class Turns:
             scope, first, known = view.scope, live.trace.seq, len(live.trace.edits)
             budget = await self.gauge.budget(scope, view.frame)
             after = await self.fitting.compacted(scope, live, live.view, budget, focus)
-            edits = after.edits[known:]
-            if not edits:
+            if len(after.edits) == known:
                 return view
+            edits: list[Event] = [began(after.digests, live.trace, first, "compaction", "manual"), *after.edits[known:]]
             sent = after.digests.run("", (n.content for n in after.nodes))
             try:
                 # With its head: a host that keeps what it gets here sends it back as if said.
                 await self.store.write(scope, Batch(view.branch, first, tuple(edits), heads=(sent,)))
             except BaseException:
-                self._forget(scope, live)
+                self.forget(scope, live)
                 raise
             apply(live.trace, edits)
             live.sent, live.settled = sent, 0
@@ -106,6 +107,13 @@ class Turns:
         live = self._lives.get((view.scope, view.branch))
         return live if live is not None and live.view.seq == view.seq else None
 
+    def named(self, scope: Scope, session: str | None) -> Live | None:
+        """The branch of a named session that was used last, if it is in memory."""
+        named = (
+            live for (of, _), live in reversed(self._lives.items()) if (of, live.trace.session) == (scope, session)
+        )
+        return next(named, None)
+
     async def _warm(self, live: Live, request: Request, body: Body) -> View | None:
         """A turn on a branch in memory: what is new costs, what is old does not. None: it is another conversation."""
         async with live.lock:
@@ -115,7 +123,7 @@ class Turns:
             if incoming is None or incoming.same < live.known.solid:
                 return None
             offset = live.known.starts[incoming.same] + live.known.shift
-            looking = self._recogniser(request.scope, live.known.format)
+            looking = self.recogniser(request.scope, live.known.format)
             found = await looking.extend(live.trace, incoming.flat(), offset)
             if found is None:
                 return None
@@ -128,43 +136,56 @@ class Turns:
         known = Known(body.format)
         incoming = known.read(body)
         assert incoming is not None, "its own format"
-        looking = self._recogniser(request.scope, body.format)
+        looking = self.recogniser(request.scope, body.format)
         found = await looking.find(incoming.flat(), request.session)
-        live = Live(found.trace, known, View(incoming.frame, (), self._digests(request.scope)))
+        found.origin = None if found.fork else request.origin
+        live = Live(found.trace, known, View(incoming.frame, (), self.digests(request.scope)))
         view = await self._turn(request.scope, live, incoming, found, looking.guard)
-        self._keep(request.scope, live)
+        self.keep(request.scope, live)
         return view
 
     async def _turn(self, scope: Scope, live: Live, incoming: Incoming, found: Recognition, guard: Guard) -> View:
         try:
-            return await self._advance(scope, live, incoming, found, guard)
+            return await self.advance(scope, live, incoming.frame, found, guard, incoming)
         except BaseException as error:
             # What memory holds may be half done; the log is not. The next turn reads it.
-            self._forget(scope, live)
+            self.forget(scope, live)
             if not isinstance(error, Conflict):  # that one is tried again
-                failed = events.Failed(scope, live.trace.branch, live.trace.seq, type(error).__name__)
-                tell(self.listeners, [failed])
+                self.fail(scope, live, error)
             raise
 
-    async def _advance(self, scope: Scope, live: Live, incoming: Incoming, found: Recognition, guard: Guard) -> View:
+    def fail(self, scope: Scope, live: Live, error: BaseException) -> None:
+        """Tell that a turn came to nothing."""
+        tell(self.listeners, [events.Failed(scope, live.trace.branch, live.trace.seq, type(error).__name__)])
+
+    async def advance(
+        self, scope: Scope, live: Live, frame: Frame, found: Recognition, guard: Guard, incoming: Incoming | None
+    ) -> View:
+        """Let a branch be what was recognised, make its view fit, and write all of it down."""
         trace, first = live.trace, live.trace.seq
-        raw, same = live.known, live.frame and live.known.frame == incoming.frame
-        digest = live.frame if same else live.view.digests.frame(incoming.frame)
-        versioned = (digest, guard.frame(incoming.frame)) if digest != live.frame else None
+        same = live.frame and (live.known.frame if incoming else live.view.frame) == frame
+        digest = live.frame if same else live.view.digests.frame(frame)
+        versioned = (digest, guard.frame(frame)) if digest != live.frame else None
         live.unmasked |= guard.sent(found.sent())
         if reverts := _answered(trace, found):
             found.events.insert(0, reverts)
             found.refold = True
         apply(trace, found.events)
         known = len(trace.edits)
-        budget = await self.gauge.budget(scope, incoming.frame)
-        await self.gauge.weigh(scope, live.scale, budget, incoming.frame)
-        shown = await self._shown(scope, live, incoming.frame, found)
-        prices = (await self.gauge.limits.model(scope, incoming.frame.model)).prices
-        view, error, shadow = await self.fitting.fit(scope, live, shown, budget, prices)
-        edits = view.edits[known:]
+        budget = await self.gauge.budget(scope, frame)
+        await self.gauge.weigh(scope, live.scale, budget, frame)
+        shown = await self._shown(scope, live, frame, found)
+        prices = (await self.gauge.limits.model(scope, frame.model)).prices
+        view, error, shadow, folded = await self.fitting.fit(scope, live, shown, budget, prices)
+        edits: list[Event] = [*view.edits[known:]]
+        if folded is not None:
+            at = folded - known
+            edits.insert(at, began(view.digests, trace, trace.seq + at, "compaction", "auto"))
         apply(trace, edits)
-        raw.take(incoming, found.contents, view.digests, len(trace.said), found.unfolded)
+        heads = {""}
+        if incoming is not None:
+            live.known.take(incoming, found.contents, view.digests, len(trace.said), found.unfolded)
+            heads.add(live.known.chains[-1])
         if edits or found.refold:
             live.sent = view.digests.run("", (n.content for n in view.nodes))
         else:
@@ -177,8 +198,9 @@ class Turns:
             apply(trace, [call])
             live.predicted = call.predicted
         session = trace.session if found.opened else None
-        heads = tuple({raw.chains[-1], live.sent} - {""})
-        batch = Batch(trace.branch, first, tuple(written), found.opened, found.fork, session, heads, versioned)
+        known_by = tuple((heads | {live.sent}) - {""})
+        opened = found.opened, found.fork, session
+        batch = Batch(trace.branch, first, tuple(written), *opened, known_by, versioned, found.origin)
         if written:
             await self.store.write(scope, batch)
             if self.listeners:
@@ -215,7 +237,7 @@ class Turns:
         nodes = tuple(stored.get(n.id, n) for n in nodes)
         if trace.made_in:
             nodes = await native(self.store, scope, trace, frame.format, nodes, items)
-        return View(frame, nodes, self._digests(scope), tuple(trace.edits), trace.pins())
+        return View(frame, nodes, self.digests(scope), tuple(trace.edits), trace.pins())
 
     def _call(
         self, live: Live, view: View, budget: Budget, frame: str, cached: int, shadow: Mapping[str, Any] | None
@@ -254,15 +276,22 @@ class Turns:
                 return best[2]
         return None
 
-    def _keep(self, scope: Scope, live: Live) -> None:
+    def keep(self, scope: Scope, live: Live) -> None:
+        """Keep a branch in memory, and let go of the one that was not used for longest."""
         self._lives[scope, live.trace.branch] = live
         self._lives.move_to_end((scope, live.trace.branch))
         while len(self._lives) > self._hot:
             self._lives.popitem(last=False)
 
-    def _forget(self, scope: Scope, live: Live) -> None:
+    def forget(self, scope: Scope, live: Live) -> None:
+        """The log is ahead of what memory has: read it the next time."""
         live.stale = True
         self._lives.pop((scope, live.trace.branch), None)
+
+    def drop(self, scope: Scope, branch: str) -> None:
+        """Forget a branch, if it is in memory."""
+        if live := self._lives.get((scope, branch)):
+            self.forget(scope, live)
 
     async def record(self, scope: Scope, branch: str, events: list[Event]) -> None:
         """Write events that a host makes between turns."""
@@ -279,18 +308,25 @@ class Turns:
                 return
             except Conflict:
                 if live is not None:
-                    self._forget(scope, live)
+                    self.forget(scope, live)
                 if not left:
                     raise
-                await _wait(TRIES - left)
+                await wait(TRIES - left)
 
-    def _recogniser(self, scope: Scope, format: str) -> Recogniser:
+    def recogniser(self, scope: Scope, format: str) -> Recogniser:
+        """Who tells whose history it is, in one scope."""
         return Recogniser(
-            self.store, scope, self._digests(scope), format, Guard(self._secrets, self.store.secret, scope)
+            self.store, scope, self.digests(scope), format, Guard(self._secrets, self.store.secret, scope)
         )
 
-    def _digests(self, scope: Scope) -> Digests:
+    def digests(self, scope: Scope) -> Digests:
+        """The digests of one scope."""
         return Digests(self.store.secret, scope)
+
+
+def began(digests: Digests, trace: Trace, seq: int, cause: Cause, method: str) -> Began:
+    """The session of a branch ends, and another begins at event `seq`: the same for whoever writes it."""
+    return Began(digests.link("session", (trace.branch, str(seq)))[:16], cause, method)
 
 
 def _answered(trace: Trace, found: Recognition) -> Revert | None:
@@ -300,6 +336,6 @@ def _answered(trace: Trace, found: Recognition) -> Revert | None:
     return Revert(ids) if ids else None
 
 
-async def _wait(tries: int) -> None:
+async def wait(tries: int) -> None:
     """A little longer each time, and not in step with whoever else is waiting."""
     await asyncio.sleep(random.random() * 0.005 * tries)  # noqa: S311

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from graphlib import TopologicalSorter
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 from clew.items import Scope
 from clew.store import reading
@@ -73,6 +74,8 @@ def purge_branches(
         moved, heirs = inherit(lines, set(branches))
         db.execute(SQL["make_going"])
         db.executemany(SQL["add_going"], [(id, *heir) for id, heir in heirs.items()])
+        for branch in (id for id, heir in heirs.items() if heir.branch):
+            _rename(db, branch)
         _leave(db, given, took)
         for branch, line in moved.items():
             db.execute(SQL["move_branch"], {"branch": branch, **line._asdict()})
@@ -123,12 +126,20 @@ def lines_of(db: sqlite3.Connection, scope: Scope) -> dict[str, Line]:
 
 def _leave(db: sqlite3.Connection, given: Mapping[str, Any], took: Purge) -> None:
     """Give heirs what is theirs, and delete the rest of what belongs to the branches that go."""
-    for table in ("events", "handles", "heads"):
+    for table in ("events", "sessions", "handles", "heads"):
         db.execute(SQL[f"bequeath_{table}"], given)
     db.execute(SQL["bury_handles"], given)
     took.events = db.execute(SQL["purge_events"]).rowcount
-    for table in ("handles", "heads", "branches"):
+    for table in ("handles", "heads", "sessions", "branches"):
         db.execute(SQL[f"purge_{table}"], given)
+    db.execute(SQL["orphan_sessions"], given)
+
+
+def _rename(db: sqlite3.Connection, branch: str) -> None:
+    """Free the name of a branch that goes while its first session stays: the branch may be opened again."""
+    given = {"session": branch, "to": uuid4().hex[:16]}
+    db.execute(SQL["rename_session"], given)
+    db.execute(SQL["rename_parent"], given)
 
 
 def _sweep(db: sqlite3.Connection, given: Mapping[str, Any], took: Purge) -> None:

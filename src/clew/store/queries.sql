@@ -45,6 +45,11 @@ select e.branch, e.seq, e.at, e.kind, e.start, e.stop, e.old, e.new, e.note
 from line join event e on e.branch = line.id and e.seq <= line.until
 order by e.seq;
 
+-- name: newer_events
+select seq, kind, start, stop, old, new, note from event
+where branch = :branch and seq >= :since
+order by seq;
+
 -- name: nodes
 select lower(hex(n.id)), lower(hex(n.content)), n.opens, b.kind, b.role, b.packed, b.data
 from json_each(:ids) j
@@ -81,6 +86,19 @@ where body_text match :words and b.scope = (select id from scope where name = :s
   and b.content in (select from_hex(value) from json_each(:among))
 order by bm25(body_text)
 limit :limit;
+
+-- name: search_all
+select lower(hex(b.content))
+from body_text t join body b on b.id = t.rowid
+where body_text match :words and b.scope = (select id from scope where name = :scope)
+order by bm25(body_text)
+limit :limit;
+
+-- name: places_of
+select lower(hex(n.id)), n.branch
+from json_each(:contents) j
+cross join node n indexed by node_content
+    on n.scope = (select id from scope where name = :scope) and n.content = from_hex(j.value);
 
 -- name: branches
 select b.id, b.session, b.parent, b.cause, b.at,
@@ -238,6 +256,23 @@ delete from handle where scope = :owner and branch in (select id from going);
 -- name: purge_heads
 delete from head where scope = :owner and branch in (select id from going);
 
+-- name: bequeath_sessions
+update session set branch = (select heir from going where id = session.branch)
+where branch in (select id from going) and seq <= (select until from going where id = session.branch);
+
+-- name: rename_session
+update session set id = :to where id = :session;
+
+-- name: rename_parent
+update session set parent = :to where parent = :session;
+
+-- name: purge_sessions
+delete from session where branch in (select id from going);
+
+-- name: orphan_sessions
+update session set parent = null, parent_seq = null
+where scope = :owner and parent is not null and parent not in (select id from session);
+
 -- name: purge_branches
 delete from branch where id in (select id from going);
 
@@ -389,3 +424,65 @@ where b.id = :body;
 
 -- name: empty_index
 insert into body_text (body_text) values ('delete-all');
+
+-- --- sessions: stretches of branches --------------------------------------------------------------------------------
+
+-- name: session_at
+with recursive line (id, until) as (
+    select id, :until from branch where id = :branch and scope = :owner
+    union all
+    select b.parent, case when b.parent_seq < line.until then b.parent_seq else line.until end
+    from line join branch b on b.id = line.id
+    where b.parent is not null
+)
+select s.id from line join session s on s.branch = line.id and s.seq <= line.until
+order by s.seq desc
+limit 1;
+
+-- name: session_end
+select branch, (select max(e.seq) from event e where e.branch = session.branch) from session
+where id = :session and scope = :owner;
+
+-- name: add_session
+insert into session (id, scope, branch, seq, parent, parent_seq, cause, method, at)
+values (:session, :owner, :branch, :seq, :parent, :parent_seq, :cause, :method, :at);
+
+-- name: end_session
+update session set ended = :at, ended_by = :cause where id = :session;
+
+-- name: undo_session
+update session set undone = :at where id = :session and scope = :owner;
+
+-- name: add_totals
+update session
+set model = case when :model = '' then model else :model end,
+    items = items + :items, calls = calls + :calls, sent = sent + :sent, input = input + :input,
+    output = output + :output, cached = cached + :cached, cost = cost + :cost
+where id = :session;
+
+-- name: sessions
+select s.id, s.branch, s.seq, (select count(*) from session o where o.branch = s.branch and o.seq <= s.seq), b.session,
+       s.parent, s.parent_seq, s.cause, s.method, s.at, s.ended, s.ended_by, s.undone, s.model, s.items, s.calls,
+       s.sent, s.input, s.output, s.cached, s.cost, b.tags, b.archived
+from session s join branch b on b.id = s.branch
+where s.scope = (select id from scope where name = :scope) and (:branch is null or s.branch = :branch)
+order by s.at desc, s.seq desc;
+
+-- name: tag_branch
+update branch set tags = :tags where id = :branch and scope = :owner;
+
+-- name: archive_branch
+update branch set archived = :archived where id = :branch and scope = :owner;
+
+-- name: ancestry
+with recursive line (branch, until, apart) as (
+    select id, -1, 0 from branch where id = :branch and scope = (select id from scope where name = :scope)
+    union all
+    select p.branch, first.parent_seq, case when b.parent is null then 1 else 0 end
+    from line
+    join branch b on b.id = line.branch
+    join session first on first.branch = line.branch
+        and first.seq = (select min(s.seq) from session s where s.branch = line.branch)
+    join session p on p.id = first.parent
+)
+select branch, until from line where apart = 1;

@@ -56,6 +56,17 @@ def load(db: sqlite3.Connection, scope: Scope, branch: str, until: int | None) -
     return trace
 
 
+def catch_up(db: sqlite3.Connection, scope: Scope, trace: Trace) -> set[str]:
+    with _snapshot(db):
+        if db.execute(SQL["branch"], {"scope": scope, "branch": trace.branch}).fetchone() is None:
+            raise missing(db, scope, trace.branch)
+        events = db.execute(SQL["newer_events"], {"branch": trace.branch, "since": trace.seq}).fetchall()
+        content_of = contents(db, scope, {id for event in events for id in unpack(event[5])})
+    for seq, *columns in events:
+        replay(trace, read_row(*columns), seq, content_of.__getitem__)
+    return {event[1] for event in events}
+
+
 def nodes(db: sqlite3.Connection, scope: Scope, ids: Sequence[str]) -> dict[str, Node]:
     wanted = dict.fromkeys(ids)
     rows = db.execute(SQL["nodes"], {"scope": scope, "ids": _json(wanted)})
@@ -104,13 +115,23 @@ def resolve(db: sqlite3.Connection, scope: Scope, short: str) -> list[str]:
     return [row[0] for row in db.execute(SQL["resolve"], given)]
 
 
-def search(db: sqlite3.Connection, scope: Scope, text: str, among: Sequence[str], limit: int) -> list[str]:
+def search(db: sqlite3.Connection, scope: Scope, text: str, among: Sequence[str] | None, limit: int) -> list[str]:
     # Each word is quoted: what a person or a model looks for is text, never query syntax.
     wanted = [_quoted(word) for word in sorted(terms(indexable(text)), key=len, reverse=True)[:_WORDS]]
     if not wanted:
         return []
-    given = {"scope": scope, "words": " OR ".join(wanted), "among": _json(among), "limit": limit}
-    return [row[0] for row in db.execute(SQL["search"], given)]
+    given = {"scope": scope, "words": " OR ".join(wanted), "limit": limit}
+    if among is None:
+        return [row[0] for row in db.execute(SQL["search_all"], given)]
+    return [row[0] for row in db.execute(SQL["search"], {**given, "among": _json(among)})]
+
+
+def places(db: sqlite3.Connection, scope: Scope, contents: Sequence[str]) -> list[tuple[str, str]]:
+    return db.execute(SQL["places_of"], {"scope": scope, "contents": _json(contents)}).fetchall()
+
+
+def ancestry(db: sqlite3.Connection, scope: Scope, branch: str) -> list[tuple[str, int]]:
+    return db.execute(SQL["ancestry"], {"scope": scope, "branch": branch}).fetchall()
 
 
 def _quoted(word: str) -> str:

@@ -1,13 +1,14 @@
 """What goes into a store and what comes out of it: plain values that every store shares."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Protocol
 
 from clew.errors import Purged
 from clew.items import Edit, Frame, Node, Scope
 
-Cause = Literal["start", "fork"]
+Cause = Literal["start", "compaction", "handoff", "fork", "task", "subagent", "import"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,21 @@ class Pin:
 
 
 @dataclass(frozen=True, slots=True)
+class Began:
+    """The session ended here, and its child began: what follows is the child's."""
+
+    session: str
+    cause: Cause
+    method: str  # who decided it: auto, manual, llm; or whose file it was in
+
+
+@dataclass(frozen=True, slots=True)
 class Revert:
     """The edits that made these stand-ins no longer apply."""
 
     ids: tuple[str, ...]
+    held: tuple[str, ...] = ()  # what is in view again, and not to be folded again while there is room
+    sessions: tuple[str, ...] = ()  # whose beginning was undone
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +93,10 @@ class Usage:
 
     seq: int
     usage: Mapping[str, Any]
+    cost: float | None = None  # dollars, where the price was known
 
 
-Event = Said | ClientEdit | Edit | Pin | Revert | Call | Usage
+Event = Said | ClientEdit | Began | Edit | Pin | Revert | Call | Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +105,14 @@ class Fork:
 
     parent: str
     seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Why a branch begins, and in which conversation, whose events it does not have."""
+
+    cause: Cause
+    parent: str | None = None  # a branch, or a session of it: the newest one there is meant
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +127,7 @@ class Batch:
     session: str | None = None
     heads: tuple[str, ...] = ()
     frame: tuple[str, Frame] | None = None
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +136,16 @@ class Place:
 
     id: str
     content: str
+
+
+@dataclass(slots=True)
+class Fold:
+    """A compaction: the session that it began, and the stand-ins it made."""
+
+    session: str
+    seq: int
+    last: int = 0  # its last edit
+    made: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -132,9 +164,22 @@ class Trace:
     made: dict[str, list[tuple[Edit, int]]] = field(default_factory=dict)  # by content: edits, which of their stand-ins
     mended: dict[str, list[str]] = field(default_factory=dict)  # calls given up as unanswered: their stand-ins
     format: str = ""  # the history is written in, as of the last call
+    frame: str = ""  # digest, of the last call
     made_in: dict[str, str] = field(default_factory=dict)  # stand-ins of before a switch: the format of that time
     gone: set[str] = field(default_factory=set)
     loose: set[str] = field(default_factory=set)
+    folds: list[Fold] = field(default_factory=list)
+    folding: bool = False  # the edits that come now are those of the last fold
+    held: set[str] = field(default_factory=set)  # in view again because somebody undid their fold
+    undone: list[Edit] = field(default_factory=list)  # a host may still send their stand-ins
+
+    def copy(self) -> "Trace":
+        """The same branch, to try something on: events that happen to the copy do not happen to this one."""
+        own = {f.name: copy(getattr(self, f.name)) for f in fields(self)}
+        own["made"] = {content: list(edits) for content, edits in self.made.items()}
+        own["mended"] = {call: list(ids) for call, ids in self.mended.items()}
+        own["folds"] = [Fold(f.session, f.seq, f.last, list(f.made)) for f in self.folds]
+        return Trace(**own)
 
     def pins(self) -> frozenset[str]:
         """The pinned nodes, and what the client made of them."""
@@ -143,10 +188,22 @@ class Trace:
     def add(self, edit: Edit) -> None:
         """Let an edit happen."""
         self.edits.append(edit)
-        for n, node in enumerate(edit.stand_ins):
-            self.made.setdefault(node.content, []).append((edit, n))
+        if self.folding:
+            self.folds[-1].made += [n.id for n in edit.stand_ins]
+            self.folds[-1].last = self.seq
+        self._recognise(edit)
         if call := edit.evidence.get("call"):
             self.mended.setdefault(call, []).extend(n.id for n in edit.stand_ins)
+
+    def call(self, seq: int, said: int, format: str, frame: str) -> None:
+        """Let a call be made."""
+        self.calls.append((seq, said))
+        self.format, self.frame, self.folding = format, frame, False
+
+    def begin(self, session: str) -> None:
+        """Let a session begin with the edits that follow."""
+        self.folds.append(Fold(session, self.seq, self.seq))
+        self.folding = True
 
     def switch(self, to: Switch) -> None:
         """Let the history be written in another format from here on."""
@@ -157,12 +214,23 @@ class Trace:
         self.gone.update(to.gone)
         self.loose.update(to.loose)
 
-    def revert(self, ids: Collection[str]) -> None:
-        """Let the edits that made these stand-ins be as if they were not."""
-        edits = [e for e in self.edits if not any(n.id in ids for n in e.stand_ins)]
+    def revert(self, event: Revert) -> None:
+        """Let the edits that made these stand-ins no longer apply."""
+        gone = set(event.ids)
+        edits, self.folding = self.edits, False
         self.edits, self.made, self.mended = [], {}, {}
         for edit in edits:
-            self.add(edit)
+            if gone.isdisjoint(n.id for n in edit.stand_ins):
+                self.add(edit)
+            elif event.sessions:
+                self.undone.append(edit)
+        for edit in self.undone:
+            self._recognise(edit)
+        self.held.update(event.held)
+
+    def _recognise(self, edit: Edit) -> None:
+        for n, node in enumerate(edit.stand_ins):
+            self.made.setdefault(node.content, []).append((edit, n))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +254,35 @@ class BranchInfo:
     calls: int
 
 
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A stretch of a branch, from one compaction to the next, and what it came to."""
+
+    id: str  # the first one of a branch has the branch's
+    branch: str
+    seq: int  # of its first event
+    number: int  # on its branch, from 1
+    name: str | None  # the host's name for the conversation
+    parent: str | None  # a session
+    parent_seq: int | None  # the last event of the parent's branch that came before it
+    cause: str
+    method: str
+    at: float
+    ended: float | None = None
+    ended_by: str | None = None
+    undone: float | None = None  # when the compaction it began with was taken back
+    model: str = ""  # of its last call
+    items: int = 0  # said
+    calls: int = 0
+    sent: int = 0  # tokens, by our count
+    input: int = 0  # tokens, as reported; cached ones are among them
+    output: int = 0
+    cached: int = 0
+    cost: float = 0.0  # dollars
+    tags: tuple[str, ...] = ()  # of its branch
+    archived: float | None = None
+
+
 class Store(Protocol):
     """The log. Every call takes the scope: hashing is not access control."""
 
@@ -196,14 +293,21 @@ class Store(Protocol):
     async def alike(self, scope: Scope, contents: Sequence[str]) -> str | None: ...
     async def session(self, scope: Scope, session: str) -> str | None: ...
     async def load(self, scope: Scope, branch: str, until: int | None = None) -> Trace: ...
+    async def catch_up(self, scope: Scope, trace: Trace) -> set[str]: ...
     async def nodes(self, scope: Scope, ids: Sequence[str]) -> dict[str, Node]: ...
     async def frame(self, scope: Scope, digest: str) -> Frame: ...
     async def originals(self, scope: Scope, id: str) -> list[Node]: ...
     async def resolve(self, scope: Scope, short: str) -> list[str]: ...
     async def purged(self, scope: Scope, short: str) -> Purged | None: ...
-    async def search(self, scope: Scope, text: str, among: Sequence[str], limit: int) -> list[str]: ...
+    async def search(self, scope: Scope, text: str, among: Sequence[str] | None, limit: int) -> list[str]: ...
+    async def places(self, scope: Scope, contents: Sequence[str]) -> list[tuple[str, str]]: ...
+    async def ancestry(self, scope: Scope, branch: str) -> list[tuple[str, int]]: ...
     async def calls(self, scope: Scope, branch: str) -> list[Call]: ...
     async def branches(self, scope: Scope) -> list[BranchInfo]: ...
+    async def sessions(self, scope: Scope, branch: str | None = None) -> list[Session]: ...
+    async def label(
+        self, scope: Scope, branch: str, tags: Sequence[str] | None = None, archived: bool | None = None
+    ) -> None: ...
     async def learn(self, scope: Scope, kind: str, name: str, value: Mapping[str, Any]) -> None: ...
     async def learned(self, scope: Scope, kind: str) -> dict[str, dict[str, Any]]: ...
     async def close(self) -> None: ...

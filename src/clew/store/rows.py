@@ -7,7 +7,7 @@ from typing import Any
 from clew import rawjson
 from clew.items import Edit, Item, Node
 from clew.store.packing import unpack
-from clew.store.records import Call, ClientEdit, Event, Pin, Place, Revert, Said, Switch, Trace, Usage
+from clew.store.records import Began, Call, ClientEdit, Event, Pin, Place, Revert, Said, Switch, Trace, Usage
 
 ABSENT = Item("opaque", "system")  # stands in a replayed edit for a body that was not loaded
 
@@ -38,10 +38,12 @@ def row_of(event: Event) -> Row:
             return Row("edit", old=old, new=_ids(new), note=_note(by=by, evidence=dict(evidence), spent=spent))
         case Pin(ids, off):
             return Row("unpin" if off else "pin", old=ids)
-        case Revert(ids):
-            return Row("revert", old=ids)
-        case Usage(seq, usage):
-            return Row("usage", start=seq, note=_note(usage=dict(usage)))
+        case Began(session, cause, method):
+            return Row("session", note=_note(session=session, cause=cause, method=method))
+        case Revert(ids, held, sessions):
+            return Row("revert", old=ids, new=held, note=_note(sessions=sessions) if sessions else None)
+        case Usage(seq, usage, cost):
+            return Row("usage", start=seq, note=_note(usage=dict(usage), cost=cost))
         case Call():
             fields = {name: getattr(event, name) for name in _CALL}
             return Row("call", stop=event.said, note=_note(**fields))
@@ -59,6 +61,7 @@ def replay(trace: Trace, row: Row, seq: int, content: Callable[[str], str]) -> N
     """Let one event happen to a trace."""
     match row.kind:
         case "said":
+            trace.folding = False
             trace.said += [Place(id, content(id)) for id in row.new]
         case "client":
             trace.said[row.start : row.stop] = [Place(id, content(id)) for id in row.new]
@@ -68,6 +71,7 @@ def replay(trace: Trace, row: Row, seq: int, content: Callable[[str], str]) -> N
             if "switch" in note:
                 trace.switch(Switch(**note["switch"]))
         case "edit":
+            trace.held.difference_update(row.old)
             note = rawjson.loads(row.note or "{}")
             new = tuple(Node(id, content(id), ABSENT) for id in row.new)
             trace.add(Edit(note["by"], tuple(row.old), new, note["evidence"], note["spent"]))
@@ -75,11 +79,14 @@ def replay(trace: Trace, row: Row, seq: int, content: Callable[[str], str]) -> N
             trace.pinned |= set(row.old)
         case "unpin":
             trace.pinned -= set(row.old)
+        case "session":
+            trace.begin(rawjson.loads(row.note or "{}")["session"])
         case "revert":
-            trace.revert(row.old)
+            sessions = rawjson.loads(row.note or "{}").get("sessions", ())
+            trace.revert(Revert(tuple(row.old), tuple(row.new), tuple(sessions)))
         case "call":
-            trace.calls.append((seq, row.stop or 0))
-            trace.format = rawjson.loads(row.note or "{}")["format"]
+            note = rawjson.loads(row.note or "{}")
+            trace.call(seq, row.stop or 0, note["format"], note["frame"])
     trace.seq = seq + 1
 
 

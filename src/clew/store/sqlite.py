@@ -17,9 +17,10 @@ from clew.store.backup import backup
 from clew.store.blanking import purge_item
 from clew.store.opening import connect, prepare_file
 from clew.store.purging import Audit, Purge, audits, purge_branches, wipe
-from clew.store.records import Batch, BranchInfo, Call, Found, Trace
+from clew.store.records import Batch, BranchInfo, Call, Found, Session, Trace
+from clew.store.sessions import sessions
 from clew.store.upkeep import Problem, Progress, Survey, check, repair, survey
-from clew.store.writing import learn, write
+from clew.store.writing import label, learn, write
 
 T = TypeVar("T")
 
@@ -68,6 +69,10 @@ class SQLite:
         """A branch replayed, up to and with event `until`."""
         return await self._read(lambda db: reading.load(db, scope, branch, until))
 
+    async def catch_up(self, scope: Scope, trace: Trace) -> set[str]:
+        """Let what others wrote on a branch since happen to a trace of it; what kinds of events that were."""
+        return await self._read(lambda db: reading.catch_up(db, scope, trace))
+
     async def nodes(self, scope: Scope, ids: Sequence[str]) -> dict[str, Node]:
         """Nodes with their bodies, by id."""
         return await self._read(lambda db: reading.nodes(db, scope, ids))
@@ -88,9 +93,17 @@ class SQLite:
         """Why nothing begins like this any more, if that is because it was purged."""
         return await self._read(lambda db: reading.purged(db, scope, short))
 
-    async def search(self, scope: Scope, text: str, among: Sequence[str], limit: int) -> list[str]:
-        """Content digests, of those given, of bodies that hold these words; best first."""
+    async def search(self, scope: Scope, text: str, among: Sequence[str] | None, limit: int) -> list[str]:
+        """Content digests, of those given or of all, of bodies that hold these words; best first."""
         return await self._read(lambda db: reading.search(db, scope, text, among, limit))
+
+    async def places(self, scope: Scope, contents: Sequence[str]) -> list[tuple[str, str]]:
+        """Where these contents were said: ids of nodes, each with the branch it was first said on."""
+        return await self._read(lambda db: reading.places(db, scope, contents))
+
+    async def ancestry(self, scope: Scope, branch: str) -> list[tuple[str, int]]:
+        """Branches whose events this one does not have, but which it comes after, each up to which event."""
+        return await self._read(lambda db: reading.ancestry(db, scope, branch))
 
     async def calls(self, scope: Scope, branch: str) -> list[Call]:
         """The calls of a branch, its past included."""
@@ -99,6 +112,16 @@ class SQLite:
     async def branches(self, scope: Scope) -> list[BranchInfo]:
         """All branches, newest first."""
         return await self._read(lambda db: reading.branches(db, scope))
+
+    async def sessions(self, scope: Scope, branch: str | None = None) -> list[Session]:
+        """Every session of a scope, or of a branch, newest first."""
+        return await self._read(lambda db: sessions(db, scope, branch))
+
+    async def label(
+        self, scope: Scope, branch: str, tags: Sequence[str] | None = None, archived: bool | None = None
+    ) -> None:
+        """Give a branch other tags, or put it out of the way, or back."""
+        await self._run(self._writer, lambda: label(self._out, scope, branch, tags, archived))
 
     async def learn(self, scope: Scope, kind: str, name: str, value: Mapping[str, Any]) -> None:
         """Remember what a provider taught us; what was known under that name before is forgotten."""

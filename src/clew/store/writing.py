@@ -2,7 +2,7 @@
 
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +13,7 @@ from clew.store.packing import indexable, pack, pack_frame, pack_item, pack_open
 from clew.store.queries import SQL
 from clew.store.records import Batch, ClientEdit, Event, Said
 from clew.store.rows import row_of
+from clew.store.sessions import cause_of, keep
 
 
 def write(db: sqlite3.Connection, secret: bytes, scope: Scope, batch: Batch) -> None:
@@ -26,6 +27,16 @@ def learn(db: sqlite3.Connection, scope: Scope, kind: str, name: str, value: Map
     with transaction(db):
         given = {"kind": kind, "name": name, "value": rawjson.dumps(value).decode(), "at": time.time()}
         db.execute(SQL["learn"], {"owner": owner_of(db, scope), **given})
+
+
+def label(db: sqlite3.Connection, scope: Scope, branch: str, tags: Sequence[str] | None, archived: bool | None) -> None:
+    """Give a branch other tags, or put it out of the way, or back; None leaves either as it is."""
+    with transaction(db):
+        given = {"owner": owner_of(db, scope), "branch": branch}
+        if tags is not None:
+            db.execute(SQL["tag_branch"], {**given, "tags": rawjson.dumps(list(tags)).decode()})
+        if archived is not None:
+            db.execute(SQL["archive_branch"], {**given, "archived": time.time() if archived else None})
 
 
 @contextmanager
@@ -62,6 +73,7 @@ def _write(db: sqlite3.Connection, digests: Digests, scope: Scope, batch: Batch)
             names = {digests.handle(event.old), *(n.id for n in event.stand_ins)} - set(event.old)
             for name in names:
                 db.execute(SQL["add_handle"], {"owner": owner, "id": name, "branch": batch.branch, "seq": seq})
+    keep(db, owner, batch, now)
     last = batch.seq + len(batch.events) - 1
     for chain in batch.heads:
         db.execute(SQL["add_head"], {"owner": owner, "chain": chain, "branch": batch.branch, "seq": last})
@@ -80,7 +92,7 @@ def _open(db: sqlite3.Connection, scope: Scope, owner: int, batch: Batch, now: f
         "session": batch.session,
         "parent": fork.parent if fork else None,
         "parent_seq": fork.seq if fork else None,
-        "cause": "fork" if fork else "start",
+        "cause": cause_of(batch),
         "at": now,
     }
     try:

@@ -1,0 +1,111 @@
+"""Adding to a conversation that hosts know by name: several of them may, at once, and nobody's words are lost."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import replace as with_
+from typing import Any
+
+from clew.errors import BadRequest, Conflict
+from clew.guard import Guard
+from clew.hot import Body, Known
+from clew.items import Digests, Frame, Item, Scope
+from clew.live import Entry, Live, chained
+from clew.recognise import Recognition, begin, named_branch
+from clew.store.records import Event, Origin, Said, Trace
+from clew.turns import TRIES, Turns, wait
+from clew.view import View
+
+LENGTHEN = frozenset({"said", "call", "usage"})  # kinds of events that leave the view as it was, or lengthen it
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """What is new in a conversation, as the client made it; what came before is in the log."""
+
+    body: Mapping[str, Any] | bytes  # a request whose messages are the new ones
+    session: str  # the host's name for the conversation
+    format: str | None = None
+    scope: Scope = "default"
+    origin: Origin | None = None  # why it begins, should it begin with this
+
+
+class Additions:
+    """Takes turns of hosts that send only what is new."""
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        self._store = turns.store
+
+    async def take(self, request: Addition) -> View:
+        """The view to send: all that was said in the conversation, with this at its end."""
+        body = Body(request.body, request.format)
+        incoming = Known(body.format).read(body)
+        assert incoming is not None, "its own format"
+        for left in range(TRIES - 1, -1, -1):
+            live = self._turns.named(request.scope, request.session)
+            fresh = live is None
+            live = live or await self._loaded(request, body.format, incoming.frame)
+            try:
+                async with live.lock:
+                    if not live.stale:
+                        return await self._add(request, live, fresh, incoming.frame, incoming.flat())
+            except Conflict:
+                if not left:
+                    raise
+                await wait(TRIES - left)
+                await self._catch_up(request.scope, live)
+        raise AssertionError("unreachable")
+
+    async def _add(self, request: Addition, live: Live, fresh: bool, frame: Frame, items: Sequence[Item]) -> View:
+        trace = live.trace
+        if trace.format not in ("", frame.format):
+            raise BadRequest(f"session {request.session} is written in {trace.format}; add to it in that format")
+        looking = self._turns.recogniser(request.scope, frame.format)
+        tried = live.copy()
+        found = Recognition(tried.trace, opened=fresh and not trace.seq, refold=fresh, origin=request.origin)
+        found.events = _said(tried.trace, looking.digests, looking.guard, items, frame.format)
+        try:
+            view = await self._turns.advance(request.scope, tried, frame, found, looking.guard, None)
+        except Conflict:
+            raise  # what memory has is as it was
+        except BaseException as error:
+            self._turns.forget(request.scope, live)
+            self._turns.fail(request.scope, live, error)
+            raise
+        live.stale = True  # for whoever waits for it
+        self._turns.keep(request.scope, tried)
+        return view
+
+    async def _loaded(self, request: Addition, format: str, frame: Frame) -> Live:
+        digests = self._turns.digests(request.scope)
+        branch = await self._store.session(request.scope, request.session)
+        if branch:
+            trace = await self._store.load(request.scope, branch)
+        else:
+            trace = Trace(named_branch(digests, request.session), session=request.session)
+        return Live(trace, Known(format), View(frame, (), digests))
+
+    async def _catch_up(self, scope: Scope, live: Live) -> None:
+        """Another one was first: let memory have what it wrote, or forget what cannot be lengthened."""
+        async with live.lock:
+            if live.stale or self._turns.named(scope, live.trace.session) is not live:
+                return
+            said = len(live.trace.said)
+            kinds = await self._store.catch_up(scope, live.trace)
+            if kinds - LENGTHEN:
+                self._turns.forget(scope, live)
+                return
+            new = live.trace.said[said:]
+            nodes = await self._store.nodes(scope, [p.id for p in new])
+            live.scale.grow([nodes[p.id] for p in new])
+            live.sent = live.view.digests.run(live.sent, (p.content for p in new))
+            live.view = with_(live.view, nodes=(*live.view.nodes, *(nodes[p.id] for p in new)))
+
+
+def _said(trace: Trace, digests: Digests, guard: Guard, items: Sequence[Item], format: str) -> list[Event]:
+    """What is new, after all that is there."""
+    entries = [Entry(digests.content(i), kept) for i, kept in zip(items, guard.admit(items), strict=True)]
+    taken = {p.id for p in trace.said} if trace.patched else None
+    last = trace.said[-1].id if trace.said else begin(digests, format)
+    nodes = chained(digests, last, entries, taken)
+    return [Said(tuple(nodes))] if nodes else []

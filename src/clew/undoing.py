@@ -1,0 +1,93 @@
+"""Taking compactions back: what they stood for is in view again, and what was said since stays."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from dataclasses import replace as with_
+
+from clew import events
+from clew.errors import Conflict, NotFound, OverBudget
+from clew.events import tell
+from clew.items import Edit, Scope
+from clew.scale import Scale
+from clew.store.records import Batch, Fold, Revert, Trace
+from clew.turns import TRIES, Turns, wait
+from clew.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What an undo brought back."""
+
+    sessions: tuple[str, ...]  # whose beginnings were taken back
+    view: View
+    before: int  # tokens
+    after: int
+    limit: int
+
+
+async def undo(turns: Turns, scope: Scope, branch: str, count: int = 1) -> Undone:
+    """Take back the newest compactions of a branch. Raises `OverBudget`, with the numbers, if that would not fit."""
+    for left in range(TRIES - 1, -1, -1):
+        trace = await turns.store.load(scope, branch)
+        undone, revert = await _undone(turns, scope, trace, count)
+        sent = undone.view.digests.run("", (n.content for n in undone.view.nodes))
+        try:
+            await turns.store.write(scope, Batch(branch, trace.seq, (revert,), heads=(sent,)))
+        except Conflict:
+            if not left:
+                raise
+            await wait(TRIES - left)
+            continue
+        turns.drop(scope, branch)
+        told = events.Reverted(scope, branch, trace.seq, undone.sessions, undone.before, undone.after)
+        tell(turns.listeners, [told])
+        return undone
+    raise AssertionError("unreachable")
+
+
+async def _undone(turns: Turns, scope: Scope, trace: Trace, count: int) -> tuple[Undone, Revert]:
+    folds = _newest(trace, count)
+    ids = _dependent(trace.edits, {id for fold in folds for id in fold.made})
+    frame = await turns.store.frame(scope, trace.frame)
+    shown = await turns.fold(scope, trace, frame, {})
+    after = trace.copy()
+    revert = Revert(tuple(sorted(ids)), (), tuple(fold.session for fold in folds))
+    after.revert(revert)
+    view = await turns.fold(scope, after, frame, {n.id: n.item for n in shown.nodes})
+    was = {n.id for n in shown.nodes}
+    revert = with_(revert, held=tuple(n.id for n in view.nodes if n.id not in was))
+    budget = await turns.gauge.budget(scope, frame)
+    scale = Scale()
+    await turns.gauge.weigh(scope, scale, budget, frame)
+    before = scale.measure(shown)[0].tokens
+    scale.edit()
+    size, rate = scale.measure(view)
+    limit = budget.at(rate).limit
+    if not size.within(limit):
+        raise OverBudget(
+            f"undoing would show {size.tokens:,} tokens where {limit.tokens:,} fit "
+            f"({size.tokens - limit.tokens:,} too many; {before:,} now): undo fewer, fork from before it, "
+            "or recall what you need",
+            needed=size.tokens,
+            limit=limit.tokens,
+        )
+    view = with_(view, scope=scope, branch=trace.branch, seq=trace.seq)
+    return Undone(revert.sessions, view, before, size.tokens, limit.tokens), revert
+
+
+def _newest(trace: Trace, count: int) -> list[Fold]:
+    """The newest compactions that still stand."""
+    standing = {n.id for edit in trace.edits for n in edit.stand_ins}
+    folds = [fold for fold in reversed(trace.folds) if not standing.isdisjoint(fold.made)]
+    if len(folds) < max(1, count):
+        raise NotFound(f"{len(folds)} compactions can be undone here, not {count}")
+    return folds[:count]
+
+
+def _dependent(edits: Sequence[Edit], made: Collection[str]) -> set[str]:
+    """These stand-ins, and those made of them, however often over."""
+    gone = set(made)
+    for edit in edits:  # in the order in which they were made
+        if not gone.isdisjoint(edit.old):
+            gone.update(n.id for n in edit.stand_ins)
+    return gone
