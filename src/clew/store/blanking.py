@@ -1,7 +1,6 @@
 """Taking the words of one item out of the log, wherever they were said: a note stands in their place."""
 
 import json
-import sqlite3
 import time
 from collections.abc import Mapping
 from datetime import datetime
@@ -10,28 +9,29 @@ from typing import Any
 from clew import rawjson
 from clew.items import SHORT, Digests, Item, Scope
 from clew.store import reading
+from clew.store.database import Database
 from clew.store.packing import SUMMARY, pack_item, unpack, unpack_item
-from clew.store.purging import Purge, begin, end, lines_of, merge, parents_first, split, trial, unindex
-from clew.store.queries import SQL
-from clew.store.writing import owner_of, transaction
+from clew.store.purging import Purge, begin, end, lines_of, merge, parents_first, split, unindex
+from clew.store.writing import owner_of
 
 
-def purge_item(db: sqlite3.Connection, digests: Digests, scope: Scope, id: str, reason: str, dry_run: bool) -> Purge:
+def purge_item(db: Database, digests: Digests, scope: Scope, id: str, reason: str, dry_run: bool) -> Purge:
     """Take the words behind an id away wherever they were said; a line that says so stands in their place.
 
     Stand-ins made of them may quote them, and go the same way.
     """
     took = Purge()
-    with trial(db) if dry_run else transaction(db):
+    with db.trial() if dry_run else db.transaction():
+        owner = owner_of(db, scope)
+        db.ask("begin_purge", owner=owner)
         said = reading.originals(db, scope, id)
         now = time.time()
-        owner = owner_of(db, scope)
         given = {"owner": owner, "at": now, "purge": begin(db, owner, f"item {id}", reason)}
         note = f"purged {datetime.fromtimestamp(now):%Y-%m-%d}: {reason}"
         notes = {node.content: note for node in said}
         places = [place for content in notes for place, _ in _places(db, given, content)]
         for place in places:
-            db.execute(SQL["bury"], {**given, "id": place})
+            db.ask("bury", **given, id=place)
         calls = {node.item.call_id for node in said if node.item.kind == "call"}
         notes = _quoting(db, digests, scope, given, set(places), calls, note) | notes
         for content, told in notes.items():
@@ -43,7 +43,7 @@ def purge_item(db: sqlite3.Connection, digests: Digests, scope: Scope, id: str, 
 
 
 def _quoting(
-    db: sqlite3.Connection,
+    db: Database,
     digests: Digests,
     scope: Scope,
     given: Mapping[str, Any],
@@ -55,7 +55,7 @@ def _quoting(
 
     They are those made of it, however often over, and those of a result whose call it was: they quote the call.
     """
-    edits = [(branch, unpack(old), unpack(new)) for branch, old, new in db.execute(SQL["edits"], given)]
+    edits = [(branch, unpack(old), unpack(new)) for branch, old, new in db.ask("edits", **given)]
     holders = _holders(db, scope, given, gone) if calls else set()
     made = [id for branch, old, new in edits if branch in holders for id in new if id not in old]
     answers = {id for id, node in reading.nodes(db, scope, made).items() if node.item.call_id in calls}
@@ -69,9 +69,9 @@ def _quoting(
     return found
 
 
-def _holders(db: sqlite3.Connection, scope: Scope, given: Mapping[str, Any], ids: set[str]) -> set[str]:
+def _holders(db: Database, scope: Scope, given: Mapping[str, Any], ids: set[str]) -> set[str]:
     """The branches in which one of these ids stands, and all that forked from them."""
-    rows = db.execute(SQL["references"], given)
+    rows = db.ask("references", **given)
     found = {branch for branch, *lists in rows if not ids.isdisjoint(id.hex() for id in split(lists))}
     lines = lines_of(db, scope)
     for id in parents_first(lines):
@@ -80,9 +80,9 @@ def _holders(db: sqlite3.Connection, scope: Scope, given: Mapping[str, Any], ids
     return found
 
 
-def _blank(db: sqlite3.Connection, given: Mapping[str, Any], note: str, took: Purge) -> None:
+def _blank(db: Database, given: Mapping[str, Any], note: str, took: Purge) -> None:
     """Put a note where the words of a body were. What pairs and wraps it stays: views must still fold."""
-    row = db.execute(SQL["body"], given).fetchone()
+    row = db.ask("body", **given).fetchone()
     if row is None or row[-1] is not None:
         return
     body, *columns = row
@@ -92,9 +92,7 @@ def _blank(db: sqlite3.Connection, given: Mapping[str, Any], note: str, took: Pu
     text = json.dumps({"purged": note}) if kind == "call" else f"[{note}]"
     left = Item(kind if kind in ("call", "result") else "text", role, text, item.name, item.call_id)
     packed, size, blank = pack_item(left)
-    db.execute(
-        SQL["blank_body"], {**given, "body": body, "kind": left.kind, "packed": packed, "size": size, "data": blank}
-    )
+    db.ask("blank_body", **given, body=body, kind=left.kind, packed=packed, size=size, data=blank)
     took.bodies += 1
     took.bytes += len(data)
     for place, opens in _places(db, given, given["content"]):
@@ -102,8 +100,8 @@ def _blank(db: sqlite3.Connection, given: Mapping[str, Any], note: str, took: Pu
         if opens and opens != SUMMARY:
             keys, bare = rawjson.loads(opens)
             role_only = rawjson.dumps([{k: v for k, v in keys.items() if k in ("role", "type")}, bare]).decode()
-            db.execute(SQL["blank_opening"], {**given, "id": place, "opens": role_only})
+            db.ask("blank_opening", **given, id=place, opens=role_only)
 
 
-def _places(db: sqlite3.Connection, given: Mapping[str, Any], content: str) -> list[tuple[str, str | None]]:
-    return db.execute(SQL["places"], {"owner": given["owner"], "content": content}).fetchall()
+def _places(db: Database, given: Mapping[str, Any], content: str) -> list[tuple[str, str | None]]:
+    return db.ask("places", owner=given["owner"], content=content).fetchall()

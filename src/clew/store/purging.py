@@ -3,10 +3,8 @@
 What a remaining branch refers to stays. Where it forked from one that goes, it inherits the events of its own past.
 """
 
-import sqlite3
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from graphlib import TopologicalSorter
 from typing import Any, NamedTuple
@@ -14,9 +12,9 @@ from uuid import uuid4
 
 from clew.items import Scope
 from clew.store import reading
+from clew.store.database import Database
 from clew.store.packing import WIDTH, indexable, unpack_item
-from clew.store.queries import SQL
-from clew.store.writing import owner_of, transaction
+from clew.store.writing import owner_of
 
 
 @dataclass(slots=True)
@@ -58,13 +56,12 @@ class Heir(NamedTuple):
     until: int
 
 
-def purge_branches(
-    db: sqlite3.Connection, scope: Scope, branches: Collection[str], reason: str, dry_run: bool
-) -> Purge:
+def purge_branches(db: Database, scope: Scope, branches: Collection[str], reason: str, dry_run: bool) -> Purge:
     """Take branches away; with `dry_run`, only say what would go."""
     took = Purge(branches=len(set(branches)))
-    with trial(db) if dry_run else transaction(db):
+    with db.trial() if dry_run else db.transaction():
         owner = owner_of(db, scope)
+        db.ask("begin_purge", owner=owner)
         lines = lines_of(db, scope)
         for branch in branches:
             if branch not in lines:
@@ -72,15 +69,15 @@ def purge_branches(
         asked = "all branches" if lines.keys() == set(branches) else f"branches {', '.join(branches)}"
         given = {"owner": owner, "purge": begin(db, owner, asked, reason)}
         moved, heirs = inherit(lines, set(branches))
-        db.execute(SQL["make_going"])
-        db.executemany(SQL["add_going"], [(id, *heir) for id, heir in heirs.items()])
+        db.ask("make_going")
+        db.many("add_going", [{"id": id, "heir": heir, "until": until} for id, (heir, until) in heirs.items()])
         for branch in (id for id, heir in heirs.items() if heir.branch):
             _rename(db, branch)
         _leave(db, given, took)
         for branch, line in moved.items():
-            db.execute(SQL["move_branch"], {"branch": branch, **line._asdict()})
+            db.ask("move_branch", branch=branch, **line._asdict())
         _sweep(db, given, took)
-        db.execute(SQL["drop_going"])
+        db.ask("drop_going")
         if not dry_run:
             merge(db)
         end(db, given, took)
@@ -120,52 +117,52 @@ def parents_first(lines: Mapping[str, Line]) -> list[str]:
     return [id for id in TopologicalSorter(parents).static_order() if id is not None]
 
 
-def lines_of(db: sqlite3.Connection, scope: Scope) -> dict[str, Line]:
-    return {id: Line(*line) for id, *line in db.execute(SQL["lines"], {"scope": scope})}
+def lines_of(db: Database, scope: Scope) -> dict[str, Line]:
+    return {id: Line(*line) for id, *line in db.ask("lines", scope=scope)}
 
 
-def _leave(db: sqlite3.Connection, given: Mapping[str, Any], took: Purge) -> None:
+def _leave(db: Database, given: Mapping[str, Any], took: Purge) -> None:
     """Give heirs what is theirs, and delete the rest of what belongs to the branches that go."""
     for table in ("events", "sessions", "handles", "heads"):
-        db.execute(SQL[f"bequeath_{table}"], given)
-    db.execute(SQL["bury_handles"], given)
-    took.events = db.execute(SQL["purge_events"]).rowcount
+        db.ask(f"bequeath_{table}", **given)
+    db.ask("bury_handles", **given)
+    took.events = db.ask("purge_events").rowcount
     for table in ("handles", "heads", "sessions", "branches"):
-        db.execute(SQL[f"purge_{table}"], given)
-    db.execute(SQL["orphan_sessions"], given)
+        db.ask(f"purge_{table}", **given)
+    db.ask("orphan_sessions", **given)
 
 
-def _rename(db: sqlite3.Connection, branch: str) -> None:
+def _rename(db: Database, branch: str) -> None:
     """Free the name of a branch that goes while its first session stays: the branch may be opened again."""
     given = {"session": branch, "to": uuid4().hex[:16]}
-    db.execute(SQL["rename_session"], given)
-    db.execute(SQL["rename_parent"], given)
+    db.ask("rename_session", **given)
+    db.ask("rename_parent", **given)
 
 
-def _sweep(db: sqlite3.Connection, given: Mapping[str, Any], took: Purge) -> None:
+def _sweep(db: Database, given: Mapping[str, Any], took: Purge) -> None:
     """Delete nodes, bodies and frames that no event of the scope refers to."""
-    db.execute(SQL["make_kept"])
-    rows = db.execute(SQL["references"], given)
-    db.executemany(SQL["add_kept"], ((id, branch) for branch, *lists in rows for id in split(lists)))
-    db.execute(SQL["bury_nodes"], given)
-    took.nodes = db.execute(SQL["purge_nodes"], given).rowcount
-    db.execute(SQL["bequeath_nodes"], given)
-    db.execute(SQL["unbury"], given)
-    db.execute(SQL["bury_branches"], given)
-    db.execute(SQL["drop_kept"])
+    db.ask("make_kept")
+    rows = db.ask("references", **given)
+    db.many("add_kept", ({"id": id, "branch": branch} for branch, *lists in rows for id in split(lists)))
+    db.ask("bury_nodes", **given)
+    took.nodes = db.ask("purge_nodes", **given).rowcount
+    db.ask("bequeath_nodes", **given)
+    db.ask("unbury", **given)
+    db.ask("bury_branches", **given)
+    db.ask("drop_kept")
     took.bodies, took.bytes = drop_loose_bodies(db, given["owner"])
     took.bytes += _number(db, "frames_size", given)
-    took.frames = db.execute(SQL["purge_frames"], given).rowcount
+    took.frames = db.ask("purge_frames", **given).rowcount
     took.bytes -= _number(db, "frames_size", given)
 
 
-def drop_loose_bodies(db: sqlite3.Connection, owner: int | None = None) -> tuple[int, int]:
+def drop_loose_bodies(db: Database, owner: int | None = None) -> tuple[int, int]:
     """Delete the bodies that no node refers to, in one scope or in all; how many, and their bytes."""
     count = size = 0
-    for (body,) in db.execute(SQL["loose_bodies"], {"owner": owner}).fetchall():
-        columns = db.execute(SQL["body_by_number"], {"body": body}).fetchone()
+    for (body,) in db.ask("loose_bodies", owner=owner).fetchall():
+        columns = db.ask("body_by_number", body=body).fetchone()
         unindex(db, body, columns)
-        db.execute(SQL["purge_body"], {"body": body})
+        db.ask("purge_body", body=body)
         count, size = count + 1, size + len(columns[3])
     return count, size
 
@@ -173,57 +170,30 @@ def drop_loose_bodies(db: sqlite3.Connection, owner: int | None = None) -> tuple
 # --- any purge --------------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def trial(db: sqlite3.Connection) -> Iterator[None]:
-    """A transaction that is always taken back: what it would do is known, and nothing was done."""
-    db.execute("begin immediate")
-    try:
-        yield
-    finally:
-        db.execute("rollback")
-
-
-def wipe(db: sqlite3.Connection) -> bool:
-    """Write the file anew without what was deleted; False if somebody who reads it keeps the old pages alive."""
-    db.execute("pragma secure_delete = on")
-    try:
-        db.execute("vacuum")
-        busy = db.execute("pragma wal_checkpoint(truncate)").fetchone()[0]
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            raise
-        return False
-    if not busy:
-        db.execute(SQL["wiped"])
-    return not busy
-
-
-def audits(db: sqlite3.Connection) -> list[Audit]:
+def audits(db: Database) -> list[Audit]:
     """Every purge that was made, the newest first."""
-    rows = db.execute(SQL["purges"])
+    rows = db.ask("purges")
     return [Audit(at, scope, asked, reason, Purge(*took)) for at, scope, asked, reason, *took in rows]
 
 
-def begin(db: sqlite3.Connection, owner: int, asked: str, reason: str) -> int | None:
-    db.execute("pragma secure_delete = on")
-    given = {"owner": owner, "at": time.time(), "asked": asked, "reason": reason}
-    return db.execute(SQL["add_purge"], given).lastrowid
+def begin(db: Database, owner: int, asked: str, reason: str) -> int:
+    return db.add("add_purge", owner=owner, at=time.time(), asked=asked, reason=reason)
 
 
-def end(db: sqlite3.Connection, given: Mapping[str, Any], took: Purge) -> None:
-    db.execute(SQL["count_purge"], {**asdict(took), "purge": given["purge"]})
+def end(db: Database, given: Mapping[str, Any], took: Purge) -> None:
+    db.ask("count_purge", **asdict(took), purge=given["purge"])
 
 
-def merge(db: sqlite3.Connection) -> None:
+def merge(db: Database) -> None:
     # A deletion is an entry of its own in the index, with the word in it, until all is merged into one.
-    db.execute(SQL["merge_index"])
+    db.ask("merge_index")
 
 
-def unindex(db: sqlite3.Connection, body: int, columns: Sequence[Any]) -> None:
+def unindex(db: Database, body: int, columns: Sequence[Any]) -> None:
     *stored, purged = columns
     text = unpack_item(None, *stored).text
     if text and purged is None:
-        db.execute(SQL["purge_text"], {"body": body, "text": indexable(text)})
+        db.ask("purge_text", body=body, text=indexable(text))
 
 
 def split(lists: Sequence[bytes | None]) -> Iterator[bytes]:
@@ -232,5 +202,5 @@ def split(lists: Sequence[bytes | None]) -> Iterator[bytes]:
             yield (packed or b"")[at : at + WIDTH]
 
 
-def _number(db: sqlite3.Connection, name: str, given: Mapping[str, Any]) -> int:
-    return int(db.execute(SQL[name], given).fetchone()[0])
+def _number(db: Database, name: str, given: Mapping[str, Any]) -> int:
+    return int(db.ask(name, **given).fetchone()[0])

@@ -1,13 +1,15 @@
-"""The statements of `queries.sql`, by name."""
+"""Our statements by name: those of `queries.sql`, which every database understands, and those of one dialect."""
 
 import re
 from importlib.resources import files
 
 
-def _read() -> dict[str, str]:
-    text = files("clew.store").joinpath("queries.sql").read_text(encoding="utf-8")
+def statements(dialect: str) -> dict[str, str]:
+    """The statements for a database that speaks this dialect."""
+    return _read("queries") | _read(dialect)
+
+
+def _read(name: str) -> dict[str, str]:
+    text = files("clew.store").joinpath(f"{name}.sql").read_text(encoding="utf-8")
     parts = re.split(r"^-- name: (\w+)\n", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
-
-
-SQL = _read()

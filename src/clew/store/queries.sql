@@ -1,6 +1,6 @@
 -- Every question and every write, by name. `:scope` is a tenant's name, `:owner` its number.
 -- `cross join` after json_each: the list given leads, the index follows; left free, the planner may scan the table.
--- `indexed by` for the same reason: a scope alone is no key.
+-- `indexed by` for the same reason: a scope alone is no key. Other databases get the statements without these two.
 
 -- name: secret
 select value from meta where key = 'secret';
@@ -40,9 +40,9 @@ select max(seq) from event where branch = :branch;
 
 -- name: events
 with recursive line (id, until) as (
-    select id, :until from branch where id = :branch and scope = (select id from scope where name = :scope)
+    select id, cast(:until as bigint) from branch where id = :branch and scope = (select id from scope where name = :scope)
     union all
-    select b.parent, min(b.parent_seq, line.until)
+    select b.parent, case when b.parent_seq < line.until then b.parent_seq else line.until end
     from line join branch b on b.id = line.id
     where b.parent is not null
 )
@@ -84,26 +84,10 @@ union
 select lower(hex(id)) from handle
 where scope = (select id from scope where name = :scope) and id between from_hex(:low) and from_hex(:high);
 
--- name: search
-select lower(hex(b.content))
-from body_text t join body b on b.id = t.rowid
-where body_text match :words and b.scope = (select id from scope where name = :scope)
-  and b.content in (select from_hex(value) from json_each(:among))
-order by bm25(body_text)
-limit :limit;
-
--- name: search_all
-select lower(hex(b.content))
-from body_text t join body b on b.id = t.rowid
-where body_text match :words and b.scope = (select id from scope where name = :scope)
-order by bm25(body_text)
-limit :limit;
-
 -- name: places_of
 select lower(hex(n.id)), n.branch
 from json_each(:contents) j
-cross join node n indexed by node_content
-    on n.scope = (select id from scope where name = :scope) and n.content = from_hex(j.value);
+cross join node n on n.scope = (select id from scope where name = :scope) and n.content = from_hex(j.value);
 
 -- name: branches
 select b.id, b.session, b.parent, b.cause, b.at,
@@ -113,44 +97,49 @@ where b.scope = (select id from scope where name = :scope)
 order by b.at desc;
 
 -- name: add_scope
-insert or ignore into scope (name) values (:scope);
+insert into scope (name) values (:scope) on conflict do nothing;
 
 -- name: scope
 select id from scope where name = :scope;
 
 -- name: add_branch
 insert into branch (id, scope, session, parent, parent_seq, cause, at)
-values (:branch, :owner, :session, :parent, :parent_seq, :cause, :at);
+values (:branch, :owner, :session, :parent, :parent_seq, :cause, :at)
+on conflict do nothing;
 
 -- name: add_event
 insert into event (branch, seq, kind, start, stop, old, new, note, at)
 values (:branch, :seq, :kind, :start, :stop, :old, :new, :note, :at);
 
 -- name: add_node
-insert or ignore into node (scope, id, content, branch, opens)
-values (:owner, from_hex(:id), from_hex(:content), :branch, :opens);
+insert into node (scope, id, content, branch, opens)
+values (:owner, from_hex(:id), from_hex(:content), :branch, :opens)
+on conflict do nothing;
 
--- name: has_body
-select purged is null from body where scope = :owner and content = from_hex(:content);
+-- name: known_bodies
+select j.value, b.id, b.purged is null
+from json_each(:contents) j
+cross join body b on b.scope = :owner and b.content = from_hex(j.value);
 
 -- name: forget_purged_body
 delete from body where scope = :owner and content = from_hex(:content);
 
 -- name: add_body
 insert into body (scope, content, kind, role, packed, size, data)
-values (:owner, from_hex(:content), :kind, :role, :packed, :size, :data);
-
--- name: add_text
-insert into body_text (rowid, text) values (:body, :text);
+values (:owner, from_hex(:content), :kind, :role, :packed, :size, :data)
+on conflict do nothing;
 
 -- name: add_handle
-insert or ignore into handle (scope, id, branch, seq) values (:owner, from_hex(:id), :branch, :seq);
+insert into handle (scope, id, branch, seq) values (:owner, from_hex(:id), :branch, :seq)
+on conflict do nothing;
 
 -- name: add_head
-insert or ignore into head (scope, chain, branch, seq) values (:owner, from_hex(:chain), :branch, :seq);
+insert into head (scope, chain, branch, seq) values (:owner, from_hex(:chain), :branch, :seq)
+on conflict do nothing;
 
 -- name: add_frame
-insert or ignore into frame (scope, digest, data) values (:owner, from_hex(:digest), :data);
+insert into frame (scope, digest, data) values (:owner, from_hex(:digest), :data)
+on conflict do nothing;
 
 -- name: learn
 insert into learned (scope, kind, name, value, at) values (:owner, :kind, :name, :value, :at)
@@ -199,16 +188,13 @@ from purge p join scope s on s.id = p.scope
 order by p.id desc;
 
 -- name: make_going
-create temp table going (id text primary key, heir text, until integer) without rowid;
-
--- name: make_kept
-create temp table kept (id blob primary key, branch text) without rowid;
+create temp table going (id text primary key, heir text, until integer);
 
 -- name: add_going
-insert into going (id, heir, until) values (?, ?, ?);
+insert into going (id, heir, until) values (:id, :heir, :until);
 
 -- name: add_kept
-insert or ignore into kept (id, branch) values (?, ?);
+insert into kept (id, branch) values (:id, :branch) on conflict do nothing;
 
 -- name: drop_going
 drop table going;
@@ -217,16 +203,19 @@ drop table going;
 drop table kept;
 
 -- name: bury_handles
-insert or replace into tombstone (scope, id, purge)
+insert into tombstone (scope, id, purge)
 select distinct scope, lower(hex(id)), :purge from handle
-where scope = :owner and branch in (select id from going);
+where scope = :owner and branch in (select id from going)
+on conflict (scope, id) do update set purge = excluded.purge;
 
 -- name: bury_branches
-insert or replace into tombstone (scope, id, purge) select :owner, id, :purge from going;
+insert into tombstone (scope, id, purge) select :owner, id, :purge from going where true
+on conflict (scope, id) do update set purge = excluded.purge;
 
 -- name: bury_nodes
-insert or replace into tombstone (scope, id, purge)
-select scope, lower(hex(id)), :purge from node where scope = :owner and id not in (select id from kept);
+insert into tombstone (scope, id, purge)
+select scope, lower(hex(id)), :purge from node where scope = :owner and id not in (select id from kept)
+on conflict (scope, id) do update set purge = excluded.purge;
 
 -- name: unbury
 delete from tombstone
@@ -244,9 +233,10 @@ where scope = :owner and branch in (select id from going)
   and seq <= (select until from going where id = handle.branch);
 
 -- name: bequeath_heads
-update or ignore head set branch = (select heir from going where id = head.branch)
-where scope = :owner and branch in (select id from going)
-  and seq <= (select until from going where id = head.branch);
+insert into head (scope, chain, branch, seq)
+select h.scope, h.chain, g.heir, h.seq from head h join going g on g.id = h.branch
+where h.scope = :owner and h.seq <= g.until
+on conflict do nothing;
 
 -- name: bequeath_nodes
 update node set branch = (select branch from kept where id = node.id)
@@ -290,28 +280,16 @@ select e.branch, e.old, e.new from branch b join event e on e.branch = b.id wher
 -- name: purge_nodes
 delete from node where scope = :owner and id not in (select id from kept);
 
--- name: purge_frames
-delete from frame
-where scope = :owner and lower(hex(digest)) not in (
-    select json_extract(e.note, '$.frame') from branch b join event e on e.branch = b.id
-    where b.scope = :owner and e.kind = 'call');
-
 -- name: frames_size
 select coalesce(sum(length(data)), 0) from frame where scope = :owner;
 
 -- name: loose_bodies
 select b.id from body b
-where (:owner is null or b.scope = :owner)
+where b.scope = coalesce(:owner, b.scope)
   and not exists (select 1 from node n where n.scope = b.scope and n.content = b.content);
 
 -- name: purge_body
 delete from body where id = :body;
-
--- name: purge_text
-insert into body_text (body_text, rowid, text) values ('delete', :body, :text);
-
--- name: merge_index
-insert into body_text (body_text) values ('optimize');
 
 -- name: edits
 select e.branch, e.old, e.new from branch b join event e on e.branch = b.id
@@ -336,7 +314,8 @@ update body set kind = :kind, packed = :packed, size = :size, data = :data, purg
 update node set opens = :opens where scope = :owner and id = from_hex(:id);
 
 -- name: bury
-insert or replace into tombstone (scope, id, purge) values (:owner, :id, :purge);
+insert into tombstone (scope, id, purge) values (:owner, :id, :purge)
+on conflict (scope, id) do update set purge = excluded.purge;
 
 -- name: wiped
 update purge set wiped = 1 where wiped = 0;
@@ -347,7 +326,7 @@ update purge set wiped = 1 where wiped = 0;
 select count(*), coalesce(sum(size), 0), coalesce(sum(length(data)), 0) from body;
 
 -- name: survey_shared
-select sum(n.places), count(*), sum((n.places - 1) * length(b.data))
+select cast(sum(n.places) as bigint), count(*), cast(sum((n.places - 1) * length(b.data)) as bigint)
 from body b
 join (select scope, content, count(*) as places from node group by scope, content) n
      on n.scope = b.scope and n.content = b.content
@@ -355,13 +334,6 @@ where (b.kind = 'media') = :media;
 
 -- name: survey_frames
 select count(*), coalesce(sum(length(data)), 0) from frame;
-
--- name: survey_pages
-select sum(case when name = 'body' then pgsize end), sum(case when name like 'body_text%' then pgsize end)
-from dbstat where aggregate = 1;
-
--- name: survey_index
-select coalesce(sum(length(block)), 0) from body_text_data;
 
 -- name: survey_scopes
 select s.name,
@@ -387,12 +359,6 @@ where c.parent is not null and not exists (select 1 from branch b where b.id = c
 select count(*) from node n
 where not exists (select 1 from body b where b.scope = n.scope and b.content = n.content);
 
--- name: check_frames
-select count(*) from event e join branch b on b.id = e.branch
-where e.kind = 'call'
-  and not exists (
-    select 1 from frame f where f.scope = b.scope and f.digest = from_hex(json_extract(e.note, '$.frame')));
-
 -- name: check_handles
 select count(*) from handle h where not exists (select 1 from event e where e.branch = h.branch and e.seq = h.seq);
 
@@ -403,13 +369,6 @@ select count(*) from head h where not exists (select 1 from branch b where b.id 
 select count(*) from body b
 where not exists (select 1 from node n where n.scope = b.scope and n.content = b.content);
 
--- name: check_index
-insert into body_text (body_text) values ('integrity-check');
-
--- name: check_indexed
-select count(*) from body_text_docsize t
-where not exists (select 1 from body b where b.id = t.id and b.purged is null);
-
 -- name: check_wiped
 select count(*) from purge where wiped = 0;
 
@@ -419,16 +378,6 @@ select id from body where purged is null;
 -- name: some_body_numbers
 select id from body where purged is null order by random() limit :limit;
 
--- name: body_whole
-select s.name, lower(hex(b.content)),
-       (select n.opens from node n indexed by node_content where n.scope = b.scope and n.content = b.content limit 1),
-       b.kind, b.role, b.packed, b.data,
-       exists (select 1 from body_text_docsize t where t.id = b.id)
-from body b join scope s on s.id = b.scope
-where b.id = :body;
-
--- name: empty_index
-insert into body_text (body_text) values ('delete-all');
 
 -- --- sessions: stretches of branches --------------------------------------------------------------------------------
 

@@ -1,6 +1,5 @@
 """Sessions: stretches of branches. Kept beside the log, in the transaction that writes it, for whoever lists them."""
 
-import sqlite3
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace as with_
@@ -9,13 +8,13 @@ from typing import Any
 from clew import rawjson
 from clew.errors import NotFound
 from clew.items import Scope
-from clew.store.queries import SQL
+from clew.store.database import Database
 from clew.store.records import Batch, Began, Call, Event, Revert, Said, Session, Usage
 
 _NOTHING: Mapping[str, Any] = dict.fromkeys(("items", "calls", "sent", "input", "output", "cached", "cost"), 0)
 
 
-def keep(db: sqlite3.Connection, owner: int, batch: Batch, now: float) -> None:
+def keep(db: Database, owner: int, batch: Batch, now: float) -> None:
     """Let the sessions of a branch be what a batch makes of them."""
     if batch.opened:
         _open(db, owner, batch, now)
@@ -26,42 +25,39 @@ def keep(db: sqlite3.Connection, owner: int, batch: Batch, now: float) -> None:
         match event:
             case Began():
                 _add(db, here, totals, model)
-                db.execute(SQL["end_session"], {"session": here, "cause": event.cause, "at": now})
+                db.ask("end_session", session=here, cause=event.cause, at=now)
                 given = {"session": event.session, "cause": event.cause, "method": event.method}
                 place = {"owner": owner, "branch": batch.branch, "seq": seq, "parent": here, "parent_seq": seq - 1}
-                db.execute(SQL["add_session"], {**given, **place, "at": now})
+                db.ask("add_session", **given, **place, at=now)
                 here, totals = event.session, Counter()
             case Usage():
                 _add(db, _at(db, owner, batch.branch, event.seq), _reported(event))
             case Revert(sessions=undone):
                 for session in undone:
-                    db.execute(SQL["undo_session"], {"session": session, "owner": owner, "at": now})
+                    db.ask("undo_session", session=session, owner=owner, at=now)
             case _:
                 totals.update(_totals(event))
                 model = event.model if isinstance(event, Call) else model
     _add(db, here, totals, model)
 
 
-def _open(db: sqlite3.Connection, owner: int, batch: Batch, now: float) -> None:
+def _open(db: Database, owner: int, batch: Batch, now: float) -> None:
     """The first session of a branch, after the one that it forked from or was begun in."""
     parent: str | None = None
     parent_seq: int | None = None
     if batch.fork:
         parent, parent_seq = _at(db, owner, batch.fork.parent, batch.fork.seq), batch.fork.seq
     elif batch.origin and batch.origin.parent:
-        found = db.execute(SQL["session_end"], {"session": batch.origin.parent, "owner": owner}).fetchone()
+        found = db.ask("session_end", session=batch.origin.parent, owner=owner).fetchone()
         if found is None:
             raise NotFound(f"there is no session {batch.origin.parent} in this scope to go on from")
         parent_seq = found[1]
         parent = _at(db, owner, found[0], parent_seq)
     given = {"session": batch.branch, "owner": owner, "branch": batch.branch, "seq": batch.seq}
     cause = cause_of(batch)
-    db.execute(
-        SQL["add_session"],
-        {**given, "parent": parent, "parent_seq": parent_seq, "cause": cause, "method": "", "at": now},
-    )
+    db.ask("add_session", **given, parent=parent, parent_seq=parent_seq, cause=cause, method="", at=now)
     if cause == "handoff" and parent:
-        db.execute(SQL["end_session"], {"session": parent, "cause": cause, "at": now})
+        db.ask("end_session", session=parent, cause=cause, at=now)
 
 
 def cause_of(batch: Batch) -> str:
@@ -69,9 +65,9 @@ def cause_of(batch: Batch) -> str:
     return batch.origin.cause if batch.origin else "fork" if batch.fork else "start"
 
 
-def _at(db: sqlite3.Connection, owner: int, branch: str, seq: int) -> str:
+def _at(db: Database, owner: int, branch: str, seq: int) -> str:
     """The session that an event belongs to."""
-    return str(db.execute(SQL["session_at"], {"owner": owner, "branch": branch, "until": seq}).fetchone()[0])
+    return str(db.ask("session_at", owner=owner, branch=branch, until=seq).fetchone()[0])
 
 
 def _totals(event: Event) -> Mapping[str, float]:
@@ -90,16 +86,16 @@ def _reported(event: Usage) -> Mapping[str, float]:
     return tokens | {"cost": event.cost or 0.0}
 
 
-def _add(db: sqlite3.Connection, session: str, totals: Mapping[str, float], model: str = "") -> None:
+def _add(db: Database, session: str, totals: Mapping[str, float], model: str = "") -> None:
     if totals or model:
-        db.execute(SQL["add_totals"], {**_NOTHING, **totals, "session": session, "model": model})
+        db.ask("add_totals", **{**_NOTHING, **totals}, session=session, model=model)
 
 
 # --- for people -------------------------------------------------------------------------------------------------------
 
 
-def sessions(db: sqlite3.Connection, scope: Scope, branch: str | None) -> list[Session]:
+def sessions(db: Database, scope: Scope, branch: str | None) -> list[Session]:
     """Every session of a scope, or of a branch, newest first."""
-    rows = db.execute(SQL["sessions"], {"scope": scope, "branch": branch})
+    rows = db.ask("sessions", scope=scope, branch=branch)
     found = [Session(*row) for row in rows]
     return [with_(s, tags=tuple(rawjson.loads(str(s.tags)))) for s in found]

@@ -1,22 +1,18 @@
 """Looking after a store file: what it holds, whether it is whole, and the repairs that cannot lose anything."""
 
-import sqlite3
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from clew.errors import ClewError
 from clew.items import Digests, Scope
-from clew.store.packing import indexable, unpack_item
+from clew.store.database import Database
+from clew.store.packing import unpack_item
 from clew.store.purging import drop_loose_bodies
-from clew.store.queries import SQL
-from clew.store.writing import transaction
 
 Progress = Callable[[int, int], None]  # so many done, of so many
 
 SAMPLE = 1_000  # bodies read again, unless all are
-LINES = 100  # of what SQLite finds damaged
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +54,7 @@ class Survey:
     frame_bytes: int
     body_pages: int  # of the file, with what rows and pages take themselves
     index_pages: int  # of the file, for full-text search
-    exact: bool  # whether this SQLite can count pages; else they are estimates
+    exact: bool  # whether pages could be counted; else they are estimates
     scopes: tuple[ScopeSize, ...]
 
 
@@ -74,18 +70,16 @@ class Problem:
 # --- survey -----------------------------------------------------------------------------------------------------------
 
 
-def survey(db: sqlite3.Connection, path: str) -> Survey:
+def survey(db: Database, path: str) -> Survey:
     """Measure a store."""
-    bodies, said, stored = db.execute(SQL["survey_bodies"]).fetchone()
-    frames, frame_bytes = db.execute(SQL["survey_frames"]).fetchone()
-    page = db.execute("pragma page_size").fetchone()[0]
-    pages = db.execute("pragma page_count").fetchone()[0]
-    body_pages, index_pages, exact = _pages(db, stored)
+    bodies, said, stored = db.ask("survey_bodies").fetchone()
+    frames, frame_bytes = db.ask("survey_frames").fetchone()
+    sizes = db.sizes(stored)
     return Survey(
         path=path,
-        file=_size(Path(path)) or page * pages,
-        wal=_size(Path(f"{path}-wal")),
-        free=page * db.execute("pragma freelist_count").fetchone()[0],
+        file=sizes.file,
+        wal=sizes.wal,
+        free=sizes.free,
         bodies=bodies,
         said=said,
         stored=stored,
@@ -93,88 +87,71 @@ def survey(db: sqlite3.Connection, path: str) -> Survey:
         media=_shared(db, media=True),
         frames=frames,
         frame_bytes=frame_bytes,
-        body_pages=body_pages,
-        index_pages=index_pages,
-        exact=exact,
-        scopes=tuple(ScopeSize(*row) for row in db.execute(SQL["survey_scopes"])),
+        body_pages=sizes.bodies,
+        index_pages=sizes.index,
+        exact=sizes.exact,
+        scopes=tuple(ScopeSize(*row) for row in db.ask("survey_scopes")),
     )
 
 
-def _shared(db: sqlite3.Connection, media: bool) -> Shared:
-    places, bodies, saved = db.execute(SQL["survey_shared"], {"media": media}).fetchone()
+def _shared(db: Database, media: bool) -> Shared:
+    places, bodies, saved = db.ask("survey_shared", media=media).fetchone()
     return Shared(places or 0, bodies, saved or 0)
-
-
-def _pages(db: sqlite3.Connection, stored: int) -> tuple[int, int, bool]:
-    try:
-        body, index = db.execute(SQL["survey_pages"]).fetchone()
-        return body, index, True
-    except sqlite3.OperationalError:  # this SQLite was built without dbstat
-        return stored, db.execute(SQL["survey_index"]).fetchone()[0], False
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
 
 
 # --- checks -----------------------------------------------------------------------------------------------------------
 
-RESTORE = "restore a backup: clew restore FILE"
 REPAIR = "clew doctor --repair"
 
-CHECKS = {
-    "check_events": ("events of no branch", RESTORE),
-    "check_forks": ("branches that fork from no branch", RESTORE),
-    "check_nodes": ("nodes without a body", RESTORE),
-    "check_frames": ("calls whose frame is not there", RESTORE),
-    "check_handles": ("recall ids of no event", RESTORE),
-    "check_heads": ("histories of no branch", RESTORE),
+CHECKS = {  # what each counts, and the remedy, if it is not a backup
+    "check_events": ("events of no branch", None),
+    "check_forks": ("branches that fork from no branch", None),
+    "check_nodes": ("nodes without a body", None),
+    "check_frames": ("calls whose frame is not there", None),
+    "check_handles": ("recall ids of no event", None),
+    "check_heads": ("histories of no branch", None),
     "check_bodies": ("bodies that no node refers to", REPAIR),
     "check_indexed": ("search entries of no body", REPAIR),
     "check_wiped": ("purges whose bytes may still be in the file", f"stop other clews, then {REPAIR}"),
 }
 
 
-def check(db: sqlite3.Connection, secret: bytes, deep: bool, progress: Progress | None) -> list[Problem]:
+def check(db: Database, secret: bytes, deep: bool, progress: Progress | None) -> list[Problem]:
     """Everything that is wrong with a store; `deep` reads every body again, not only some."""
     try:
         return [*_file(db), *_rows(db), *_index(db), *_bodies(db, secret, deep, progress)]
-    except sqlite3.DatabaseError as error:
-        return [*_file(db), Problem(f"the file cannot be read: {error}", 1, RESTORE)]
+    except db.errors as error:
+        return [*_file(db), Problem(f"the file cannot be read: {error}", 1, db.restoring)]
 
 
-def _file(db: sqlite3.Connection) -> Iterator[Problem]:
-    try:
-        found = [row[0] for row in db.execute(f"pragma integrity_check({LINES})")]
-    except sqlite3.DatabaseError as error:
-        found = [str(error)]
-    if found != ["ok"]:
-        yield Problem(f"damage in the file: {found[0]}", len(found), RESTORE)
+def _file(db: Database) -> Iterator[Problem]:
+    if found := db.faults():
+        yield Problem(f"damage in the file: {found[0]}", len(found), db.restoring)
 
 
-def _rows(db: sqlite3.Connection) -> Iterator[Problem]:
+def _rows(db: Database) -> Iterator[Problem]:
     for name, (what, remedy) in CHECKS.items():
-        if count := db.execute(SQL[name]).fetchone()[0]:
-            yield Problem(what, count, remedy)
+        if count := db.ask(name).fetchone()[0]:
+            yield Problem(what, count, remedy or db.restoring)
 
 
-def _index(db: sqlite3.Connection) -> Iterator[Problem]:
+def _index(db: Database) -> Iterator[Problem]:
     try:
-        db.execute(SQL["check_index"])
-    except sqlite3.DatabaseError:
+        db.ask("check_index")
+    except db.errors:
         yield Problem("damage in the search index", 1, REPAIR)
 
 
-def _bodies(db: sqlite3.Connection, secret: bytes, deep: bool, progress: Progress | None) -> Iterator[Problem]:
+def _bodies(db: Database, secret: bytes, deep: bool, progress: Progress | None) -> Iterator[Problem]:
     """Read bodies again: does each unpack, and say what its digest says, and is it found by its words?"""
-    rows = db.execute(SQL["body_numbers"]) if deep else db.execute(SQL["some_body_numbers"], {"limit": SAMPLE})
+    rows = db.ask("body_numbers") if deep else db.ask("some_body_numbers", limit=SAMPLE)
     numbers = rows.fetchall()
     digests: dict[Scope, Digests] = {}
     unreadable = changed = unindexed = 0
     for done, (body,) in enumerate(numbers):
         if progress:
             progress(done, len(numbers))
-        row = db.execute(SQL["body_whole"], {"body": body}).fetchone()
+        row = db.ask("body_whole", body=body).fetchone()
         if row is None:
             continue  # purged meanwhile
         scope, content, *columns, indexed = row
@@ -187,9 +164,9 @@ def _bodies(db: sqlite3.Connection, secret: bytes, deep: bool, progress: Progres
         changed += now != content
         unindexed += bool(item.text) and not indexed
     if unreadable:
-        yield Problem("bodies that cannot be read", unreadable, RESTORE)
+        yield Problem("bodies that cannot be read", unreadable, db.restoring)
     if changed:
-        yield Problem("bodies that are not what was said", changed, RESTORE)
+        yield Problem("bodies that are not what was said", changed, db.restoring)
     if unindexed:
         yield Problem("bodies that search does not find", unindexed, REPAIR)
 
@@ -197,25 +174,26 @@ def _bodies(db: sqlite3.Connection, secret: bytes, deep: bool, progress: Progres
 # --- repairs ----------------------------------------------------------------------------------------------------------
 
 
-def repair(db: sqlite3.Connection, progress: Progress | None) -> None:
+def repair(db: Database, progress: Progress | None) -> None:
     """Delete bodies that no node refers to, and make the search index anew from those that stay."""
-    with transaction(db):
+    with db.transaction():
+        db.ask("begin_repair")
         # The index first: it may be what is damaged, and a body leaves it with its words.
         _reindex(db, progress)
         drop_loose_bodies(db)
-        db.execute(SQL["merge_index"])
+        db.ask("merge_index")
 
 
-def _reindex(db: sqlite3.Connection, progress: Progress | None) -> None:
-    db.execute(SQL["empty_index"])
-    numbers = db.execute(SQL["body_numbers"]).fetchall()
+def _reindex(db: Database, progress: Progress | None) -> None:
+    db.ask("empty_index")
+    numbers = db.ask("body_numbers").fetchall()
     for done, (body,) in enumerate(numbers):
         if progress:
             progress(done, len(numbers))
-        *stored, _ = db.execute(SQL["body_by_number"], {"body": body}).fetchone()
+        *stored, _ = db.ask("body_by_number", body=body).fetchone()
         try:
             text = unpack_item(None, *stored).text
         except (zlib.error, ClewError, ValueError, TypeError):
             continue  # damage that only a backup mends
         if text:
-            db.execute(SQL["add_text"], {"body": body, "text": indexable(text)})
+            db.many("add_text", [{"body": body, **part} for part in db.words(text)])

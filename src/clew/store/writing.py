@@ -1,112 +1,97 @@
 """One turn into the log, in one transaction: all of it or none."""
 
-import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from clew import rawjson
 from clew.errors import Conflict
-from clew.items import Digests, Edit, Node, Scope
-from clew.store.packing import indexable, pack, pack_frame, pack_item, pack_opening
-from clew.store.queries import SQL
+from clew.items import Digests, Edit, Item, Node, Scope
+from clew.store.database import Database
+from clew.store.packing import pack, pack_frame, pack_item, pack_opening
+from clew.store.reading import listed
 from clew.store.records import Batch, ClientEdit, Event, Said
 from clew.store.rows import row_of
 from clew.store.sessions import cause_of, keep
 
 
-def write(db: sqlite3.Connection, secret: bytes, scope: Scope, batch: Batch) -> None:
+def write(db: Database, secret: bytes, scope: Scope, batch: Batch) -> None:
     """Write a batch; raises `Conflict` if another writer extended the branch first."""
-    with transaction(db):
+    with db.transaction():
         _write(db, Digests(secret, scope), scope, batch)
 
 
-def learn(db: sqlite3.Connection, scope: Scope, kind: str, name: str, value: Mapping[str, Any]) -> None:
+def learn(db: Database, scope: Scope, kind: str, name: str, value: Mapping[str, Any]) -> None:
     """Put a value under a name, in place of the one that is there."""
-    with transaction(db):
+    with db.transaction():
         given = {"kind": kind, "name": name, "value": rawjson.dumps(value).decode(), "at": time.time()}
-        db.execute(SQL["learn"], {"owner": owner_of(db, scope), **given})
+        db.ask("learn", owner=owner_of(db, scope), **given)
 
 
-def label(db: sqlite3.Connection, scope: Scope, branch: str, tags: Sequence[str] | None, archived: bool | None) -> None:
+def label(db: Database, scope: Scope, branch: str, tags: Sequence[str] | None, archived: bool | None) -> None:
     """Give a branch other tags, or put it out of the way, or back; None leaves either as it is."""
-    with transaction(db):
+    with db.transaction():
         given = {"owner": owner_of(db, scope), "branch": branch}
         if tags is not None:
-            db.execute(SQL["tag_branch"], {**given, "tags": rawjson.dumps(list(tags)).decode()})
+            db.ask("tag_branch", **given, tags=rawjson.dumps(list(tags)).decode())
         if archived is not None:
-            db.execute(SQL["archive_branch"], {**given, "archived": time.time() if archived else None})
+            db.ask("archive_branch", **given, archived=time.time() if archived else None)
 
 
-@contextmanager
-def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """All of it or none; the lock is taken at once, so that what is read in it is what is written on."""
-    try:
-        db.execute("begin immediate")
-        yield
-        db.execute("commit")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("rollback")
-        raise
-
-
-def owner_of(db: sqlite3.Connection, scope: Scope) -> int:
+def owner_of(db: Database, scope: Scope) -> int:
     """The number of a scope, which gets one if it has none."""
-    db.execute(SQL["add_scope"], {"scope": scope})
-    return int(db.execute(SQL["scope"], {"scope": scope}).fetchone()[0])
+    if found := db.ask("scope", scope=scope).fetchone():
+        return int(found[0])
+    db.ask("add_scope", scope=scope)
+    return int(db.ask("scope", scope=scope).fetchone()[0])
 
 
-def _write(db: sqlite3.Connection, digests: Digests, scope: Scope, batch: Batch) -> None:
+def _write(db: Database, digests: Digests, scope: Scope, batch: Batch) -> None:
     now = time.time()
     owner = owner_of(db, scope)
+    db.ask("begin_write", owner=owner)
     if batch.opened:
         _open(db, scope, owner, batch, now)
     else:
-        _expect(db, scope, batch)
-    for seq, event in enumerate(batch.events, batch.seq):
-        for node in _new_nodes(event):
-            _add_node(db, owner, batch.branch, node)
-        _add_event(db, batch.branch, seq, event, now)
-        if isinstance(event, Edit) and event.sources:
-            names = {digests.handle(event.old), *(n.id for n in event.stand_ins)} - set(event.old)
-            for name in names:
-                db.execute(SQL["add_handle"], {"owner": owner, "id": name, "branch": batch.branch, "seq": seq})
+        _expect(db, owner, batch)
+    events = list(enumerate(batch.events, batch.seq))
+    _add_nodes(db, owner, batch.branch, [node for event in batch.events for node in _new_nodes(event)])
+    db.many("add_event", [_columns(batch.branch, seq, event, now) for seq, event in events])
+    at = {"owner": owner, "branch": batch.branch}
+    names = [(name, seq) for seq, event in events for name in _handles(digests, event)]
+    db.many("add_handle", [{**at, "id": name, "seq": seq} for name, seq in names])
     keep(db, owner, batch, now)
     last = batch.seq + len(batch.events) - 1
-    for chain in batch.heads:
-        db.execute(SQL["add_head"], {"owner": owner, "chain": chain, "branch": batch.branch, "seq": last})
+    db.many("add_head", [{**at, "chain": chain, "seq": last} for chain in batch.heads])
     if batch.frame:
         digest, frame = batch.frame
-        db.execute(SQL["add_frame"], {"owner": owner, "digest": digest, "data": pack_frame(frame)})
+        db.ask("add_frame", owner=owner, digest=digest, data=pack_frame(frame))
 
 
-def _open(db: sqlite3.Connection, scope: Scope, owner: int, batch: Batch, now: float) -> None:
+def _open(db: Database, scope: Scope, owner: int, batch: Batch, now: float) -> None:
     fork = batch.fork
-    if fork and db.execute(SQL["branch"], {"scope": scope, "branch": fork.parent}).fetchone() is None:
+    if fork and db.ask("branch", scope=scope, branch=fork.parent).fetchone() is None:
         raise Conflict(f"branch {fork.parent}, to be forked, is not in this scope any more")
-    given = {
-        "branch": batch.branch,
-        "owner": owner,
-        "session": batch.session,
-        "parent": fork.parent if fork else None,
-        "parent_seq": fork.seq if fork else None,
-        "cause": cause_of(batch),
-        "at": now,
-    }
-    try:
-        db.execute(SQL["add_branch"], given)
-    except sqlite3.IntegrityError:
-        raise Conflict(f"branch {batch.branch} was opened by another writer first") from None
+    made = db.ask(
+        "add_branch",
+        branch=batch.branch,
+        owner=owner,
+        session=batch.session,
+        parent=fork.parent if fork else None,
+        parent_seq=fork.seq if fork else None,
+        cause=cause_of(batch),
+        at=now,
+    )
+    if not made.rowcount:
+        raise Conflict(f"branch {batch.branch} was opened by another writer first")
 
 
-def _expect(db: sqlite3.Connection, scope: Scope, batch: Batch) -> None:
+def _expect(db: Database, owner: int, batch: Batch) -> None:
     """Where this writer believes the branch ends must be where it ends."""
-    if db.execute(SQL["branch"], {"scope": scope, "branch": batch.branch}).fetchone() is None:
+    if db.ask("hold_branch", owner=owner, branch=batch.branch).fetchone() is None:
         # Not NotFound: whoever remembers a branch that was purged meanwhile must look again, and begin anew.
         raise Conflict(f"branch {batch.branch} is not in this scope any more")
-    newest = db.execute(SQL["newest_event"], {"branch": batch.branch}).fetchone()[0]
+    newest = db.ask("newest_event", branch=batch.branch).fetchone()[0]
     if newest is not None and newest + 1 != batch.seq:
         raise Conflict(f"branch {batch.branch} is at {newest}, not {batch.seq - 1}: another writer was first")
 
@@ -119,9 +104,16 @@ def _new_nodes(event: Event) -> tuple[Node, ...]:
             return ()
 
 
-def _add_event(db: sqlite3.Connection, branch: str, seq: int, event: Event, now: float) -> None:
+def _handles(digests: Digests, event: Event) -> set[str]:
+    """The ids by which what an edit stands for can be recalled."""
+    if not isinstance(event, Edit) or not event.sources:
+        return set()
+    return {digests.handle(event.old), *(n.id for n in event.stand_ins)} - set(event.old)
+
+
+def _columns(branch: str, seq: int, event: Event, now: float) -> dict[str, Any]:
     row = row_of(event)
-    given = {
+    return {
         "branch": branch,
         "seq": seq,
         "kind": row.kind,
@@ -132,29 +124,36 @@ def _add_event(db: sqlite3.Connection, branch: str, seq: int, event: Event, now:
         "note": row.note,
         "at": now,
     }
-    db.execute(SQL["add_event"], given)
 
 
-def _add_node(db: sqlite3.Connection, owner: int, branch: str, node: Node) -> None:
+def _add_nodes(db: Database, owner: int, branch: str, nodes: Sequence[Node]) -> None:
+    # Sorted, here and below: two writers that add the same in different order would wait for each other.
+    places = {n.id: n for n in reversed(nodes)}
+    db.many("add_node", (_place(owner, branch, places[id]) for id in sorted(places)))
+    said = {n.content: n.item for n in reversed(nodes)}
+    known = _bodies(db, owner, said)
+    purged = sorted(content for content, (_, whole) in known.items() if not whole)  # and are said again
+    db.many("forget_purged_body", ({"owner": owner, "content": content} for content in purged))
+    new = sorted(content for content in said if content not in known or content in purged)
+    if new:
+        db.many("add_body", (_body(owner, content, said[content]) for content in new))
+        numbers = {content: number for content, (number, _) in _bodies(db, owner, new).items()}
+        texts = ((numbers[content], said[content].text) for content in new if said[content].text)
+        db.many("add_text", ({"body": body, **part} for body, text in texts for part in db.words(text)))
+
+
+def _bodies(db: Database, owner: int, contents: Iterable[str]) -> dict[str, tuple[int, bool]]:
+    """The number of each body that there is, and whether it is whole."""
+    rows = db.ask("known_bodies", owner=owner, contents=listed(contents))
+    return {content: (number, bool(whole)) for content, number, whole in rows}
+
+
+def _place(owner: int, branch: str, node: Node) -> dict[str, Any]:
     opens = pack_opening(node.item)
-    place = {"owner": owner, "id": node.id, "content": node.content, "branch": branch, "opens": opens}
-    db.execute(SQL["add_node"], place)
-    known = db.execute(SQL["has_body"], {"owner": owner, "content": node.content}).fetchone()
-    if known == (1,):
-        return
-    if known:  # it was purged, and is said again
-        db.execute(SQL["forget_purged_body"], {"owner": owner, "content": node.content})
-    item = node.item
+    return {"owner": owner, "id": node.id, "content": node.content, "branch": branch, "opens": opens}
+
+
+def _body(owner: int, content: str, item: Item) -> dict[str, Any]:
     packed, size, data = pack_item(item)
-    given = {
-        "owner": owner,
-        "content": node.content,
-        "kind": item.kind,
-        "role": item.role,
-        "packed": packed,
-        "size": size,
-        "data": data,
-    }
-    body = db.execute(SQL["add_body"], given).lastrowid
-    if item.text:
-        db.execute(SQL["add_text"], {"body": body, "text": indexable(item.text)})
+    given = {"owner": owner, "content": content, "kind": item.kind, "role": item.role}
+    return {**given, "packed": packed, "size": size, "data": data}

@@ -1,0 +1,65 @@
+"""What the log needs of a database, whichever it is: our statements by name, and transactions of three kinds."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+class Rows(Protocol):
+    """What came of a statement."""
+
+    @property
+    def rowcount(self) -> int: ...
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What a database takes on disk, in bytes."""
+
+    file: int
+    wal: int
+    free: int
+    bodies: int
+    index: int
+    exact: bool
+
+
+class Database(Protocol):
+    """One connection. Its statements are those of `queries.sql` and of its own dialect."""
+
+    errors: type[Exception]  # that it raises where it is damaged or away
+    restoring: str  # how a backup is put back
+
+    def ask(self, name: str, /, **given: Any) -> Rows:
+        """Run the statement of that name."""
+
+    def many(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Run it for each of these."""
+
+    def add(self, name: str, /, **given: Any) -> int:
+        """Insert one row; the number it got."""
+
+    def words(self, text: str) -> Sequence[Mapping[str, Any]]:
+        """A text as `add_text` takes it, in one part or more."""
+
+    def wanted(self, words: Sequence[str]) -> Mapping[str, Any]:
+        """Words, any of which may hit, as `search` takes them."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """All of it or none; what is read in it is what is written on."""
+
+    def trial(self) -> AbstractContextManager[None]:
+        """A transaction that is always taken back: what it would do is known, and nothing was done."""
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """What is read in it is of one moment, whatever others write or purge meanwhile."""
+
+    def faults(self) -> list[str]:
+        """Damage below the rows."""
+
+    def sizes(self, stored: int) -> Sizes:
+        """What it takes on disk, if its bodies are so many bytes."""

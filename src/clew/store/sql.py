@@ -1,0 +1,181 @@
+"""What every store in an SQL database does: the functions of this package, run in threads."""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
+
+from clew.errors import Purged
+from clew.items import Digests, Frame, Node, Scope
+from clew.store import reading
+from clew.store.blanking import purge_item
+from clew.store.database import Database
+from clew.store.purging import Audit, Purge, audits, purge_branches
+from clew.store.records import Batch, BranchInfo, Call, Found, Session, Trace
+from clew.store.sessions import sessions
+from clew.store.upkeep import Problem, Progress, Survey, check, repair, survey
+from clew.store.writing import label, learn, write
+
+T = TypeVar("T")
+
+
+class SQLStore:
+    """A store in an SQL database; which one it is, and in which threads it works, is what a kind of store adds."""
+
+    secret: bytes
+    place: str  # as people know it: a path, or a URL without its password
+
+    async def write(self, scope: Scope, batch: Batch) -> None:
+        """Write one turn. When this returns, it survives whatever happens to the process."""
+        await self._write(lambda db: write(db, self.secret, scope, batch))
+
+    async def find(self, scope: Scope, chains: Sequence[str]) -> list[Found]:
+        """Known histories among these chain digests, longest first."""
+        return await self._read(lambda db: reading.find(db, scope, chains))
+
+    async def alike(self, scope: Scope, contents: Sequence[str]) -> str | None:
+        """The branch in which most of these contents were said."""
+        return await self._read(lambda db: reading.alike(db, scope, contents))
+
+    async def session(self, scope: Scope, session: str) -> str | None:
+        """The newest branch of a session."""
+        return await self._read(lambda db: reading.session(db, scope, session))
+
+    async def load(self, scope: Scope, branch: str, until: int | None = None) -> Trace:
+        """A branch replayed, up to and with event `until`."""
+        return await self._read(lambda db: reading.load(db, scope, branch, until))
+
+    async def catch_up(self, scope: Scope, trace: Trace) -> set[str]:
+        """Let what others wrote on a branch since happen to a trace of it; what kinds of events that were."""
+        return await self._read(lambda db: reading.catch_up(db, scope, trace))
+
+    async def nodes(self, scope: Scope, ids: Sequence[str]) -> dict[str, Node]:
+        """Nodes with their bodies, by id."""
+        return await self._read(lambda db: reading.nodes(db, scope, ids))
+
+    async def frame(self, scope: Scope, digest: str) -> Frame:
+        """A frame by its digest."""
+        return await self._read(lambda db: reading.frame(db, scope, digest))
+
+    async def originals(self, scope: Scope, id: str) -> list[Node]:
+        """What was said behind an id, under any number of stand-ins."""
+        return await self._read(lambda db: reading.originals(db, scope, id))
+
+    async def resolve(self, scope: Scope, short: str) -> list[str]:
+        """All ids that begin like this."""
+        return await self._read(lambda db: reading.resolve(db, scope, short))
+
+    async def purged(self, scope: Scope, short: str) -> Purged | None:
+        """Why nothing begins like this any more, if that is because it was purged."""
+        return await self._read(lambda db: reading.purged(db, scope, short))
+
+    async def search(self, scope: Scope, text: str, among: Sequence[str] | None, limit: int) -> list[str]:
+        """Content digests, of those given or of all, of bodies that hold these words; best first."""
+        return await self._read(lambda db: reading.search(db, scope, text, among, limit))
+
+    async def places(self, scope: Scope, contents: Sequence[str]) -> list[tuple[str, str]]:
+        """Where these contents were said: ids of nodes, each with the branch it was first said on."""
+        return await self._read(lambda db: reading.places(db, scope, contents))
+
+    async def ancestry(self, scope: Scope, branch: str) -> list[tuple[str, int]]:
+        """Branches whose events this one does not have, but which it comes after, each up to which event."""
+        return await self._read(lambda db: reading.ancestry(db, scope, branch))
+
+    async def calls(self, scope: Scope, branch: str) -> list[Call]:
+        """The calls of a branch, its past included."""
+        return await self._read(lambda db: reading.calls(db, scope, branch))
+
+    async def branches(self, scope: Scope) -> list[BranchInfo]:
+        """All branches, newest first."""
+        return await self._read(lambda db: reading.branches(db, scope))
+
+    async def sessions(self, scope: Scope, branch: str | None = None) -> list[Session]:
+        """Every session of a scope, or of a branch, newest first."""
+        return await self._read(lambda db: sessions(db, scope, branch))
+
+    async def label(
+        self, scope: Scope, branch: str, tags: Sequence[str] | None = None, archived: bool | None = None
+    ) -> None:
+        """Give a branch other tags, or put it out of the way, or back."""
+        await self._write(lambda db: label(db, scope, branch, tags, archived))
+
+    async def learn(self, scope: Scope, kind: str, name: str, value: Mapping[str, Any]) -> None:
+        """Remember what a provider taught us; what was known under that name before is forgotten."""
+        await self._write(lambda db: learn(db, scope, kind, name, value))
+
+    async def learned(self, scope: Scope, kind: str) -> dict[str, dict[str, Any]]:
+        """All that was learned of a kind, by name."""
+        return await self._read(lambda db: reading.learned(db, scope, kind))
+
+    # --- upkeep: an act of somebody who looks after the file, not of a turn -------------------------------------------
+
+    async def idle(self, scope: Scope, before: float) -> list[str]:
+        """Branches on which nothing happened since then."""
+        return await self._read(lambda db: reading.idle(db, scope, before))
+
+    async def purge(self, scope: Scope, branches: Sequence[str], reason: str, dry_run: bool = False) -> Purge:
+        """Take branches out of the log and the file for good; what others refer to stays. Leaves tombstones."""
+        return await self._purge(lambda db: purge_branches(db, scope, branches, reason, dry_run), dry_run)
+
+    async def purge_item(self, scope: Scope, id: str, reason: str, dry_run: bool = False) -> Purge:
+        """Take the words behind an id out of the log and the file, wherever in the scope they were said."""
+        digests = Digests(self.secret, scope)
+        return await self._purge(lambda db: purge_item(db, digests, scope, id, reason, dry_run), dry_run)
+
+    async def purges(self) -> list[Audit]:
+        """Every purge that was made, the newest first."""
+        return await self._read(audits)
+
+    async def survey(self) -> Survey:
+        """What is stored, and what it takes on disk."""
+        return await self._read(lambda db: survey(db, self.place))
+
+    async def check(self, deep: bool = False, progress: Progress | None = None) -> list[Problem]:
+        """What is wrong with the file; `deep` reads every body again, not only some."""
+        return await self._write(lambda db: check(db, self.secret, deep, progress))
+
+    async def repair(self, progress: Progress | None = None) -> bool:
+        """Mend what cannot lose anything: the search index, bodies nobody refers to, bytes of what was deleted."""
+        await self._write(lambda db: repair(db, progress))
+        return await self.wipe()
+
+    async def _purge(self, act: Callable[[Database], Purge], dry_run: bool) -> Purge:
+        took = await self._write(act)
+        if not dry_run:
+            took.wiped = await self.wipe()
+        return took
+
+    async def backup(
+        self, target: str | os.PathLike[str], force: bool = False, progress: Progress | None = None
+    ) -> int:
+        """Copy the store to a private file while others write; how many bytes it has."""
+        raise NotImplementedError
+
+    async def wipe(self) -> bool:
+        """Let the bytes of what was deleted be overwritten; False if that must wait for somebody else."""
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """Finish what was begun and let go of the database."""
+        raise NotImplementedError
+
+    # --- what a kind of store adds ------------------------------------------------------------------------------------
+
+    async def _read(self, act: Callable[[Database], T]) -> T:
+        raise NotImplementedError
+
+    async def _write(self, act: Callable[[Database], T]) -> T:
+        raise NotImplementedError
+
+    def _telling(self) -> AbstractContextManager[None]:
+        """Lets what the database raises be said as an error of ours."""
+        raise NotImplementedError
+
+    async def _run(self, thread: Executor, act: Callable[[], T]) -> T:
+        with self._telling():
+            # A cancelled caller must not leave a half-written turn: the transaction ends by itself.
+            work = asyncio.get_running_loop().run_in_executor(thread, act)
+            work.add_done_callback(lambda done: done.cancelled() or done.exception())  # heard, if nobody waits any more
+            return await asyncio.shield(work)

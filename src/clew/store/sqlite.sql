@@ -1,0 +1,77 @@
+-- What SQLite says in its own way.
+
+-- name: search
+select lower(hex(b.content))
+from body_text t join body b on b.id = t.rowid
+where body_text match :words and b.scope = (select id from scope where name = :scope)
+  and b.content in (select from_hex(value) from json_each(:among))
+order by bm25(body_text)
+limit :limit;
+
+-- name: search_all
+select lower(hex(b.content))
+from body_text t join body b on b.id = t.rowid
+where body_text match :words and b.scope = (select id from scope where name = :scope)
+order by bm25(body_text)
+limit :limit;
+
+-- name: hold_branch
+select id from branch where id = :branch and scope = :owner;
+
+-- name: begin_write
+select 1;
+
+-- name: begin_purge
+pragma secure_delete = on;
+
+-- name: begin_repair
+select 1;
+
+-- name: add_text
+insert into body_text (rowid, text) values (:body, :text);
+
+-- name: make_kept
+create temp table kept (id blob primary key, branch text) without rowid;
+
+-- name: purge_frames
+delete from frame
+where scope = :owner and lower(hex(digest)) not in (
+    select json_extract(e.note, '$.frame') from branch b join event e on e.branch = b.id
+    where b.scope = :owner and e.kind = 'call');
+
+-- name: purge_text
+insert into body_text (body_text, rowid, text) values ('delete', :body, :text);
+
+-- name: merge_index
+insert into body_text (body_text) values ('optimize');
+
+-- name: survey_pages
+select sum(case when name = 'body' then pgsize end), sum(case when name like 'body_text%' then pgsize end)
+from dbstat where aggregate = 1;
+
+-- name: survey_index
+select coalesce(sum(length(block)), 0) from body_text_data;
+
+-- name: check_frames
+select count(*) from event e join branch b on b.id = e.branch
+where e.kind = 'call'
+  and not exists (
+    select 1 from frame f where f.scope = b.scope and f.digest = from_hex(json_extract(e.note, '$.frame')));
+
+-- name: check_index
+insert into body_text (body_text) values ('integrity-check');
+
+-- name: check_indexed
+select count(*) from body_text_docsize t
+where not exists (select 1 from body b where b.id = t.id and b.purged is null);
+
+-- name: body_whole
+select s.name, lower(hex(b.content)),
+       (select n.opens from node n indexed by node_content where n.scope = b.scope and n.content = b.content limit 1),
+       b.kind, b.role, b.packed, b.data,
+       exists (select 1 from body_text_docsize t where t.id = b.id)
+from body b join scope s on s.id = b.scope
+where b.id = :body;
+
+-- name: empty_index
+insert into body_text (body_text) values ('delete-all');

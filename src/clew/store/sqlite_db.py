@@ -1,0 +1,115 @@
+"""Our statements over sqlite3."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from clew.store.database import Sizes
+from clew.store.packing import indexable
+from clew.store.queries import statements
+
+SQL = statements("sqlite")
+BEGINNING = 4  # letters that are enough to look for what begins with them
+LINES = 100  # of what SQLite finds damaged
+
+
+class SQLiteDatabase:
+    """A connection to a file, or to memory."""
+
+    errors: type[Exception] = sqlite3.DatabaseError
+    restoring = "restore a backup: clew restore FILE"
+
+    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
+        self.connection = connection
+        self.path = path
+
+    def ask(self, name: str, /, **given: Any) -> sqlite3.Cursor:
+        return self.connection.execute(SQL[name], given)
+
+    def many(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        self.connection.executemany(SQL[name], rows)
+
+    def add(self, name: str, /, **given: Any) -> int:
+        return int(self.ask(name, **given).lastrowid or 0)
+
+    def words(self, text: str) -> Sequence[Mapping[str, Any]]:
+        return [{"text": indexable(text)}]
+
+    def wanted(self, words: Sequence[str]) -> Mapping[str, Any]:
+        # Each word is quoted: what a person or a model looks for is text, never query syntax.
+        # The index has names with their underscores in one piece: a part of one is found as its beginning.
+        return {"words": " OR ".join(f'"{w}"*' if len(w) >= BEGINNING else f'"{w}"' for w in words)}
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """The lock is taken at once, so that what is read in it is what is written on."""
+        try:
+            self.connection.execute("begin immediate")
+            yield
+            self.connection.execute("commit")
+        except BaseException:
+            if self.connection.in_transaction:
+                self.connection.execute("rollback")
+            raise
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        self.connection.execute("begin immediate")
+        try:
+            yield
+        finally:
+            self.connection.execute("rollback")
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        if self.connection.in_transaction:
+            yield
+            return
+        self.connection.execute("begin")
+        try:
+            yield
+        finally:
+            self.connection.execute("rollback")
+
+    def faults(self) -> list[str]:
+        try:
+            found = [row[0] for row in self.connection.execute(f"pragma integrity_check({LINES})")]
+        except sqlite3.DatabaseError as error:
+            found = [str(error)]
+        return [] if found == ["ok"] else found
+
+    def sizes(self, stored: int) -> Sizes:
+        page, pages, free = (
+            self.connection.execute(f"pragma {name}").fetchone()[0]
+            for name in ("page_size", "page_count", "freelist_count")
+        )
+        try:
+            bodies, index = self.ask("survey_pages").fetchone()
+            exact = True
+        except sqlite3.OperationalError:  # this SQLite was built without dbstat
+            bodies, index, exact = stored, self.ask("survey_index").fetchone()[0], False
+        file = _size(Path(self.path)) or page * pages
+        return Sizes(file, _size(Path(f"{self.path}-wal")), page * free, bodies, index, exact)
+
+    def wipe(self) -> bool:
+        """Write the file anew without what was deleted; False if somebody who reads it keeps the old pages alive."""
+        self.connection.execute("pragma secure_delete = on")
+        try:
+            self.connection.execute("vacuum")
+            busy = self.connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise
+            return False
+        if not busy:
+            self.ask("wiped")
+        return not busy
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
