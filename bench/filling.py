@@ -153,7 +153,7 @@ async def fill(path: Path, sessions: int, items: int) -> float:
     begun, done = time.perf_counter(), 0
     making = path.with_suffix(".part")
     store = SQLite(making)
-    for number in range(sessions):
+    for number in range(1, sessions + 1):
         session, coming = Session(store.secret, number), islice(turns(number), turns_of(items))
         while some := list(islice(coming, BATCH)):
             await store.write(SCOPE, session.batch(some))

@@ -23,18 +23,20 @@ from typing import TypeVar
 
 import orjson
 
-from clew import Budget, Engine, Request, SQLite
+from clew import Addition, Budget, Engine, Request, SQLite
 from filling import SCOPE, SYSTEM, Message, fill, name_of, turns, turns_of
 from session import show
 
 T = TypeVar("T")
 
 FEW = 10  # sessions of a small store
-ROUNDS = 6  # sessions measured of each store
-WINDOW = 200_000
+ROUNDS, LONG_ROUNDS = 6, 3
+MODEL, WINDOW = "gpt-4o", 200_000
+LEAD = {"role": "system", "content": SYSTEM}
 HOT = 25  # turns in a row
 COMMON = "return the value of self if name is None"
 RARE = "zipimporter bytecode mismatch"
+APPEND, ADD = "append, hot", "addition, hot"
 NEW = 1_000_000  # numbers from here on are of sessions that are in no store
 
 
@@ -43,16 +45,20 @@ class Client:
 
     def __init__(self, number: int, items: int) -> None:
         self.name = name_of(number)
-        opening = {"model": "gpt-4o", "messages": [{"role": "system", "content": SYSTEM}]}
         self._coming = turns(number)
-        self._said = bytearray(orjson.dumps(opening)[:-2])
+        self._said = bytearray(orjson.dumps({"model": MODEL, "messages": [LEAD]})[:-2])
         for turn in islice(self._coming, turns_of(items)):
             self._add(turn)
 
     def request(self) -> Request:
-        """The next one: two messages more."""
+        """The whole session, with two messages more."""
         self._add(next(self._coming))
         return Request(bytes(self._said) + b"]}", session=self.name)
+
+    def addition(self) -> Addition:
+        """Two messages more, and nothing else."""
+        self._add(turn := next(self._coming))
+        return Addition({"model": MODEL, "messages": [LEAD, *turn]}, str(self.name))
 
     def _add(self, turn: Sequence[Message]) -> None:
         self._said += b"," + b",".join(map(orjson.dumps, turn))
@@ -68,27 +74,38 @@ class Subject:
 
     async def measure(self, round: int) -> None:
         """Take all times once, on one session."""
-        number = round % self.sessions
+        number = round % self.sessions + 1
         client = self.clients[number] = self.clients.get(number) or Client(number, self.items)
-        engine = Engine(SQLite(self.path), Budget(window=WINDOW))
+        engine = self._engine()
         request = client.request()
-        begun = time.perf_counter()
-        orjson.loads(request.body)  # type: ignore[arg-type]  # it is bytes
-        hashlib.sha256(request.body).digest()  # type: ignore[arg-type]
-        self.times["reading the body: orjson.loads + sha256"].append(time.perf_counter() - begun)
+        await self._time("reading the body: orjson.loads + sha256", asyncio.to_thread(_read, request))
         known = "its name" if client.name else "its history"
         view = await self._time(f"append, cold: found by {known}", engine.prepare(request))
         for _ in range(HOT):
             request = client.request()
-            view = await self._time("append, hot", engine.prepare(request))
+            view = await self._time(APPEND, engine.prepare(request))
+        if client.name:
+            engine = await self._add(client, engine)
         call = (await self._time("calls of a session", engine.store.calls(SCOPE, view.branch)))[-1]
         await self._time("view: resume the newest call", engine.resume(SCOPE, call))
         await self._time("search: rare words", engine.find(SCOPE, RARE, view.branch))
         await self._time("search: common words", engine.find(SCOPE, COMMON, view.branch))
-        await self._time("sessions listed", engine.store.branches(SCOPE))
+        await self._time("branches listed", engine.store.branches(SCOPE))
         stranger = Client(NEW + 2 * round, 100).request()
         await self._time("append, cold: a new conversation of 100 items", engine.prepare(stranger))
         await engine.store.close()
+
+    async def _add(self, client: Client, engine: Engine) -> Engine:
+        """The same by a host that sends only what is new."""
+        for _ in range(HOT):
+            await self._time(ADD, engine.prepare(client.addition()))
+        await engine.store.close()
+        engine = self._engine()
+        await self._time("addition, cold", engine.prepare(client.addition()))
+        return engine
+
+    def _engine(self) -> Engine:
+        return Engine(SQLite(self.path), Budget(window=WINDOW))
 
     async def _time(self, what: str, act: Awaitable[T]) -> T:
         begun = time.perf_counter()
@@ -97,7 +114,13 @@ class Subject:
         return done
 
 
-async def compare(folder: Path, small: tuple[int, int], large: tuple[int, int]) -> list[tuple[str, ...]]:
+def _read(request: Request) -> None:
+    assert isinstance(request.body, bytes)
+    orjson.loads(request.body)
+    hashlib.sha256(request.body).digest()
+
+
+async def compare(folder: Path, rounds: int, small: tuple[int, int], large: tuple[int, int]) -> list[tuple[str, ...]]:
     """A row for each act: its median in both stores, and how many times longer it takes in the large one."""
     pair = []
     for sessions, items in (small, large):
@@ -106,10 +129,10 @@ async def compare(folder: Path, small: tuple[int, int], large: tuple[int, int]) 
             print(f"{path.name}: {path.stat().st_size / 1e6:,.0f} MB in {took:.0f} s", file=sys.stderr)
         # A copy: whoever gave a folder may want to measure again.
         pair.append(Subject(Path(shutil.copy(path, path.with_suffix(".copy"))), sessions, items))
-    for number in range(ROUNDS):
+    for round in range(rounds):
         for subject in pair:
-            print(f"\rround {number + 1} of {ROUNDS}: {subject.path.stem} ", end="", file=sys.stderr)
-            await subject.measure(number)
+            print(f"\rround {round + 1} of {rounds}: {subject.path.stem} ", end="", file=sys.stderr)
+            await subject.measure(round)
     print(file=sys.stderr)
     for subject in pair:
         subject.path.unlink()
@@ -121,7 +144,7 @@ async def compare(folder: Path, small: tuple[int, int], large: tuple[int, int]) 
 def _rows(one: Subject, other: Subject) -> Iterator[tuple[str, ...]]:
     for what in one.times:
         yield _row(what, one.times[what], other.times[what], median)
-        if what == "append, hot":
+        if what in (APPEND, ADD):
             yield _row("  95 of 100 take at most", one.times[what], other.times[what], _high)
 
 
@@ -138,10 +161,10 @@ def _high(times: Sequence[float]) -> float:
 async def run(folder: Path, sessions: int, items: int, long: int) -> None:
     """Print both tables."""
     if sessions > FEW:
-        show(await compare(folder, (FEW, items), (sessions, items)))
+        show(await compare(folder, ROUNDS, (FEW, items), (sessions, items)))
         print()
     if long > items:
-        show(await compare(folder, (1, items), (1, long)))
+        show(await compare(folder, LONG_ROUNDS, (1, items), (1, long)))
 
 
 def main() -> None:
