@@ -50,6 +50,12 @@ select e.branch, e.seq, e.at, e.kind, e.start, e.stop, e.old, e.new, e.note
 from line join event e on e.branch = line.id and e.seq <= line.until
 order by e.seq;
 
+-- name: own_events
+select seq, at, kind, start, stop, old, new, note from event
+where branch = (select id from branch where id = :branch and scope = (select id from scope where name = :scope))
+  and seq <= :until
+order by seq;
+
 -- name: newer_events
 select seq, kind, start, stop, old, new, note from event
 where branch = :branch and seq >= :since
@@ -91,7 +97,7 @@ cross join node n on n.scope = (select id from scope where name = :scope) and n.
 
 -- name: branches
 select b.id, b.session, b.parent, b.cause, b.at,
-       (select count(*) from event e where e.branch = b.id and e.kind = 'call')
+       (select count(*) from event e where e.branch = b.id and e.kind = 'call'), b.parent_seq
 from branch b
 where b.scope = (select id from scope where name = :scope)
 order by b.at desc;

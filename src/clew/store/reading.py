@@ -11,7 +11,7 @@ from clew.finding import terms
 from clew.items import SHORT, Frame, Node, Scope
 from clew.store.database import Database, Rows
 from clew.store.packing import indexable, unpack, unpack_frame, unpack_item
-from clew.store.records import BranchInfo, Call, Found, Trace
+from clew.store.records import BranchInfo, Call, Found, Happened, Trace
 from clew.store.rows import call_of, read_row, replay
 
 _ALL = 1 << 62  # past every sequence number
@@ -137,6 +137,11 @@ def calls(db: Database, scope: Scope, branch: str) -> list[Call]:
         for made_on, seq, at, kind, _, said, _, _, note in events
         if kind == "call"
     ]
+
+
+def events(db: Database, scope: Scope, branch: str, until: int | None) -> list[Happened]:
+    rows = db.ask("own_events", scope=scope, branch=branch, until=_ALL if until is None else until)
+    return [Happened(seq, at, read_row(*columns)) for seq, at, *columns in rows]
 
 
 def branches(db: Database, scope: Scope) -> list[BranchInfo]:

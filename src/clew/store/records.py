@@ -128,6 +128,8 @@ class Batch:
     heads: tuple[str, ...] = ()
     frame: tuple[str, Frame] | None = None
     origin: Origin | None = None
+    times: tuple[float, ...] = ()  # when each event happened, if not now
+    begun: float | None = None  # when the branch was opened, if not now
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +254,7 @@ class BranchInfo:
     cause: str
     at: float
     calls: int
+    parent_seq: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +286,27 @@ class Session:
     archived: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An event in columns; `old` and `new` are ids."""
+
+    kind: str
+    start: int | None = None
+    stop: int | None = None
+    old: Sequence[str] = ()
+    new: Sequence[str] = ()
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """An event of a branch as it lies in the log."""
+
+    seq: int
+    at: float
+    row: Row
+
+
 class Store(Protocol):
     """The log. Every call takes the scope: hashing is not access control."""
 
@@ -303,6 +327,7 @@ class Store(Protocol):
     async def places(self, scope: Scope, contents: Sequence[str]) -> list[tuple[str, str]]: ...
     async def ancestry(self, scope: Scope, branch: str) -> list[tuple[str, int]]: ...
     async def calls(self, scope: Scope, branch: str) -> list[Call]: ...
+    async def events(self, scope: Scope, branch: str, until: int | None = None) -> list[Happened]: ...
     async def branches(self, scope: Scope) -> list[BranchInfo]: ...
     async def sessions(self, scope: Scope, branch: str | None = None) -> list[Session]: ...
     async def label(

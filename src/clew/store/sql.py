@@ -13,7 +13,7 @@ from clew.store import reading
 from clew.store.blanking import purge_item
 from clew.store.database import Database
 from clew.store.purging import Audit, Purge, audits, purge_branches
-from clew.store.records import Batch, BranchInfo, Call, Found, Session, Trace
+from clew.store.records import Batch, BranchInfo, Call, Found, Happened, Session, Trace
 from clew.store.sessions import sessions
 from clew.store.upkeep import Problem, Progress, Survey, check, repair, survey
 from clew.store.writing import label, learn, write
@@ -86,6 +86,10 @@ class SQLStore:
     async def calls(self, scope: Scope, branch: str) -> list[Call]:
         """The calls of a branch, its past included."""
         return await self._read(lambda db: reading.calls(db, scope, branch))
+
+    async def events(self, scope: Scope, branch: str, until: int | None = None) -> list[Happened]:
+        """The events of a branch itself, without those of its past."""
+        return await self._read(lambda db: reading.events(db, scope, branch, until))
 
     async def branches(self, scope: Scope) -> list[BranchInfo]:
         """All branches, newest first."""
