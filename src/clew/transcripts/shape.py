@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Literal
 
+from clew.wire import decode
+from clew.wire.convert_frame import declare
 from clew.wire.formats import named
 
 Message = Mapping[str, Any]
@@ -76,7 +78,8 @@ class Transcript:
             body |= SYSTEM[self.format](self.system)
         if self.tools:
             body |= {"toolConfig": {"tools": [*self.tools]}} if self.format == "bedrock" else {"tools": [*self.tools]}
-        return body | {named(self.format).LIST: [*lead, *self.messages]}
+        body[named(self.format).LIST] = [*lead, *self.messages]
+        return body if self.tools else _declaring(body, self.format)
 
 
 SYSTEM: Mapping[str, Any] = {
@@ -85,6 +88,15 @@ SYSTEM: Mapping[str, Any] = {
     "bedrock": lambda text: {"system": [{"text": text}]},
     "gemini": lambda text: {"systemInstruction": {"parts": [{"text": text}]}},
 }
+
+
+def _declaring(body: dict[str, Any], format: str) -> dict[str, Any]:
+    """The body with the tools declared that it calls, where its provider wants that; few files keep them."""
+    if format not in ("anthropic", "bedrock"):
+        return body
+    frame, items = decode(body, format)
+    declared = declare(frame, (item.name for item in items if item.kind == "call"))
+    return named(format).join(declared, body["messages"])
 
 
 class Script:

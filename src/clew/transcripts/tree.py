@@ -24,6 +24,8 @@ class Branch:
 
 def parents(entries: Sequence[Entry]) -> list[int]:
     """For each entry the place of the one before it, -1 for none; what names an unknown one follows its neighbour."""
+    if all(entry.parent is None for entry in entries):
+        return list(range(-1, len(entries) - 1))  # a file without links is a file in order
     places: dict[str, int] = {}
     found = []
     for i, entry in enumerate(entries):
