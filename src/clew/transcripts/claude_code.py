@@ -157,19 +157,18 @@ def _conversations(entries: Sequence[Entry], source: Source) -> tuple[Script, li
     """What was said on the way to the newest line, and on each way that was left."""
     way, beside = branches(entries)
     turns = Turns(entries, way)
-    left = []
     # Calls made together are answered beside each other: what looks like a fork is one turn.
-    for branch in beside:
-        if turns.include(branch):
-            turns.take(branch.entries, branch.at)
-        elif any(entries[i].value.get("type") in ("user", "assistant") for i in branch.entries):
-            left.append(branch)
+    left, before = beside, None
+    while len(left) != before:
+        before = len(left)
+        left = [branch for branch in left if not turns.include(branch)]
+    left = [b for b in left if any(i not in turns.main and _speaks(entries[i]) for i in b.entries)]
     main = sorted(turns.main)
     whole = told((entries[i] for i in main), source)
     forks = []
     for branch in left:
-        shared = [i for i in main if turns.main[i] <= branch.at]
-        forks.append(told((entries[i] for i in [*shared, *branch.entries]), Source("", [])))
+        shared = {i for i in main if turns.main[i] <= branch.at}
+        forks.append(told((entries[i] for i in sorted(shared.union(branch.entries))), Source("", [])))
     return whole, forks
 
 
@@ -195,15 +194,23 @@ class Turns:
             self.answered |= results
 
     def include(self, branch: Branch) -> bool:
-        """Whether a branch is only more of an answer on the way, or results that it waits for."""
-        parts = [e for i in branch.entries if (e := self.entries[i]).value.get("type") in ("user", "assistant")]
-        calls = self.calls.union(*(_pairs(e)[0] for e in parts))
+        """Take a branch that is only more of an answer on the way, or results that it waits for."""
+        parts = [self.entries[i] for i in branch.entries if i not in self.main and _speaks(self.entries[i])]
+        calls: set[str] = set().union(*(_pairs(entry)[0] for entry in parts))
         for entry in parts:
             results = _pairs(entry)[1]
-            answers = results and len(results) == len(blocks_of(entry)) and results <= calls - self.answered
+            awaited = all((r in calls or r in self.calls) and r not in self.answered for r in results)
+            answers = awaited and 0 < len(results) == len(blocks_of(entry))
             if not answers and (answer_of(entry) or None) not in self.answers:
                 return False
-        return bool(parts)
+        if not parts:
+            return False
+        self.take(branch.entries, branch.at)
+        return True
+
+
+def _speaks(entry: Entry) -> bool:
+    return entry.value.get("type") in ("user", "assistant")
 
 
 def _pairs(entry: Entry) -> tuple[set[str], set[str]]:
