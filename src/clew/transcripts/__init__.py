@@ -49,7 +49,10 @@ WRITERS: Mapping[str, tuple[str, Writer]] = {
     codex.NAME: (codex.WIRE, codex.write),
     pi.NAME: (pi.WIRE, pi_write.write),
     opencode.NAME: (opencode.WIRE, opencode_write.write),
-} | {name: (format, plain.write) for name, format in PLAIN.items()}
+    "openai": ("openai_chat", plain.write),
+    "openai_responses": ("openai_responses", plain.write),
+    "anthropic": ("anthropic", plain.write),
+}
 
 
 def read(data: bytes, name: str = "", *, format: str | None = None, progress: Progress | None = None) -> Transcript:

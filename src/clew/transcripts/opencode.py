@@ -10,6 +10,7 @@ from clew.wire.convert_media import PDF, PICTURES
 
 NAME = "opencode"
 WIRE = "anthropic"
+FAILED = "is_error"  # a mark of our own, in the metadata of a result
 ASIDE = frozenset({"step-finish", "snapshot", "patch", "agent", "retry", "compaction"})
 
 
@@ -173,7 +174,8 @@ def _results(call: str, state: Mapping[str, Any]) -> list[dict[str, Any]]:
         case "completed":
             text, shown = string(state.get("output")), [b for f in objects(state.get("attachments")) for b in _file(f)]
             words = [{"type": "text", "text": text}] if text else []
-            return [result | {"content": [*words, *shown] if shown else text}]
+            failed = {"is_error": True} if mapping(state.get("metadata")).get(FAILED) is True else {}
+            return [result | {"content": [*words, *shown] if shown else text} | failed]
         case "error":
             return [result | {"content": string(state.get("error")), "is_error": True}]
     return []

@@ -5,6 +5,7 @@ from itertools import count
 from typing import Any
 
 from clew import rawjson
+from clew.transcripts.opencode import FAILED
 from clew.transcripts.shape import Compaction, Message, Transcript
 from clew.transcripts.source import milliseconds, objects, string, uuid_for
 from clew.wire.convert_media import words
@@ -150,11 +151,12 @@ def _state(call: Block, result: Block | None, lived: Mapping[str, int]) -> dict[
     if result is None:
         return {"status": "running", **state, "time": {"start": lived["start"]}}
     content = result.get("content")
-    text = text_of(content)
-    if result.get("is_error"):
-        return {"status": "error", **state, "error": text}
-    done = {"status": "completed", **state, "output": text, "title": "", "metadata": {}}
+    text, failed = text_of(content), result.get("is_error") is True
     files = [file for block in objects(content) if (file := _file(block)) is not None]
+    if failed and not files:
+        return {"status": "error", **state, "error": text}
+    # What failed can show nothing in opencode: it is said to be done, and beside it that it failed.
+    done = {"status": "completed", **state, "output": text, "title": "", "metadata": {FAILED: True} if failed else {}}
     return done | ({"attachments": files} if files else {})
 
 
