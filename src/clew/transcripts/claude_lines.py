@@ -53,10 +53,10 @@ class Listener:
     def _content(self, entry: Entry) -> str | list[Any]:
         message = entry.value.get("message")
         content = message.get("content") if isinstance(message, Mapping) else None
-        if not isinstance(content, str | list):
-            expected = "expected `message` with `content`, a string or a list of blocks"
-            raise BadRequest(f"{self.source.where(entry.line)}: {expected}, got {type(content).__name__}")
-        return content
+        if isinstance(content, str) or (isinstance(content, list) and all(isinstance(b, Mapping) for b in content)):
+            return content
+        expected = "expected `message` with `content`, a string or a list of blocks"
+        raise BadRequest(f"{self.source.where(entry.line)}: {expected}, got {type(content).__name__}")
 
     def _user(self, entry: Entry) -> None:
         content = self._content(entry)

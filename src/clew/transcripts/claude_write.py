@@ -7,7 +7,7 @@ from uuid import uuid5
 from clew import rawjson
 from clew.transcripts.claude_code import PROMPT
 from clew.transcripts.shape import Compaction, Message, Transcript
-from clew.transcripts.source import NEVER, SPACE, uuid_for
+from clew.transcripts.source import NEVER, SPACE, objects, uuid_for
 
 VERSION = "2.1.81"  # whose lines these look like
 
@@ -61,7 +61,7 @@ def _said(message: Message, id: str, model: str) -> dict[str, Any]:
             return {"type": "user", "isMeta": True, "message": {"role": "user", "content": content or ""}, "uuid": id}
         return {"type": "user", "message": {"role": "user", "content": content}, "uuid": id}
     content = message.get("content")
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else objects(content)
     calls = any(block.get("type") == "tool_use" for block in blocks)
     answer = {
         "id": f"msg_{id.replace('-', '')}",
