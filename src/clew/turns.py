@@ -22,7 +22,7 @@ from clew.live import Live, apply, freshened
 from clew.recognise import Recogniser, Recognition
 from clew.reports import told
 from clew.secrets import Policy
-from clew.store.records import Batch, Began, Call, Cause, Event, Origin, Revert, Store, Trace
+from clew.store.records import Batch, Began, Call, Event, Origin, Revert, Store, Trace
 from clew.store.rows import ABSENT
 from clew.switching import native
 from clew.view import View, fold
@@ -88,7 +88,10 @@ class Turns:
             after = await self.fitting.compacted(scope, live, live.view, budget, focus)
             if len(after.edits) == known:
                 return view
-            edits: list[Event] = [began(after.digests, live.trace, first, "compaction", "manual"), *after.edits[known:]]
+            edits: list[Event] = [
+                Began(after.digests.session(view.branch, first), "compaction", "manual"),
+                *after.edits[known:],
+            ]
             sent = after.digests.run("", (n.content for n in after.nodes))
             try:
                 # With its head: a host that keeps what it gets here sends it back as if said.
@@ -165,7 +168,7 @@ class Turns:
         trace, first = live.trace, live.trace.seq
         same = live.frame and (live.known.frame if incoming else live.view.frame) == frame
         digest = live.frame if same else live.view.digests.frame(frame)
-        versioned = (digest, guard.frame(frame)) if digest != live.frame else None
+        versioned = ((digest, guard.frame(frame)),) if digest != live.frame else ()
         live.unmasked |= guard.sent(found.sent())
         if reverts := _answered(trace, found):
             found.events.insert(0, reverts)
@@ -180,7 +183,7 @@ class Turns:
         edits: list[Event] = [*view.edits[known:]]
         if folded is not None:
             at = folded - known
-            edits.insert(at, began(view.digests, trace, trace.seq + at, "compaction", "auto"))
+            edits.insert(at, Began(view.digests.session(trace.branch, trace.seq + at), "compaction", "auto"))
         apply(trace, edits)
         heads = {""}
         if incoming is not None:
@@ -332,11 +335,6 @@ class Turns:
     def digests(self, scope: Scope) -> Digests:
         """The digests of one scope."""
         return Digests(self.store.secret, scope)
-
-
-def began(digests: Digests, trace: Trace, seq: int, cause: Cause, method: str) -> Began:
-    """The session of a branch ends, and another begins at event `seq`: the same for whoever writes it."""
-    return Began(digests.link("session", (trace.branch, str(seq)))[:16], cause, method)
 
 
 def _answered(trace: Trace, found: Recognition) -> Revert | None:

@@ -112,7 +112,8 @@ class Origin:
     """Why a branch begins, and in which conversation, whose events it does not have."""
 
     cause: Cause
-    parent: str | None = None  # a branch, or a session of it: the newest one there is meant
+    parent: str | None = None  # a branch, or any session of it
+    seq: int | None = None  # the event of that branch which it comes after; None: all there is
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ class Batch:
     fork: Fork | None = None
     session: str | None = None
     heads: tuple[str, ...] = ()
-    frame: tuple[str, Frame] | None = None
+    frames: tuple[tuple[str, Frame], ...] = ()  # with their digests
     origin: Origin | None = None
     times: tuple[float, ...] = ()  # when each event happened, if not now
     begun: float | None = None  # when the branch was opened, if not now

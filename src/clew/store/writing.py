@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from clew import rawjson
@@ -65,9 +66,8 @@ def _write(db: Database, digests: Digests, scope: Scope, batch: Batch) -> None:
     keep(db, owner, batch, times)
     last = batch.seq + len(batch.events) - 1
     db.many("add_head", [{**at, "chain": chain, "seq": last} for chain in batch.heads])
-    if batch.frame:
-        digest, frame = batch.frame
-        db.ask("add_frame", owner=owner, digest=digest, data=pack_frame(frame))
+    frames = sorted(batch.frames, key=itemgetter(0))
+    db.many("add_frame", [{"owner": owner, "digest": digest, "data": pack_frame(frame)} for digest, frame in frames])
 
 
 def _open(db: Database, scope: Scope, owner: int, batch: Batch, now: float) -> None:

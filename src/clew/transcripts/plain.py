@@ -1,0 +1,121 @@
+"""Bodies, lists of messages and lines of messages, in every wire format; and files of whole conversations.
+
+A conversation may say where its product compacted it: `real_compactions`, each with the `index` of the first message
+after it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from clew import rawjson, wire
+from clew.errors import BadRequest
+from clew.transcripts.shape import Compaction, Message, Script, Transcript
+from clew.transcripts.source import Source, mapping, number, objects, string, time
+from clew.wire.formats import detect, detect_list, named
+from clew.wire.plain import text_of
+
+LISTS = ("messages", "input", "contents")
+CUTS = "real_compactions"
+
+
+def recognises(value: Mapping[str, Any]) -> bool:
+    """Whether a record is a body or a message."""
+    return any(key in value for key in LISTS) or "role" in value or "content" in value or "call_id" in value
+
+
+def read(source: Source, format: str | None = None) -> list[Transcript]:
+    """The conversations of a file: one a body, or one of all messages."""
+    bodies = [any(key in value for key in LISTS) and "role" not in value for _, value in source.records]
+    if all(bodies):
+        return [_transcript(value, source, line, format) for line, value in source.records]
+    if any(bodies):
+        odd = next(r.line for r, is_body in zip(source.records, bodies, strict=True) if is_body != bodies[0])
+        raise BadRequest(f"{source.where(odd)}: expected messages in every line, or a body in every line")
+    messages = [value for _, value in source.records]
+    format = format or detect_list(messages)
+    return [_transcript({named(format).LIST: messages}, source, source.records[0].line, format)]
+
+
+def _transcript(body: Mapping[str, Any], source: Source, line: int, format: str | None) -> Transcript:
+    messages = next((body[key] for key in LISTS if key in body), None)
+    format = (
+        format or (detect_list(messages) if isinstance(messages, list) and "messages" in body else None) or detect(body)
+    )
+    format = detect(body) if format == wire.AMBIGUOUS else format
+    key = named(format).LIST
+    if isinstance(body.get(key), str) and format == "openai_responses":
+        body = {**body, key: [{"role": "user", "content": body[key]}]}
+    said = body.get(key)
+    if not isinstance(said, list):
+        raise BadRequest(f"{source.where(line)}: expected `{key}`, a list of messages, got {type(said).__name__}")
+    for i, message in enumerate(said):
+        try:
+            named(format).read(message, f"{key}[{i}]")
+        except BadRequest as error:
+            raise BadRequest(
+                f"{source.where(line if len(source.records) < 2 else source.records[0].line)}: {error}"
+            ) from None
+    system, lead = _system(body, said, format)
+    script = _script(said, lead, objects(body.get(CUTS)), source)
+    return Transcript(
+        format,
+        script.stretches,
+        name=string(body.get("id")) or source.name,
+        title=string(body.get("title")),
+        agent=string(body.get("agent")),
+        model=string(body.get("model")) or string(body.get("modelId")),
+        system=system,
+        tools=tuple(objects(body.get("tools") or mapping(body.get("toolConfig")).get("tools"))),
+        cwd=string(body.get("cwd")),
+        notes=source.all_notes(),
+    )
+
+
+def _system(body: Mapping[str, Any], said: Sequence[Message], format: str) -> tuple[str, int]:
+    """The system prompt, and how many of the messages it takes."""
+    if format == "openai_chat":
+        match said:
+            case [{"role": "system", "content": str(text), **rest}, *_] if not rest and text:
+                return text, 1
+        return "", 0
+    key = {"openai_responses": "instructions", "gemini": "systemInstruction"}.get(format, "system")
+    told = body.get(key)
+    return text_of(mapping(told).get("parts") if format == "gemini" else told), 0
+
+
+def _script(said: Sequence[Message], lead: int, cuts: Sequence[Mapping[str, Any]], source: Source) -> Script:
+    script = Script()
+    at = lead
+    for cut in sorted(cuts, key=lambda cut: number(cut.get("index")) or 0):
+        index = number(cut.get("index"))
+        if index is None or not 0 <= index <= len(said):
+            source.skipped[f"compaction without a place among the messages: index {cut.get('index')!r}"] += 1
+            continue
+        script.say(*said[at : max(index, at)])
+        at = max(index, at)
+        summary, tokens = cut.get("summary"), number(cut.get("pre_tokens"))
+        kept = min(number(cut.get("kept")) or 0, len(script.messages))
+        script.compact(
+            Compaction(
+                summary if isinstance(summary, str) else None,
+                string(cut.get("trigger")),
+                tokens,
+                kept,
+                time(cut.get("at")),
+            )
+        )
+    script.say(*said[at:])
+    return script
+
+
+def write(transcript: Transcript) -> bytes:
+    """The body that would send all of it; where it was compacted is said beside it, which no provider takes."""
+    body = transcript.body()
+    lead = len(body[named(transcript.format).LIST]) - len(transcript.messages)
+    cuts = [_cut(place + lead, why) for place, why in transcript.compactions]
+    return rawjson.dumps(body | ({CUTS: cuts} if cuts else {}))
+
+
+def _cut(index: int, why: Compaction) -> dict[str, Any]:
+    told = {"index": index, "trigger": why.trigger, "pre_tokens": why.tokens_before, "summary": why.summary}
+    return told | ({"kept": why.kept} if why.kept else {}) | ({"at": why.at} if why.at else {})
