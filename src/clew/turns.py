@@ -238,8 +238,8 @@ class Turns:
         held = {n.id: n.item for n in live.view.nodes}
         view = await self.fold(scope, live.trace, live.view.frame, held)
         live.sent = view.digests.run("", (n.content for n in view.nodes))
-        place = {"scope": scope, "branch": live.trace.branch, "seq": live.view.seq, "past": live.view.past}
-        live.view = with_(view, **place)
+        was = live.view
+        live.view = with_(view, scope=scope, branch=was.branch, seq=was.seq, past=was.past)
 
     async def fold(self, scope: Scope, trace: Trace, frame: Frame, items: Mapping[str, Item]) -> View:
         """A branch as its edits show it; `items` are those that need no reading."""
