@@ -89,5 +89,5 @@ def crowd(processes: int, additions: int, where: str) -> Outcome:
 
 
 if __name__ == "__main__":
-    asyncio.run(warm_up())
+    asyncio.run(warm_up(sys.argv[3]))
     json.dump(vars(crowd(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])), sys.stdout)
