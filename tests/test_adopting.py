@@ -117,13 +117,9 @@ async def test_a_real_session_is_imported_compacted_compared_and_resumed(store: 
     assert diff.after < diff.before
     assert check(body(view)) == []
     assert body(await sessions.view("real", view.seq)) == body(view)
-    recalled = {
-        n.item for id in (n.id for n in view.nodes) for n in await small.recall("default", id) if not n.item.wire
-    }
+    recalled = [n for id in (n.id for n in view.nodes) for n in await small.recall("default", id)]
     said = (await store.load("default", view.branch)).said
-    nodes = (await store.nodes("default", [p.id for p in said])).values()
-    texts = {(i.kind, i.role, i.text) for i in recalled}
-    assert {(n.item.kind, n.item.role, n.item.text) for n in nodes if not n.item.wire} <= texts
+    assert {p.content for p in said} <= {n.content for n in recalled}
 
 
 def real_session(agent: str) -> Transcript:
