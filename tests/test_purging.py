@@ -19,6 +19,7 @@ from clew.engine import body
 from clew.errors import Purged
 from clew.items import Node
 from clew.store.purging import Heir, Line, inherit
+from clew.store.sql import SQLStore
 from clew.testing import conversation
 from clew.wire import check
 
@@ -125,7 +126,7 @@ async def test_not_a_byte_remains(tmp_path: Path) -> None:
     await store.close()
 
 
-async def test_a_purged_id_says_when_and_why_and_is_in_the_audit(store: SQLite) -> None:
+async def test_a_purged_id_says_when_and_why_and_is_in_the_audit(store: SQLStore) -> None:
     engine = Engine(store, SMALL)
     view = await engine.prepare(Request({"messages": [user("hello " * 10)]}))
     await store.purge("default", [view.branch], "asked by the user")
@@ -141,7 +142,7 @@ async def test_a_purged_id_says_when_and_why_and_is_in_the_audit(store: SQLite) 
     assert (audit.took.branches, audit.took.nodes, audit.took.bodies) == (1, 1, 1)
 
 
-async def test_a_purged_history_may_be_said_again(store: SQLite) -> None:
+async def test_a_purged_history_may_be_said_again(store: SQLStore) -> None:
     engine = Engine(store, SMALL)
     messages = [user("one " * 50), said("two " * 50), user("three")]
     for session in (None, "named"):
@@ -172,7 +173,7 @@ async def test_an_engine_that_remembers_a_purged_branch_goes_on(tmp_path: Path, 
     await theirs.close()
 
 
-async def test_what_another_branch_says_too_stays(store: SQLite) -> None:
+async def test_what_another_branch_says_too_stays(store: SQLStore) -> None:
     engine = Engine(store, SMALL)
     shared = "the same long text " * 40
     gone = await turns(engine, [user(shared), said("a"), user("first")], "one")
@@ -281,7 +282,7 @@ async def purged_and_compared(random: Random) -> None:
         await store.close()
 
 
-async def texts(store: SQLite, branch: str) -> list[str]:
+async def texts(store: SQLStore, branch: str) -> list[str]:
     """All that was ever said or sent on a branch."""
     found: dict[str, Node] = {}
     for made in await store.calls("default", branch):
@@ -360,7 +361,7 @@ async def test_a_leaked_secret_goes_wherever_it_was_quoted(tmp_path: Path) -> No
     await store.close()
 
 
-async def test_a_conversation_goes_on_after_one_of_its_items_was_purged(store: SQLite) -> None:
+async def test_a_conversation_goes_on_after_one_of_its_items_was_purged(store: SQLStore) -> None:
     engine = Engine(store, SMALL)
     given = conversation(3, 12)
     view = await engine.prepare(Request(given))

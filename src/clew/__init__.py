@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from clew.items import Digests, Edit, Frame, Item, Node
     from clew.step import Fallback, Model, Pipeline, Prompt, Reply, Step, When
+    from clew.store.places import open_store
     from clew.store.records import Call, ClientEdit, Store
     from clew.store.sqlite import SQLite
     from clew.tokens import Counter, Plain, Vocabulary, counter_for
@@ -86,6 +87,7 @@ __all__ = [
     "body",
     "compress",
     "counter_for",
+    "open_store",
     "run",
 ]
 
@@ -99,6 +101,7 @@ _HOMES = {
     "NewerFile NotFound OverBudget Pinned Purged SecretFound StoreError",
     "items": "Digests Edit Frame Item Node",
     "step": "Fallback Model Pipeline Prompt Reply Step When",
+    "store.places": "open_store",
     "store.records": "Call ClientEdit Store",
     "store.sqlite": "SQLite",
     "tokens": "Counter Plain Vocabulary counter_for",

@@ -199,7 +199,8 @@ on conflict (scope, id) do update set purge = excluded.purge;
 
 -- name: bury_nodes
 insert into tombstone (scope, id, purge)
-select scope, lower(hex(id)), :purge from node where scope = :owner and id not in (select id from kept)
+select scope, lower(hex(id)), :purge from node
+where scope = :owner and not exists (select 1 from kept where kept.id = node.id)
 on conflict (scope, id) do update set purge = excluded.purge;
 
 -- name: unbury
@@ -246,7 +247,7 @@ update branch set parent = :parent, parent_seq = :parent_seq, cause = :cause whe
 select e.branch, e.old, e.new from branch b join event e on e.branch = b.id where b.scope = :owner;
 
 -- name: purge_nodes
-delete from node where scope = :owner and id not in (select id from kept);
+delete from node where scope = :owner and not exists (select 1 from kept where kept.id = node.id);
 
 -- name: frames_size
 select coalesce(sum(length(data)), 0) from frame where scope = :owner;

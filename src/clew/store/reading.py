@@ -105,8 +105,7 @@ def search(db: Database, scope: Scope, text: str, among: Sequence[str], limit: i
     wanted = sorted(terms(indexable(text)), key=len, reverse=True)[:_WORDS]
     if not wanted:
         return []
-    rows = db.ask("search", scope=scope, among=listed(among), limit=limit, **db.wanted(wanted))
-    return [row[0] for row in rows]
+    return db.search(scope, wanted, listed(among), limit)
 
 
 def calls(db: Database, scope: Scope, branch: str) -> list[Call]:
