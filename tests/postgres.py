@@ -63,9 +63,9 @@ class Server:
             os.chown(self.folder, self.user, -1)
         self._run("initdb", "-D", "data", "-U", "clew", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
 
-    def start(self) -> None:
-        only_here = f"-c listen_addresses= -c unix_socket_directories={self.folder} -c max_connections=200"
-        self._run("pg_ctl", "-D", "data", "-w", "-l", "log", "-o", only_here, "start")
+    def start(self, *settings: str) -> None:
+        here = ("listen_addresses=", f"unix_socket_directories={self.folder}", "max_connections=200", *settings)
+        self._run("pg_ctl", "-D", "data", "-w", "-l", "log", "-o", " ".join(f"-c {s}" for s in here), "start")
 
     def stop(self, mode: str = "fast") -> None:
         self._run("pg_ctl", "-D", "data", "-w", "-m", mode, "stop")

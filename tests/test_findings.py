@@ -2,10 +2,9 @@
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Any
 
-from clew import Budget, Engine, Request, SQLite, View, body
+from clew import Budget, Engine, Request, View, body, open_store
 from clew.store.sql import SQLStore
 
 Body = dict[str, Any]
@@ -164,8 +163,8 @@ async def test_keys_of_a_message_weigh_what_they_weigh(store: SQLStore) -> None:
     assert len(json.dumps(body(view))) < 60_000
 
 
-async def test_six_hosts_at_once_all_get_an_answer(tmp_path: Path) -> None:
-    stores = [SQLite(tmp_path / "clew.db") for _ in range(6)]
+async def test_six_hosts_at_once_all_get_an_answer(place: str) -> None:
+    stores = [open_store(place) for _ in range(6)]
     engines = [engine(s) for s in stores]
     messages = [user("a"), said("b"), user("c")]
     await engines[0].prepare(Request(chat(messages), session="s"))
