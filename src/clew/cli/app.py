@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from typer.core import TyperGroup
 
-from clew.errors import BadConfig, ClewError, NotFound
+from clew.errors import BadConfig, ClewError
 
 if TYPE_CHECKING:
     from clew.config import Config
-    from clew.store import SQLite
+    from clew.store.sql import SQLStore
 
 # Newer typers bring their own copy of click; this is `UsageError` in all of them.
 _Usage = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
@@ -62,7 +62,7 @@ ScopeName = Annotated[
     typer.Option("--scope", metavar="NAME", help="The tenant, if not the configured one.", callback=_scope),
 ]
 StorePath = Annotated[
-    Path | None, typer.Option("--store", metavar="PATH", help="The store, if not the configured one.")
+    str | None, typer.Option("--store", metavar="PATH|URL", help="The store, if not the configured one.")
 ]
 
 
@@ -98,14 +98,11 @@ def configured() -> "Config":
     return config
 
 
-def opened(path: Path | None) -> "SQLite":
+def opened(where: str | None) -> "SQLStore":
     """A store that is there: looking must not make one."""
-    from clew.store import SQLite
+    from clew.store import open_store
 
-    path = path or configured().store
-    if not path.exists() or path.stat().st_size == 0:
-        raise NotFound(f"{path}: no store there yet; clew demo makes one, or say where it is with --store")
-    return SQLite(path)
+    return open_store(where or configured().store, create=False)
 
 
 def main() -> None:

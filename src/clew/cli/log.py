@@ -3,7 +3,6 @@
 import asyncio
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,7 +31,7 @@ def show(
     asyncio.run(_show(id, scope, store))
 
 
-async def _show(id: str | None, scope: str, path: Path | None) -> None:
+async def _show(id: str | None, scope: str, where: str | None) -> None:
     from rich.console import Console
 
     from clew.budget import Meter
@@ -40,7 +39,7 @@ async def _show(id: str | None, scope: str, path: Path | None) -> None:
     from clew.screens import listing, seen
     from clew.tokens import counter_for
 
-    store = opened(path)
+    store = opened(where)
     try:
         branches = await store.branches(scope)
         if not branches:
@@ -104,8 +103,8 @@ def calls(
         bills(Console(highlight=False), rows)
 
 
-async def _called(id: str, scope: str, path: Path | None) -> list["Call"]:
-    store = opened(path)
+async def _called(id: str, scope: str, where: str | None) -> list["Call"]:
+    store = opened(where)
     try:
         return await store.calls(scope, named(id, await store.branches(scope)).id)
     finally:
@@ -136,10 +135,10 @@ def recall(
         typer.echo(original(node.item).encode("utf-8", "surrogatepass"), nl=not last or sys.stdout.isatty())
 
 
-async def _recalled(id: str, scope: str, path: Path | None) -> Sequence["Node"]:
+async def _recalled(id: str, scope: str, where: str | None) -> Sequence["Node"]:
     from clew.engine import Engine
 
-    store = opened(path)
+    store = opened(where)
     try:
         return await Engine(store).recall(scope, id)
     except (Ambiguous, Purged):
@@ -162,13 +161,13 @@ def search(
     asyncio.run(_search(id, text, limit, scope, store))
 
 
-async def _search(id: str, text: str, limit: int, scope: str, path: Path | None) -> None:
+async def _search(id: str, text: str, limit: int, scope: str, where: str | None) -> None:
     from rich.console import Console
 
     from clew.engine import Engine
     from clew.screens import hits
 
-    store = opened(path)
+    store = opened(where)
     try:
         branch = named(id, await store.branches(scope))
         found = await Engine(store).find(scope, text, branch.id, limit)
@@ -199,10 +198,10 @@ def coverage(
         typer.echo(printable(line))
 
 
-async def _covered(id: str, scope: str, path: Path | None) -> "Ledger":
+async def _covered(id: str, scope: str, where: str | None) -> "Ledger":
     from clew.engine import Engine
 
-    store = opened(path)
+    store = opened(where)
     try:
         branch = named(id, await store.branches(scope))
         calls = await store.calls(scope, branch.id)

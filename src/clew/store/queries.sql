@@ -215,7 +215,8 @@ on conflict (scope, id) do update set purge = excluded.purge;
 
 -- name: bury_nodes
 insert into tombstone (scope, id, purge)
-select scope, lower(hex(id)), :purge from node where scope = :owner and id not in (select id from kept)
+select scope, lower(hex(id)), :purge from node
+where scope = :owner and not exists (select 1 from kept where kept.id = node.id)
 on conflict (scope, id) do update set purge = excluded.purge;
 
 -- name: unbury
@@ -279,7 +280,7 @@ update branch set parent = :parent, parent_seq = :parent_seq, cause = :cause whe
 select e.branch, e.old, e.new from branch b join event e on e.branch = b.id where b.scope = :owner;
 
 -- name: purge_nodes
-delete from node where scope = :owner and id not in (select id from kept);
+delete from node where scope = :owner and not exists (select 1 from kept where kept.id = node.id);
 
 -- name: frames_size
 select coalesce(sum(length(data)), 0) from frame where scope = :owner;
@@ -384,7 +385,7 @@ select id from body where purged is null order by random() limit :limit;
 
 -- name: session_at
 with recursive line (id, until) as (
-    select id, :until from branch where id = :branch and scope = :owner
+    select id, cast(:until as bigint) from branch where id = :branch and scope = :owner
     union all
     select b.parent, case when b.parent_seq < line.until then b.parent_seq else line.until end
     from line join branch b on b.id = line.id
@@ -410,7 +411,7 @@ update session set undone = :at where id = :session and scope = :owner;
 
 -- name: add_totals
 update session
-set model = case when :model = '' then model else :model end,
+set model = coalesce(nullif(:model, ''), model),
     items = items + :items, calls = calls + :calls, sent = sent + :sent, input = input + :input,
     output = output + :output, cached = cached + :cached, cost = cost + :cost
 where id = :session;
@@ -420,7 +421,7 @@ select s.id, s.branch, s.seq, (select count(*) from session o where o.branch = s
        s.parent, s.parent_seq, s.cause, s.method, s.at, s.ended, s.ended_by, s.undone, s.model, s.items, s.calls,
        s.sent, s.input, s.output, s.cached, s.cost, b.tags, b.archived
 from session s join branch b on b.id = s.branch
-where s.scope = (select id from scope where name = :scope) and (:branch is null or s.branch = :branch)
+where s.scope = (select id from scope where name = :scope) and (cast(:branch as text) is null or s.branch = :branch)
 order by s.at desc, s.seq desc;
 
 -- name: tag_branch
