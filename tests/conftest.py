@@ -34,8 +34,9 @@ def conversations() -> Iterator[dict[str, Any]]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "place" in metafunc.fixturenames and metafunc.module.__name__ in EVERYWHERE:
-        metafunc.parametrize("place", ["sqlite", "postgres"], indirect=True)
+    for name in {"place", "empty"}.intersection(metafunc.fixturenames):
+        if metafunc.module.__name__ in EVERYWHERE:
+            metafunc.parametrize(name, ["sqlite", "postgres"], indirect=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -70,13 +71,23 @@ def server() -> Iterator[postgres.Server]:
 
 
 @pytest.fixture
+def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Where no store is yet: a path or a URL."""
+    yield from _places(request, tmp_path, "template0")
+
+
+@pytest.fixture
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Where an empty store is: a path or a URL."""
+    """Where a store is, in which nothing was said: a path or a URL."""
+    yield from _places(request, tmp_path, "template")
+
+
+def _places(request: pytest.FixtureRequest, folder: Path, template: str) -> Iterator[str]:
     if getattr(request, "param", "sqlite") == "sqlite":
-        yield str(tmp_path / "clew.db")
+        yield str(folder / "clew.db")
         return
     server: postgres.Server = request.getfixturevalue("server")
-    name = server.database("template")
+    name = server.database(template)
     yield server.url(name)
     server.ask(f"drop database {name} with (force)")
 

@@ -5,8 +5,10 @@ import os
 import pwd
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 import psycopg
@@ -61,17 +63,27 @@ class Server:
         self.user = pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else None
         if self.user is not None:
             os.chown(self.folder, self.user, -1)
-        self._run("initdb", "-D", "data", "-U", "clew", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        make = self._begin("initdb", "-D", "data", "-U", "clew", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        assert make.wait() == 0, self.told()
 
     def start(self, *settings: str) -> None:
         here = ("listen_addresses=", f"unix_socket_directories={self.folder}", "max_connections=200", *settings)
-        self._run("pg_ctl", "-D", "data", "-w", "-l", "log", "-o", " ".join(f"-c {s}" for s in here), "start")
+        self.process = self._begin("postgres", "-D", "data", *(part for s in here for part in ("-c", s)))
+        while True:
+            assert self.process.poll() is None, self.told()
+            try:
+                psycopg.connect(self.url()).close()
+                return
+            except psycopg.OperationalError:  # not yet
+                time.sleep(0.02)
 
-    def stop(self, mode: str = "fast") -> None:
-        self._run("pg_ctl", "-D", "data", "-w", "-m", mode, "stop")
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """Close all connections and stop; with SIGQUIT without finishing anything, as in a crash."""
+        self.process.send_signal(how)
+        self.process.wait()
 
     def remove(self) -> None:
-        self.stop("immediate")
+        self.stop(signal.SIGQUIT)
         shutil.rmtree(self.folder)
 
     def url(self, database: str = "postgres") -> str:
@@ -88,15 +100,18 @@ class Server:
         self.ask(f"create database test{self.made} template {template}")
         return f"test{self.made}"
 
-    def _run(self, program: str, *args: str) -> None:
-        done = subprocess.run(
-            [self.programs / program, *args],
-            cwd=self.folder,
-            env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"},
-            user=self.user,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr.decode()
+    def told(self) -> str:
+        return (self.folder / "log").read_text()
+
+    def _begin(self, program: str, *args: str) -> subprocess.Popen[bytes]:
+        with (self.folder / "log").open("a") as log:
+            return subprocess.Popen(
+                [self.programs / program, *args],
+                cwd=self.folder,
+                env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"},
+                user=self.user,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # ctrl-c is for the tests, which then stop it
+            )
