@@ -82,7 +82,8 @@ def check_return(transcript: Transcript, format: str) -> None:
     assert found == due
     assert compacted(back) == compacted(wanted)
     assert back.system == wanted.system
-    assert len(wire.check(back.body(), back.format)) <= len(wire.check(wanted.body(), back.format))
+    broken = wire.check(back.body(), back.format)
+    assert not broken or len(broken) <= len(wire.check(wanted.body(), back.format))
     assert back.notes == ()
 
 
