@@ -29,7 +29,7 @@ from clew.view import View, fold
 
 Act = Callable[[Live, Budget], Awaitable[View]]  # what makes a view shorter
 
-TRIES = 20  # when another process extends the same branch at the same moment
+TRIES = 100  # when other processes extend the same branch at the same moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +232,16 @@ class Turns:
         view = with_(live.view, frame=frame, nodes=(*live.view.nodes, *new), pinned=live.trace.pins())
         return freshened(view, found.fresh) if found.fresh else view
 
+    async def refold(self, scope: Scope, live: Live) -> None:
+        """Make the view of a branch anew from its log; what it shows already needs no reading."""
+        live.scale.edit()
+        live.settled = 0
+        held = {n.id: n.item for n in live.view.nodes}
+        view = await self.fold(scope, live.trace, live.view.frame, held)
+        live.sent = view.digests.run("", (n.content for n in view.nodes))
+        was = live.view
+        live.view = with_(view, scope=scope, branch=was.branch, seq=was.seq, past=was.past)
+
     async def fold(self, scope: Scope, trace: Trace, frame: Frame, items: Mapping[str, Item]) -> View:
         """A branch as its edits show it; `items` are those that need no reading."""
         said = [Node(p.id, p.content, items.get(p.id, ABSENT)) for p in trace.said]
@@ -337,4 +347,4 @@ def _answered(trace: Trace, found: Recognition) -> Revert | None:
 
 async def wait(tries: int) -> None:
     """A little longer each time, and not in step with whoever else is waiting."""
-    await asyncio.sleep(random.random() * 0.005 * tries)  # noqa: S311
+    await asyncio.sleep(random.random() * 0.005 * min(tries, 20))  # noqa: S311

@@ -14,8 +14,13 @@ cross join branch b on b.id = h.branch and b.session is null;
 -- name: alike
 select n.branch, count(distinct n.content) as hits
 from json_each(:contents) j
-cross join node n on n.scope = (select id from scope where name = :scope) and n.content = from_hex(j.value)
+cross join node n indexed by node_content
+    on n.scope = (select id from scope where name = :scope) and n.content = from_hex(j.value)
 cross join branch b on b.id = n.branch and b.session is null
+where not exists (  -- what is said everywhere, such as "continue", tells nothing
+    select 1 from node o indexed by node_content
+    where o.scope = (select id from scope where name = :scope) and o.content = from_hex(j.value)
+    limit 1 offset 100)
 group by n.branch
 order by hits desc, n.branch
 limit 1;
