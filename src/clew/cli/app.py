@@ -4,16 +4,21 @@ import io
 import os
 import sqlite3
 import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from typer.core import TyperGroup
 
+from clew.cli.completion import names
 from clew.errors import BadConfig, ClewError, NotFound
 
 if TYPE_CHECKING:
     from clew.config import Config
+    from clew.sessions import Sessions
     from clew.store import SQLite
 
 # Newer typers bring their own copy of click; this is `UsageError` in all of them.
@@ -47,7 +52,7 @@ def printable(message: str) -> str:
     return "".join(c if c.isprintable() else "�" for c in " ".join(message.split()))
 
 
-app = typer.Typer(cls=Commands, add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+app = typer.Typer(cls=Commands, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
 Source = Annotated[str, typer.Argument(metavar="FILE", help="A file, or - for standard input.")]
 ModelName = Annotated[str, typer.Option("--model", metavar="NAME", help="Whose tokens to count.")]
@@ -63,6 +68,13 @@ ScopeName = Annotated[
 ]
 StorePath = Annotated[
     Path | None, typer.Option("--store", metavar="PATH", help="The store, if not the configured one.")
+]
+NAMED = "A conversation, name.3 for its third session, or an id; its beginning will do."
+Name = Annotated[str, typer.Argument(metavar="NAME", help=NAMED, autocompletion=names)]
+PerhapsName = Annotated[str | None, typer.Argument(metavar="[NAME]", help=NAMED, autocompletion=names)]
+AsJson = Annotated[bool, typer.Option("--json", help="For a program.")]
+CallNumber = Annotated[
+    int | None, typer.Option("--call", metavar="N", help="As it was sent in this call; clew calls lists them.")
 ]
 
 
@@ -106,6 +118,46 @@ def opened(path: Path | None) -> "SQLite":
     if not path.exists() or path.stat().st_size == 0:
         raise NotFound(f"{path}: no store there yet; clew demo makes one, or say where it is with --store")
     return SQLite(path)
+
+
+@asynccontextmanager
+async def looking(scope: str, path: Path | None) -> AsyncIterator["Sessions"]:
+    """The sessions of a store that is there, with the budget that is configured."""
+    from clew.config import engine
+    from clew.sessions import Sessions
+
+    config = configured()
+    store = opened(path or config.store)
+    # Nothing is summed up here: no model need be at hand.
+    made = engine(replace(config, summary=replace(config.summary, model=None)), store)
+    try:
+        yield Sessions(made, scope)
+    finally:
+        await store.close()
+
+
+# --- what they write --------------------------------------------------------------------------------------------------
+
+
+def echo_json(value: Any) -> None:
+    """A value for a program, on standard output."""
+    from clew import rawjson
+
+    typer.echo(rawjson.dumps(value))
+
+
+@contextmanager
+def bar(title: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar on a terminal while something long goes on; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(title, total=None)
+        yield lambda done, whole: shown.update(task, completed=done, total=whole)
 
 
 def main() -> None:
