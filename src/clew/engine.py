@@ -201,12 +201,12 @@ class Engine:
         view = await self._turns.fold(scope, trace, await self.store.frame(scope, trace.frame), {})
         return with_(view, scope=scope, branch=branch, seq=trace.seq - 1)
 
-    async def undo(self, scope: Scope, branch: str, count: int = 1) -> Undone:
+    async def undo(self, scope: Scope, branch: str, count: int = 1, dry_run: bool = False) -> Undone:
         """Take back the newest compactions of a branch; what was said since stays. Raises `OverBudget`.
 
-        What comes back into view is not folded again while there is room for it.
+        What comes back into view is not folded again while there is room for it. With `dry_run`, only say what would.
         """
-        return await undo(self._turns, scope, branch, count)
+        return await undo(self._turns, scope, branch, count, dry_run)
 
     async def fork(self, scope: Scope, branch: str, seq: int, session: str) -> str:
         """A branch with the past of another one up to an event, under a name of its own."""

@@ -38,7 +38,8 @@ def count(file: Source, model: ModelName = "") -> None:
     """Count the tokens of a text or of a conversation, by kind of item."""
     from rich.console import Console
 
-    from clew.screens import counted, parse, read, tally, vocabulary
+    from clew.screens import parse, read
+    from clew.screens.counts import counted, tally, vocabulary
     from clew.tokens import counter_for
     from clew.wire import decode
 
@@ -72,7 +73,8 @@ def compress(
     """Make a conversation fit, and keep what is left out where it can be recalled."""
     from clew.budget import Budget, Meter
     from clew.engine import Request, body
-    from clew.screens import difference, parse, read, save
+    from clew.screens import parse, read, save
+    from clew.screens.counts import difference
     from clew.tokens import counter_for
     from clew.wire import decode
 

@@ -379,6 +379,27 @@ where not exists (select 1 from node n where n.scope = b.scope and n.content = b
 -- name: check_wiped
 select count(*) from purge where wiped = 0;
 
+-- name: check_sessions
+select count(*) from session s where not exists (select 1 from branch b where b.id = s.branch and b.scope = s.scope);
+
+-- name: check_firsts
+select count(*) from branch b where not exists (
+    select 1 from session s where s.branch = b.id and s.seq <= coalesce(b.parent_seq + 1, 0));
+
+-- name: check_began
+select count(*) from event e
+where e.kind = 'session' and not exists (select 1 from session s where s.branch = e.branch and s.seq = e.seq);
+
+-- name: check_listed
+select count(*) from session s
+where s.cause = 'compaction'
+  and exists (select 1 from branch b where b.id = s.branch)
+  and not exists (select 1 from event e where e.branch = s.branch and e.seq = s.seq and e.kind = 'session');
+
+-- name: check_parents
+select count(*) from session s
+where s.parent is not null and not exists (select 1 from session p where p.id = s.parent and p.scope = s.scope);
+
 -- name: body_numbers
 select id from body where purged is null;
 
@@ -447,3 +468,28 @@ with recursive line (branch, until, apart) as (
     join session p on p.id = first.parent
 )
 select branch, until from line where apart = 1;
+
+-- --- listing sessions again that were lost: the log says where they began -------------------------------------------
+
+-- name: lost_firsts
+select b.scope, b.id, coalesce(b.parent_seq + 1, 0), null, b.at, b.cause, b.parent, b.parent_seq from branch b
+where not exists (select 1 from session s where s.branch = b.id and s.seq <= coalesce(b.parent_seq + 1, 0))
+order by b.at;
+
+-- name: lost_sessions
+select b.scope, e.branch, e.seq, e.note, e.at, null, e.branch, e.seq - 1 from event e join branch b on b.id = e.branch
+where e.kind = 'session' and not exists (select 1 from session s where s.branch = e.branch and s.seq = e.seq)
+order by e.at, e.seq;
+
+-- name: next_session
+select seq, at, cause from session where branch = :branch and seq > :seq order by seq limit 1;
+
+-- name: session_events
+select seq, kind, start, new, note, at from event where branch = :branch and seq >= :since order by seq;
+
+-- name: drop_loose_sessions
+delete from session where not exists (select 1 from branch b where b.id = session.branch and b.scope = session.scope);
+
+-- name: drop_loose_parents
+update session set parent = null, parent_seq = null
+where parent is not null and not exists (select 1 from session p where p.id = session.parent and p.scope = session.scope);
