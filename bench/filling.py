@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from clew import SQLite
-from clew.items import Digests, Frame, Item, Node
+from clew.items import Digests, Item, Node
 from clew.past import Past
 from clew.store import Batch, Call, Said
 from clew.store.records import Event
@@ -100,8 +100,8 @@ class Session:
             events.append(self._call(frame, edits))
         self.seq = first + len(events)
         session = name_of(self.number) if opened else None
-        version: tuple[str, Frame] | None = (frame, self.view.frame) if opened else None
-        return Batch(self.branch, first, tuple(events), opened, None, session, tuple(heads), version)
+        versions = ((frame, self.view.frame),) if opened else ()
+        return Batch(self.branch, first, tuple(events), opened, None, session, tuple(heads), versions)
 
     def _take(self, turn: list[Message], events: list[Event]) -> int:
         nodes = self.digests.chain(decode({"messages": turn}, "openai_chat")[1], self.last)

@@ -19,6 +19,7 @@ from clew.finding import Found
 from clew.fitting import PATIENCE, Compaction, Fitting
 from clew.gauge import Budgeting, Gauge
 from clew.items import Node, Scope
+from clew.live import Live
 from clew.recall import candidates, resolve
 from clew.recognise import named_branch
 from clew.secrets import Policy
@@ -166,9 +167,18 @@ class Engine:
         hidden = [n for i, node in enumerate(view.nodes) if node.id in made for n in view.originals(i, i + 1)]
         return await asyncio.to_thread(ledger, hidden, words_in(view.nodes, view.past), view.past)
 
-    async def compact(self, view: View, focus: str = "") -> View:
-        """Compact the newest view of a branch now, whatever its size; a model's notes are about `focus` above all."""
-        return await self._turns.compact(view, focus)
+    async def compact(self, view: View, focus: str = "", step: Step | None = None, method: str = "manual") -> View:
+        """Compact the newest view of a branch now, whatever its size; a model's notes are about `focus` above all.
+
+        With a `step`, as that one does it, and nothing else.
+        """
+
+        async def act(live: Live, budget: Budget) -> View:
+            if step is not None:
+                return await step(live.view, budget)
+            return await self._fitting.compacted(view.scope, live, live.view, budget, focus)
+
+        return await self._turns.compact(view, act, method)
 
     async def close(self) -> None:
         """End what goes on in the background; the store stays open, it is its owner's."""
@@ -191,12 +201,12 @@ class Engine:
         view = await self._turns.fold(scope, trace, await self.store.frame(scope, trace.frame), {})
         return with_(view, scope=scope, branch=branch, seq=trace.seq - 1)
 
-    async def undo(self, scope: Scope, branch: str, count: int = 1) -> Undone:
+    async def undo(self, scope: Scope, branch: str, count: int = 1, dry_run: bool = False) -> Undone:
         """Take back the newest compactions of a branch; what was said since stays. Raises `OverBudget`.
 
-        What comes back into view is not folded again while there is room for it.
+        What comes back into view is not folded again while there is room for it. With `dry_run`, only say what would.
         """
-        return await undo(self._turns, scope, branch, count)
+        return await undo(self._turns, scope, branch, count, dry_run)
 
     async def fork(self, scope: Scope, branch: str, seq: int, session: str) -> str:
         """A branch with the past of another one up to an event, under a name of its own."""

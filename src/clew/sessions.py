@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from clew.budget import Meter
+from clew.composition import Shown, shown
 from clew.coverage import Ledger
 from clew.engine import Engine
 from clew.errors import Ambiguous, NotFound
@@ -43,18 +44,20 @@ class Diff:
     """What a compaction did."""
 
     session: Session  # the one that it began
+    left: tuple[Shown, ...]  # what was in view before it and is not any more, earlier stand-ins among it
     stand_ins: tuple[StandIn, ...]
     before: int  # tokens of the whole request
     after: int
-    limit: int
+    limit: int  # of the call it was made for
     coverage: Ledger
     price_before: Price | None  # of such a call
     price_after: Price | None
     spent: int  # tokens that the compaction itself took
+    cost: float | None  # dollars for them, where known
 
     @property
     def removed(self) -> tuple[Node, ...]:
-        """What is no longer in view, each once."""
+        """The originals behind its stand-ins, each once."""
         return tuple({n.id: n for stand_in in self.stand_ins for n in stand_in.said}.values())
 
 
@@ -119,21 +122,26 @@ class Sessions:
         edits = [e for e in after.edits if not set(fold.made).isdisjoint(n.id for n in e.stand_ins)]
         covered = await self.engine.covered(after)  # and the originals are in memory now
         was, now = (budget.size(view).tokens for view in (before, after))
+        stay = {n.id for n in after.nodes}
+        calls = await self._store.calls(self.scope, session.branch)
+        paid = [e.evidence["cost"] for e in edits if e.evidence.get("cost") is not None]
         return Diff(
             session,
+            tuple(shown((n for n in before.nodes if n.id not in stay), before.edits, budget.meter)),
             tuple(_stand_ins(before, after, edits, budget.meter)),
             was,
             now,
-            budget.limit.tokens,
+            next((c.limit for c in calls if c.seq > fold.last), budget.limit.tokens),
             covered,
             await self._price(after, was),
             await self._price(after, now),
             spent=sum(e.spent for e in edits),
+            cost=sum(paid) if paid else None,
         )
 
-    async def undo(self, name: str, count: int = 1) -> Undone:
+    async def undo(self, name: str, count: int = 1, dry_run: bool = False) -> Undone:
         """Take back the newest compactions of a conversation; what was said since stays. Raises `OverBudget`."""
-        return await self.engine.undo(self.scope, (await self.get(name)).branch, count)
+        return await self.engine.undo(self.scope, (await self.get(name)).branch, count, dry_run)
 
     async def fork(self, name: str, to: str, call: int | None = None) -> Session:
         """A conversation of its own that goes on from where a session ended or is now, or from one of its calls."""
@@ -212,7 +220,9 @@ def chosen(name: str, sessions: Collection[Session]) -> Session:
             if (session.branch, session.number) == (found.branch, int(number)):
                 return session
         raise NotFound(f"{stem} has {found.number} sessions, no {number}")
-    raise NotFound(f"no session is called {name!r}, nor does an id begin so: clew sessions lists them")
+    raise NotFound(
+        f"no session is called {name!r}, nor does an id begin so: clew sessions lists them; is it in another scope?"
+    )
 
 
 def _named(name: str, sessions: Collection[Session]) -> Session | None:

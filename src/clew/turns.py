@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as with_
 from operator import itemgetter
@@ -26,6 +26,8 @@ from clew.store.records import Batch, Began, Call, Event, Origin, Revert, Store,
 from clew.store.rows import ABSENT
 from clew.switching import native
 from clew.view import View, fold
+
+Act = Callable[[Live, Budget], Awaitable[View]]  # what makes a view shorter
 
 TRIES = 100  # when other processes extend the same branch at the same moment
 
@@ -77,7 +79,7 @@ class Turns:
                 await wait(TRIES - left)
         raise AssertionError("unreachable")
 
-    async def compact(self, view: View, focus: str) -> View:
+    async def compact(self, view: View, act: Act, method: str) -> View:
         """The newest view of a branch, compacted now."""
         live = self.live(view)
         if live is None:
@@ -85,13 +87,11 @@ class Turns:
         async with live.lock:
             scope, first, known = view.scope, live.trace.seq, len(live.trace.edits)
             budget = await self.gauge.budget(scope, view.frame)
-            after = await self.fitting.compacted(scope, live, live.view, budget, focus)
+            after = await act(live, budget)
             if len(after.edits) == known:
                 return view
-            edits: list[Event] = [
-                Began(after.digests.session(view.branch, first), "compaction", "manual"),
-                *after.edits[known:],
-            ]
+            began = Began(after.digests.session(view.branch, first), "compaction", method)
+            edits: list[Event] = [began, *after.edits[known:]]
             sent = after.digests.run("", (n.content for n in after.nodes))
             try:
                 # With its head: a host that keeps what it gets here sends it back as if said.
@@ -101,6 +101,7 @@ class Turns:
                 raise
             apply(live.trace, edits)
             live.sent, live.settled = sent, 0
+            live.scale.edit()
             live.view = after
             tell(self.listeners, told(scope, live.trace, first, edits, view, budget.meter, None))
             return with_(after, nodes=as_sent(after.nodes, live.unmasked)) if live.unmasked else after

@@ -25,11 +25,13 @@ class Undone:
     limit: int
 
 
-async def undo(turns: Turns, scope: Scope, branch: str, count: int = 1) -> Undone:
+async def undo(turns: Turns, scope: Scope, branch: str, count: int = 1, dry_run: bool = False) -> Undone:
     """Take back the newest compactions of a branch. Raises `OverBudget`, with the numbers, if that would not fit."""
     for left in range(TRIES - 1, -1, -1):
         trace = await turns.store.load(scope, branch)
         undone, revert = await _undone(turns, scope, trace, count)
+        if dry_run:
+            return undone
         sent = undone.view.digests.run("", (n.content for n in undone.view.nodes))
         try:
             await turns.store.write(scope, Batch(branch, trace.seq, (revert,), heads=(sent,)))

@@ -4,17 +4,22 @@ import io
 import os
 import sqlite3
 import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from typer.core import TyperGroup
 
-from clew.errors import BadConfig, ClewError, NotFound
+from clew.cli.completion import names
+from clew.errors import BadConfig, ClewError
 
 if TYPE_CHECKING:
     from clew.config import Config
-    from clew.store import SQLite
+    from clew.sessions import Sessions
+    from clew.store.sql import SQLStore
 
 # Newer typers bring their own copy of click; this is `UsageError` in all of them.
 _Usage = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
@@ -47,7 +52,7 @@ def printable(message: str) -> str:
     return "".join(c if c.isprintable() else "�" for c in " ".join(message.split()))
 
 
-app = typer.Typer(cls=Commands, add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+app = typer.Typer(cls=Commands, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
 Source = Annotated[str, typer.Argument(metavar="FILE", help="A file, or - for standard input.")]
 ModelName = Annotated[str, typer.Option("--model", metavar="NAME", help="Whose tokens to count.")]
@@ -62,7 +67,14 @@ ScopeName = Annotated[
     typer.Option("--scope", metavar="NAME", help="The tenant, if not the configured one.", callback=_scope),
 ]
 StorePath = Annotated[
-    Path | None, typer.Option("--store", metavar="PATH", help="The store, if not the configured one.")
+    str | None, typer.Option("--store", metavar="PATH|URL", help="The store, if not the configured one.")
+]
+NAMED = "A conversation, name.3 for its third session, or an id; its beginning will do."
+Name = Annotated[str, typer.Argument(metavar="NAME", help=NAMED, autocompletion=names)]
+PerhapsName = Annotated[str | None, typer.Argument(metavar="[NAME]", help=NAMED, autocompletion=names)]
+AsJson = Annotated[bool, typer.Option("--json", help="For a program.")]
+CallNumber = Annotated[
+    int | None, typer.Option("--call", metavar="N", help="As it was sent in this call; clew calls lists them.")
 ]
 
 
@@ -98,14 +110,52 @@ def configured() -> "Config":
     return config
 
 
-def opened(path: Path | None) -> "SQLite":
+def opened(where: str | None, create: bool = False) -> "SQLStore":
     """A store that is there: looking must not make one."""
-    from clew.store import SQLite
+    from clew.store import open_store
 
-    path = path or configured().store
-    if not path.exists() or path.stat().st_size == 0:
-        raise NotFound(f"{path}: no store there yet; clew demo makes one, or say where it is with --store")
-    return SQLite(path)
+    return open_store(where or configured().store, create)
+
+
+@asynccontextmanager
+async def looking(scope: str, path: str | None) -> AsyncIterator["Sessions"]:
+    """The sessions of a store that is there, with the budget that is configured."""
+    from clew.config import engine
+    from clew.sessions import Sessions
+    from clew.store import open_store
+
+    config = configured()
+    store = open_store(path or config.store, create=False)
+    # Nothing is summed up here: no model need be at hand.
+    made = engine(replace(config, summary=replace(config.summary, model=None)), store)
+    try:
+        yield Sessions(made, scope)
+    finally:
+        await store.close()
+
+
+# --- what they write --------------------------------------------------------------------------------------------------
+
+
+def echo_json(value: Any) -> None:
+    """A value for a program, on standard output."""
+    from clew import rawjson
+
+    typer.echo(rawjson.dumps(value))
+
+
+@contextmanager
+def bar(title: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar on a terminal while something long goes on; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(title, total=None)
+        yield lambda done, whole: shown.update(task, completed=done, total=whole)
 
 
 def main() -> None:

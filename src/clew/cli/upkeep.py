@@ -2,9 +2,6 @@
 
 import asyncio
 import json
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -12,17 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.app import ScopeName, StorePath, app, configured, opened
-from clew.errors import Ambiguous, NotFound
+from clew.cli.app import ScopeName, StorePath, app, bar, configured, opened
+from clew.errors import Ambiguous, NotFound, StoreError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from clew.store import BranchInfo, SQLite
+    from clew.store import BranchInfo
     from clew.store.purging import Audit, Purge
+    from clew.store.sql import SQLStore
     from clew.store.upkeep import Problem, Survey
-
-PURGES = 5  # listed
 
 
 @app.command(epilog="Example: clew doctor --deep")
@@ -38,18 +32,22 @@ def doctor(
         found = {"problems": [asdict(p) for p in problems], "purges": [asdict(p) for p in purges]}
         typer.echo(json.dumps(asdict(survey) | found, indent=2))
     else:
-        _print_health(survey, problems, purges, deep)
+        from rich.console import Console
+
+        from clew.screens.upkeep import health
+
+        health(Console(highlight=False), survey, problems, purges, deep)
     if problems:
         raise typer.Exit(1)
 
 
-async def _examined(path: Path | None, deep: bool, repair: bool) -> tuple["Survey", list["Problem"], list["Audit"]]:
-    store = opened(path)
+async def _examined(where: str | None, deep: bool, repair: bool) -> tuple["Survey", list["Problem"], list["Audit"]]:
+    store = opened(where)
     try:
         if repair:
-            with _bar("repairing") as progress:
+            with bar("repairing") as progress:
                 await store.repair(progress)
-        with _bar("checking") as progress:
+        with bar("checking") as progress:
             problems = await store.check(deep, progress)
         return await store.survey(), problems, await store.purges()
     finally:
@@ -63,14 +61,16 @@ def backup(
     store: StorePath = None,
 ) -> None:
     """Copy the log to one private file, while others write to it, and verify the copy."""
+    from clew.screens.lines import volume
+
     size = asyncio.run(_backed_up(dest, force, store))
-    typer.echo(f"{dest}: {_bytes(size)}, verified")
+    typer.echo(f"{dest}: {volume(size)}, verified")
 
 
-async def _backed_up(dest: Path, force: bool, path: Path | None) -> int:
-    store = opened(path)
+async def _backed_up(dest: Path, force: bool, where: str | None) -> int:
+    store = opened(where)
     try:
-        with _bar("copying") as progress:
+        with bar("copying") as progress:
             return await store.backup(dest, force, progress)
     finally:
         await store.close()
@@ -83,10 +83,13 @@ def restore(
 ) -> None:
     """Put a backup where the log is; the log that is there is moved aside, not lost."""
     from clew.store.backup import restore
+    from clew.store.places import Server, is_url
 
     path = store or configured().store
-    with _bar("copying") as progress:
-        aside = restore(source, path, progress)
+    if isinstance(path, Server) or is_url(str(path)):
+        raise StoreError("a store in PostgreSQL is restored with pg_restore")
+    with bar("copying") as progress:
+        aside = restore(source, Path(path), progress)
     typer.echo(f"{path}: restored from {source}")
     if aside:
         typer.echo(f"what was there is now {aside}")
@@ -123,11 +126,12 @@ async def _purge(
     dry_run: bool,
     yes: bool,
     scope: str,
-    path: Path | None,
+    where: str | None,
 ) -> None:
     from clew.recall import resolve
+    from clew.screens.upkeep import amounts
 
-    store = opened(path)
+    store = opened(where)
     try:
         branches = [] if item else await _chosen(store, scope, names, before)
         id = await resolve(store, scope, item) if item else ""
@@ -137,19 +141,21 @@ async def _purge(
                 return await store.purge_item(scope, id, reason, dry_run)
             return await store.purge(scope, branches, reason, dry_run)
 
-        typer.echo(f"{'would go' if dry_run else 'to go'}: {_amounts(await act(dry_run=True))}")
+        typer.echo(f"{'would go' if dry_run else 'to go'}: {amounts(await act(dry_run=True))}")
         if dry_run or not (yes or typer.confirm("They cannot be got back. Go on?")):
             return
         took = await act(dry_run=False)
-        typer.echo(f"gone: {_amounts(took)}")
+        typer.echo(f"gone: {amounts(took)}")
+        if store.lingering:
+            typer.echo(store.lingering)
         if not took.wiped:
-            typer.echo("another process reads the file: stop it, then run clew doctor --repair to wipe their bytes")
+            typer.echo("another process reads the log: stop it, then run clew doctor --repair to wipe their bytes")
             raise typer.Exit(1)
     finally:
         await store.close()
 
 
-async def _chosen(store: "SQLite", scope: str, names: list[str], before: datetime | None) -> list[str]:
+async def _chosen(store: "SQLStore", scope: str, names: list[str], before: datetime | None) -> list[str]:
     branches = await store.branches(scope)
     if before is not None:
         found = await store.idle(scope, before.timestamp())
@@ -176,108 +182,3 @@ def meant(name: str, branches: list["BranchInfo"]) -> list[str]:
 
 def _fits(text: str | None, name: str, exact: bool) -> bool:
     return text is not None and (text == name if exact else text.startswith(name))
-
-
-# --- what they show ---------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _bar(title: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on a terminal while something long goes on; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None)
-        yield lambda done, whole: bar.update(task, completed=done, total=whole)
-
-
-def _print_health(survey: "Survey", problems: list["Problem"], purges: list["Audit"], deep: bool) -> None:
-    from rich.console import Console
-
-    from clew.screens import line, words
-
-    console = Console(highlight=False)
-    line(console, survey.path, "bold")
-    console.print(_sizes(survey))
-    console.print()
-    console.print(_tenants(survey))
-    console.print()
-    for made in purges[:PURGES]:
-        told = f"{_day(made.at)} purged {_amounts(made.took)} in {made.scope}: {made.reason}"
-        line(console, words(told), "dim")
-    for p in problems:
-        console.print(f"✗ {p.what}: {p.count:,}\n  → {p.remedy}", style="red", markup=False)
-    if not problems:
-        read = "every body" if deep else "some bodies; --deep reads all"
-        line(console, f"✓ no problem found (file, rows, search index, {read})", "green")
-
-
-def _sizes(survey: "Survey") -> "Table":
-    from rich.table import Table
-
-    packed = f", {survey.said / survey.stored:.1f} times smaller than said" if survey.stored else ""
-    guess = "" if survey.exact else ", estimated"
-    rest = survey.file - survey.free - survey.body_pages - survey.index_pages
-    rows = [
-        (survey.file, "file", f"{_bytes(survey.free)} of it free, to be used again"),
-        (survey.wal, "write-ahead log", "not yet in the file"),
-        (survey.body_pages, "bodies", f"{_count(survey.bodies, 'body', 'bodies')}{packed}{guess}"),
-        (survey.index_pages, "search index", guess.removeprefix(", ")),
-        (rest, "the log itself", f"what happened when, and {_count(survey.frames, 'frame')}{guess}"),
-        (survey.texts.saved, "saved on text", f"{survey.texts.places:,} said, {survey.texts.bodies:,} stored"),
-        (survey.media.saved, "saved on media", f"{survey.media.places:,} sent, {survey.media.bodies:,} stored"),
-    ]
-    table = Table.grid(padding=(0, 2))
-    table.add_column()
-    table.add_column(justify="right", no_wrap=True)
-    table.add_column(style="dim")
-    for size, name, told in rows:
-        if size:
-            table.add_row(name, _bytes(size), told)
-    return table
-
-
-def _tenants(survey: "Survey") -> "Table":
-    from rich.table import Table
-    from rich.text import Text
-
-    from clew.screens import words
-
-    table = Table(box=None, padding=(0, 2), pad_edge=False)
-    table.add_column("scope")
-    for heading in ("branches", "sessions", "calls", "items", "bodies"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for s in survey.scopes:
-        counts = (s.branches, s.sessions, s.calls, s.nodes)
-        table.add_row(Text(words(s.name, 30)), *(f"{n:,}" for n in counts), _bytes(s.bytes))
-    return table
-
-
-def _amounts(took: "Purge") -> str:
-    counts = [
-        (took.branches, "branch", "branches"),
-        (took.nodes, "item", "items"),
-        (took.bodies, "body", "bodies"),
-        (took.frames, "frame", "frames"),
-    ]
-    return ", ".join([_count(*told) for told in counts if told[0]] + [_bytes(took.bytes)])
-
-
-def _day(at: float) -> str:
-    return f"{datetime.fromtimestamp(at):%Y-%m-%d}"
-
-
-def _count(count: int, one: str, many: str = "") -> str:
-    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
-
-
-def _bytes(count: float) -> str:
-    for unit in ("bytes", "KB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            break
-        count /= 1000
-    return f"{count:,.0f} bytes" if unit == "bytes" else f"{count:,.1f} {unit}"

@@ -220,7 +220,8 @@ on conflict (scope, id) do update set purge = excluded.purge;
 
 -- name: bury_nodes
 insert into tombstone (scope, id, purge)
-select scope, lower(hex(id)), :purge from node where scope = :owner and id not in (select id from kept)
+select scope, lower(hex(id)), :purge from node
+where scope = :owner and not exists (select 1 from kept where kept.id = node.id)
 on conflict (scope, id) do update set purge = excluded.purge;
 
 -- name: unbury
@@ -284,7 +285,7 @@ update branch set parent = :parent, parent_seq = :parent_seq, cause = :cause whe
 select e.branch, e.old, e.new from branch b join event e on e.branch = b.id where b.scope = :owner;
 
 -- name: purge_nodes
-delete from node where scope = :owner and id not in (select id from kept);
+delete from node where scope = :owner and not exists (select 1 from kept where kept.id = node.id);
 
 -- name: frames_size
 select coalesce(sum(length(data)), 0) from frame where scope = :owner;
@@ -378,6 +379,27 @@ where not exists (select 1 from node n where n.scope = b.scope and n.content = b
 -- name: check_wiped
 select count(*) from purge where wiped = 0;
 
+-- name: check_sessions
+select count(*) from session s where not exists (select 1 from branch b where b.id = s.branch and b.scope = s.scope);
+
+-- name: check_firsts
+select count(*) from branch b where not exists (
+    select 1 from session s where s.branch = b.id and s.seq <= coalesce(b.parent_seq + 1, 0));
+
+-- name: check_began
+select count(*) from event e
+where e.kind = 'session' and not exists (select 1 from session s where s.branch = e.branch and s.seq = e.seq);
+
+-- name: check_listed
+select count(*) from session s
+where s.cause = 'compaction'
+  and exists (select 1 from branch b where b.id = s.branch)
+  and not exists (select 1 from event e where e.branch = s.branch and e.seq = s.seq and e.kind = 'session');
+
+-- name: check_parents
+select count(*) from session s
+where s.parent is not null and not exists (select 1 from session p where p.id = s.parent and p.scope = s.scope);
+
 -- name: body_numbers
 select id from body where purged is null;
 
@@ -389,7 +411,7 @@ select id from body where purged is null order by random() limit :limit;
 
 -- name: session_at
 with recursive line (id, until) as (
-    select id, :until from branch where id = :branch and scope = :owner
+    select id, cast(:until as bigint) from branch where id = :branch and scope = :owner
     union all
     select b.parent, case when b.parent_seq < line.until then b.parent_seq else line.until end
     from line join branch b on b.id = line.id
@@ -415,7 +437,7 @@ update session set undone = :at where id = :session and scope = :owner;
 
 -- name: add_totals
 update session
-set model = case when :model = '' then model else :model end,
+set model = coalesce(nullif(:model, ''), model),
     items = items + :items, calls = calls + :calls, sent = sent + :sent, input = input + :input,
     output = output + :output, cached = cached + :cached, cost = cost + :cost
 where id = :session;
@@ -425,7 +447,7 @@ select s.id, s.branch, s.seq, (select count(*) from session o where o.branch = s
        s.parent, s.parent_seq, s.cause, s.method, s.at, s.ended, s.ended_by, s.undone, s.model, s.items, s.calls,
        s.sent, s.input, s.output, s.cached, s.cost, b.tags, b.archived
 from session s join branch b on b.id = s.branch
-where s.scope = (select id from scope where name = :scope) and (:branch is null or s.branch = :branch)
+where s.scope = (select id from scope where name = :scope) and (cast(:branch as text) is null or s.branch = :branch)
 order by s.at desc, s.seq desc;
 
 -- name: tag_branch
@@ -446,3 +468,28 @@ with recursive line (branch, until, apart) as (
     join session p on p.id = first.parent
 )
 select branch, until from line where apart = 1;
+
+-- --- listing sessions again that were lost: the log says where they began -------------------------------------------
+
+-- name: lost_firsts
+select b.scope, b.id, coalesce(b.parent_seq + 1, 0), null, b.at, b.cause, b.parent, b.parent_seq from branch b
+where not exists (select 1 from session s where s.branch = b.id and s.seq <= coalesce(b.parent_seq + 1, 0))
+order by b.at;
+
+-- name: lost_sessions
+select b.scope, e.branch, e.seq, e.note, e.at, null, e.branch, e.seq - 1 from event e join branch b on b.id = e.branch
+where e.kind = 'session' and not exists (select 1 from session s where s.branch = e.branch and s.seq = e.seq)
+order by e.at, e.seq;
+
+-- name: next_session
+select seq, at, cause from session where branch = :branch and seq > :seq order by seq limit 1;
+
+-- name: session_events
+select seq, kind, start, new, note, at from event where branch = :branch and seq >= :since order by seq;
+
+-- name: drop_loose_sessions
+delete from session where not exists (select 1 from branch b where b.id = session.branch and b.scope = session.scope);
+
+-- name: drop_loose_parents
+update session set parent = null, parent_seq = null
+where parent is not null and not exists (select 1 from session p where p.id = session.parent and p.scope = session.scope);

@@ -116,9 +116,7 @@ def search(db: Database, scope: Scope, text: str, among: Sequence[str] | None, l
     wanted = sorted(terms(indexable(text)), key=len, reverse=True)[:_WORDS]
     if not wanted:
         return []
-    given = {"scope": scope, "limit": limit, **db.wanted(wanted)}
-    rows = db.ask("search_all", **given) if among is None else db.ask("search", among=listed(among), **given)
-    return [row[0] for row in rows]
+    return db.search(scope, wanted, None if among is None else listed(among), limit)
 
 
 def places(db: Database, scope: Scope, contents: Sequence[str]) -> list[tuple[str, str]]:

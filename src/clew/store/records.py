@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields
+from dataclasses import replace as with_
 from typing import Any, Literal, Protocol
 
 from clew.errors import Purged
@@ -147,7 +148,8 @@ class Fold:
 
     session: str
     seq: int
-    last: int = 0  # its last edit
+    last: int  # its last edit
+    said: int  # items, when it was made
     made: list[str] = field(default_factory=list)
 
 
@@ -181,7 +183,7 @@ class Trace:
         own = {f.name: copy(getattr(self, f.name)) for f in fields(self)}
         own["made"] = {content: list(edits) for content, edits in self.made.items()}
         own["mended"] = {call: list(ids) for call, ids in self.mended.items()}
-        own["folds"] = [Fold(f.session, f.seq, f.last, list(f.made)) for f in self.folds]
+        own["folds"] = [with_(f, made=list(f.made)) for f in self.folds]
         return Trace(**own)
 
     def pins(self) -> frozenset[str]:
@@ -205,7 +207,7 @@ class Trace:
 
     def begin(self, session: str) -> None:
         """Let a session begin with the edits that follow."""
-        self.folds.append(Fold(session, self.seq, self.seq))
+        self.folds.append(Fold(session, self.seq, self.seq, len(self.said)))
         self.folding = True
 
     def switch(self, to: Switch) -> None:

@@ -22,21 +22,21 @@ def keep(db: Database, owner: int, batch: Batch, times: Sequence[float]) -> None
     for seq, (event, at) in enumerate(zip(batch.events, times, strict=True), batch.seq):
         match event:
             case Began():
-                _add(db, here, totals, model)
+                add(db, here, totals, model)
                 db.ask("end_session", session=here, cause=event.cause, at=at)
                 given = {"session": event.session, "cause": event.cause, "method": event.method}
                 place = {"owner": owner, "branch": batch.branch, "seq": seq, "parent": here, "parent_seq": seq - 1}
                 db.ask("add_session", **given, **place, at=at)
                 here, totals = event.session, Counter()
             case Usage():
-                _add(db, _at(db, owner, batch.branch, event.seq), _reported(event))
+                add(db, _at(db, owner, batch.branch, event.seq), reported(event))
             case Revert(sessions=undone):
                 for session in undone:
                     db.ask("undo_session", session=session, owner=owner, at=at)
             case _:
                 totals.update(_totals(event))
                 model = event.model if isinstance(event, Call) else model
-    _add(db, here, totals, model)
+    add(db, here, totals, model)
 
 
 def open_first(db: Database, owner: int, batch: Batch, now: float) -> None:
@@ -78,13 +78,15 @@ def _totals(event: Event) -> Mapping[str, float]:
             return {}
 
 
-def _reported(event: Usage) -> Mapping[str, float]:
+def reported(event: Usage) -> Mapping[str, float]:
+    """What a report adds to the session in which its call was made."""
     usage = event.usage
     tokens = {"input": usage.get("input", 0), "output": usage.get("output", 0), "cached": usage.get("cache_read", 0)}
     return tokens | {"cost": event.cost or 0.0}
 
 
-def _add(db: Database, session: str, totals: Mapping[str, float], model: str = "") -> None:
+def add(db: Database, session: str, totals: Mapping[str, float], model: str = "") -> None:
+    """Let a session have come to so much more."""
     if totals or model:
         db.ask("add_totals", **{**_NOTHING, **totals}, session=session, model=model)
 

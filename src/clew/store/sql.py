@@ -26,6 +26,7 @@ class SQLStore:
 
     secret: bytes
     place: str  # as people know it: a path, or a URL without its password
+    lingering = ""  # where the bytes of what was purged may still be
 
     async def write(self, scope: Scope, batch: Batch) -> None:
         """Write one turn. When this returns, it survives whatever happens to the process."""

@@ -9,6 +9,7 @@ from clew.items import Digests, Scope
 from clew.store.database import Database
 from clew.store.packing import unpack_item
 from clew.store.purging import drop_loose_bodies
+from clew.store.relisting import relist
 
 Progress = Callable[[int, int], None]  # so many done, of so many
 
@@ -110,6 +111,11 @@ CHECKS = {  # what each counts, and the remedy, if it is not a backup
     "check_frames": ("calls whose frame is not there", None),
     "check_handles": ("recall ids of no event", None),
     "check_heads": ("histories of no branch", None),
+    "check_sessions": ("sessions of no branch", REPAIR),
+    "check_firsts": ("branches without a session", REPAIR),
+    "check_began": ("sessions that the log has and the list of them has not", REPAIR),
+    "check_listed": ("compactions in the list of sessions that the log does not have", None),
+    "check_parents": ("sessions that came of one that is not there", REPAIR),
     "check_bodies": ("bodies that no node refers to", REPAIR),
     "check_indexed": ("search entries of no body", REPAIR),
     "check_wiped": ("purges whose bytes may still be in the file", f"stop other clews, then {REPAIR}"),
@@ -175,13 +181,14 @@ def _bodies(db: Database, secret: bytes, deep: bool, progress: Progress | None) 
 
 
 def repair(db: Database, progress: Progress | None) -> None:
-    """Delete bodies that no node refers to, and make the search index anew from those that stay."""
+    """Delete bodies that no node refers to, make the search index anew from those that stay, and list lost sessions."""
     with db.transaction():
         db.ask("begin_repair")
         # The index first: it may be what is damaged, and a body leaves it with its words.
         _reindex(db, progress)
         drop_loose_bodies(db)
         db.ask("merge_index")
+        relist(db)
 
 
 def _reindex(db: Database, progress: Progress | None) -> None:

@@ -138,7 +138,8 @@ def _add_nodes(db: Database, owner: int, branch: str, nodes: Sequence[Node]) -> 
     said = {n.content: n.item for n in reversed(nodes)}
     known = _bodies(db, owner, said)
     purged = sorted(content for content, (_, whole) in known.items() if not whole)  # and are said again
-    db.many("forget_purged_body", ({"owner": owner, "content": content} for content in purged))
+    if purged:
+        db.many("forget_purged_body", ({"owner": owner, "content": content} for content in purged))
     new = sorted(content for content in said if content not in known or content in purged)
     if new:
         db.many("add_body", (_body(owner, content, said[content]) for content in new))

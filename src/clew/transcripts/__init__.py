@@ -25,6 +25,7 @@ from clew.transcripts.source import Progress, Source, parse
 from clew.wire.formats import FORMATS as WIRE
 
 __all__ = [
+    "AGENTS",
     "READERS",
     "WRITERS",
     "Compaction",

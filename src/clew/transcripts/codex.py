@@ -24,12 +24,14 @@ SAYING = ("role", "content", "call_id", "name", "arguments", "input", "output", 
 SILENT = frozenset({"ghost_snapshot", "compaction_trigger"})
 # What Codex says in the user's voice: no turn begins there.
 CONTEXT = (
-    "<environment_context>",
-    "<user_instructions>",
-    "<turn_aborted>",
-    "<skill>",
-    "<user_shell_command>",
     "# AGENTS.md",
+    "<environment_context>",
+    "<hook_prompt",
+    "<skill>",
+    "<subagent_notification>",
+    "<turn_aborted>",
+    "<user_instructions>",
+    "<user_shell_command>",
 )
 
 
@@ -101,6 +103,8 @@ class Reading:
         if self.met:
             return  # a fork holds the first line of its parent too
         self.met = True
+        if meta.get("history_base"):
+            self.source.notes.append("it goes on from another file, which holds its beginning")
         spawned = mapping(mapping(mapping(meta.get("source")).get("subagent")).get("thread_spawn"))
         above = string(meta.get("parent_thread_id")) or string(spawned.get("parent_thread_id"))
         forked = string(meta.get("forked_from_id"))
@@ -108,6 +112,7 @@ class Reading:
         self.about = with_(
             self.about,
             name=string(meta.get("id")),
+            title=string(meta.get("title")),
             cwd=string(meta.get("cwd")) or self.about.cwd,
             system=text_of(instructions),
             tools=tuple(map(_declared, objects(meta.get("dynamic_tools")))),
@@ -138,7 +143,7 @@ class Reading:
         """The last turns were taken back: they become a fork."""
         said = self.script.messages
         starts = [i for i, message in enumerate(said) if _begins_turn(message)]
-        keep = starts[max(len(starts) - turns, 0)] if turns and starts else len(said)
+        keep = starts[max(len(starts) - turns, 0)] if turns > 0 and starts else len(said)
         if keep == len(said):
             return
         self.left.append((keep, self.script.stretches))
@@ -206,16 +211,20 @@ def _lines(transcript: Transcript) -> Iterator[tuple[str, Mapping[str, Any], str
         "source": "cli",
         "model_provider": "openai",
         "base_instructions": {"text": transcript.system} if transcript.system else None,
+        "title": transcript.title,  # a key of our own: Codex keeps its titles in a database
     }
     tools = [
-        {"name": t["name"], "description": t.get("description", ""), "inputSchema": t.get("parameters", {})}
+        {
+            "type": "function",
+            "name": t["name"],
+            "description": t.get("description", ""),
+            "inputSchema": t.get("parameters", {}),
+        }
         for t in transcript.tools
-        if t.get("type") == "function"
+        if t.get("type") == "function" and "name" in t
     ]
     yield "session_meta", meta | ({"dynamic_tools": tools} if tools else {}), ""
-    if transcript.title:
-        yield "event_msg", {"type": "thread_name_updated", "thread_name": transcript.title}, ""
-    yield "turn_context", {"cwd": transcript.cwd, "model": transcript.model} | TURN, ""
+    yield "turn_context", {"cwd": transcript.cwd or "/", "model": transcript.model} | TURN, ""
     before: tuple[Message, ...] = ()
     for stretch in transcript.stretches:
         if stretch.began is not None:
@@ -233,12 +242,13 @@ def _item(message: Message) -> Message:
     return {"type": "message", **message, "content": [{"type": part, "text": message["content"]}]}
 
 
+NO_TOKENS = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_output_tokens": 0}
 TURN = {"approval_policy": "on-request", "sandbox_policy": {"type": "read-only"}, "summary": "auto"}
 
 
 def _compaction(why: Compaction, before: Sequence[Message]) -> Iterator[tuple[str, Mapping[str, Any], str]]:
     if why.tokens_before:
-        usage = {"input_tokens": why.tokens_before, "output_tokens": 0, "total_tokens": why.tokens_before}
+        usage = NO_TOKENS | {"input_tokens": why.tokens_before, "total_tokens": why.tokens_before}
         yield "event_msg", {"type": "token_count", "info": {"last_token_usage": usage, "total_token_usage": usage}}, ""
     payload: dict[str, Any] = {"message": why.summary or ""}
     if why.kept:

@@ -7,7 +7,7 @@ after it.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from clew import rawjson, wire
+from clew import rawjson
 from clew.errors import BadRequest
 from clew.transcripts.shape import Compaction, Message, Script, Transcript
 from clew.transcripts.source import Source, mapping, number, objects, string, time
@@ -33,28 +33,28 @@ def read(source: Source, format: str | None = None) -> list[Transcript]:
         raise BadRequest(f"{source.where(odd)}: expected messages in every line, or a body in every line")
     messages = [value for _, value in source.records]
     format = format or detect_list(messages)
-    return [_transcript({named(format).LIST: messages}, source, source.records[0].line, format)]
+    for i, (line, message) in enumerate(source.records):
+        _check(message, f"{named(format).LIST}[{i}]", format, source.where(line))
+    return [_transcript({named(format).LIST: messages}, source, 1, format)]
+
+
+def _check(message: Any, place: str, format: str, where: str) -> None:
+    try:
+        named(format).read(message, place)
+    except BadRequest as error:
+        raise BadRequest(f"{where}: {error}") from None
 
 
 def _transcript(body: Mapping[str, Any], source: Source, line: int, format: str | None) -> Transcript:
-    messages = next((body[key] for key in LISTS if key in body), None)
-    format = (
-        format or (detect_list(messages) if isinstance(messages, list) and "messages" in body else None) or detect(body)
-    )
-    format = detect(body) if format == wire.AMBIGUOUS else format
+    format = format or detect(body)
     key = named(format).LIST
-    if isinstance(body.get(key), str) and format == "openai_responses":
-        body = {**body, key: [{"role": "user", "content": body[key]}]}
     said = body.get(key)
+    if isinstance(said, str) and format == "openai_responses":
+        said = [{"role": "user", "content": said}]
     if not isinstance(said, list):
         raise BadRequest(f"{source.where(line)}: expected `{key}`, a list of messages, got {type(said).__name__}")
     for i, message in enumerate(said):
-        try:
-            named(format).read(message, f"{key}[{i}]")
-        except BadRequest as error:
-            raise BadRequest(
-                f"{source.where(line if len(source.records) < 2 else source.records[0].line)}: {error}"
-            ) from None
+        _check(message, f"{key}[{i}]", format, source.where(line))
     system, lead = _system(body, said, format)
     script = _script(said, lead, objects(body.get(CUTS)), source)
     return Transcript(
@@ -93,19 +93,20 @@ def _script(said: Sequence[Message], lead: int, cuts: Sequence[Mapping[str, Any]
             continue
         script.say(*said[at : max(index, at)])
         at = max(index, at)
-        summary, tokens = cut.get("summary"), number(cut.get("pre_tokens"))
-        kept = min(number(cut.get("kept")) or 0, len(script.messages))
-        script.compact(
-            Compaction(
-                summary if isinstance(summary, str) else None,
-                string(cut.get("trigger")),
-                tokens,
-                kept,
-                time(cut.get("at")),
-            )
-        )
+        script.compact(_compaction(cut, len(script.messages)))
     script.say(*said[at:])
     return script
+
+
+def _compaction(cut: Mapping[str, Any], said: int) -> Compaction:
+    summary = cut.get("summary")
+    return Compaction(
+        summary if isinstance(summary, str) else None,
+        string(cut.get("trigger")),
+        number(cut.get("pre_tokens")),
+        max(0, min(number(cut.get("kept")) or 0, said)),
+        time(cut.get("at")),
+    )
 
 
 def write(transcript: Transcript) -> bytes:

@@ -1,0 +1,204 @@
+"""Commands that show sessions: which there are, what one is made of, what a compaction did, what it all came to."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from clew.cli.app import AsJson, Name, PerhapsName, ScopeName, StorePath, app, bar, echo_json, looking
+from clew.errors import NotFound
+
+if TYPE_CHECKING:
+    from clew.screens.tree import Chain
+    from clew.screens.window import Window
+    from clew.sessions import Diff, Sessions
+    from clew.store.records import Session
+
+LISTED = 20  # conversations
+OPENING = 5  # items among which the first words of a user are
+
+
+# --- clew sessions ----------------------------------------------------------------------------------------------------
+
+
+@app.command(epilog="Example: clew sessions --scope demo")
+def sessions(
+    name: PerhapsName = None,
+    tag: Annotated[str, typer.Option(metavar="WORD", help="Only those with this tag.")] = "",
+    archived: Annotated[bool, typer.Option("--archived", help="Those that were put away, too.")] = False,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="At most so many conversations.")] = LISTED,
+    as_json: AsJson = False,
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """List conversations, newest first: the chain of each, why each session began, what it took and cost."""
+    asyncio.run(_sessions(name, tag, archived, limit, as_json, scope, store))
+
+
+async def _sessions(
+    name: str | None, tag: str, archived: bool, limit: int, as_json: bool, scope: str, path: str | None
+) -> None:
+    from rich.console import Console
+
+    from clew.screens.tree import tree
+
+    async with looking(scope, path) as found:
+        every = await found.all()
+        roots = _wanted(every, await found.get(name) if name else None, tag, archived)
+        if not roots:
+            raise NotFound(_nothing(every, tag, scope))
+        listed = roots[:limit]
+        titles = await _titles(found, [chain for root in listed for chain in root.all()])
+        if as_json:
+            rows = [s for root in listed for chain in root.all() for s in chain.sessions]
+            echo_json([asdict(s) | {"title": titles.get(s.branch)} for s in rows])
+        else:
+            tree(Console(highlight=False), listed, titles, whole=name is not None, more=len(roots) - len(listed))
+
+
+def _wanted(every: Sequence["Session"], one: "Session | None", tag: str, archived: bool) -> list["Chain"]:
+    """The conversations to be listed: the one that a session is of, or all that fit."""
+    from clew.screens.tree import conversations
+
+    roots = conversations(s for s in every if one or archived or not s.archived)
+    if one:
+        return [root for root in roots if any(one in chain.sessions for chain in root.all())]
+    return [root for root in roots if not tag or any(tag in chain.first.tags for chain in root.all())]
+
+
+def _nothing(every: Sequence["Session"], tag: str, scope: str) -> str:
+    if not every:
+        return f"nothing is stored in scope {scope!r} yet: try clew demo, or another --scope"
+    return f"no conversation has the tag {tag!r}" if tag else "all conversations are put away: --archived shows them"
+
+
+async def _titles(found: "Sessions", chains: Iterable["Chain"]) -> dict[str, str]:
+    """The first words of conversations that have no name and no past of another one."""
+    store, titles = found.engine.store, {}
+    for first in (chain.first for chain in chains):
+        if first.name is None and first.cause != "fork":
+            said = (await store.load(found.scope, first.branch, first.seq)).said[:OPENING]
+            nodes = (await store.nodes(found.scope, [place.id for place in said])).values()
+            typed = (n.item.text for n in nodes if n.item.kind == "text" and n.item.role == "user")
+            titles[first.branch] = next(typed, "")
+    return titles
+
+
+# --- clew show --------------------------------------------------------------------------------------------------------
+
+
+@app.command(epilog="Example: clew show demo --scope demo")
+def show(
+    name: PerhapsName = None,
+    ids: Annotated[bool, typer.Option("--ids", help="With the id of each item, as clew pin takes it.")] = False,
+    as_json: AsJson = False,
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Show what the window is made of, and a conversation as the model last saw it; without NAME, list them."""
+    if name is None:
+        asyncio.run(_sessions(None, "", False, LISTED, as_json, scope, store))
+        return
+    from rich.console import Console
+
+    from clew.screens.window import window
+
+    found = asyncio.run(_window(name, scope, store))
+    if as_json:
+        echo_json(found.as_json())
+    else:
+        window(Console(highlight=False), found, ids)
+
+
+async def _window(name: str, scope: str, path: str | None) -> "Window":
+    from clew.screens.window import Window
+
+    async with looking(scope, path) as found:
+        session, calls = await found.get(name), await found.calls(name)
+        view = await found.view(name, calls[-1].seq if calls else None)
+        places = (await found.engine.store.load(scope, view.branch, view.seq)).said
+        said = await found.engine.store.nodes(scope, [place.id for place in places])
+        budget = await found.engine.gauge.budget(scope, view.frame)
+        if not calls:
+            sent, limit = budget.size(view).tokens, budget.limit.tokens
+            return Window(session, view, None, sent, limit, budget.reserve, budget.meter, said)
+        # The log has what was allowed, not why: if that is what is allowed now, so is what was kept free.
+        same = calls[-1].limit == budget.limit.tokens
+        reserve = budget.reserve if same else None
+        return Window(session, view, view.seq, calls[-1].predicted, calls[-1].limit, reserve, budget.meter, said)
+
+
+# --- clew diff --------------------------------------------------------------------------------------------------------
+
+
+@app.command(epilog="Example: clew diff demo --scope demo")
+def diff(
+    name: Name,
+    full: Annotated[bool, typer.Option("--full", help="Every item that left.")] = False,
+    as_json: AsJson = False,
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Show what a compaction removed, what stands in, what can be recalled, and what it saves.
+
+    name.3 is the one that began the third session; a name alone, the newest.
+    """
+    from rich.console import Console
+
+    from clew.screens import diff as screen
+
+    found = asyncio.run(_compared(name, scope, store))
+    if as_json:
+        echo_json(screen.as_json(found))
+    else:
+        screen.diff(Console(highlight=False), found, full)
+
+
+async def _compared(name: str, scope: str, path: str | None) -> "Diff":
+    async with looking(scope, path) as found:
+        session = await found.get(name)
+        asked = name == session.id or name.endswith(f".{session.number}")
+        if session.cause != "compaction" and not asked:
+            past = [s for s in await found.lineage(session.id) if s.cause == "compaction"]
+            if not past:
+                raise NotFound(f"{name} was never compacted: there is nothing to compare")
+            session = past[-1]
+        return await found.diff(session.id)
+
+
+# --- clew stats -------------------------------------------------------------------------------------------------------
+
+
+@app.command(epilog="Example: clew stats --scope demo")
+def stats(
+    name: PerhapsName = None,
+    as_json: AsJson = False,
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Add up what all conversations took and cost, or one; and what sending everything would have."""
+    asyncio.run(_stats(name, as_json, scope, store))
+
+
+async def _stats(name: str | None, as_json: bool, scope: str, path: str | None) -> Any:
+    from rich.console import Console
+
+    from clew.screens import totals as screen
+    from clew.totals import totals
+
+    async with looking(scope, path) as found:
+        every = await found.all()
+        if not every:
+            raise NotFound(_nothing(every, "", scope))
+        if name:
+            branch = (await found.get(name)).branch
+            every = [s for s in every if s.branch == branch]
+        with bar("counting") as progress:
+            sums = await totals(found.engine, scope, every, progress)
+    largest = screen.largest(every)
+    if as_json:
+        echo_json(screen.as_json(sums, largest))
+    else:
+        screen.stats(Console(highlight=False), sums, largest)

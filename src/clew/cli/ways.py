@@ -1,0 +1,217 @@
+"""Commands that go back or another way: undo, resume, fork; and what people say of a conversation: pins, tags."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clew.cli.app import AsJson, CallNumber, Name, ScopeName, StorePath, app, echo_json, looking, printable
+from clew.errors import NotFound
+
+if TYPE_CHECKING:
+    from clew.items import Node
+    from clew.sessions import Sessions
+    from clew.store.records import Trace
+    from clew.view import View
+
+Off = Annotated[bool, typer.Option("--off", help="Take it away again.")]
+
+
+@app.command(epilog="Example: clew undo demo --count 2 --scope demo")
+def undo(
+    name: Name,
+    count: Annotated[int, typer.Option(min=1, metavar="N", help="How many, from the newest on.")] = 1,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Take back the newest compactions: the originals are in view again, and what was said since stays."""
+    asyncio.run(_undo(name, count, yes, scope, store))
+
+
+async def _undo(name: str, count: int, yes: bool, scope: str, path: str | None) -> None:
+    from clew.screens.lines import count as counted
+
+    async with looking(scope, path) as found:
+        if not yes and sys.stdin.isatty():
+            would = await found.undo(name, count, dry_run=True)
+            typer.echo(f"would show {would.after:,} tokens where {would.before:,} are now, of {would.limit:,}")
+            if not typer.confirm("Undo?"):
+                return
+        done = await found.undo(name, count)
+        told = f"{counted(len(done.sessions), 'compaction')} undone"
+        typer.echo(f"{told}: {done.before:,} → {done.after:,} tokens of {done.limit:,}")
+
+
+@app.command(epilog="Example: clew resume demo --scope demo -o request.json")
+def resume(
+    name: Name,
+    call: CallNumber = None,
+    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="Where to write it.")] = None,
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Write the request that was sent in a call, or would be now, with all that was said since."""
+    from clew import rawjson
+    from clew.engine import body
+    from clew.screens import save
+
+    view, told = asyncio.run(_resumed(name, call, scope, store))
+    data = rawjson.dumps(body(view)) + b"\n"
+    if out is None:
+        typer.echo(data, nl=False)
+    else:
+        save(out, data)
+    typer.echo(told, err=True)
+
+
+async def _resumed(name: str, call: int | None, scope: str, path: str | None) -> tuple["View", str]:
+    from clew.screens.lines import numbered
+
+    async with looking(scope, path) as found:
+        session = await found.get(name)
+        view = await found.view(name, call)
+        tokens = (await found.engine.gauge.budget(scope, view.frame)).size(view).tokens
+        now = "as it ended" if session.ended else "as it stands"
+        how = now if call is None else f"as sent in call {call}"
+        return view, f"{numbered(session)} {how}: {len(view.nodes):,} items, {tokens:,} tokens, {view.frame.format}"
+
+
+@app.command(epilog="Example: clew fork demo demo-again --scope demo")
+def fork(
+    name: Name,
+    new: Annotated[str, typer.Argument(metavar="NEWNAME", help="What the new conversation is called.")],
+    call: CallNumber = None,
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Begin a conversation of its own with the past of another one, up to now or to a call."""
+    asyncio.run(_fork(name, new, call, scope, store))
+
+
+async def _fork(name: str, new: str, call: int | None, scope: str, path: str | None) -> None:
+    from clew.screens.lines import numbered, words
+
+    if not new.strip() or not new.isprintable():
+        raise typer.BadParameter("NEWNAME must be a word")
+    async with looking(scope, path) as found:
+        source = await found.get(name)
+        await found.fork(name, new, call)
+        at = "" if call is None else f", call {call}"
+        typer.echo(f"{words(new)} goes on from {numbered(source)}{at}: requests with session={new!r} add to it")
+
+
+# --- pins -------------------------------------------------------------------------------------------------------------
+
+
+@app.command(epilog="Example: clew pin demo --scope demo")
+def pin(
+    name: Name,
+    items: Annotated[
+        list[str] | None, typer.Argument(metavar="[ITEM]...", help="Ids, as clew show --ids has them.")
+    ] = None,
+    off: Off = False,
+    as_json: AsJson = False,
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Keep items verbatim in every later view, or no longer; without ITEM, list those that are."""
+    asyncio.run(_pin(name, items or [], off, as_json, scope, store))
+
+
+async def _pin(name: str, items: list[str], off: bool, as_json: bool, scope: str, path: str | None) -> None:
+    async with looking(scope, path) as found:
+        branch = (await found.get(name)).branch
+        view = await found.engine.view(scope, branch)
+        if items:
+            ids = [await _own(found, id, branch) for id in items]
+            await found.engine.pin(view, *ids, off=off)
+        trace = await found.engine.store.load(scope, branch)
+        nodes = await _pinned(found, trace)
+        inside = {n.id for n in view.nodes}
+        if as_json:
+            echo_json([{"id": n.id, "in_view": n.id in inside, "text": n.item.text} for n in nodes])
+        else:
+            _print_pins(nodes, inside)
+
+
+async def _own(found: "Sessions", id: str, branch: str) -> str:
+    """The node of this conversation that an id is of."""
+    from clew.recall import resolve
+
+    whole = await resolve(found.engine.store, found.scope, id, branch)
+    trace = await found.engine.store.load(found.scope, branch)
+    nodes = {p.id for p in trace.said} | {n.id for edit in trace.edits for n in edit.stand_ins}
+    if whole not in nodes:
+        raise NotFound(f"{id} is no item of this conversation, or several in one: clew show --ids lists its items")
+    return whole
+
+
+async def _pinned(found: "Sessions", trace: "Trace") -> list["Node"]:
+    """The pinned nodes, in the order in which they were said."""
+    order = [p.id for p in trace.said] + [n.id for edit in trace.edits for n in edit.stand_ins]
+    pinned = [id for id in dict.fromkeys(order) if id in trace.pinned]
+    nodes = await found.engine.store.nodes(found.scope, pinned)
+    return [nodes[id] for id in pinned]
+
+
+def _print_pins(nodes: list["Node"], inside: set[str]) -> None:
+    from rich.console import Console
+
+    from clew.items import SHORT
+    from clew.screens.lines import label, line, words
+
+    if not nodes:
+        typer.echo("nothing is pinned")
+    for node in nodes:
+        away = "" if node.id in inside else "out of view already; clew undo brings it back: "
+        line(Console(highlight=False), f"{node.id[:SHORT]}  {label(node.item):<9} {away}{words(node.item.text)}")
+
+
+# --- tags and the archive ---------------------------------------------------------------------------------------------
+
+
+@app.command(epilog="Example: clew tag demo nightly --scope demo")
+def tag(
+    name: Name,
+    given: Annotated[list[str] | None, typer.Argument(metavar="[WORD]...", help="The tags.")] = None,
+    off: Off = False,
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Give a conversation tags, by which clew sessions --tag lists it; without WORD, print those it has."""
+    for held in asyncio.run(_tag(name, given or [], off, scope, store)):
+        typer.echo(printable(held))
+
+
+async def _tag(name: str, given: list[str], off: bool, scope: str, path: str | None) -> list[str]:
+    async with looking(scope, path) as found:
+        session = await found.get(name)
+        kept = [held for held in session.tags if held not in given]
+        tags = kept if off or not given else [*kept, *dict.fromkeys(given)]
+        if given:
+            await found.engine.store.label(scope, session.branch, tags=tags)
+        return tags
+
+
+@app.command(epilog="Example: clew archive demo --scope demo")
+def archive(name: Name, off: Off = False, scope: ScopeName = "", store: StorePath = None) -> None:
+    """Put a conversation out of the way, with all that came of it; nothing is deleted."""
+    asyncio.run(_archive(name, off, scope, store))
+
+
+async def _archive(name: str, off: bool, scope: str, path: str | None) -> None:
+    from clew.screens.lines import called, count
+    from clew.screens.tree import conversations
+
+    async with looking(scope, path) as found:
+        session = await found.get(name)
+        chains = [chain for root in conversations(await found.all()) for chain in root.all()]
+        own = next(chain for chain in chains if session in chain.sessions)
+        put = [chain.first.branch for chain in own.all()]
+        for branch in put:
+            await found.engine.store.label(scope, branch, archived=not off)
+        others = f" and {count(len(put) - 1, 'conversation')} that came of it" if len(put) > 1 else ""
+        typer.echo(f"{called(session)}{others}: {'back in the listing' if off else 'put away; --off brings it back'}")

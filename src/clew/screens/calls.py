@@ -1,0 +1,28 @@
+"""What `clew calls` shows."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from clew.costs import Bill
+from clew.screens.lines import line
+
+
+def bills(console: Console, rows: Sequence[Bill]) -> None:
+    """Calls in a table, and their sum: thought, then reported."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for title in ("call", "tokens", "reported", "cached", "reported", "cost", "reported"):
+        table.add_column(title, justify="right")
+    for bill in rows:
+        shadow = "" if bill.shadow is None else f"  would be {bill.shadow['tokens_after']:,}"
+        pairs = ((bill.tokens, bill.input), (bill.cached, bill.cache_read))
+        counts = [_told(n, ",d") for pair in pairs for n in pair]
+        table.add_row(f"{bill.seq}{shadow}", *counts, _told(bill.foretold, ".4f"), _told(bill.cost, ".4f"))
+    console.print(table)
+    thought, paid = (sum(filter(None, costs)) for costs in zip(*((b.foretold, b.cost) for b in rows), strict=True))
+    line(console, f"{len(rows):,} calls · {thought:.4f} dollars foretold · {paid:.4f} reported", "bold")
+
+
+def _told(value: float | None, form: str) -> str:
+    return "" if value is None else format(value, form)

@@ -1,0 +1,83 @@
+"""Words and lines, as every screen has them."""
+
+from datetime import datetime
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from clew.items import SHORT, Edit, Item
+from clew.steps.lines import amount, clip
+from clew.store.records import Session
+
+WORDS = 200  # characters of a node that are looked at for its line
+
+
+def words(text: str, most: int = WORDS) -> str:
+    """The first words of a text on one line, with nothing in them that would move a cursor."""
+    return "".join(c if c.isprintable() else "�" for c in clip(text, most))
+
+
+def line(console: Console, text: str, style: str = "") -> None:
+    """Print one line, cut to the width of the screen."""
+    cut = Text(text, style)
+    cut.truncate(console.width, overflow="ellipsis")
+    console.print(cut, soft_wrap=True)
+
+
+def name(edit: Edit) -> str:
+    """The step that made an edit, without its settings."""
+    return edit.by.partition("(")[0]
+
+
+def label(item: Item) -> str:
+    """What an item is, in one word: who said it, or its kind."""
+    return item.role if item.kind == "text" else item.kind
+
+
+def described(item: Item) -> str:
+    """An item in a few words."""
+    what = f"{label(item)} {item.name}".strip() if item.kind == "call" else label(item)
+    return f"{words(what, 60)}, {amount(item)}"
+
+
+def called(session: Session) -> str:
+    """A conversation as people refer to it: its name, or its id if it has none."""
+    return words(session.name, 60) if session.name else session.branch[:SHORT]
+
+
+def numbered(session: Session) -> str:
+    """A session as people refer to it."""
+    return f"{called(session)}.{session.number}"
+
+
+def table(*headings: str) -> Table:
+    """A table without lines; all but its first column are numbers."""
+    made = Table(box=None, padding=(0, 1), pad_edge=False, header_style="dim")
+    for n, heading in enumerate(headings):
+        made.add_column(heading, justify="right" if n else "left", no_wrap=True)
+    return made
+
+
+def moment(at: float) -> str:
+    return f"{datetime.fromtimestamp(at):%Y-%m-%d %H:%M}"
+
+
+def dollars(amount: float | None) -> str:
+    """Money; nothing where none is known."""
+    if not amount:
+        return ""
+    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def volume(count: float) -> str:
+    """So many bytes."""
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            break
+        count /= 1000
+    return f"{count:,.0f} bytes" if unit == "bytes" else f"{count:,.1f} {unit}"
