@@ -23,8 +23,8 @@ from importlib import import_module
 from itertools import chain
 from typing import Any
 
-import clew
-from clew import Budget, Engine, Request, SQLite, View, body, rawjson
+from clew import Budget, Engine, Request, SQLite, View, body, open_store, rawjson
+from clew.store.sql import SQLStore
 from clew.testing import conversation
 
 SESSIONS = ("north", "east", "south", "west")
@@ -116,7 +116,7 @@ async def work(engine: Engine, turns: Counter[str], chance: random.Random, say: 
             say("compact", view.branch, *(n.id for e in new for n in e.stand_ins))
 
 
-async def look(store: Any, host: Host) -> tuple[list[str], int]:
+async def look(store: SQLStore, host: Host) -> tuple[list[str], int]:
     """Everything acknowledged that is not there, or is not as it was; calls that nobody was told of."""
     found = [f"doctor: {p.count} {p.what}" for p in await store.check(deep=True)]
     engine = Engine(store)
@@ -139,9 +139,6 @@ async def look(store: Any, host: Host) -> tuple[list[str], int]:
 
 
 # --- who kills it -----------------------------------------------------------------------------------------------------
-
-
-opened: Any = getattr(clew, "open_store", SQLite)
 
 
 def fork(act: Act, heard: int, told: int) -> int:
@@ -206,7 +203,7 @@ def round(where: str, host: Host, chance: random.Random, outcome: Outcome) -> No
 
     async def client(say: Say) -> None:
         say("begin", "open")
-        engine = Engine(opened(where), Budget(window=WINDOW))
+        engine = Engine(open_store(where), Budget(window=WINDOW))
         await work(engine, host.turns, random.Random(seed), say)
 
     heard, told = os.pipe()
@@ -224,7 +221,7 @@ def examine(where: str, host: Host, outcome: Outcome) -> None:
     """Look at a store from a process of its own."""
 
     async def client(say: Say) -> None:
-        store = opened(where)
+        store = open_store(where)
         problems, unheard = await look(store, host)
         await store.close()
         say(problems[:9], unheard)

@@ -15,8 +15,7 @@ import time
 from contextlib import suppress
 
 import postgres
-
-from clew import Budget, Engine, StoreError
+from clew import Budget, Engine, StoreError, open_store
 from crashing import (
     LINES,
     SPAN,
@@ -28,7 +27,6 @@ from crashing import (
     examine,
     fork,
     listen,
-    opened,
     take_down,
     warm_up,
     work,
@@ -48,7 +46,8 @@ def kill(server: postgres.Server) -> None:
             os.kill(process, signal.SIGKILL)
     while any(map(_runs, processes)):
         time.sleep(0.01)
-    lock.unlink()  # it names a process that may stay a zombie, which the next server would take for a living one
+    for left in (lock, *server.folder.glob(".s.PGSQL.*.lock")):
+        left.unlink()  # it names a process that may stay a zombie, which the next server would take for a living one
 
 
 def _runs(process: int) -> bool:
@@ -61,7 +60,7 @@ def outage(server: postgres.Server, where: str, host: Host, chance: random.Rando
     seed = chance.random()
 
     async def client(say: Say) -> None:
-        engine = Engine(opened(where), Budget(window=WINDOW))
+        engine = Engine(open_store(where), Budget(window=WINDOW))
         while True:
             try:
                 await work(engine, host.turns, random.Random(seed), say)
@@ -77,9 +76,9 @@ def outage(server: postgres.Server, where: str, host: Host, chance: random.Rando
     kill(server)
     while not said or said[-1] != ["begin", "waiting"]:
         said += listen(heard, 1)
-    cut = [line[1] for line in said if line[0] == "begin" and line[1] != "waiting"]
+    begun = [line[1] for line in said if line[0] == "begin"]
     outcome.kills += 1
-    outcome.during[cut[-1] if cut else "open"] += 1
+    outcome.during[begun[begun.index("waiting") - 1]] += 1
     server.start()
     while said[-1][0] != "append":
         said += listen(heard, 1)

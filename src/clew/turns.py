@@ -29,7 +29,7 @@ from clew.view import View, fold
 
 Act = Callable[[Live, Budget], Awaitable[View]]  # what makes a view shorter
 
-TRIES = 100  # when other processes extend the same branch at the same moment
+TRIES = 1_000  # when other processes extend the same branch at the same moment
 
 
 @dataclass(frozen=True, slots=True)
