@@ -1,11 +1,12 @@
 """Claude Code: lines with `uuid` and `parentUuid`, one content block of an answer a line."""
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace as with_
 from typing import Any
 
-from clew.transcripts.claude_lines import answer_of, blocks_of, told
+from clew.transcripts.claude_lines import Listener, answer_of, blocks_of
 from clew.transcripts.shape import Message, Script, Transcript
 from clew.transcripts.source import Source, mapping, objects, string, time
 from clew.transcripts.tree import Branch, Entry, branches
@@ -163,12 +164,20 @@ def _conversations(entries: Sequence[Entry], source: Source) -> tuple[Script, li
         left = [branch for branch in left if not turns.include(branch)]
     left = [b for b in left if any(i not in turns.main and _speaks(entries[i]) for i in b.entries)]
     main = sorted(turns.main)
-    whole = told((entries[i] for i in main), source)
+    listener = Listener(source)
+    for i in main:
+        listener.hear(entries[i])
+    starts, late = listener.starts(), [i for i in main if turns.main[i] != i]
     forks = []
     for branch in left:
-        shared = {i for i in main if turns.main[i] <= branch.at}
-        forks.append(told((entries[i] for i in sorted(shared.union(branch.entries))), Source(source.name, [])))
-    return whole, forks
+        stop = bisect_right(main, branch.at)
+        start = starts[stop]  # what was said before it need not be told again for each fork
+        other = listener.before(start, Source(source.name, []))
+        answers = (i for i in late if i > branch.at >= turns.main[i])
+        for i in sorted({*main[start:stop], *answers, *branch.entries}):
+            other.hear(entries[i])
+        forks.append(other.script)
+    return listener.script, forks
 
 
 class Turns:
