@@ -300,6 +300,58 @@ def test_a_corpus_holds_many() -> None:
         read(lines([{"messages": []}] * 2))
 
 
+@settings(deadline=None, max_examples=60)
+@given(
+    steps=st.lists(st.tuples(st.integers(0, 6), st.sampled_from(["user", "answer", "more", "compact"])), max_size=25)
+)
+def test_a_fork_says_what_a_file_with_only_its_lines_would(steps: list[tuple[int, str]]) -> None:
+    entries: list[dict[str, Any]] = [{"type": "user", "uuid": "0", "parentUuid": None, "message": {"content": "0"}}]
+    for back, kind in steps:
+        entries += _grown(entries, entries[max(len(entries) - 1 - back, 0)], kind)
+    session = read(lines(entries))
+    assert session.messages == read(lines(_path(entries, entries[-1]))).messages
+    parents = {e["parentUuid"] or e.get("logicalParentUuid") for e in entries}
+    ends = [read(lines(_path(entries, e))) for e in entries[:-1] if e["uuid"] not in parents]
+    for fork in session.children:
+        assert fork.stretches in [end.stretches for end in ends]
+        assert fork.messages[: fork.shared] == session.messages[: fork.shared]
+
+
+def _grown(entries: list[dict[str, Any]], parent: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    """The lines that follow one: `more` goes on with its answer."""
+    while ends := [e for e in entries if e["parentUuid"] == parent["uuid"] and _answer(e) == _answer(parent) != ""]:
+        parent = ends[0]  # nobody speaks in the middle of an answer
+    id, at = f"{len(entries)}", parent["uuid"]
+    if kind == "compact":
+        boundary = {
+            "type": "system",
+            "subtype": "compact_boundary",
+            "uuid": id,
+            "parentUuid": None,
+            "logicalParentUuid": at,
+        }
+        summary = {"type": "user", "uuid": f"{id}s", "parentUuid": id, "isCompactSummary": True}
+        return [boundary, summary | {"message": {"content": f"summary {id}"}}]
+    if kind == "user":
+        return [{"type": "user", "uuid": id, "parentUuid": at, "message": {"content": id}}]
+    alone = all(at not in (e["parentUuid"], e.get("logicalParentUuid")) for e in entries)
+    same = _answer(parent) if kind == "more" and alone else ""
+    message = {"id": same or f"m{id}", "content": [{"type": "text", "text": id}]}
+    return [{"type": "assistant", "uuid": id, "parentUuid": at, "message": message}]
+
+
+def _answer(entry: dict[str, Any]) -> str:
+    return str(entry.get("message", {}).get("id", ""))
+
+
+def _path(entries: list[dict[str, Any]], entry: dict[str, Any]) -> list[dict[str, Any]]:
+    by_id = {e["uuid"]: e for e in entries}
+    path = [entry]
+    while above := path[-1]["parentUuid"] or path[-1].get("logicalParentUuid"):
+        path.append(by_id[above])
+    return path[::-1]
+
+
 # The law: what is written reads as it was.
 
 

@@ -50,7 +50,8 @@ class Listener:
         other = Listener(source)
         said, cuts = self.heard[line] if line < len(self.heard) else (len(self.script.messages), len(self.script.cuts))
         other.script = Script(self.script.messages[:said], self.script.cuts[:cuts])
-        other.places = dict(self.places)
+        other.places, other.born = dict(self.places), dict(self.born)
+        other.answers = {id: place for id, place in self.answers.items() if place < said}
         return other
 
     def hear(self, entry: Entry) -> None:
