@@ -20,7 +20,7 @@ STORES = 10
 # A server takes longer than a file. All of it with CLEW_KILLS=500: 500 clients, 20 servers, 5,000 additions.
 MANY = int(os.environ.get("CLEW_KILLS", "100"))
 KILLS = {"sqlite": 500, "postgres": MANY}
-OUTAGES, ADDITIONS = MANY // 25, MANY * 10
+OUTAGES, ADDITIONS = (20, 5_000) if MANY >= 500 else (4, 400)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
