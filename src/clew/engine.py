@@ -16,12 +16,13 @@ from clew.errors import NotFound, Purged
 from clew.events import Listener, tell
 from clew.excerpts import SIZE, excerpt, whole
 from clew.finding import Found
-from clew.fitting import PATIENCE, Compaction, Fitting
+from clew.fitting import PATIENCE, Compaction, Fitting, Method
 from clew.gauge import Budgeting, Gauge
 from clew.items import Node, Scope
 from clew.live import Live
 from clew.recall import candidates, resolve
 from clew.recognise import named_branch
+from clew.scale import Scale
 from clew.secrets import Policy
 from clew.step import Step
 from clew.steps import default
@@ -60,12 +61,13 @@ class Engine:
         writer: Writer | None = None,
         compaction: Compaction = "on",
         patience: float = PATIENCE,
+        method: Method = "auto",
     ) -> None:
         self.store = store
         self.budget = budget
         self.listeners = tuple(listeners)
         self.gauge = Gauge(store, budget, counter, models, servers)
-        self._fitting = Fitting(store, step or default(), self.listeners, writer, expand, compaction, patience)
+        self._fitting = Fitting(store, step or default(), self.listeners, writer, expand, compaction, patience, method)
         self._turns = Turns(store, self._fitting, self.gauge, self.listeners, hot, secrets)
         self._additions = Additions(self._turns)
 
@@ -86,6 +88,15 @@ class Engine:
     @compaction.setter
     def compaction(self, compaction: Compaction) -> None:
         self._fitting.compaction = compaction
+
+    @property
+    def method(self) -> Method:
+        """`auto`: clew decides when to compact; `llm`: the agent does, and clew only just before it is too late."""
+        return self._fitting.method
+
+    @method.setter
+    def method(self, method: Method) -> None:
+        self._fitting.method = method
 
     async def prepare(self, request: Request | Addition) -> View:
         """The view to send instead of the request's own history. Raises `OverBudget` if frame and pins do not fit."""
@@ -184,6 +195,21 @@ class Engine:
         """End what goes on in the background; the store stays open, it is its owner's."""
         if self._fitting.drafts:
             await self._fitting.drafts.close()
+
+    async def expected(self, view: View) -> int:
+        """How many tokens the provider will count in a view."""
+        if live := self._turns.live(view):
+            return live.scale.expected(live.view)
+        scale = Scale()
+        await self.gauge.weigh(view.scope, scale, await self.gauge.budget(view.scope, view.frame), view.frame)
+        return scale.expected(view)
+
+    async def window(self, view: View) -> int | None:
+        """The tokens that the model of a view can read and write; None where nobody knows."""
+        model = await self.gauge.limits.model(view.scope, view.frame.model)
+        if model.source == "default" and not isinstance(self.budget, Budget):
+            return None
+        return (await self.gauge.budget(view.scope, view.frame)).window
 
     async def pin(self, view: View, *ids: str, off: bool = False) -> None:
         """Keep these nodes verbatim in every later view of this branch, or no longer."""

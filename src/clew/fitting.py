@@ -17,12 +17,16 @@ from clew.items import Scope
 from clew.live import Live
 from clew.step import Step
 from clew.steps import over_budget, repair
-from clew.store.records import Store
+from clew.steps.handoff import Handoff
+from clew.store.records import Cause, Store
 from clew.view import View, cuts, originals
 
 Compaction = Literal["on", "shadow", "off"]
+Method = Literal["auto", "llm"]  # who decides when: clew, or the agent, with clew as its net
 
 FITS = 4  # compactions in one turn, should the first leave what is dearer than it seemed
+NET = 0.95  # of the limit: where clew compacts all the same if the agent does not
+STATUS = 64  # tokens that a context status takes, at most
 PATIENCE = 15.0  # seconds that a full window waits for a draft that is nearly there
 
 
@@ -33,6 +37,7 @@ class Fitted(NamedTuple):
     error: Exception | None = None
     shadow: Mapping[str, Any] | None = None
     folded: int | None = None  # the first edit of a compaction, if there was one
+    cause: Cause = "compaction"
 
 
 class Fitting:
@@ -47,9 +52,11 @@ class Fitting:
         expand: bool = False,
         compaction: Compaction = "on",
         patience: float = PATIENCE,
+        method: Method = "auto",
     ) -> None:
         self.step = step
         self.compaction: Compaction = compaction
+        self.method: Method = method
         self.drafts = Drafts(writer, listeners) if writer else None
         self._store = store
         self._listeners = listeners
@@ -64,12 +71,15 @@ class Fitting:
         if view is not shown:
             live.scale.edit()
         live.pace.grow(live.scale.measure(view)[0].tokens)
-        shadow = folded = None
+        shadow, mended = None, view
+        if self.method == "llm":
+            view, budget = await self._handed_over(scope, live, view), _net(budget)
+        cause: Cause = "compaction" if view is mended else "handoff"
         if self.compaction == "on":
-            mended, view = view, await self._compacted(scope, live, view, budget, prices)
-            folded = None if view is mended else len(mended.edits)
-            if self._expand:
-                view = await self._expanded(scope, live, view, budget)
+            view = await self._compacted(scope, live, view, budget, prices)
+        folded = None if view is mended else len(mended.edits)
+        if self.compaction == "on" and self._expand:
+            view = await self._expanded(scope, live, view, budget)
         elif self.compaction == "shadow":
             shadow = await self._shadow(scope, live, view, budget, prices)
         live.settled = _last_group(view, live.settled if view is shown else 0)
@@ -77,7 +87,18 @@ class Fitting:
         size, rate = live.scale.measure(view)
         # Where only the learned rate says that it does not fit, or nobody may compact, the provider shall judge.
         fits = self.compaction != "on" or size.within(budget.at(rate).limit) or size.within(budget.limit)
-        return Fitted(view, None if fits else over_budget(view, budget), shadow, folded)
+        return Fitted(view, None if fits else over_budget(view, budget), shadow, folded, cause)
+
+    async def _handed_over(self, scope: Scope, live: Live, view: View) -> View:
+        """The view that begins a new session, if the agent asked for one."""
+        handoff = Handoff()
+        if not handoff.is_due(view):
+            return view
+        await self.remember(scope, view)
+        live.scale.edit()
+        after = handoff(view)
+        live.pace.shrink(live.scale.measure(after)[0].tokens)
+        return after
 
     async def _compacted(self, scope: Scope, live: Live, view: View, budget: Budget, prices: Prices | None) -> View:
         size, rate = live.scale.measure(view)
@@ -206,6 +227,12 @@ def _aimed(live: Live, view: View, budget: Budget, size: Size, prices: Prices | 
         return budget.aim(size)
     goal = live.pace.goal(view, budget, prices)
     return None if goal is None else with_(budget, goal=budget.limit._replace(tokens=goal))
+
+
+def _net(budget: Budget) -> Budget:
+    """The budget of an agent that looks after its window itself: clew acts only just before it is full."""
+    reserve = min(budget.kept_free + STATUS, budget.window - 1)
+    return with_(budget, reserve=reserve, high=max(budget.high, NET), keep=None, growth=None, goal=Size())
 
 
 def _key(scope: Scope, live: Live) -> tuple[Scope, str]:

@@ -185,11 +185,16 @@ class Turns:
         await self.gauge.weigh(scope, live.scale, budget, frame)
         shown = await self._shown(scope, live, frame, found)
         prices = (await self.gauge.limits.model(scope, frame.model)).prices
-        view, error, shadow, folded = await self.fitting.fit(scope, live, shown, budget, prices)
+        view, error, shadow, folded, cause = await self.fitting.fit(scope, live, shown, budget, prices)
         edits: list[Event] = [*view.edits[known:]]
         if folded is not None:
             at = folded - known
-            edits.insert(at, Began(view.digests.session(trace.branch, trace.seq + at), "compaction", "auto"))
+            edits.insert(
+                at,
+                Began(
+                    view.digests.session(trace.branch, trace.seq + at), cause, "llm" if cause == "handoff" else "auto"
+                ),
+            )
         apply(trace, edits)
         heads = {""}
         if incoming is not None:

@@ -70,7 +70,7 @@ def convert_frame(frame: Frame, to: str, model: str | None = None) -> Frame:
     tools = {tool.name: tool for told in _declared(frame) if (tool := _tool(told, frame.format))}
     if tools:
         choice = _CHOICES[frame.format](frame.body)
-        body |= _WRITERS[to](list(tools.values()), choice if choice.only in ("", *tools) else Choice("auto"))
+        body |= written(list(tools.values()), choice if choice.only in ("", *tools) else Choice("auto"), to)
     codec = named(to)
     lead = [{"role": "system", "content": frame.system}] if to == "openai_chat" and frame.system.strip() else []
     return codec.split({**body, **_system(frame.system, to), codec.LIST: lead})[0]
@@ -82,7 +82,12 @@ def declare(frame: Frame, names: Iterable[str]) -> Frame:
     if frame.tools or not tools:
         return frame
     codec = named(frame.format)
-    return codec.split({**frame.body, **_WRITERS[frame.format](tools, Choice("none")), codec.LIST: []})[0]
+    return codec.split({**frame.body, **written(tools, Choice("none"), frame.format), codec.LIST: []})[0]
+
+
+def written(tools: list[Tool], choice: Choice, format: str) -> Block:
+    """Tools as a format declares them."""
+    return _WRITERS[format](tools, choice)
 
 
 def plain_name(name: str) -> str:

@@ -1,0 +1,122 @@
+"""Handoff: the agent asked for a new session, and what came before becomes the message with which that one begins.
+
+It begins with the agent's own summary, then what it must not forget and may have: what the user said of how, open
+tasks, skills, results that came beside the call.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from clew.framing import neutral
+from clew.items import Item, Node
+from clew.steps.lines import clip, omitted
+from clew.steps.shorten import parsed
+from clew.steps.state import DONE, sections, state_of
+from clew.view import Swap, View, groups
+
+NEW_SESSION = "new_session"
+BEGUN = "A new session begins with this summary."  # what such a call is answered with, if it is granted
+
+DIRECTIVES = 30  # sentences of the user
+BESIDE = 2_000  # characters of each result that came beside the call
+SKILL = re.compile(r"(?i)^(?:load_|use_|get_|activate_)?skills?$")
+SKILL_FILE = re.compile(r"(?:^|/)([\w.-]+)/SKILL\.md$")
+
+
+class Handoff:
+    """Folds a view behind the last call of `new_session` that was granted; anything else it leaves as it is."""
+
+    def __repr__(self) -> str:
+        return "Handoff()"
+
+    def is_due(self, view: View) -> bool:
+        """Whether a new session is asked for that has not begun."""
+        return _granted(view.nodes) is not None
+
+    def __call__(self, view: View) -> View:
+        """The view that begins the new session; what is behind it must be in memory."""
+        found = _granted(view.nodes)
+        if found is None:
+            return view
+        call, result = found
+        stop = next(stop for start, stop in groups(view.nodes) if start <= result < stop)
+        runs = list(_runs(view, stop))
+        summary = parsed(view.nodes[call].item.text)["summary"]
+        text = _message(view, stop, summary, beside=view.nodes[call:stop])
+        first, *others = runs
+        swaps = [Swap(*first, [Item("summary", "user", text)])]
+        swaps += [Swap(a, b, [Item("summary", "user", _line(view, a, b))]) for a, b in others]
+        return view.replace_all(swaps, by=self)
+
+
+def _line(view: View, start: int, stop: int) -> str:
+    return omitted(view.nodes[start:stop], {}, view.short(start, stop))[0]
+
+
+def _granted(nodes: Sequence[Node]) -> tuple[int, int] | None:
+    """Where the newest call of `new_session` is that was granted, and where that was said."""
+    for at in range(len(nodes) - 1, -1, -1):
+        item = nodes[at].item
+        if item.kind == "result" and item.text == BEGUN:
+            calls = (i for i in range(at) if nodes[i].item.kind == "call" and nodes[i].item.call_id == item.call_id)
+            call = max(calls, default=None)
+            return None if call is None or nodes[call].item.name != NEW_SESSION else (call, at)
+    return None
+
+
+def _runs(view: View, stop: int) -> Iterator[tuple[int, int]]:
+    """Stretches up to there without a pin in them, each as long as can be."""
+    begin: int | None = None
+    for start, end in groups(view.nodes[:stop]):
+        if any(n.id in view.pinned for n in view.nodes[start:end]):
+            if begin is not None:
+                yield begin, start
+            begin = None
+        elif begin is None:
+            begin = start
+    if begin is not None:
+        yield begin, stop
+
+
+def _message(view: View, stop: int, summary: str, beside: Sequence[Node]) -> str:
+    said = [n.item for n in view.originals(0, stop)]
+    state = dict(sections(state_of(said)))
+    parts = [neutral(summary.strip())]
+    parts += _section("What the user said of how, word for word", state["and said of how"][:DIRECTIVES])
+    tasks = [task for task in state["tasks"] if not task.startswith(DONE)]
+    parts += _section("Open tasks", tasks)
+    parts += _section("Skills that were loaded; load them again before use", list(_skills(said)))
+    parts += _section("Results that came beside it", [_beside(n.item) for n in beside if _is_beside(n.item)])
+    recall = view.short(0, stop)
+    parts.append(
+        f"[The summary is the assistant's own, from the session before this one; recall {recall} for all of it.]"
+    )
+    return "\n\n".join(parts)
+
+
+def _section(heading: str, lines: Sequence[str]) -> list[str]:
+    return ["\n".join([f"{heading}:", *(f"- {neutral(line)}" for line in lines)])] if lines else []
+
+
+def _skills(items: Sequence[Item]) -> Iterator[str]:
+    found: dict[str, None] = {}
+    for item in items:
+        given: Any = parsed(item.text) if item.kind == "call" else None
+        if not isinstance(given, dict):
+            continue
+        if SKILL.match(item.name):
+            names = (given.get(key) for key in ("name", "skill", "skill_name", "command"))
+            found |= {clip(name, 80): None for name in names if isinstance(name, str) and name}
+        found |= {m[1]: None for v in given.values() if isinstance(v, str) and (m := SKILL_FILE.search(v))}
+    yield from found
+
+
+def _is_beside(item: Item) -> bool:
+    return item.kind == "result" and item.text != BEGUN
+
+
+def _beside(item: Item) -> str:
+    text = item.text if len(item.text) <= BESIDE else f"{item.text[:BESIDE]} … ({len(item.text):,} characters)"
+    return f"{item.name or 'a tool'}: {json.dumps(text, ensure_ascii=False)}"

@@ -1,0 +1,39 @@
+"""What a host adds to a body that a client made: tools of its own, and a word at the very end."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from clew.wire.convert_frame import Choice, Tool, written
+from clew.wire.formats import named
+
+Block = dict[str, Any]
+
+
+def with_tools(body: Mapping[str, Any], format: str, tools: Sequence[Tool]) -> Block:
+    """The body with these tools after its own."""
+    if not tools:
+        return dict(body)
+    new = written(list(tools), Choice(), format)
+    if format == "bedrock":
+        config = body.get("toolConfig") or {}
+        return {**body, "toolConfig": {**config, "tools": [*config.get("tools", ()), *new["toolConfig"]["tools"]]}}
+    return {**body, "tools": [*(body.get("tools") or ()), *new["tools"]]}
+
+
+def with_tail(body: Mapping[str, Any], format: str, text: str) -> Block:
+    """The body with a trailing system message, or a trailing text of the user's where its format forbids one."""
+    key = named(format).LIST
+    said = body.get(key) or []
+    messages: list[Any] = [{"role": "user", "content": said}] if isinstance(said, str) else list(said)
+    match format:
+        case "openai_chat" | "openai_responses":
+            return {**body, key: [*messages, {"role": "system", "content": text}]}
+        case "gemini":  # results must stand by themselves there
+            return {**body, key: [*messages, {"role": "user", "parts": [{"text": text}]}]}
+    block = {"text": text} if format == "bedrock" else {"type": "text", "text": text}
+    if not messages or messages[-1].get("role") != "user":
+        return {**body, key: [*messages, {"role": "user", "content": [block]}]}
+    last = messages[-1]
+    content = last.get("content") or []
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+    return {**body, key: [*messages[:-1], {**last, "content": [*blocks, block]}]}
