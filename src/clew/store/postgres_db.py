@@ -54,6 +54,8 @@ class PostgresDatabase:
 
     def search(self, scope: Scope, words: Sequence[str], among: str | None, limit: int) -> list[str]:
         queries = list(dict.fromkeys(query for word in words if (query := _query(word))))
+        if not queries:
+            return []
         if among is None:
             return rank(self.ask("search_all", scope=scope, words=queries, most=MOST), limit)
         either = " | ".join(f"({query})" for query in queries)
@@ -104,8 +106,9 @@ class PostgresDatabase:
         kept: list[int] = []
 
         def hear(told: psycopg.errors.Diagnostic) -> None:
-            # "3 dead row versions cannot be removed yet", in whatever language
+            # "3 dead row versions cannot be removed yet", in whatever language; a warning says that a table is not ours
             kept.extend(int(number) for number in re.findall(r"^\d+", told.message_detail or ""))
+            kept.append(told.severity_nonlocalized == "WARNING")
 
         self.connection.add_notice_handler(hear)
         try:
