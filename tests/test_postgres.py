@@ -116,6 +116,15 @@ async def test_a_server_that_was_away_is_used_again(own: postgres.Server) -> Non
     await store.close()
 
 
+async def test_connections_that_the_server_closed_are_not_missed(url: str) -> None:
+    store = open_store(url)
+    await asyncio.gather(*(store.branches("default") for _ in range(8)))
+    others = "pid != pg_backend_pid() and backend_type = 'client backend' and datname = current_database()"
+    change(url, f"select pg_terminate_backend(pid, 60000) from pg_stat_activity where {others}")
+    await asyncio.gather(*(store.branches("default") for _ in range(8)))
+    await store.close()
+
+
 async def test_nothing_acknowledged_is_lost_by_a_crash_of_the_server(own: postgres.Server) -> None:
     command = [sys.executable, "-c", WRITER, own.url()]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as writer:

@@ -5,7 +5,7 @@ import os
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from clew.errors import Conflict, StoreError
@@ -79,10 +79,7 @@ class Postgres(SQLStore):
     @contextmanager
     def _taken(self) -> Iterator[PostgresDatabase]:
         """A connection nobody else uses; one that broke is not used again, nor are those made before it."""
-        try:
-            db = self._idle.pop()
-        except IndexError:
-            db = PostgresDatabase(connect(self._address))
+        db = self._pick() or PostgresDatabase(connect(self._address))
         try:
             yield db
         finally:
@@ -91,6 +88,14 @@ class Postgres(SQLStore):
             else:
                 db.close()
                 _close(self._idle)
+
+    def _pick(self) -> PostgresDatabase | None:
+        """A connection that was used before and still stands, if there is one."""
+        with suppress(IndexError):  # not asked before: another thread may take the last one meanwhile
+            while not (db := self._idle.pop()).silent():
+                db.close()
+            return db
+        return None
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
@@ -109,5 +114,6 @@ def _let_go(threads: ThreadPoolExecutor, idle: list[PostgresDatabase], wait: boo
 
 
 def _close(idle: list[PostgresDatabase]) -> None:
-    while idle:
-        idle.pop().close()
+    with suppress(IndexError):
+        while True:
+            idle.pop().close()

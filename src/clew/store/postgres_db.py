@@ -5,6 +5,7 @@ from collections import Counter as Tally
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import log
+from selectors import EVENT_READ, DefaultSelector
 from typing import Any
 
 import psycopg
@@ -127,6 +128,12 @@ class PostgresDatabase:
     def usable(self) -> bool:
         """Whether the connection can be used again."""
         return not self.connection.closed and self.connection.info.transaction_status == TransactionStatus.IDLE
+
+    def silent(self) -> bool:
+        """Whether the server said nothing while the connection lay idle: if it did, that was its farewell."""
+        with DefaultSelector() as selector:
+            selector.register(self.connection.fileno(), EVENT_READ)
+            return not selector.select(0)
 
     def close(self) -> None:
         self.connection.close()
