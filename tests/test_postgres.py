@@ -89,6 +89,18 @@ async def test_tables_elsewhere_in_the_database_are_no_matter(url: str) -> None:
     await store.close()
 
 
+async def test_a_role_that_has_only_the_schema_is_enough(url: str) -> None:
+    change(url, "drop schema clew cascade", "create role guest login", "create schema clew authorization guest")
+    store = open_store(url.replace("clew:sesame@", "guest@"))
+    view = await Engine(store).prepare(Request(conversation(1, 2)))
+    assert (await store.purge("default", [view.branch], "test")).wiped
+    await store.close()
+    change(url, "drop schema clew cascade")
+    with pytest.raises(StoreError, match="permission denied for database"):
+        open_store(url.replace("clew:sesame@", "guest@"))
+    change(url, "drop role guest")
+
+
 @pytest.mark.parametrize("setting", ["off", "local", "on", "remote_apply"])
 def test_what_is_acknowledged_is_on_disk_whatever_the_server_thinks(url: str, setting: str) -> None:
     change(url, f"alter role clew in database {url.split('?')[0].split('/')[-1]} set synchronous_commit = {setting}")
