@@ -139,6 +139,66 @@ def test_what_is_left_out_is_noted() -> None:
     )
 
 
+def test_claude_code_as_it_prints_itself() -> None:
+    session = read(
+        lines(
+            [
+                {"type": "system", "subtype": "init", "session_id": "s", "tools": ["Task"], "model": "claude-opus-4-6"},
+                {"type": "user", "message": {"role": "user", "content": "ask an agent"}, "session_id": "s"},
+                {
+                    "type": "assistant",
+                    "message": {"id": "m1", "role": "assistant", "content": [TASK]},
+                    "session_id": "s",
+                },
+                {"type": "user", "message": {"role": "user", "content": "look"}, "parent_tool_use_id": "t1"},
+                {"type": "user", "message": {"role": "user", "content": [FOUND]}, "session_id": "s"},
+                {
+                    "type": "system",
+                    "subtype": "compact_boundary",
+                    "compact_metadata": {"trigger": "manual", "pre_tokens": 7},
+                },
+                {
+                    "type": "assistant",
+                    "message": {"id": "m2", "role": "assistant", "content": [DONE]},
+                    "session_id": "s",
+                },
+                {"type": "result", "subtype": "success", "session_id": "s", "result": "done"},
+            ]
+        )
+    )
+    assert [m["role"] for m in session.messages] == ["user", "assistant", "user", "assistant"]
+    assert session.compactions == [(3, Compaction(None, "manual", 7))]
+    assert [(c.call, c.messages[0]["content"]) for c in session.children] == [("t1", "look")]
+
+
+TASK = {"type": "tool_use", "id": "t1", "name": "Task", "input": {"prompt": "look"}}
+FOUND = {"type": "tool_result", "tool_use_id": "t1", "content": "found"}
+DONE = {"type": "text", "text": "done"}
+
+
+def test_a_compaction_of_claude_code_before_it_had_boundaries() -> None:
+    session = read(
+        lines(
+            [
+                {"type": "user", "uuid": "a", "parentUuid": None, "message": {"content": "one"}},
+                {"type": "assistant", "uuid": "b", "parentUuid": "a", "message": {"id": "m1", "content": [DONE]}},
+                {
+                    "type": "user",
+                    "uuid": "c",
+                    "parentUuid": None,
+                    "isCompactSummary": True,
+                    "message": {"content": "so far"},
+                },
+                {"type": "user", "uuid": "d", "parentUuid": "c", "message": {"content": "two"}},
+                {"type": "user", "uuid": "f", "parentUuid": "lost", "message": {"content": "three"}},
+            ]
+        )
+    )
+    assert [len(s.messages) for s in session.stretches] == [2, 2]
+    assert [c.summary for _, c in session.compactions] == ["so far"]
+    assert session.children == ()
+
+
 def test_codex_is_read() -> None:
     session = sample("codex.jsonl")
     assert (session.format, session.model, session.cwd) == ("openai_responses", "gpt-5.3-codex", "/home/dev/pump")
@@ -240,6 +300,58 @@ def test_a_corpus_holds_many() -> None:
         read(lines([{"messages": []}] * 2))
 
 
+@settings(deadline=None, max_examples=60)
+@given(
+    steps=st.lists(st.tuples(st.integers(0, 6), st.sampled_from(["user", "answer", "more", "compact"])), max_size=25)
+)
+def test_a_fork_says_what_a_file_with_only_its_lines_would(steps: list[tuple[int, str]]) -> None:
+    entries: list[dict[str, Any]] = [{"type": "user", "uuid": "0", "parentUuid": None, "message": {"content": "0"}}]
+    for back, kind in steps:
+        entries += _grown(entries, entries[max(len(entries) - 1 - back, 0)], kind)
+    session = read(lines(entries))
+    assert session.messages == read(lines(_path(entries, entries[-1]))).messages
+    parents = {e["parentUuid"] or e.get("logicalParentUuid") for e in entries}
+    ends = [read(lines(_path(entries, e))) for e in entries[:-1] if e["uuid"] not in parents]
+    for fork in session.children:
+        assert fork.stretches in [end.stretches for end in ends]
+        assert fork.messages[: fork.shared] == session.messages[: fork.shared]
+
+
+def _grown(entries: list[dict[str, Any]], parent: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    """The lines that follow one: `more` goes on with its answer."""
+    while ends := [e for e in entries if e["parentUuid"] == parent["uuid"] and _answer(e) == _answer(parent) != ""]:
+        parent = ends[0]  # nobody speaks in the middle of an answer
+    id, at = f"{len(entries)}", parent["uuid"]
+    if kind == "compact":
+        boundary = {
+            "type": "system",
+            "subtype": "compact_boundary",
+            "uuid": id,
+            "parentUuid": None,
+            "logicalParentUuid": at,
+        }
+        summary = {"type": "user", "uuid": f"{id}s", "parentUuid": id, "isCompactSummary": True}
+        return [boundary, summary | {"message": {"content": f"summary {id}"}}]
+    if kind == "user":
+        return [{"type": "user", "uuid": id, "parentUuid": at, "message": {"content": id}}]
+    alone = all(at not in (e["parentUuid"], e.get("logicalParentUuid")) for e in entries)
+    same = _answer(parent) if kind == "more" and alone else ""
+    message = {"id": same or f"m{id}", "content": [{"type": "text", "text": id}]}
+    return [{"type": "assistant", "uuid": id, "parentUuid": at, "message": message}]
+
+
+def _answer(entry: dict[str, Any]) -> str:
+    return str(entry.get("message", {}).get("id", ""))
+
+
+def _path(entries: list[dict[str, Any]], entry: dict[str, Any]) -> list[dict[str, Any]]:
+    by_id = {e["uuid"]: e for e in entries}
+    path = [entry]
+    while above := path[-1]["parentUuid"] or path[-1].get("logicalParentUuid"):
+        path.append(by_id[above])
+    return path[::-1]
+
+
 # The law: what is written reads as it was.
 
 
@@ -322,6 +434,23 @@ def lines(values: list[Any]) -> bytes:
 def test_errors_say_where_and_what_was_expected(data: bytes, message: str) -> None:
     with pytest.raises(BadRequest, match=message):
         read(data, "x.jsonl")
+
+
+@pytest.mark.parametrize("depth", [200, 450, 900, 20_000])
+def test_depths_are_read_or_refused(depth: int) -> None:
+    deep = b'{"type":"user","uuid":"a","parentUuid":null,"message":{"content":[{"type":"tool_result","content":%b}]}}'
+    try:
+        session = read(deep % (b'[{"content":' * depth + b'"x"' + b"}]" * depth))
+        for format in WRITERS:
+            write(session, format)
+    except BadRequest as error:
+        assert "nested too deeply" in str(error)  # noqa: PT017 (what may be refused is not what must be)
+
+
+def test_no_tools_are_made_up() -> None:
+    session = read(write(sample("claude-code.jsonl"), "codex"))
+    assert session.tools == ()
+    assert "tools" in sample("claude-code.jsonl").body()  # Anthropic wants to be told those that were called
 
 
 def test_unknown_formats_are_named() -> None:

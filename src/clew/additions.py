@@ -42,20 +42,20 @@ class Additions:
         body = Body(request.body, request.format)
         incoming = Known(body.format).read(body)
         assert incoming is not None, "its own format"
-        loaded: Live | None = None
-        for left in range(TRIES - 1, -1, -1):
-            known = self._turns.named(request.scope, request.session)
-            fresh = known is None
-            live = known or loaded or await self._loaded(request, body.format, incoming.frame)
-            try:
-                async with live.lock:
-                    if not live.stale:
-                        return await self._add(request, live, fresh, incoming.frame, incoming.flat())
-            except Conflict:
-                if not left:
-                    raise
-                await wait(TRIES - left)
-                loaded = await self._caught_up(request.scope, live, fresh)
+        branch = named_branch(self._turns.digests(request.scope), request.session)
+        # Several may add to it at once. They take turns: else most of what each of them does is in vain.
+        async with self._store.alone(request.scope, branch):
+            for left in range(TRIES - 1, -1, -1):
+                known = await self._known(request)
+                live = known or await self._loaded(request, body.format, incoming.frame)
+                try:
+                    async with live.lock:
+                        if not live.stale:
+                            return await self._add(request, live, known is None, incoming.frame, incoming.flat())
+                except Conflict:
+                    if not left:
+                        raise
+                    await wait(TRIES - left)
         raise AssertionError("unreachable")
 
     async def _add(self, request: Addition, live: Live, fresh: bool, frame: Frame, items: Sequence[Item]) -> View:
@@ -87,30 +87,29 @@ class Additions:
             trace = Trace(named_branch(digests, request.session), session=request.session)
         return Live(trace, Known(format), View(frame, (), digests))
 
-    async def _caught_up(self, scope: Scope, live: Live, fresh: bool) -> Live | None:
-        """Another one was first: a branch in memory with what it wrote, None if it cannot be gone on with."""
+    async def _known(self, request: Addition) -> Live | None:
+        """The conversation as it is in memory, with what others wrote since; None where it must be read."""
+        scope, live = request.scope, self._turns.named(request.scope, request.session)
+        if live is None:
+            return None
         async with live.lock:
-            if live.stale:
-                return None
             said = len(live.trace.said)
             try:
                 kinds = await self._store.catch_up(scope, live.trace)
             except NotFound:  # purged
                 kinds = {"purge"}
-            if kinds - LENGTHEN - FOLD:
+            if live.stale or kinds - LENGTHEN - FOLD:
                 self._turns.forget(scope, live)
                 return None
-            if fresh:  # its view is yet to be made
-                return live
             if kinds - LENGTHEN:
                 await self._turns.refold(scope, live)
-                return None
-            new = live.trace.said[said:]
-            nodes = await self._store.nodes(scope, [p.id for p in new])
-            live.scale.grow([nodes[p.id] for p in new])
-            live.sent = live.view.digests.run(live.sent, (p.content for p in new))
-            live.view = with_(live.view, nodes=(*live.view.nodes, *(nodes[p.id] for p in new)))
-            return None
+            elif kinds:
+                new = live.trace.said[said:]
+                nodes = await self._store.nodes(scope, [p.id for p in new])
+                live.scale.grow([nodes[p.id] for p in new])
+                live.sent = live.view.digests.run(live.sent, (p.content for p in new))
+                live.view = with_(live.view, nodes=(*live.view.nodes, *(nodes[p.id] for p in new)))
+            return live
 
 
 def _said(trace: Trace, digests: Digests, guard: Guard, items: Sequence[Item], format: str) -> list[Event]:

@@ -52,7 +52,9 @@ async def adopt(
     await adoption.run(Origin("import"), progress)
     names = [name]
     for number, child in enumerate(transcript.children, 1):
-        names.append(f"{name}-{child.cause}-{child.name or number}")
+        # A fork may go by its parent's name, a sub-agent by none.
+        own = child.name if child.name not in ("", transcript.name) else str(number)
+        names.append(f"{name}-{child.cause or 'child'}-{own}")
         await _Adoption(engine, scope, child, names[-1]).run(await adoption.beget(child, names[-1]), None)
     return names
 

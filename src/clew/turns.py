@@ -29,7 +29,7 @@ from clew.view import View, fold
 
 Act = Callable[[Live, Budget], Awaitable[View]]  # what makes a view shorter
 
-TRIES = 100  # when other processes extend the same branch at the same moment
+TRIES = 20  # when another process extends the same branch at the same moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,4 +347,4 @@ def _answered(trace: Trace, found: Recognition) -> Revert | None:
 
 async def wait(tries: int) -> None:
     """A little longer each time, and not in step with whoever else is waiting."""
-    await asyncio.sleep(random.random() * 0.005 * min(tries, 20))  # noqa: S311
+    await asyncio.sleep(random.random() * 0.005 * tries)  # noqa: S311

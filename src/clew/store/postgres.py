@@ -3,13 +3,15 @@
 import asyncio
 import os
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TypeVar
 
 from clew.errors import Conflict, StoreError
+from clew.items import Scope
 from clew.store import reading
+from clew.store.alone import soon
 from clew.store.database import Database
 from clew.store.sql import SQLStore
 from clew.store.upkeep import Progress
@@ -41,6 +43,7 @@ class Postgres(SQLStore):
         self._address = Address(url, schema)
         self.place = self._address.place
         self._idle: list[PostgresDatabase] = []
+        self._waiting: list[PostgresDatabase] = []  # one at most
         try:
             with self._telling(), self._taken() as db:
                 prepare(db.connection, self._address, create)
@@ -49,7 +52,9 @@ class Postgres(SQLStore):
             _close(self._idle)
             raise
         self._threads = ThreadPoolExecutor(CONNECTIONS, "clew-postgres")
-        self._unused = weakref.finalize(self, _let_go, self._threads, self._idle, wait=False)
+        self._queue = ThreadPoolExecutor(1, "clew-postgres-queue")
+        self._held = (self._threads, self._idle), (self._queue, self._waiting)
+        self._unused = weakref.finalize(self, _let_go, *self._held, wait=False)
 
     async def backup(
         self, target: str | os.PathLike[str], force: bool = False, progress: Progress | None = None
@@ -61,10 +66,32 @@ class Postgres(SQLStore):
         """Write the tables anew without what was deleted; False if somebody else keeps the old rows alive."""
         return await self._write(lambda db: db.wipe())
 
+    @asynccontextmanager
+    async def alone(self, scope: Scope, branch: str) -> AsyncIterator[None]:
+        """Whoever else asks for it waits; the server ends the turn of a process that dies."""
+
+        async def ask(statement: str) -> bool:
+            return await self._run(self._queue, lambda: self._queued(statement, branch))
+
+        got = await soon(lambda: ask("try_alone"))
+        try:
+            yield
+        finally:
+            if got:
+                await ask("end_alone")
+
+    def _queued(self, statement: str, branch: str) -> bool:
+        # On a connection of its own: those that write must not be held up by those that wait to.
+        if not self._waiting or not (self._waiting[0].usable() and self._waiting[0].silent()):
+            _close(self._waiting)
+            self._waiting.append(PostgresDatabase(connect(self._address)))
+        row = self._waiting[0].ask(statement, branch=branch).fetchone()
+        return bool(row and row[0])
+
     async def close(self) -> None:
         """Finish what was begun and let go of the server."""
         if self._unused.detach():
-            await asyncio.to_thread(_let_go, self._threads, self._idle, wait=True)
+            await asyncio.to_thread(_let_go, *self._held, wait=True)
 
     async def _read(self, act: Callable[[Database], T]) -> T:
         return await self._write(act)
@@ -107,10 +134,11 @@ class Postgres(SQLStore):
             raise StoreError(f"{self.place}: {self._address.clean(error)}") from error
 
 
-def _let_go(threads: ThreadPoolExecutor, idle: list[PostgresDatabase], wait: bool) -> None:
+def _let_go(*held: tuple[ThreadPoolExecutor, list[PostgresDatabase]], wait: bool) -> None:
     # A store nobody holds has nothing under way, and may be collected in one of its own threads: do not wait then.
-    threads.shutdown(wait)
-    _close(idle)
+    for threads, connections in held:
+        threads.shutdown(wait)
+        _close(connections)
 
 
 def _close(idle: list[PostgresDatabase]) -> None:

@@ -24,6 +24,12 @@ join lateral (
 -- name: hold_branch
 select id from branch where id = :branch and scope = :owner for update;
 
+-- name: try_alone
+select pg_try_advisory_lock('session'::regclass::oid::int, hashtext(:branch));
+
+-- name: end_alone
+select pg_advisory_unlock('session'::regclass::oid::int, hashtext(:branch));
+
 -- name: begin_write
 select pg_advisory_xact_lock_shared('scope'::regclass::oid::int, :owner);
 

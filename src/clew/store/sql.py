@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, TypeVar
 
 from clew.errors import Purged
@@ -160,6 +160,10 @@ class SQLStore:
 
     async def wipe(self) -> bool:
         """Let the bytes of what was deleted be overwritten; False if that must wait for somebody else."""
+        raise NotImplementedError
+
+    def alone(self, scope: Scope, branch: str) -> AbstractAsyncContextManager[None]:
+        """A turn in which nobody else writes on a branch who asks for one, too; a way to wait, no lock."""
         raise NotImplementedError
 
     async def close(self) -> None:

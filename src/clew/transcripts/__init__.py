@@ -1,8 +1,6 @@
-"""The session files of other agents, read and written.
+"""The session files of other agents, read and written: bytes in, a `Transcript` out, and back.
 
-transcript = read(path.read_bytes(), path.name)
-transcript.messages, transcript.compactions, transcript.children
-write(transcript, "codex")
+A format of an agent is a module that `recognises` its records and `read`s them, and one that writes.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,6 +11,7 @@ from clew.transcripts import (
     claude_code,
     claude_write,
     codex,
+    codex_write,
     opencode,
     opencode_write,
     pi,
@@ -47,7 +46,7 @@ READERS = (*AGENTS, *PLAIN)
 # Each with the wire format that it wants its messages in.
 WRITERS: Mapping[str, tuple[str, Writer]] = {
     claude_code.NAME: (claude_code.WIRE, claude_write.write),
-    codex.NAME: (codex.WIRE, codex.write),
+    codex.NAME: (codex.WIRE, codex_write.write),
     pi.NAME: (pi.WIRE, pi_write.write),
     opencode.NAME: (opencode.WIRE, opencode_write.write),
     "openai": ("openai_chat", plain.write),
@@ -72,10 +71,13 @@ def read_all(
         raise BadRequest(f"unknown format {format!r}: use one of {', '.join(READERS)}")
     source = parse(data, name, progress)
     format = format or _detected(source)
-    if format in AGENTS:
-        found: list[Transcript] = AGENTS[format].read(source)
-        return found
-    return plain.read(source, PLAIN.get(format))
+    try:
+        found: list[Transcript] = (
+            AGENTS[format].read(source) if format in AGENTS else plain.read(source, PLAIN.get(format))
+        )
+    except RecursionError:
+        raise BadRequest(f"{name or 'the file'}: nested too deeply to read") from None
+    return found
 
 
 def write(transcript: Transcript, format: str) -> bytes:
@@ -83,7 +85,10 @@ def write(transcript: Transcript, format: str) -> bytes:
     if format not in WRITERS:
         raise BadRequest(f"unknown format {format!r}: use one of {', '.join(WRITERS)}")
     wire, writer = WRITERS[format]
-    return writer(convert(transcript, wire))
+    try:
+        return writer(convert(transcript, wire))
+    except RecursionError:
+        raise BadRequest("the transcript is nested too deeply to write") from None
 
 
 def _detected(source: Source) -> str:

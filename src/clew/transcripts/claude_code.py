@@ -1,11 +1,12 @@
 """Claude Code: lines with `uuid` and `parentUuid`, one content block of an answer a line."""
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace as with_
 from typing import Any
 
-from clew.transcripts.claude_lines import answer_of, blocks_of, told
+from clew.transcripts.claude_lines import Listener, answer_of, blocks_of
 from clew.transcripts.shape import Message, Script, Transcript
 from clew.transcripts.source import Source, mapping, objects, string, time
 from clew.transcripts.tree import Branch, Entry, branches
@@ -37,8 +38,8 @@ def recognises(value: Mapping[str, Any]) -> bool:
 def read(source: Source) -> list[Transcript]:
     """The session of a file: those of its subagents and those left by a rewind are its children."""
     entries = _entries(source)
-    own = [e for e in entries if not _is_aside(e)]
-    inner = [e for e in entries if _is_aside(e)]
+    own = [e for e in entries if not _is_sidechain(e)]
+    inner = [e for e in entries if _is_sidechain(e)]
     if not own:
         own, inner = inner, []  # the file of a subagent
     about = _about(source, own)
@@ -52,7 +53,7 @@ def _fork(about: Transcript, whole: Script, left: Script) -> Transcript:
     return with_(about, stretches=left.stretches, cause="fork", parent=about.name, shared=_shared(whole, left))
 
 
-def _is_aside(entry: Entry) -> bool:
+def _is_sidechain(entry: Entry) -> bool:
     return bool(entry.value.get("isSidechain") or entry.value.get("parent_tool_use_id"))
 
 
@@ -78,7 +79,7 @@ def _entries(source: Source) -> list[Entry]:
         elif value.get("isCompactSummary") and parent is None:
             parent = before  # as it was before there were boundaries
         found.append(Entry(id, parent if isinstance(parent, str) else None, value, line))
-        if not _is_aside(found[-1]):
+        if not _is_sidechain(found[-1]):
             before = id
     return found
 
@@ -95,9 +96,8 @@ def _about(source: Source, entries: Sequence[Entry]) -> Transcript:
         name = string(mapping(entry.value.get("message")).get("model"))
         model = name if name and name != "<synthetic>" else model
         if entry.value.get("subtype") == PROMPT:
-            told = with_(
-                told, system=string(entry.value.get("content")), tools=tuple(objects(entry.value.get("tools")))
-            )
+            tools = tuple(objects(entry.value.get("tools")))
+            told = with_(told, system=string(entry.value.get("content")), tools=tools)
     first = entries[0].value if entries else {}
     agent = string(first.get("agentId"))
     session = next((n for e in entries if (n := _session(e.value))), "") or source.name
@@ -164,12 +164,20 @@ def _conversations(entries: Sequence[Entry], source: Source) -> tuple[Script, li
         left = [branch for branch in left if not turns.include(branch)]
     left = [b for b in left if any(i not in turns.main and _speaks(entries[i]) for i in b.entries)]
     main = sorted(turns.main)
-    whole = told((entries[i] for i in main), source)
+    listener = Listener(source)
+    for i in main:
+        listener.hear(entries[i])
+    starts, late = listener.starts(), [i for i in main if turns.main[i] != i]
     forks = []
     for branch in left:
-        shared = {i for i in main if turns.main[i] <= branch.at}
-        forks.append(told((entries[i] for i in sorted(shared.union(branch.entries))), Source("", [])))
-    return whole, forks
+        stop = bisect_right(main, branch.at)
+        start = starts[stop]  # what was said before it need not be told again for each fork
+        other = listener.before(start, Source(source.name, []))
+        answers = (i for i in late if i > branch.at >= turns.main[i])
+        for i in sorted({*main[start:stop], *answers, *branch.entries}):
+            other.hear(entries[i])
+        forks.append(other.script)
+    return listener.script, forks
 
 
 class Turns:

@@ -1,6 +1,7 @@
 """What the lines of Claude Code say, one after the other."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import replace as with_
 from typing import Any
 
@@ -9,14 +10,6 @@ from clew.transcripts.shape import Compaction, Script
 from clew.transcripts.source import Source, mapping, number, objects, string, time
 from clew.transcripts.tree import Entry
 from clew.wire.plain import text_of
-
-
-def told(entries: Iterable[Entry], source: Source) -> Script:
-    """What was said in these lines."""
-    listener = Listener(source)
-    for entry in entries:
-        listener.hear(entry)
-    return listener.script
 
 
 def answer_of(entry: Entry) -> str:
@@ -33,13 +26,37 @@ class Listener:
     """Puts together what one answer was split into, and summaries with the compactions that they belong to."""
 
     def __init__(self, source: Source) -> None:
-        self.script = Script()
         self.source = source
+        self.script = Script()
         self.answers: dict[str, int] = {}  # where each answer stands
         self.places: dict[str, int] = {}  # how much had been said before each line
+        self.heard: list[tuple[int, int]] = []  # how many messages and compactions there were before each line
+        self.born: dict[int, int] = {}  # the line with which each answer began
+        self.compacted = 0  # the line of the last boundary
+        self.joined: list[tuple[int, int]] = []  # a line, and a later one that says more of the same
+
+    def starts(self) -> list[int]:
+        """For each line, the last one up to it at which nothing is half said."""
+        opened = Counter(first + 1 for first, _ in self.joined)
+        closed = Counter(last + 1 for _, last in self.joined)
+        found, inside = [0], 0
+        for line in range(1, len(self.heard) + 1):
+            inside += opened[line] - closed[line]
+            found.append(found[-1] if inside else line)
+        return found
+
+    def before(self, line: int, source: Source) -> "Listener":
+        """Who has heard all lines but this one and those after it."""
+        other = Listener(source)
+        said, cuts = self.heard[line] if line < len(self.heard) else (len(self.script.messages), len(self.script.cuts))
+        other.script = Script(self.script.messages[:said], self.script.cuts[:cuts])
+        other.places, other.born = dict(self.places), dict(self.born)
+        other.answers = {id: place for id, place in self.answers.items() if place < said}
+        return other
 
     def hear(self, entry: Entry) -> None:
         """Take in the next line."""
+        self.heard.append((len(self.script.messages), len(self.script.cuts)))
         self.places[entry.id] = len(self.script.messages)
         hearing: Mapping[str, Callable[[Entry], None]] = {
             "user": self._user,
@@ -77,9 +94,11 @@ class Listener:
         start = self.script.cuts[-1][0] if self.script.cuts else 0
         if place is None or place < start or isinstance(content, str):
             self.answers[id] = len(self.script.messages)
+            self.born[len(self.script.messages)] = len(self.heard) - 1
             self.script.say({"role": "assistant", "content": content})
             return
         self.places[entry.id] = place
+        self.joined.append((self.born[place], len(self.heard) - 1))
         said = self.script.messages[place]["content"]
         called = {string(b.get("id")) for b in objects(said)} - {""}
         # A session that was resumed may hold a call twice; no API takes it so.
@@ -94,6 +113,7 @@ class Listener:
             return
         about = mapping(entry.value.get("compactMetadata") or entry.value.get("compact_metadata"))
         tokens = about.get("preTokens", about.get("pre_tokens"))
+        self.compacted = len(self.heard) - 1
         trigger, at = string(about.get("trigger")), time(entry.value.get("timestamp"))
         self.script.compact(Compaction(None, trigger, number(tokens) or None, self._kept(about), at))
 
@@ -110,6 +130,7 @@ class Listener:
         cuts = self.script.cuts
         if cuts and cuts[-1][0] == len(self.script.messages) and cuts[-1][1].summary is None:
             cuts[-1] = (cuts[-1][0], with_(cuts[-1][1], summary=text))
+            self.joined.append((self.compacted, len(self.heard) - 1))
         else:
             self.script.compact(Compaction(text, at=time(entry.value.get("timestamp"))))
 

@@ -1,6 +1,6 @@
 """Codex: a rollout, in which the items of the Responses API stand as they were."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_
 from hashlib import blake2b
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from clew import rawjson
 from clew.errors import BadRequest
 from clew.transcripts.shape import Compaction, Message, Script, Stretch, Transcript
-from clew.transcripts.source import NEVER, Record, Source, mapping, number, objects, string, time, uuid_for
+from clew.transcripts.source import Record, Source, mapping, number, objects, string, time
 from clew.wire.plain import text_of
 
 NAME = "codex"
@@ -132,7 +132,8 @@ class Reading:
         match event.get("type"):
             case "token_count":
                 usage = mapping(mapping(event.get("info")).get("last_token_usage"))
-                self.tokens = number(usage.get("total_tokens")) or self.tokens
+                if usage.get("input_tokens"):  # else it is an estimate of Codex's own
+                    self.tokens = number(usage.get("total_tokens")) or self.tokens
             case "thread_rolled_back":
                 self._roll_back(number(event.get("num_turns")) or 0)
             case "thread_name_updated":
@@ -154,9 +155,9 @@ class Reading:
         summary = string(payload.get("message")) or None
         history = objects(payload.get("replacement_history"))
         self.keys += map(_key, self.script.messages[len(self.keys) :])
-        open_ = [m for m in history if string(m.get("type")) not in STAND_INS]
-        kept, unsaid = _matched(self.keys, open_)
-        if summary is None and len(open_) == len(history):
+        legible = [m for m in history if string(m.get("type")) not in STAND_INS]
+        kept, unsaid = _matched(self.keys, legible)
+        if summary is None and len(legible) == len(history):
             summary = next((text_of(m.get("content")) for m in reversed(unsaid) if _begins_turn(m)), None)
         if again := sum(not text_of(m.get("content")).endswith(summary or "\0") for m in unsaid):
             self.source.skipped["message that a compaction put there, or shortened"] += again
@@ -187,73 +188,3 @@ def _key(message: Message) -> bytes:
     """What a message says: ids and other marks do not count."""
     said = {k: message[k] for k in SAYING if k in message}
     return blake2b(rawjson.dumps(said), digest_size=16).digest()
-
-
-def write(transcript: Transcript) -> bytes:
-    """The rollout of a session."""
-    began = transcript.began or NEVER
-    lines = [*_lines(transcript)]
-    stamped = ({"timestamp": at or began, "type": kind, "payload": payload} for kind, payload, at in lines[:-1])
-    last = (
-        {"timestamp": at or transcript.ended or began, "type": kind, "payload": payload}
-        for kind, payload, at in lines[-1:]
-    )
-    return b"".join(rawjson.dumps(line) + b"\n" for line in (*stamped, *last))
-
-
-def _lines(transcript: Transcript) -> Iterator[tuple[str, Mapping[str, Any], str]]:
-    meta: dict[str, Any] = {
-        "id": uuid_for(transcript.name),
-        "timestamp": transcript.began or NEVER,
-        "cwd": transcript.cwd,
-        "originator": "codex_cli_rs",
-        "cli_version": "0.1.0",
-        "source": "cli",
-        "model_provider": "openai",
-        "base_instructions": {"text": transcript.system} if transcript.system else None,
-        "title": transcript.title,  # a key of our own: Codex keeps its titles in a database
-    }
-    tools = [
-        {
-            "type": "function",
-            "name": t["name"],
-            "description": t.get("description", ""),
-            "inputSchema": t.get("parameters", {}),
-        }
-        for t in transcript.tools
-        if t.get("type") == "function" and "name" in t
-    ]
-    yield "session_meta", meta | ({"dynamic_tools": tools} if tools else {}), ""
-    yield "turn_context", {"cwd": transcript.cwd or "/", "model": transcript.model} | TURN, ""
-    before: tuple[Message, ...] = ()
-    for stretch in transcript.stretches:
-        if stretch.began is not None:
-            yield from _compaction(stretch.began, before)
-        for message in stretch.messages:
-            yield "response_item", _item(message), ""
-        before += stretch.messages
-
-
-def _item(message: Message) -> Message:
-    """A message with all that Codex wants to see in one."""
-    if "role" not in message or not isinstance(message.get("content"), str):
-        return {"type": "message", **message} if "role" in message else message
-    part = "output_text" if message["role"] == "assistant" else "input_text"
-    return {"type": "message", **message, "content": [{"type": part, "text": message["content"]}]}
-
-
-NO_TOKENS = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_output_tokens": 0}
-TURN = {"approval_policy": "on-request", "sandbox_policy": {"type": "read-only"}, "summary": "auto"}
-
-
-def _compaction(why: Compaction, before: Sequence[Message]) -> Iterator[tuple[str, Mapping[str, Any], str]]:
-    if why.tokens_before:
-        usage = NO_TOKENS | {"input_tokens": why.tokens_before, "total_tokens": why.tokens_before}
-        yield "event_msg", {"type": "token_count", "info": {"last_token_usage": usage, "total_token_usage": usage}}, ""
-    payload: dict[str, Any] = {"message": why.summary or ""}
-    if why.kept:
-        # Without it Codex makes one of the user's messages and the summary by itself.
-        said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": why.summary}]}
-        payload["replacement_history"] = [*map(_item, before[-why.kept :]), *([said] if why.summary else [])]
-    yield "compacted", payload, why.at
-    yield "event_msg", {"type": "context_compacted"}, why.at

@@ -81,6 +81,7 @@ def _script(said: Sequence[Record], source: Source) -> Script:
         places[id] = len(script.messages)
         if request := next((p for p in held if p.get("type") == "compaction"), None):
             asked[id] = request
+            _ask(held, script, source)  # mostly nothing
         elif info.get("role") == "assistant" and info.get("summary") is True:
             request = asked.pop(string(info.get("parentID")), {})
             script.compact(_compaction(info, held, request, len(script.messages), places))
@@ -88,8 +89,8 @@ def _script(said: Sequence[Record], source: Source) -> Script:
             _answer(held, script, source)
         else:
             _ask(held, script, source)
-    for request in asked.values():
-        source.skipped["compaction that was asked for and not done"] += bool(request)
+    if asked:
+        source.skipped["compaction that was asked for and not done"] += len(asked)
     return script
 
 
@@ -122,9 +123,8 @@ def _ask(parts: Sequence[Mapping[str, Any]], script: Script, source: Source) -> 
             case "file":
                 blocks += _file(part)
             case "subtask":
-                blocks.append(
-                    {"type": "text", "text": f"[{part.get('agent')}: {part.get('description')}]\n{part.get('prompt')}"}
-                )
+                task = f"[{part.get('agent')}: {part.get('description')}]\n{part.get('prompt')}"
+                blocks.append({"type": "text", "text": task})
             case kind if kind not in ASIDE:
                 source.skipped[f"part of an unknown type {kind or 'none'}"] += 1
     if len(blocks) == 1 and blocks[0]["type"] == "text":

@@ -1,5 +1,6 @@
 """pi: entries with `id` and `parentId`, under the header of a session."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_
 from typing import Any
@@ -31,14 +32,20 @@ def read(source: Source) -> list[Transcript]:
     entries = _entries(source, linear=(number(header.get("version")) or 1) < 2)
     about = _about(header, entries, source)
     way, beside = branches(entries)
-    on_way = [entries[i] for i in way]
-    whole = _script(on_way, source)
+    whole = Script()
+    places: dict[str, int] = {}  # how much had been said before each entry
+    heard: list[tuple[int, int]] = []  # how many messages and compactions there were, the same way
+    for i in way:
+        heard.append((len(whole.messages), len(whole.cuts)))
+        _hear(entries[i], whole, places, source)
+    heard.append((len(whole.messages), len(whole.cuts)))
     forks = []
     for branch in beside:
-        if any(string(entries[i].value.get("type")) in SAYING for i in branch.entries):
-            shared = [entries[i] for i in way if i <= branch.at]
-            left = _script([*shared, *(entries[i] for i in branch.entries)], Source(source.name, []))
-            said = len(_script(shared, Source(source.name, [])).messages)
+        said, cuts = heard[bisect_right(way, branch.at)]
+        left = Script(whole.messages[:said], whole.cuts[:cuts])
+        for i in branch.entries:
+            _hear(entries[i], left, places, Source(source.name, []))
+        if len(left.messages) > said:
             forks.append(with_(about, stretches=left.stretches, cause="fork", parent=about.name, shared=said))
     return [with_(about, stretches=whole.stretches, children=tuple(forks), notes=source.all_notes())]
 
@@ -86,19 +93,16 @@ def _about(header: Mapping[str, Any], entries: Sequence[Entry], source: Source) 
     )
 
 
-def _script(entries: Sequence[Entry], source: Source) -> Script:
-    script = Script()
-    places: dict[str, int] = {}
-    for entry in entries:
-        places[entry.id] = len(script.messages)
-        kind = string(entry.value.get("type"))
-        if kind == "compaction":
-            script.compact(_compaction(entry, script, places))
-        elif kind in SAYING:
-            _say(entry, script, source)
-        elif kind not in ASIDE:
-            source.skipped[f"line of an unknown type {kind or 'none'}"] += 1
-    return script
+def _hear(entry: Entry, script: Script, places: dict[str, int], source: Source) -> None:
+    """Take in the next entry."""
+    places[entry.id] = len(script.messages)
+    kind = string(entry.value.get("type"))
+    if kind == "compaction":
+        script.compact(_compaction(entry, script, places))
+    elif kind in SAYING:
+        _say(entry, script, source)
+    elif kind not in ASIDE:
+        source.skipped[f"line of an unknown type {kind or 'none'}"] += 1
 
 
 def _compaction(entry: Entry, script: Script, places: Mapping[str, int]) -> Compaction:

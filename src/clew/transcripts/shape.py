@@ -1,6 +1,6 @@
 """A session of some agent, whoever wrote it down: what was said, in stretches, and where its product compacted."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Literal
@@ -104,9 +104,9 @@ class Script:
 
     __slots__ = ("cuts", "messages")
 
-    def __init__(self) -> None:
-        self.messages: list[Message] = []
-        self.cuts: list[tuple[int, Compaction]] = []
+    def __init__(self, messages: Iterable[Message] = (), cuts: Iterable[tuple[int, Compaction]] = ()) -> None:
+        self.messages = list(messages)
+        self.cuts = list(cuts)
 
     def say(self, *messages: Message) -> None:
         """Add what comes next."""
