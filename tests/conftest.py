@@ -62,11 +62,13 @@ def server() -> Iterator[postgres.Server]:
     if programs is None:
         pytest.skip(postgres.MISSING)
     server = postgres.Server(programs)
-    server.start("fsync=off", "full_page_writes=off")  # nobody pulls the plug here; test_places has one with both
-    server.ask("create database template")
-    asyncio.run(open_store(server.url("template")).close())
-    yield server
-    server.remove()
+    try:
+        server.start("fsync=off", "full_page_writes=off")  # nobody pulls the plug here; test_postgres has one with both
+        server.ask("create database template")
+        asyncio.run(open_store(server.url("template")).close())
+        yield server
+    finally:
+        server.remove()
 
 
 @pytest.fixture

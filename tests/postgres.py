@@ -61,8 +61,10 @@ class Server:
         self.user = _somebody() if os.geteuid() == 0 else None
         if self.user is not None:
             os.chown(self.folder, self.user, -1)
-        make = self._begin("initdb", "-D", "data", "-U", "clew", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-        assert make.wait() == 0, self.told()
+        self.process = self._begin(
+            "initdb", "-D", "data", "-U", "clew", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"
+        )
+        assert self.process.wait() == 0, self.told()
 
     def start(self, *settings: str) -> None:
         here = ("listen_addresses=", f"unix_socket_directories={self.folder}", "max_connections=200", *settings)
@@ -81,7 +83,8 @@ class Server:
         self.process.wait()
 
     def remove(self) -> None:
-        self.stop(signal.SIGQUIT)
+        if self.process.poll() is None:
+            self.stop(signal.SIGQUIT)
         shutil.rmtree(self.folder)
 
     def url(self, database: str = "postgres") -> str:
