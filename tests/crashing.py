@@ -19,13 +19,16 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
+from importlib import import_module
 from itertools import chain
 from typing import Any
 
-from clew import Budget, Engine, Request, SQLite, View, body, rawjson
+from clew import Budget, Engine, Request, SQLite, View, body, open_store, rawjson
+from clew.store.sql import SQLStore
 from clew.testing import conversation
 
 SESSIONS = ("north", "east", "south", "west")
+WINDOW = 3_000  # tokens: a few turns, and it is full
 SPAN = 0.02  # seconds: about as long as the longest act, a compaction
 LINES = 20  # that a client may get to say before it is killed
 LOOK = 25  # kills between two looks at the store
@@ -87,10 +90,8 @@ def bodies(session: str) -> list[dict[str, Any]]:
     return [{**whole, "messages": said[:n]} for n in ends]
 
 
-async def work(store: SQLite, turns: Counter[str], chance: random.Random, say: Say) -> None:
+async def work(engine: Engine, turns: Counter[str], chance: random.Random, say: Say) -> None:
     """Go on with the sessions until somebody ends it."""
-    engine = Engine(store, Budget(window=3_000))
-    turns = Counter(turns)
     while True:
         session = chance.choice(SESSIONS)
         requests = bodies(session)
@@ -100,7 +101,7 @@ async def work(store: SQLite, turns: Counter[str], chance: random.Random, say: S
         say("append", view.branch, session, turn, view.seq, digest(view))
         turns[session] = turn + 1
         if chance.random() < 0.5:
-            tokens = chance.randrange(1, 3_000)
+            tokens = chance.randrange(1, WINDOW)
             say("begin", "record")
             await engine.observe(view, {"input_tokens": tokens, "output_tokens": 1})
             say("record", view.branch, view.seq, tokens)
@@ -115,7 +116,7 @@ async def work(store: SQLite, turns: Counter[str], chance: random.Random, say: S
             say("compact", view.branch, *(n.id for e in new for n in e.stand_ins))
 
 
-async def look(store: SQLite, host: Host) -> tuple[list[str], int]:
+async def look(store: SQLStore, host: Host) -> tuple[list[str], int]:
     """Everything acknowledged that is not there, or is not as it was; calls that nobody was told of."""
     found = [f"doctor: {p.count} {p.what}" for p in await store.check(deep=True)]
     engine = Engine(store)
@@ -140,17 +141,13 @@ async def look(store: SQLite, host: Host) -> tuple[list[str], int]:
 # --- who kills it -----------------------------------------------------------------------------------------------------
 
 
-def opened(where: str) -> SQLite:
-    """The store at a path."""
-    return SQLite(where)
-
-
-def fork(act: Act, told: int) -> int:
+def fork(act: Act, heard: int, told: int) -> int:
     """Do something in a process of its own, which says into a pipe what it did; its id."""
     child = os.fork()
     if child:
         return child
     try:
+        os.close(heard)  # so that it ends if nobody listens any more
         # A line is one write: it is there whole or not at all.
         asyncio.run(act(lambda *words: os.write(told, json.dumps(words).encode() + b"\n")))
         os._exit(0)
@@ -163,7 +160,7 @@ def fork(act: Act, told: int) -> int:
 def hear(*acts: Act) -> list[Any]:
     """What processes say that do something at once, a line each time, until all are done."""
     heard, told = os.pipe()
-    children = [fork(act, told) for act in acts]
+    children = [fork(act, heard, told) for act in acts]
     os.close(told)
     with os.fdopen(heard) as lines:
         said = [json.loads(line) for line in lines]
@@ -173,42 +170,58 @@ def hear(*acts: Act) -> list[Any]:
     return said
 
 
-def round(where: str, host: Host, chance: random.Random, outcome: Outcome) -> None:
-    """Let a client work, and kill it."""
-    seed = chance.random()
-
-    async def client(say: Say) -> None:
-        say("begin", "open")
-        await work(opened(where), host.turns, random.Random(seed), say)
-
-    heard, told = os.pipe()
-    child = fork(client, told)
-    os.close(told)
-    lines, acts = b"", 1 if chance.random() < 0.3 else chance.randrange(2, LINES)
-    while lines.count(b"\n") < acts and (more := os.read(heard, 1 << 16)):
+def listen(heard: int, most: int) -> list[Any]:
+    """What comes out of a pipe, up to so many lines or a few more."""
+    lines = b""
+    while lines.count(b"\n") < most and (more := os.read(heard, 1 << 16)):
         lines += more
-    time.sleep(chance.uniform(0, SPAN))
+    return [json.loads(line) for line in lines.splitlines()]
+
+
+def end(child: int, heard: int) -> list[Any]:
+    """Kill a process; what it said that nobody had heard yet."""
     os.kill(child, signal.SIGKILL)
-    while more := os.read(heard, 1 << 16):
-        lines += more
+    said = listen(heard, sys.maxsize)
     os.close(heard)
     _, status = os.waitpid(child, 0)
     if not os.WIFSIGNALED(status):
         raise SystemExit("the client ended before it was killed; what it said is above")
-    outcome.kills += 1
-    said = [json.loads(line) for line in lines.splitlines()]
-    outcome.during[said[-1][1] if said and said[-1][0] == "begin" else "nothing"] += 1
+    return said
+
+
+def take_down(said: list[Any], host: Host, outcome: Outcome) -> None:
+    """Remember what a client was told is done."""
     for act, *rest in said:
         if act != "begin":
             outcome.acknowledged[act] += 1
             host.hear(act, *rest)
 
 
+def round(where: str, host: Host, chance: random.Random, outcome: Outcome) -> None:
+    """Let a client work, and kill it."""
+    seed = chance.random()
+
+    async def client(say: Say) -> None:
+        say("begin", "open")
+        engine = Engine(open_store(where), Budget(window=WINDOW))
+        await work(engine, host.turns, random.Random(seed), say)
+
+    heard, told = os.pipe()
+    child = fork(client, heard, told)
+    os.close(told)
+    said = listen(heard, 1 if chance.random() < 0.3 else chance.randrange(2, LINES))
+    time.sleep(chance.uniform(0, SPAN))
+    said += end(child, heard)
+    outcome.kills += 1
+    outcome.during[said[-1][1] if said and said[-1][0] == "begin" else "nothing"] += 1
+    take_down(said, host, outcome)
+
+
 def examine(where: str, host: Host, outcome: Outcome) -> None:
     """Look at a store from a process of its own."""
 
     async def client(say: Say) -> None:
-        store = opened(where)
+        store = open_store(where)
         problems, unheard = await look(store, host)
         await store.close()
         say(problems[:9], unheard)
@@ -231,15 +244,17 @@ def storm(stores: list[str], rounds: int, seed: int) -> Outcome:
     return outcome
 
 
-async def warm_up() -> None:
+async def warm_up(where: str) -> None:
     """Load what the first turn of a process loads, so that no client has to."""
+    if where.startswith("postgresql:"):
+        import_module("clew.store.postgres")
     store = SQLite(":memory:")
-    engine = Engine(store, Budget(window=3_000))
+    engine = Engine(store, Budget(window=WINDOW))
     for request in chain.from_iterable(map(bodies, SESSIONS)):
         await engine.compact(await engine.prepare(Request(request)))
     await store.close()
 
 
 if __name__ == "__main__":
-    asyncio.run(warm_up())
+    asyncio.run(warm_up(sys.argv[3]))
     json.dump(vars(storm(sys.argv[3:], int(sys.argv[1]), int(sys.argv[2]))), sys.stdout)

@@ -9,13 +9,9 @@ import json
 import sys
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
-import clew
-from clew import Budget, Engine, events
-from crashing import SCOPE, Say, digest, hear, opened, warm_up
-
-Addition: Any = getattr(clew, "Addition", None)
+from clew import Addition, Budget, Engine, events, open_store
+from crashing import SCOPE, Say, digest, hear, warm_up
 
 SESSION = "shared"
 WORDS = "the parser reads src/clew/view.py and fails with KeyError at line"
@@ -39,7 +35,7 @@ def text(process: int, number: int) -> str:
 
 async def add(process: int, count: int, where: str, say: Say) -> None:
     """One process: so many messages, one after the other."""
-    store = opened(where)
+    store = open_store(where)
 
     def listen(event: events.Event) -> None:
         if isinstance(event, events.Edited):
@@ -55,7 +51,7 @@ async def add(process: int, count: int, where: str, say: Say) -> None:
 
 async def look(where: str, added: dict[int, tuple[str, str]], edited: list[int], say: Say) -> None:
     """What is not as the processes were told."""
-    store = opened(where)
+    store = open_store(where)
     engine = Engine(store)
     branch = await store.session(SCOPE, SESSION) or ""
     found = [f"doctor: {p.count} {p.what}" for p in await store.check(deep=True)]
@@ -89,5 +85,5 @@ def crowd(processes: int, additions: int, where: str) -> Outcome:
 
 
 if __name__ == "__main__":
-    asyncio.run(warm_up())
+    asyncio.run(warm_up(sys.argv[3]))
     json.dump(vars(crowd(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])), sys.stdout)

@@ -1,4 +1,4 @@
-"""Clients that are killed, and clients that come in crowds: nothing that anybody was told is written is lost."""
+"""Clients that are killed, servers that are, and clients that come in crowds: nothing acknowledged is ever lost."""
 
 import json
 import os
@@ -9,19 +9,33 @@ from typing import Any
 
 import pytest
 
-import clew
 import crashing
 import crowding
+import outages
+import postgres
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there is no kill -9 on Windows")
 
 STORES = 10
+# A server takes longer than a file. All of it with CLEW_KILLS=500: 500 clients, 20 servers, 5,000 additions.
+MANY = int(os.environ.get("CLEW_KILLS", "100"))
+KILLS = {"sqlite": 500, "postgres": MANY}
+OUTAGES, ADDITIONS = (20, 5_000) if MANY >= 500 else (4, 400)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def kind(request: pytest.FixtureRequest) -> str:
+    """Of store."""
+    return str(request.param)
 
 
 @pytest.fixture
-def stores(tmp_path: Path) -> list[str]:
+def stores(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
     """Where stores can be made that are not there yet."""
-    return [str(tmp_path / f"{n}.db") for n in range(STORES)]
+    if kind == "sqlite":
+        return [str(tmp_path / f"{n}.db") for n in range(STORES)]
+    server: postgres.Server = request.getfixturevalue("server")
+    return [server.url(server.database()) for _ in range(STORES)]
 
 
 def run(script: str | None, *given: object) -> dict[str, Any]:
@@ -33,17 +47,25 @@ def run(script: str | None, *given: object) -> dict[str, Any]:
     return outcome
 
 
-def test_500_kills_lose_nothing_acknowledged(stores: list[str]) -> None:
-    outcome = run(crashing.__file__, 500, 1, *stores)
+def test_killed_clients_lose_nothing_acknowledged(kind: str, stores: list[str]) -> None:
+    outcome = run(crashing.__file__, KILLS[kind], 1, *stores)
     assert outcome["problems"] == []
-    assert outcome["kills"] == 500
+    assert outcome["kills"] == KILLS[kind]
     assert outcome["during"].keys() >= {"open", "append", "record", "compact"}, "every act was cut off at some time"
     assert outcome["acknowledged"].keys() == {"append", "record", "pin", "compact"}
 
 
-@pytest.mark.skipif(not hasattr(clew, "Addition"), reason="nobody can add to a session without its history yet")
-def test_8_processes_add_to_one_session(stores: list[str]) -> None:
-    outcome = run(crowding.__file__, 8, 5_000, stores[0])
+@pytest.mark.skipif(not Path("/proc").exists(), reason="looks for the server's processes as Linux has them")
+def test_a_killed_server_loses_nothing_acknowledged(server: postgres.Server) -> None:
+    # One of its own, which is there if `server` is: with fsync, and nobody else's to kill.
+    outcome = run(outages.__file__, OUTAGES, 1)
     assert outcome["problems"] == []
-    assert outcome["added"] == outcome["said"] == 5_000
+    assert outcome["kills"] == OUTAGES
+    assert outcome["acknowledged"]["append"] > OUTAGES
+
+
+def test_8_processes_add_to_one_session(stores: list[str]) -> None:
+    outcome = run(crowding.__file__, 8, ADDITIONS, stores[0])
+    assert outcome["problems"] == []
+    assert outcome["added"] == outcome["said"] == ADDITIONS
     assert outcome["compactions"] > 0

@@ -63,19 +63,10 @@ class Additions:
         if trace.format not in ("", frame.format):
             raise BadRequest(f"session {request.session} is written in {trace.format}; add to it in that format")
         looking = self._turns.recogniser(request.scope, frame.format)
-        tried = live.copy()
-        found = Recognition(tried.trace, opened=fresh and not trace.seq, refold=fresh, origin=request.origin)
-        found.events = _said(tried.trace, looking.digests, looking.guard, items, frame.format)
-        try:
-            view = await self._turns.advance(request.scope, tried, frame, found, looking.guard, None)
-        except Conflict:
-            raise  # what memory has is as it was
-        except BaseException as error:
-            self._turns.forget(request.scope, live)
-            self._turns.fail(request.scope, live, error)
-            raise
-        live.stale = True  # for whoever waits for it
-        self._turns.keep(request.scope, tried)
+        found = Recognition(trace, opened=fresh and not trace.seq, refold=fresh, origin=request.origin)
+        found.events = _said(trace, looking.digests, looking.guard, items, frame.format)
+        view = await self._turns.turn(request.scope, live, frame, found, looking.guard)
+        self._turns.keep(request.scope, live)
         return view
 
     async def _loaded(self, request: Addition, format: str, frame: Frame) -> Live:

@@ -3,7 +3,6 @@
 import asyncio
 from bisect import bisect_left
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
 from itertools import pairwise
@@ -45,11 +44,6 @@ class Live:
     unmasked: dict[str, Item] = field(default_factory=dict)  # nodes that hold a secret, as the client sent them
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     stale: bool = False  # somebody else wrote to the branch
-
-    def copy(self) -> "Live":
-        """The same branch, to try a turn on: if it cannot be written, this one is as it was."""
-        state = {name: copy(getattr(self, name)) for name in ("scale", "verdict", "pace", "unmasked")}
-        return with_(self, trace=self.trace.copy(), **state)
 
 
 def unfold(trace: Trace, contents: Sequence[str], items: Sequence[Item], offset: int = 0) -> list[Entry]:

@@ -131,7 +131,7 @@ class Turns:
             found = await looking.extend(live.trace, incoming.flat(), offset)
             if found is None:
                 return None
-            view = await self._turn(request.scope, live, incoming, found, looking.guard)
+            view = await self.turn(request.scope, live, incoming.frame, found, looking.guard, incoming)
             self._lives.move_to_end((request.scope, live.trace.branch))
             return view
 
@@ -144,28 +144,33 @@ class Turns:
         found = await looking.find(incoming.flat(), request.session)
         found.origin = None if found.fork else request.origin
         live = Live(found.trace, known, View(incoming.frame, (), self.digests(request.scope)))
-        view = await self._turn(request.scope, live, incoming, found, looking.guard)
+        view = await self.turn(request.scope, live, incoming.frame, found, looking.guard, incoming)
         self.keep(request.scope, live)
         return view
 
-    async def _turn(self, scope: Scope, live: Live, incoming: Incoming, found: Recognition, guard: Guard) -> View:
+    async def turn(
+        self,
+        scope: Scope,
+        live: Live,
+        frame: Frame,
+        found: Recognition,
+        guard: Guard,
+        incoming: Incoming | None = None,
+    ) -> View:
+        """Let a branch be what was recognised, make its view fit, and write all of it down."""
         try:
-            return await self.advance(scope, live, incoming.frame, found, guard, incoming)
+            return await self._advance(scope, live, frame, found, guard, incoming)
         except BaseException as error:
             # What memory holds may be half done; the log is not. The next turn reads it.
             self.forget(scope, live)
             if not isinstance(error, Conflict):  # that one is tried again
-                self.fail(scope, live, error)
+                failed = events.Failed(scope, live.trace.branch, live.trace.seq, type(error).__name__)
+                tell(self.listeners, [failed])
             raise
 
-    def fail(self, scope: Scope, live: Live, error: BaseException) -> None:
-        """Tell that a turn came to nothing."""
-        tell(self.listeners, [events.Failed(scope, live.trace.branch, live.trace.seq, type(error).__name__)])
-
-    async def advance(
+    async def _advance(
         self, scope: Scope, live: Live, frame: Frame, found: Recognition, guard: Guard, incoming: Incoming | None
     ) -> View:
-        """Let a branch be what was recognised, make its view fit, and write all of it down."""
         trace, first = live.trace, live.trace.seq
         same = live.frame and (live.known.frame if incoming else live.view.frame) == frame
         digest = live.frame if same else live.view.digests.frame(frame)
