@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -162,10 +163,12 @@ async def _compared(name: str, scope: str, path: Path | None) -> "Diff":
         session = await found.get(name)
         asked = name == session.id or name.endswith(f".{session.number}")
         if session.cause != "compaction" and not asked:
-            past = [s for s in await found.lineage(session.id) if s.cause == "compaction"]
+            # What a fork shows is what its past was made into; what another conversation is, is not shown in this one.
+            own = takewhile(lambda s: s.cause in ("compaction", "fork"), reversed(await found.lineage(session.id)))
+            past = [s for s in own if s.cause == "compaction"]
             if not past:
                 raise NotFound(f"{name} was never compacted: there is nothing to compare")
-            session = past[-1]
+            session = past[0]
         return await found.diff(session.id)
 
 

@@ -79,7 +79,7 @@ async def _resumed(name: str, call: int | None, scope: str, path: Path | None) -
         return view, f"{numbered(session)} {how}: {len(view.nodes):,} items, {tokens:,} tokens, {view.frame.format}"
 
 
-@app.command(epilog="Example: clew fork demo demo-again --scope demo")
+@app.command(epilog="Example: clew fork demo another-try --scope demo")
 def fork(
     name: Name,
     new: Annotated[str, typer.Argument(metavar="NEWNAME", help="What the new conversation is called.")],
