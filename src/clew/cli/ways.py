@@ -23,7 +23,7 @@ Off = Annotated[bool, typer.Option("--off", help="Take it away again.")]
 def undo(
     name: Name,
     count: Annotated[int, typer.Option(min=1, metavar="N", help="How many, from the newest on.")] = 1,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask, as where there is no terminal.")] = False,
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
