@@ -245,6 +245,13 @@ def test_a_diff_shows_what_left_what_stands_there_and_what_it_saves(clew: Shell)
     assert found["missing"][0]["fact"] in clew("recall", id).stdout
 
 
+def test_a_first_request_that_was_compacted_at_once_is_compared(clew: Shell) -> None:
+    messages = [said(f"note {n}: " + "all is well, go on. " * 20)["messages"][0] for n in range(60)]
+    clew("compress", "-", "--target", 2_000, input=json.dumps(messages))
+    found = json.loads(clew("diff", "stdin", "--json").stdout)
+    assert found["tokens"]["after"] <= found["tokens"]["limit"] == 2_000 < found["tokens"]["before"]
+
+
 def test_every_item_that_left_can_be_listed(clew: Shell) -> None:
     left = json.loads(clew("diff", "run.2", "--json").stdout)["left"]
     done = clew("diff", "run.2", "--full").stdout.split("\n\n")[1].splitlines()
@@ -269,7 +276,11 @@ def test_an_undo_says_what_came_back_and_is_seen_in_the_list(clew: Shell) -> Non
     done = clew("undo", "run")
     assert re.fullmatch(r"1 compaction undone: [\d,]+ → [\d,]+ tokens of 5,500\n", done.stdout)
     assert "   4 compaction, undone" in clew("sessions").stdout
-    assert [s["number"] for s in listed(clew) if s["undone"]] == [4]
+    [undone] = [s for s in listed(clew) if s["undone"]]
+    assert (undone["name"], undone["number"]) == ("run", 4)
+    more = json.loads(clew("undo", "try", "--json").stdout)
+    assert more["sessions"] == [s["id"] for s in listed(clew) if (s["name"], s["number"]) == ("try", 2)]
+    assert more["before"] < more["after"] < more["limit"] == 5_500
 
 
 def test_an_undo_that_does_not_fit_is_refused_with_the_numbers(clew: Shell) -> None:
@@ -303,6 +314,8 @@ def test_a_fork_goes_on_by_itself(clew: Shell, made: tuple[Path, list[View]]) ->
     done = clew("fork", "run", "other", "--call", sent.seq)
     assert done.stdout == f"other goes on from run.4, call {sent.seq}: requests with session='other' add to it\n"
     assert json.loads(clew("resume", "other").stdout) == body(sent)
+    more = json.loads(clew("fork", "other", "more", "--json").stdout)
+    assert (more["name"], more["cause"], more["number"]) == ("more", "fork", 1)
     assert clew("fork", "run", "other").stderr == (
         "clew: there is a conversation named other already; choose another name\n"
     )
@@ -365,6 +378,13 @@ def test_an_original_is_recalled_for_a_program(clew: Shell) -> None:
         "id": id,
         "text": "1:Another way: beware of zebras.\n",
     }
+
+
+def test_calls_are_those_of_a_conversation_or_of_one_session(clew: Shell) -> None:
+    every = json.loads(clew("calls", "run", "--json").stdout)
+    parts = [json.loads(clew("calls", f"run.{n}", "--json").stdout) for n in range(1, 5)]
+    assert [call for part in parts for call in part] == every
+    assert [len(part) for part in parts] == [s["calls"] for s in listed(clew) if s["name"] == "run"]
 
 
 # --- stats ------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -45,10 +45,11 @@ async def _sessions(
     from rich.console import Console
 
     from clew.screens.tree import tree
+    from clew.sessions import chosen
 
     async with looking(scope, path) as found:
         every = await found.all()
-        roots = _wanted(every, await found.get(name) if name else None, tag, archived)
+        roots = _wanted(every, chosen(name, every) if name else None, tag, archived)
         if not roots:
             raise NotFound(_nothing(every, tag, scope))
         listed = roots[:limit]
@@ -66,7 +67,7 @@ def _wanted(every: Sequence["Session"], one: "Session | None", tag: str, archive
 
     roots = conversations(s for s in every if one or archived or not s.archived)
     if one:
-        return [root for root in roots if any(one in chain.sessions for chain in root.all())]
+        return [root for root in roots if any(one.branch == chain.first.branch for chain in root.all())]
     return [root for root in roots if not tag or any(tag in chain.first.tags for chain in root.all())]
 
 
@@ -186,10 +187,11 @@ def stats(
     asyncio.run(_stats(name, as_json, scope, store))
 
 
-async def _stats(name: str | None, as_json: bool, scope: str, path: Path | None) -> Any:
+async def _stats(name: str | None, as_json: bool, scope: str, path: Path | None) -> None:
     from rich.console import Console
 
     from clew.screens import totals as screen
+    from clew.sessions import chosen
     from clew.totals import totals
 
     async with looking(scope, path) as found:
@@ -197,8 +199,8 @@ async def _stats(name: str | None, as_json: bool, scope: str, path: Path | None)
         if not every:
             raise NotFound(_nothing(every, "", scope))
         if name:
-            branch = (await found.get(name)).branch
-            every = [s for s in every if s.branch == branch]
+            one = chosen(name, every)
+            every = [s for s in every if s.branch == one.branch or (one.name is not None and s.name == one.name)]
         with bar("counting") as progress:
             sums = await totals(found.engine, scope, every, progress)
     largest = screen.largest(every)
