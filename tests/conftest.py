@@ -1,5 +1,7 @@
-"""Where the real conversations are, if they are here: the project ships one, the others stay where they were put."""
+"""Where the real conversations are, if they are here: the project ships one, the others stay where they were put.
+And stores of each kind, for tests of what all of them do."""
 
+import asyncio
 import gzip
 import json
 import os
@@ -9,10 +11,19 @@ from typing import Any
 
 import pytest
 
-from clew import SQLite
+import postgres
+from clew import open_store
+from clew.store.sql import SQLStore
 
 CORPUS = Path(os.environ.get("CLEW_CORPUS", Path(__file__).parents[2] / "shared" / "corpus" / "dev"))
 SAMPLE = Path(__file__).parents[1] / "src" / "clew" / "data" / "sample.jsonl.gz"
+
+# Modules whose tests hold for every kind of store; elsewhere a store is a file.
+EVERYWHERE = (
+    "test_adopting test_engine test_exports test_finding test_findings test_places test_purging test_recognition "
+    "test_secrecy test_sessions test_switching"
+).split()
+CLIENT = ("openai_chat", "bytes", False)
 
 
 def conversations() -> Iterator[dict[str, Any]]:
@@ -23,8 +34,67 @@ def conversations() -> Iterator[dict[str, Any]]:
             yield from map(json.loads, lines)
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    for name in {"place", "empty"}.intersection(metafunc.fixturenames):
+        if metafunc.module.__name__ in EVERYWHERE:
+            metafunc.parametrize(name, ["sqlite", "postgres"], indirect=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items[:] = [item for item in items if not _once_too_often(getattr(item, "callspec", None))]
+
+
+def _once_too_often(call: Any) -> bool:
+    """A server is slower than a file, and forms of a request are nothing to it: one of them is enough there."""
+    return call is not None and call.params.get("place") == "postgres" and call.params.get("client", CLIENT) != CLIENT
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    skipped = [r for r in terminalreporter.stats.get("skipped", ()) if postgres.MISSING in str(r.longrepr)]
+    if skipped:
+        terminalreporter.section(f"{postgres.MISSING} ({len(skipped)} tests)", red=True, bold=True)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[postgres.Server]:
+    """A PostgreSQL server that runs while tests do, with an empty store in the database `template`."""
+    programs = postgres.binaries()
+    if programs is None:
+        if os.environ.get("CI") and postgres.installable():
+            pytest.fail(postgres.MISSING)
+        pytest.skip(postgres.MISSING)
+    server = postgres.Server(programs)
+    server.start("fsync=off", "full_page_writes=off")  # nobody pulls the plug here; test_places has one with both
+    server.ask("create database template")
+    asyncio.run(open_store(server.url("template")).close())
+    yield server
+    server.remove()
+
+
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SQLite]:
-    store = SQLite(tmp_path / "clew.db")
+def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Where no store is yet: a path or a URL."""
+    yield from _places(request, tmp_path, "template0")
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Where a store is, in which nothing was said: a path or a URL."""
+    yield from _places(request, tmp_path, "template")
+
+
+def _places(request: pytest.FixtureRequest, folder: Path, template: str) -> Iterator[str]:
+    if getattr(request, "param", "sqlite") == "sqlite":
+        yield str(folder / "clew.db")
+        return
+    server: postgres.Server = request.getfixturevalue("server")
+    name = server.database(template)
+    yield server.url(name)
+    server.ask(f"drop database {name} with (force)")
+
+
+@pytest.fixture
+async def store(place: str) -> AsyncIterator[SQLStore]:
+    store = open_store(place)
     yield store
     await store.close()

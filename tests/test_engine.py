@@ -12,6 +12,7 @@ import clew
 import clew.store
 from clew import Budget, Conflict, Engine, Item, Pipeline, Request, SQLite, View, events, wire
 from clew.steps import default
+from clew.store.sql import SQLStore
 from clew.testing import StrictProvider, check_laws, conversation, view_of
 from clew.wire import check
 from conftest import conversations
@@ -44,7 +45,7 @@ async def session(engine: Engine, body: dict[str, Any], format: str) -> list[Vie
     return views
 
 
-async def time_travel(store: SQLite, engine: Engine, views: list[View]) -> None:
+async def time_travel(store: SQLStore, engine: Engine, views: list[View]) -> None:
     """Law 9: every earlier call can be made again from the log alone, and its digest proves it."""
     calls = await store.calls("default", views[-1].branch)
     sent = {(v.branch, v.seq): v for v in views}
@@ -82,7 +83,7 @@ def test_sessions_are_stable_replayable_and_lossless(number: int, count: int, fo
     asyncio.run(play())
 
 
-async def test_a_real_session_in_a_small_window(store: SQLite) -> None:
+async def test_a_real_session_in_a_small_window(store: SQLStore) -> None:
     row = next(iter(conversations()))
     body = {"model": "gpt-4o", "messages": row["messages"]}
     engine = Engine(store, Budget(window=24_000))
@@ -106,7 +107,7 @@ async def test_laws_hold_on_real_transcripts() -> None:
                 await check_laws(default(), view, budget.aim(budget.size(view)), fits=True)
 
 
-async def test_usage_is_recorded_with_its_call(store: SQLite) -> None:
+async def test_usage_is_recorded_with_its_call(store: SQLStore) -> None:
     engine = Engine(store)
     provider = StrictProvider(Budget(window=8_000, model="gpt-4o"))
     view = await engine.prepare(Request(conversation(1, 2)))
@@ -116,7 +117,7 @@ async def test_usage_is_recorded_with_its_call(store: SQLite) -> None:
     assert call.usage == {"input": call.predicted, "output": 0, "cache_read": 0, "cache_write": 0}
 
 
-async def test_two_hosts_on_one_branch_lose_nothing(store: SQLite) -> None:
+async def test_two_hosts_on_one_branch_lose_nothing(store: SQLStore) -> None:
     body = conversation(3, 6)
     one, two = Engine(store, Budget(window=4_000)), Engine(store, Budget(window=4_000))
     for request in turns(body):
@@ -127,7 +128,7 @@ async def test_two_hosts_on_one_branch_lose_nothing(store: SQLite) -> None:
     assert len(trace.said) == len(wire.decode(body)[1])
 
 
-async def test_a_cancelled_turn_leaves_the_log_as_it_was_or_wholly_written(store: SQLite) -> None:
+async def test_a_cancelled_turn_leaves_the_log_as_it_was_or_wholly_written(store: SQLStore) -> None:
     class Slow:
         async def __call__(self, view: View, budget: Budget) -> View:
             await asyncio.sleep(30)
@@ -146,7 +147,7 @@ async def test_a_cancelled_turn_leaves_the_log_as_it_was_or_wholly_written(store
     assert view.edits
 
 
-async def test_recall_takes_short_ids_and_tells_what_is_wrong(store: SQLite) -> None:
+async def test_recall_takes_short_ids_and_tells_what_is_wrong(store: SQLStore) -> None:
     engine = Engine(store, Budget(window=3_000))
     view = await engine.prepare(Request(conversation(7, 10)))
     stand_in = next(n for n in view.nodes if n.id in view.stand_ins())
@@ -164,7 +165,7 @@ async def test_recall_takes_short_ids_and_tells_what_is_wrong(store: SQLite) -> 
         await engine.recall("default", short, branch=other.branch)
 
 
-async def test_search_finds_what_was_folded_on_this_branch_only(store: SQLite) -> None:
+async def test_search_finds_what_was_folded_on_this_branch_only(store: SQLStore) -> None:
     engine = Engine(store, Budget(window=3_000))
     body = conversation(9, 10)
     body["messages"][1]["content"] = "the codeword is xylophone_77, remember"
@@ -176,14 +177,14 @@ async def test_search_finds_what_was_folded_on_this_branch_only(store: SQLite) -
     assert await engine.search("default", "xylophone_77", other.branch) == []
 
 
-async def test_a_tokenizer_of_ones_own_counts(store: SQLite) -> None:
+async def test_a_tokenizer_of_ones_own_counts(store: SQLStore) -> None:
     by_word = clew.Counter(clew.Plain("words", lambda text: len(text.split())))
     view = await Engine(store, Budget(window=3_000), counter=by_word).prepare(Request(conversation(1, 2)))
     [call] = await store.calls("default", view.branch)
     assert call.exact is False
 
 
-async def test_the_blocking_face_works_inside_and_outside_a_loop(store: SQLite) -> None:
+async def test_the_blocking_face_works_inside_and_outside_a_loop(store: SQLStore) -> None:
     def blocking() -> str:
         engine = Engine(SQLite(":memory:"))
         return clew.run(engine.prepare(Request(conversation(1, 1)))).branch
@@ -192,7 +193,7 @@ async def test_the_blocking_face_works_inside_and_outside_a_loop(store: SQLite) 
     assert blocking()  # a caller that blocks its own loop gets its answer all the same
 
 
-async def test_a_conflict_is_an_error_not_a_loss(store: SQLite) -> None:
+async def test_a_conflict_is_an_error_not_a_loss(store: SQLStore) -> None:
     engine = Engine(store)
     view = await engine.prepare(Request(conversation(1, 1)))
     batch = clew.store.Batch(view.branch, 0, (clew.store.Said(()),))
@@ -208,7 +209,7 @@ def test_an_items_digest_ignores_where_the_item_stands() -> None:
     assert first.id != second.id
 
 
-async def test_listeners_hear_what_happened_and_none_of_what_was_said(store: SQLite) -> None:
+async def test_listeners_hear_what_happened_and_none_of_what_was_said(store: SQLStore) -> None:
     heard: list[events.Event] = []
     engine = Engine(store, Budget(window=2_500), listeners=[heard.append, events.log])
     view = await engine.prepare(Request(conversation(3, 8)))
@@ -225,7 +226,7 @@ async def test_listeners_hear_what_happened_and_none_of_what_was_said(store: SQL
     assert not any(text in repr(e) for e in heard for text in said)
 
 
-async def test_a_listener_that_fails_stops_nothing(store: SQLite, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_listener_that_fails_stops_nothing(store: SQLStore, caplog: pytest.LogCaptureFixture) -> None:
     def broken(event: events.Event) -> None:
         raise RuntimeError("no ears")
 
@@ -234,7 +235,7 @@ async def test_a_listener_that_fails_stops_nothing(store: SQLite, caplog: pytest
     assert "a listener failed on Appended" in caplog.text
 
 
-async def test_a_failed_turn_is_an_event(store: SQLite) -> None:
+async def test_a_failed_turn_is_an_event(store: SQLStore) -> None:
     heard: list[events.Event] = []
     engine = Engine(store, Budget(window=100, reserve=0), listeners=[heard.append])
     body = conversation(3, 2)
@@ -244,7 +245,7 @@ async def test_a_failed_turn_is_an_event(store: SQLite) -> None:
     assert [e.error for e in heard if isinstance(e, events.Failed)] == ["OverBudget"]
 
 
-async def test_bytes_of_an_sdk_survive_the_log(store: SQLite) -> None:
+async def test_bytes_of_an_sdk_survive_the_log(store: SQLStore) -> None:
     image = {"image": {"format": "png", "source": {"bytes": b"\x89PNG\r\n\x1a\n" + bytes(range(256))}}}
     body = {"modelId": "us.amazon.nova-pro-v1:0", "messages": [{"role": "user", "content": [{"text": "see"}, image]}]}
     view = await Engine(store).prepare(Request(body))

@@ -8,13 +8,14 @@ import pytest
 
 import clew
 import clew.testing
-from clew import BadRequest, Budget, Engine, OverBudget, Request, SQLite, View, wire
+from clew import BadRequest, Budget, Engine, OverBudget, Request, View, wire
+from clew.store.sql import SQLStore
 from clew.wire import check
 
 Body = dict[str, Any]
 
 
-async def fits(store: SQLite, body: Body | bytes, format: str | None = None, window: int = 8_000) -> View:
+async def fits(store: SQLStore, body: Body | bytes, format: str | None = None, window: int = 8_000) -> View:
     """Prepare, and hold the result against everything a host relies on."""
     engine = Engine(store, Budget(window=window))
     view = await engine.prepare(Request(body, format))
@@ -45,7 +46,7 @@ USER = {"role": "user", "content": "go"}
 FILL = "words that fill the window and more words " * 4_000
 
 
-async def test_a_newest_message_larger_than_the_window_becomes_a_preview(store: SQLite) -> None:
+async def test_a_newest_message_larger_than_the_window_becomes_a_preview(store: SQLStore) -> None:
     view = await fits(store, ask(USER, {"role": "assistant", "content": "yes?"}, {"role": "user", "content": FILL}))
     newest = view.nodes[-1].item
     assert newest.role == "user"
@@ -54,20 +55,20 @@ async def test_a_newest_message_larger_than_the_window_becomes_a_preview(store: 
     assert "out of view; recall" in newest.text
 
 
-async def test_an_oversized_newest_result_becomes_a_preview(store: SQLite) -> None:
+async def test_an_oversized_newest_result_becomes_a_preview(store: SQLStore) -> None:
     view = await fits(store, ask(USER, calls("a"), answer("a", FILL)))
     assert [n.item.kind for n in view.nodes] == ["text", "call", "result"]
     assert view.nodes[-1].item.text.startswith(FILL[:500])
 
 
-async def test_a_thousand_parallel_calls(store: SQLite) -> None:
+async def test_a_thousand_parallel_calls(store: SQLStore) -> None:
     ids = [f"c{n}" for n in range(1_000)]
     body = ask(USER, calls(*ids), *(answer(id, "some result " * 40) for id in ids), {"role": "user", "content": "and?"})
     await fits(store, body)
     await fits(store, ask(USER, calls(*ids), *(answer(id, "some result " * 40) for id in ids)), window=100_000)
 
 
-async def test_calls_alone_larger_than_the_window(store: SQLite) -> None:
+async def test_calls_alone_larger_than_the_window(store: SQLStore) -> None:
     ids = [f"c{n}" for n in range(300)]
     await fits(store, ask(USER, calls(*ids, text=json.dumps({"cmd": "x y z " * 100})), *map(answer, ids)))
 
@@ -86,7 +87,7 @@ BROKEN: dict[str, list[Body]] = {
 
 @pytest.mark.parametrize("name", BROKEN, ids=str)
 @pytest.mark.parametrize("format", ["anthropic", "openai_chat"])
-async def test_broken_histories_are_mended(store: SQLite, name: str, format: str) -> None:
+async def test_broken_histories_are_mended(store: SQLStore, name: str, format: str) -> None:
     body = ask(*BROKEN[name])
     if format == "anthropic":
         body = {"model": "claude-x", "max_tokens": 9, "tools": [{"name": "bash", "input_schema": {"type": "object"}}]}
@@ -109,18 +110,18 @@ def _anthropic(message: Body) -> Body:
 
 
 @pytest.mark.parametrize("content", ["", "   ", [], [{"type": "text", "text": ""}]], ids=repr)
-async def test_empty_content_is_given_a_word_where_the_provider_wants_one(store: SQLite, content: Any) -> None:
+async def test_empty_content_is_given_a_word_where_the_provider_wants_one(store: SQLStore, content: Any) -> None:
     body = {"model": "claude-x", "max_tokens": 9, "messages": [{"role": "user", "content": content}, dict(USER)]}
     view = await fits(store, body, "anthropic")
     assert view.nodes[0].item.text == "[empty]"
 
 
-async def test_no_messages_at_all(store: SQLite) -> None:
+async def test_no_messages_at_all(store: SQLStore) -> None:
     view = await Engine(store).prepare(Request({"model": "gpt-4o", "messages": []}))
     assert clew.body(view) == {"model": "gpt-4o", "messages": []}
 
 
-async def test_lone_surrogates_and_odd_characters_are_kept(store: SQLite) -> None:
+async def test_lone_surrogates_and_odd_characters_are_kept(store: SQLStore) -> None:
     text = "\ud800 lone \udfff, NUL \0, bell \a, \u202e right to left, \ufdd0 non-character"
     body = ask({"role": "user", "content": text})
     view = await fits(store, body)
@@ -131,7 +132,7 @@ async def test_lone_surrogates_and_odd_characters_are_kept(store: SQLite) -> Non
     assert cold.nodes[0].item.text == text
 
 
-async def test_numbers_beyond_64_bits_and_nan_are_kept(store: SQLite) -> None:
+async def test_numbers_beyond_64_bits_and_nan_are_kept(store: SQLStore) -> None:
     use = {"type": "tool_use", "id": "a", "name": "sum", "input": {"n": 2**80, "x": 1e400, "y": 0.1}}
     result = {"type": "tool_result", "tool_use_id": "a", "content": "1"}
     body = {
@@ -142,7 +143,7 @@ async def test_numbers_beyond_64_bits_and_nan_are_kept(store: SQLite) -> None:
     assert clew.body(view) == body
 
 
-async def test_a_50_mb_body(store: SQLite) -> None:
+async def test_a_50_mb_body(store: SQLStore) -> None:
     pieces = [f"piece {n}: " + "some text that goes on and on " * 3_400 for n in range(500)]
     body = ask(*(m for n, p in enumerate(pieces) for m in (calls(f"c{n}"), answer(f"c{n}", p))), USER)
     raw = json.dumps(body).encode()
@@ -170,14 +171,14 @@ async def test_a_50_mb_body(store: SQLite) -> None:
     ],
     ids=repr,
 )
-async def test_bytes_that_are_no_request_are_a_clear_error(store: SQLite, raw: bytes, says: str) -> None:
+async def test_bytes_that_are_no_request_are_a_clear_error(store: SQLStore, raw: bytes, says: str) -> None:
     with pytest.raises(BadRequest) as error:
         await Engine(store).prepare(Request(raw[:300_000]))
     assert says in str(error.value)
     assert await store.branches("default") == []
 
 
-async def test_deep_nesting_inside_a_message(store: SQLite) -> None:
+async def test_deep_nesting_inside_a_message(store: SQLStore) -> None:
     deep: Any = "x"
     for _ in range(50_000):
         deep = [deep]
@@ -186,7 +187,7 @@ async def test_deep_nesting_inside_a_message(store: SQLite) -> None:
         await Engine(store).prepare(Request(body))
 
 
-async def test_a_frame_that_does_not_fit_is_told_the_numbers_and_nothing_is_lost(store: SQLite) -> None:
+async def test_a_frame_that_does_not_fit_is_told_the_numbers_and_nothing_is_lost(store: SQLStore) -> None:
     body = ask({"role": "system", "content": FILL}, USER)
     engine = Engine(store, Budget(window=8_000, reserve=1_000))
     with pytest.raises(OverBudget, match=r"of 7,000 .*window 8,000 less reserve 1,000.*the frame takes 32,"):
@@ -197,7 +198,7 @@ async def test_a_frame_that_does_not_fit_is_told_the_numbers_and_nothing_is_lost
     assert view.branch == branch.id
 
 
-async def test_pins_stay_and_an_impossible_pin_is_told(store: SQLite) -> None:
+async def test_pins_stay_and_an_impossible_pin_is_told(store: SQLStore) -> None:
     secret = "the deploy key is under the blue mat"
     body = ask(USER, {"role": "assistant", "content": "ok"}, {"role": "user", "content": secret})
     engine = Engine(store, Budget(window=6_000))
@@ -219,7 +220,7 @@ async def test_pins_stay_and_an_impossible_pin_is_told(store: SQLite) -> None:
     await Engine(store, Budget(window=3_000)).prepare(Request(body))
 
 
-async def test_byte_image_and_message_limits_hold(store: SQLite) -> None:
+async def test_byte_image_and_message_limits_hold(store: SQLStore) -> None:
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + clew.testing.PICTURE}}
     shots = [
         m for n in range(40) for m in ({"role": "user", "content": [picture]}, {"role": "assistant", "content": f"{n}"})

@@ -3,9 +3,10 @@
 import pytest
 
 import clew
-from clew import BadRequest, Budget, Digests, Engine, Item, NotFound, Request, SQLite
+from clew import BadRequest, Budget, Digests, Engine, Item, NotFound, Request
 from clew.excerpts import excerpt, framed, matching
 from clew.finding import Index, Line, Text, parts, texts, wording
+from clew.store.sql import SQLStore
 from clew.testing import conversation
 
 TALK = [
@@ -206,7 +207,7 @@ def test_data_cannot_close_its_own_frame() -> None:
 # --- in the engine, and without a store -----------------------------------------------------------------------------
 
 
-async def test_the_engine_finds_answers_and_excerpts_on_its_own_branch(store: SQLite) -> None:
+async def test_the_engine_finds_answers_and_excerpts_on_its_own_branch(store: SQLStore) -> None:
     engine = Engine(store, Budget(window=3_000))
     body = conversation(9, 10)
     body["messages"][1]["content"] = "intro\nthe codeword is xylophone_77, remember\noutro"
@@ -221,7 +222,7 @@ async def test_the_engine_finds_answers_and_excerpts_on_its_own_branch(store: SQ
     assert all("xylophone" not in str(f) for f in await engine.find("default", "xylophone_77", other.branch))
 
 
-async def test_old_words_are_found_among_many(store: SQLite) -> None:
+async def test_old_words_are_found_among_many(store: SQLStore) -> None:
     told = [{"role": "user", "content": f"note {n}: the lamp in room {n} is fine"} for n in range(400)]
     told[7]["content"] = "note 7: fetchUserProfile raises E1234 in src/app/profile.py"
     view = await Engine(store, Budget(window=3_000)).prepare(Request({"messages": told}))

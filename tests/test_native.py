@@ -9,10 +9,11 @@ import anthropic
 import openai
 import pytest
 
-from clew import Budget, Engine, Pipeline, Request, SQLite, View, body
+from clew import Budget, Engine, Pipeline, Request, View, body
 from clew.models.anthropic import AnthropicModel
 from clew.models.openai import OpenAIModel
 from clew.steps import Native, Summarize, Trim
+from clew.store.sql import SQLStore
 from clew.testing import Answer, FakeProvider, ScriptedCompactor, view_of
 from clew.wire import check
 
@@ -90,7 +91,7 @@ class Session:
 
 
 @asynccontextmanager
-async def running(format: str, provider: FakeProvider, store: SQLite) -> AsyncIterator[Session]:
+async def running(format: str, provider: FakeProvider, store: SQLStore) -> AsyncIterator[Session]:
     model: AnthropicModel | OpenAIModel
     client: Any
     if format == "anthropic":
@@ -130,7 +131,7 @@ def sealed(view: View) -> list[Any]:
 
 @pytest.mark.parametrize("format", FORMATS)
 async def test_a_view_goes_on_from_what_the_provider_made_of_it(
-    format: str, provider: FakeProvider, store: SQLite
+    format: str, provider: FakeProvider, store: SQLStore
 ) -> None:
     said = session(format, 75)
     async with running(format, provider, store) as run:
@@ -149,7 +150,7 @@ async def test_a_view_goes_on_from_what_the_provider_made_of_it(
 
 
 @pytest.mark.parametrize("format", FORMATS)
-async def test_all_that_went_comes_back_byte_for_byte(format: str, provider: FakeProvider, store: SQLite) -> None:
+async def test_all_that_went_comes_back_byte_for_byte(format: str, provider: FakeProvider, store: SQLStore) -> None:
     said = view_of(request(format, session(format, 75)), format)
     async with running(format, provider, store) as run:
         view = await run.turn(session(format, 75))
@@ -168,7 +169,7 @@ async def test_all_that_went_comes_back_byte_for_byte(format: str, provider: Fak
 
 @pytest.mark.parametrize("format", FORMATS)
 async def test_the_second_compaction_is_made_of_the_first_and_what_is_new(
-    format: str, provider: FakeProvider, store: SQLite
+    format: str, provider: FakeProvider, store: SQLStore
 ) -> None:
     async with running(format, provider, store) as run:
         first = await run.turn(session(format, 75))
@@ -185,7 +186,7 @@ async def test_the_second_compaction_is_made_of_the_first_and_what_is_new(
     assert any("handler_3 " in n.item.text for n in back), "behind the second stands all that was behind the first"
 
 
-async def test_a_host_that_stores_what_was_sent_is_recognised(provider: FakeProvider, store: SQLite) -> None:
+async def test_a_host_that_stores_what_was_sent_is_recognised(provider: FakeProvider, store: SQLStore) -> None:
     format = "openai_responses"
     async with running(format, provider, store) as run:
         view = await run.turn(session(format, 75))
@@ -222,7 +223,7 @@ async def test_pins_first_exchange_and_newest_turn_stand_where_the_provider_read
     "answer", [Answer(status=500, error="overloaded"), Answer(raw=b"[]"), Answer("too long " * 90_000)]
 )
 @pytest.mark.parametrize("format", FORMATS)
-async def test_where_the_provider_is_of_no_help_code_goes_on(format: str, answer: Answer, store: SQLite) -> None:
+async def test_where_the_provider_is_of_no_help_code_goes_on(format: str, answer: Answer, store: SQLStore) -> None:
     def answers(sent: Message) -> Answer:
         compacts = "context_management" in sent if format == "anthropic" else "tools" not in sent
         return answer if compacts else Answer()

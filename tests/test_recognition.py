@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import clew
-from clew import Budget, Engine, Request, SQLite, View, wire
+from clew import Budget, Engine, Request, View, wire
+from clew.store.sql import SQLStore
 from clew.wire import check
 
 FORMATS = ["anthropic", "openai_chat"]  # the talk below is written for these; recognition knows nothing of formats
@@ -43,7 +44,7 @@ def until(body: Body, count: int) -> Body:
     return {**body, "messages": body["messages"][: len(body["messages"]) - count]}
 
 
-def engine(store: SQLite) -> Engine:
+def engine(store: SQLStore) -> Engine:
     return Engine(store, Budget(window=6_000, reserve=500))
 
 
@@ -54,7 +55,7 @@ def as_sent(body: Body, form: str) -> Body | bytes:
 class Client:
     """Sends bodies to an engine, by dict or by bytes, warm or each time to a new engine on the same log."""
 
-    def __init__(self, store: SQLite, format: str, form: str, warm: bool, session: str | None = None) -> None:
+    def __init__(self, store: SQLStore, format: str, form: str, warm: bool, session: str | None = None) -> None:
         self.store, self.format, self.form, self.warm, self.session = store, format, form, warm, session
         self.engine = engine(store)
 
@@ -73,7 +74,7 @@ class Client:
 
 
 @pytest.fixture(params=[(f, b, w) for f in FORMATS for b in ("dict", "bytes") for w in (True, False)], ids=str)
-def client(request: pytest.FixtureRequest, store: SQLite) -> Client:
+def client(request: pytest.FixtureRequest, store: SQLStore) -> Client:
     return Client(store, *request.param)
 
 
@@ -257,7 +258,7 @@ async def test_the_same_questions_answered_otherwise_are_two_conversations(clien
     assert all(len(seen) <= 2 for seen in branches.values())  # they may share the first call, and no more
 
 
-async def test_sessions_named_by_the_host_never_share(store: SQLite) -> None:
+async def test_sessions_named_by_the_host_never_share(store: SQLStore) -> None:
     body = talk(12, "openai_chat")
     a = await Client(store, "openai_chat", "dict", True, session="a").send(body)
     b = await Client(store, "openai_chat", "dict", True, session="b").send(body)
@@ -289,7 +290,7 @@ async def test_a_host_that_keeps_our_stand_ins_is_recognised(client: Client) -> 
     assert sorted(originals) == sorted(said)
 
 
-async def test_another_scope_sees_nothing(store: SQLite) -> None:
+async def test_another_scope_sees_nothing(store: SQLStore) -> None:
     body = talk(12, "openai_chat")
     e = engine(store)
     view = await e.prepare(Request(body, scope="alice"))
@@ -312,7 +313,7 @@ EDITS: dict[str, Callable[[list[Body]], None]] = {
 
 
 @pytest.mark.parametrize("edit", EDITS, ids=str)
-async def test_a_client_that_edits_its_past_stays_on_its_branch(store: SQLite, edit: str) -> None:
+async def test_a_client_that_edits_its_past_stays_on_its_branch(store: SQLStore, edit: str) -> None:
     client = Client(store, "openai_chat", "dict", warm=True)
     body = talk(12, "openai_chat")
     first = await client.send(body)

@@ -16,6 +16,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 import clew
 from clew import Budget, Engine, Request, SecretFound, SQLite, events
+from clew.store.sql import SQLStore
 from clew.telemetry import Traces
 from clew.wire import check
 from secrets_rows import ROWS
@@ -83,7 +84,7 @@ async def test_secrets_in_tool_results_are_nowhere(
     heard: list[events.Event] = []
     caplog.set_level(logging.INFO, "clew")
 
-    def engine(store: SQLite) -> Engine:
+    def engine(store: SQLStore) -> Engine:
         listeners: list[events.Listener] = [heard.append, events.log, Traces(provider)]
         return Engine(store, Budget(window=9_000, reserve=500), listeners=listeners, secrets="redact")
 
@@ -115,7 +116,7 @@ async def test_secrets_in_tool_results_are_nowhere(
     assert left == []
 
 
-async def test_what_is_in_view_goes_to_the_model_as_the_client_sent_it(store: SQLite) -> None:
+async def test_what_is_in_view_goes_to_the_model_as_the_client_sent_it(store: SQLStore) -> None:
     engine = Engine(store, Budget(window=100_000), secrets="redact")
     body = talk([f"token: {KEY}"])
     for request in growing(body):
@@ -128,7 +129,7 @@ async def test_what_is_in_view_goes_to_the_model_as_the_client_sent_it(store: SQ
     assert KEY not in json.dumps(clew.body(await engine.resume("default", call)))
 
 
-async def test_a_host_that_keeps_what_recall_gave_is_recognised(store: SQLite) -> None:
+async def test_a_host_that_keeps_what_recall_gave_is_recognised(store: SQLStore) -> None:
     engine = Engine(store, Budget(window=100_000), secrets="redact")
     body = talk([f"token: {KEY}", "fine"])
     view = await engine.prepare(Request(body))
@@ -139,7 +140,7 @@ async def test_a_host_that_keeps_what_recall_gave_is_recognised(store: SQLite) -
     assert (await engine.prepare(Request(later))).branch == view.branch
 
 
-async def test_a_policy_can_be_turned_on_in_mid_session(store: SQLite) -> None:
+async def test_a_policy_can_be_turned_on_in_mid_session(store: SQLStore) -> None:
     body = talk(["plain", f"token: {KEY}", "fine"])
     *first, last = growing(body)
     for request in first[:2]:
@@ -151,7 +152,7 @@ async def test_a_policy_can_be_turned_on_in_mid_session(store: SQLite) -> None:
     assert not bodies
 
 
-async def test_refusing_says_the_kind_and_writes_nothing(store: SQLite) -> None:
+async def test_refusing_says_the_kind_and_writes_nothing(store: SQLStore) -> None:
     engine = Engine(store, secrets="refuse")
     with pytest.raises(SecretFound, match="token") as error:
         await engine.prepare(Request(talk([f"token: {KEY}"])))

@@ -8,7 +8,6 @@ import pytest
 
 from clew import Addition, Ambiguous, Budget, Engine, NotFound, Origin, OverBudget, Request, Sessions, View, body
 from clew.store.records import Session, Store
-from clew.view import fold
 from clew.wire.check import check
 
 WINDOW = 6_000
@@ -76,21 +75,20 @@ async def test_a_chain_of_fifty_compactions_loses_nothing(run: Run) -> None:
     for at in random.Random(6).sample(range(len(calls)), 10):
         again = await Engine(store).resume("default", calls[at])
         assert body(again) == body(run.sent[at])
+    await undo_gives_the_earlier_views_and_the_later_turns(run)
 
 
-async def test_undo_of_the_last_three_gives_the_earlier_views_and_the_later_turns(store: Store) -> None:
-    run = Run(Engine(store, Budget(window=WINDOW, reserve=500)))
-    await run.until(50)
+async def undo_gives_the_earlier_views_and_the_later_turns(run: Run) -> None:
+    store = run.engine.store
     engine = Engine(store, Budget(window=200_000))  # room for what comes back
     sessions = Sessions(engine)
     trace = await store.load("default", run.sent[-1].branch)
-    said = await store.nodes("default", [p.id for p in trace.said])
     for n in (1, 2, 3):
         undone = await sessions.undo("run")
-        kept = {id for f in trace.folds[:-n] for id in f.made}
-        edits = [e for e in trace.edits if kept.issuperset(s.id for s in e.stand_ins)]
-        expected = fold([said[p.id] for p in trace.said], edits)
-        assert [x.id for x in undone.view.nodes] == [x.id for x in expected]
+        before, said = next((seq, said) for seq, said in reversed(trace.calls) if seq < trace.folds[-n].seq)
+        earlier = next(view for view in run.sent if view.seq == before)
+        later = [p.id for p in trace.said[said:]]
+        assert [x.id for x in undone.view.nodes] == [*(x.id for x in earlier.nodes), *later]
         assert undone.sessions == (trace.folds[-n].session,)
         assert (await sessions.get(trace.folds[-n].session)).undone
     # The next turn goes on from there: nothing refolds what was brought back, and the provider takes it.

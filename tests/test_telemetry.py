@@ -16,9 +16,10 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from clew import Budget, Engine, OverBudget, Request, SQLite, events
+from clew import Budget, Engine, OverBudget, Request, events
 from clew.conversations import conversation
 from clew.events import Appended, Called, Edited, Event, Failed, JSONLines, Learned, Observed, Recalled, Secret
+from clew.store.sql import SQLStore
 from clew.telemetry import NOTES, OPEN, Traces
 
 EDITED = Edited("acme", "b1", 3, "ClearResults(keep=5)", 1, 900, 40, 0)
@@ -301,7 +302,7 @@ def test_meters_count_tokens_dollars_and_edits(traces: Traces, telemetry: Teleme
 
 
 async def test_an_engine_is_traced_and_nothing_said_is_in_it(
-    store: SQLite, traces: Traces, telemetry: Telemetry, written: io.StringIO
+    store: SQLStore, traces: Traces, telemetry: Telemetry, written: io.StringIO
 ) -> None:
     engine = Engine(store, Budget(window=2_500), listeners=[traces, events.log])
     body = conversation(3, 8)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from clew.items import Digests, Edit, Frame, Item, Node
     from clew.sessions import Diff, Sessions
     from clew.step import Fallback, Model, Pipeline, Prompt, Reply, Step, When
+    from clew.store.places import open_store
     from clew.store.records import Call, ClientEdit, Origin, Session, Store
     from clew.store.sqlite import SQLite
     from clew.tokens import Counter, Plain, Vocabulary, counter_for
@@ -93,6 +94,7 @@ __all__ = [
     "body",
     "compress",
     "counter_for",
+    "open_store",
     "run",
 ]
 
@@ -108,6 +110,7 @@ _HOMES = {
     "items": "Digests Edit Frame Item Node",
     "sessions": "Diff Sessions",
     "step": "Fallback Model Pipeline Prompt Reply Step When",
+    "store.places": "open_store",
     "store.records": "Call ClientEdit Origin Session Store",
     "store.sqlite": "SQLite",
     "tokens": "Counter Plain Vocabulary counter_for",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from dataclasses import replace as with_
 from typing import Any
 
-from clew.errors import BadRequest, Conflict
+from clew.errors import BadRequest, Conflict, NotFound
 from clew.guard import Guard
 from clew.hot import Body, Known
 from clew.items import Digests, Frame, Item, Scope
@@ -16,6 +16,7 @@ from clew.turns import TRIES, Turns, wait
 from clew.view import View
 
 LENGTHEN = frozenset({"said", "call", "usage"})  # kinds of events that leave the view as it was, or lengthen it
+FOLD = frozenset({"session", "edit", "revert", "pin", "unpin"})  # and those after which it is made anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +42,20 @@ class Additions:
         body = Body(request.body, request.format)
         incoming = Known(body.format).read(body)
         assert incoming is not None, "its own format"
-        for left in range(TRIES - 1, -1, -1):
-            live = self._turns.named(request.scope, request.session)
-            fresh = live is None
-            live = live or await self._loaded(request, body.format, incoming.frame)
-            try:
-                async with live.lock:
-                    if not live.stale:
-                        return await self._add(request, live, fresh, incoming.frame, incoming.flat())
-            except Conflict:
-                if not left:
-                    raise
-                await wait(TRIES - left)
-                await self._catch_up(request.scope, live)
+        branch = named_branch(self._turns.digests(request.scope), request.session)
+        # Several may add to it at once. They take turns: else most of what each of them does is in vain.
+        async with self._store.alone(request.scope, branch):
+            for left in range(TRIES - 1, -1, -1):
+                known = await self._known(request)
+                live = known or await self._loaded(request, body.format, incoming.frame)
+                try:
+                    async with live.lock:
+                        if not live.stale:
+                            return await self._add(request, live, known is None, incoming.frame, incoming.flat())
+                except Conflict:
+                    if not left:
+                        raise
+                    await wait(TRIES - left)
         raise AssertionError("unreachable")
 
     async def _add(self, request: Addition, live: Live, fresh: bool, frame: Frame, items: Sequence[Item]) -> View:
@@ -85,21 +87,29 @@ class Additions:
             trace = Trace(named_branch(digests, request.session), session=request.session)
         return Live(trace, Known(format), View(frame, (), digests))
 
-    async def _catch_up(self, scope: Scope, live: Live) -> None:
-        """Another one was first: let memory have what it wrote, or forget what cannot be lengthened."""
+    async def _known(self, request: Addition) -> Live | None:
+        """The conversation as it is in memory, with what others wrote since; None where it must be read."""
+        scope, live = request.scope, self._turns.named(request.scope, request.session)
+        if live is None:
+            return None
         async with live.lock:
-            if live.stale or self._turns.named(scope, live.trace.session) is not live:
-                return
             said = len(live.trace.said)
-            kinds = await self._store.catch_up(scope, live.trace)
-            if kinds - LENGTHEN:
+            try:
+                kinds = await self._store.catch_up(scope, live.trace)
+            except NotFound:  # purged
+                kinds = {"purge"}
+            if live.stale or kinds - LENGTHEN - FOLD:
                 self._turns.forget(scope, live)
-                return
-            new = live.trace.said[said:]
-            nodes = await self._store.nodes(scope, [p.id for p in new])
-            live.scale.grow([nodes[p.id] for p in new])
-            live.sent = live.view.digests.run(live.sent, (p.content for p in new))
-            live.view = with_(live.view, nodes=(*live.view.nodes, *(nodes[p.id] for p in new)))
+                return None
+            if kinds - LENGTHEN:
+                await self._turns.refold(scope, live)
+            elif kinds:
+                new = live.trace.said[said:]
+                nodes = await self._store.nodes(scope, [p.id for p in new])
+                live.scale.grow([nodes[p.id] for p in new])
+                live.sent = live.view.digests.run(live.sent, (p.content for p in new))
+                live.view = with_(live.view, nodes=(*live.view.nodes, *(nodes[p.id] for p in new)))
+            return live
 
 
 def _said(trace: Trace, digests: Digests, guard: Guard, items: Sequence[Item], format: str) -> list[Event]:

@@ -25,7 +25,8 @@ from clew.budget import Budget
 from clew.engine import Engine, Request, body
 from clew.items import SHORT, Digests, Edit, Node
 from clew.screens import line, name, words
-from clew.store import SQLite, Store
+from clew.store import Store, open_store
+from clew.store.places import Server
 from clew.view import View
 from clew.wire import check, decode
 
@@ -150,17 +151,17 @@ class Replay:
 # --- on the screen ----------------------------------------------------------------------------------------------------
 
 
-async def run(path: Path, window: int, tick: float) -> None:
+async def run(where: Path | Server, window: int, tick: float) -> None:
     """The whole demo; `tick` is how long a turn stays on a terminal, in seconds."""
     console = Console(highlight=False)
-    store = SQLite(path)
+    store = open_store(where)
     try:
         replay = Replay(store, sample(), window, f"demo-{secrets.token_hex(3)}")
-        console.print(f"A real coding session in a window of {window:,} tokens, kept in {path}\n", soft_wrap=True)
+        console.print(f"A real coding session in a window of {window:,} tokens, kept in {where}\n", soft_wrap=True)
         last = await play(replay.turns(), console, tick)
     finally:
         await store.close()
-    store = SQLite(path)  # opened anew: what comes back now comes from the file
+    store = open_store(where)  # opened anew: what comes back now comes from the file
     try:
         proof = await replay.prove(store)
     finally:

@@ -19,6 +19,7 @@ from clew.finding import Found
 from clew.fitting import PATIENCE, Compaction, Fitting
 from clew.gauge import Budgeting, Gauge
 from clew.items import Frame, Node, Scope
+from clew.live import Live
 from clew.recall import candidates, resolve
 from clew.recognise import named_branch
 from clew.secrets import Policy
@@ -166,9 +167,18 @@ class Engine:
         hidden = [n for i, node in enumerate(view.nodes) if node.id in made for n in view.originals(i, i + 1)]
         return await asyncio.to_thread(ledger, hidden, words_in(view.nodes, view.past), view.past)
 
-    async def compact(self, view: View, focus: str = "") -> View:
-        """Compact the newest view of a branch now, whatever its size; a model's notes are about `focus` above all."""
-        return await self._turns.compact(view, focus)
+    async def compact(self, view: View, focus: str = "", step: Step | None = None, method: str = "manual") -> View:
+        """Compact the newest view of a branch now, whatever its size; a model's notes are about `focus` above all.
+
+        With a `step`, as that one does it, and nothing else.
+        """
+
+        async def act(live: Live, budget: Budget) -> View:
+            if step is not None:
+                return await step(live.view, budget)
+            return await self._fitting.compacted(view.scope, live, live.view, budget, focus)
+
+        return await self._turns.compact(view, act, method)
 
     async def close(self) -> None:
         """End what goes on in the background; the store stays open, it is its owner's."""

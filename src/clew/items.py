@@ -142,6 +142,10 @@ class Digests:
         """The id by which a span is recalled: known before its stand-in is written, so the stand-in can name it."""
         return old[0] if len(old) == 1 else self.link("span", old)
 
+    def session(self, branch: str, seq: int) -> str:
+        """The id of the session that begins with an event of a branch: the same for whoever writes it."""
+        return self.link("session", (branch, str(seq)))[:16]
+
     def frame(self, frame: Frame) -> str:
         """The digest of a frame's version."""
         state = self._content.copy()

@@ -42,7 +42,8 @@ def _ids(store: Store, scope: Scope, trace: Trace) -> set[str]:
     digests = Digests(store.secret, scope)
     ids = {p.id for p in trace.said} | set(trace.alias.values())
     for edit in (*trace.edits, *trace.undone):
-        ids.update(edit.old, (n.id for n in edit.new), (digests.handle(edit.old),))
+        handles = digests.handle(edit.old), edit.evidence.get("handle", edit.old[0])
+        ids.update(edit.old, (n.id for n in edit.new), handles)
     return ids
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as with_
 from operator import itemgetter
@@ -22,10 +22,12 @@ from clew.live import Live, apply, freshened
 from clew.recognise import Recogniser, Recognition
 from clew.reports import told
 from clew.secrets import Policy
-from clew.store.records import Batch, Began, Call, Cause, Event, Origin, Revert, Store, Trace
+from clew.store.records import Batch, Began, Call, Event, Origin, Revert, Store, Trace
 from clew.store.rows import ABSENT
 from clew.switching import native
 from clew.view import View, fold
+
+Act = Callable[[Live, Budget], Awaitable[View]]  # what makes a view shorter
 
 TRIES = 20  # when another process extends the same branch at the same moment
 
@@ -77,7 +79,7 @@ class Turns:
                 await wait(TRIES - left)
         raise AssertionError("unreachable")
 
-    async def compact(self, view: View, focus: str) -> View:
+    async def compact(self, view: View, act: Act, method: str) -> View:
         """The newest view of a branch, compacted now."""
         live = self.live(view)
         if live is None:
@@ -85,10 +87,11 @@ class Turns:
         async with live.lock:
             scope, first, known = view.scope, live.trace.seq, len(live.trace.edits)
             budget = await self.gauge.budget(scope, view.frame)
-            after = await self.fitting.compacted(scope, live, live.view, budget, focus)
+            after = await act(live, budget)
             if len(after.edits) == known:
                 return view
-            edits: list[Event] = [began(after.digests, live.trace, first, "compaction", "manual"), *after.edits[known:]]
+            began = Began(after.digests.session(view.branch, first), "compaction", method)
+            edits: list[Event] = [began, *after.edits[known:]]
             sent = after.digests.run("", (n.content for n in after.nodes))
             try:
                 # With its head: a host that keeps what it gets here sends it back as if said.
@@ -98,6 +101,7 @@ class Turns:
                 raise
             apply(live.trace, edits)
             live.sent, live.settled = sent, 0
+            live.scale.edit()
             live.view = after
             tell(self.listeners, told(scope, live.trace, first, edits, view, budget.meter, None))
             return with_(after, nodes=as_sent(after.nodes, live.unmasked)) if live.unmasked else after
@@ -165,7 +169,7 @@ class Turns:
         trace, first = live.trace, live.trace.seq
         same = live.frame and (live.known.frame if incoming else live.view.frame) == frame
         digest = live.frame if same else live.view.digests.frame(frame)
-        versioned = (digest, guard.frame(frame)) if digest != live.frame else None
+        versioned = ((digest, guard.frame(frame)),) if digest != live.frame else ()
         live.unmasked |= guard.sent(found.sent())
         if reverts := _answered(trace, found):
             found.events.insert(0, reverts)
@@ -180,7 +184,7 @@ class Turns:
         edits: list[Event] = [*view.edits[known:]]
         if folded is not None:
             at = folded - known
-            edits.insert(at, began(view.digests, trace, trace.seq + at, "compaction", "auto"))
+            edits.insert(at, Began(view.digests.session(trace.branch, trace.seq + at), "compaction", "auto"))
         apply(trace, edits)
         heads = {""}
         if incoming is not None:
@@ -227,6 +231,16 @@ class Turns:
         live.scale.grow(as_sent(new, live.unmasked))
         view = with_(live.view, frame=frame, nodes=(*live.view.nodes, *new), pinned=live.trace.pins())
         return freshened(view, found.fresh) if found.fresh else view
+
+    async def refold(self, scope: Scope, live: Live) -> None:
+        """Make the view of a branch anew from its log; what it shows already needs no reading."""
+        live.scale.edit()
+        live.settled = 0
+        held = {n.id: n.item for n in live.view.nodes}
+        view = await self.fold(scope, live.trace, live.view.frame, held)
+        live.sent = view.digests.run("", (n.content for n in view.nodes))
+        was = live.view
+        live.view = with_(view, scope=scope, branch=was.branch, seq=was.seq, past=was.past)
 
     async def fold(self, scope: Scope, trace: Trace, frame: Frame, items: Mapping[str, Item]) -> View:
         """A branch as its edits show it; `items` are those that need no reading."""
@@ -322,11 +336,6 @@ class Turns:
     def digests(self, scope: Scope) -> Digests:
         """The digests of one scope."""
         return Digests(self.store.secret, scope)
-
-
-def began(digests: Digests, trace: Trace, seq: int, cause: Cause, method: str) -> Began:
-    """The session of a branch ends, and another begins at event `seq`: the same for whoever writes it."""
-    return Began(digests.link("session", (trace.branch, str(seq)))[:16], cause, method)
 
 
 def _answered(trace: Trace, found: Recognition) -> Revert | None:

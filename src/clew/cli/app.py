@@ -14,12 +14,12 @@ import typer
 from typer.core import TyperGroup
 
 from clew.cli.completion import names
-from clew.errors import BadConfig, ClewError, NotFound
+from clew.errors import BadConfig, ClewError
 
 if TYPE_CHECKING:
     from clew.config import Config
     from clew.sessions import Sessions
-    from clew.store import SQLite
+    from clew.store.sql import SQLStore
 
 # Newer typers bring their own copy of click; this is `UsageError` in all of them.
 _Usage = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
@@ -67,7 +67,7 @@ ScopeName = Annotated[
     typer.Option("--scope", metavar="NAME", help="The tenant, if not the configured one.", callback=_scope),
 ]
 StorePath = Annotated[
-    Path | None, typer.Option("--store", metavar="PATH", help="The store, if not the configured one.")
+    str | None, typer.Option("--store", metavar="PATH|URL", help="The store, if not the configured one.")
 ]
 NAMED = "A conversation, name.3 for its third session, or an id; its beginning will do."
 Name = Annotated[str, typer.Argument(metavar="NAME", help=NAMED, autocompletion=names)]
@@ -110,24 +110,22 @@ def configured() -> "Config":
     return config
 
 
-def opened(path: Path | None) -> "SQLite":
+def opened(where: str | None, create: bool = False) -> "SQLStore":
     """A store that is there: looking must not make one."""
-    from clew.store import SQLite
+    from clew.store import open_store
 
-    path = path or configured().store
-    if not path.exists() or path.stat().st_size == 0:
-        raise NotFound(f"{path}: no store there yet; clew demo makes one, or say where it is with --store")
-    return SQLite(path)
+    return open_store(where or configured().store, create)
 
 
 @asynccontextmanager
-async def looking(scope: str, path: Path | None) -> AsyncIterator["Sessions"]:
+async def looking(scope: str, path: str | None) -> AsyncIterator["Sessions"]:
     """The sessions of a store that is there, with the budget that is configured."""
     from clew.config import engine
     from clew.sessions import Sessions
+    from clew.store import open_store
 
     config = configured()
-    store = opened(path or config.store)
+    store = open_store(path or config.store, create=False)
     # Nothing is summed up here: no model need be at hand.
     made = engine(replace(config, summary=replace(config.summary, model=None)), store)
     try:

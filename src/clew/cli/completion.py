@@ -19,15 +19,12 @@ def _names(context: typer.Context, incomplete: str) -> list[str]:
 
     from clew.config import load
     from clew.items import SHORT
-    from clew.store import SQLite
+    from clew.store import open_store
 
     config = load(os.environ, Path.cwd())
-    path = Path(context.params.get("store") or config.store)
-    if not path.exists() or path.stat().st_size == 0:
-        return []
 
     async def listed() -> list[str]:
-        store = SQLite(path)
+        store = open_store(context.params.get("store") or config.store, create=False)
         try:
             sessions = await store.sessions(context.params.get("scope") or config.scope)
         finally:

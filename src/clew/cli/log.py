@@ -3,7 +3,6 @@
 import asyncio
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -43,7 +42,7 @@ def calls(
         bills(Console(highlight=False), rows)
 
 
-async def _called(name: str, scope: str, path: Path | None) -> list["Call"]:
+async def _called(name: str, scope: str, path: str | None) -> list["Call"]:
     async with looking(scope, path) as found:
         session = await found.get(name)
         if name.endswith(f".{session.number}"):
@@ -80,10 +79,10 @@ def recall(
         typer.echo(original(node.item).encode("utf-8", "surrogatepass"), nl=not last or sys.stdout.isatty())
 
 
-async def _recalled(id: str, scope: str, path: Path | None) -> Sequence["Node"]:
+async def _recalled(id: str, scope: str, where: str | None) -> Sequence["Node"]:
     from clew.engine import Engine
 
-    store = opened(path)
+    store = opened(where)
     try:
         return await Engine(store).recall(scope, id)
     except (Ambiguous, Purged):
@@ -124,7 +123,7 @@ def search(
 
 
 async def _search(
-    text: str, within: str | None, only: bool, limit: int, scope: str, path: Path | None
+    text: str, within: str | None, only: bool, limit: int, scope: str, path: str | None
 ) -> tuple[list["Hit"], dict[str, str]]:
     """What was found, and what the conversations that it was said in are called."""
     from clew.screens.lines import called
@@ -153,6 +152,6 @@ def coverage(
         typer.echo(printable(line))
 
 
-async def _covered(name: str, scope: str, path: Path | None) -> "Ledger":
+async def _covered(name: str, scope: str, path: str | None) -> "Ledger":
     async with looking(scope, path) as found:
         return await found.engine.covered(await found.view(name))

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from itertools import takewhile
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -40,7 +39,7 @@ def sessions(
 
 
 async def _sessions(
-    name: str | None, tag: str, archived: bool, limit: int, as_json: bool, scope: str, path: Path | None
+    name: str | None, tag: str, archived: bool, limit: int, as_json: bool, scope: str, path: str | None
 ) -> None:
     from rich.console import Console
 
@@ -115,7 +114,7 @@ def show(
         window(Console(highlight=False), found, ids)
 
 
-async def _window(name: str, scope: str, path: Path | None) -> "Window":
+async def _window(name: str, scope: str, path: str | None) -> "Window":
     from clew.screens.window import Window
 
     async with looking(scope, path) as found:
@@ -159,7 +158,7 @@ def diff(
         screen.diff(Console(highlight=False), found, full)
 
 
-async def _compared(name: str, scope: str, path: Path | None) -> "Diff":
+async def _compared(name: str, scope: str, path: str | None) -> "Diff":
     async with looking(scope, path) as found:
         session = await found.get(name)
         asked = name == session.id or name.endswith(f".{session.number}")
@@ -187,7 +186,7 @@ def stats(
     asyncio.run(_stats(name, as_json, scope, store))
 
 
-async def _stats(name: str | None, as_json: bool, scope: str, path: Path | None) -> None:
+async def _stats(name: str | None, as_json: bool, scope: str, path: str | None) -> None:
     from rich.console import Console
 
     from clew.screens import totals as screen

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from clew.claims import Draft
     from clew.config import Config
     from clew.engine import Request
+    from clew.store.places import Server
     from clew.view import View
 
 TICK = 0.05  # seconds a turn stays on the screen
@@ -91,9 +92,9 @@ def compress(
     else:
         budget = replace(config.budget_for(config.model(model), window), meter=meter)
     session = None if no_store else f"{'stdin' if file == '-' else Path(file).stem}-{secrets.token_hex(2)}"
-    path = ":memory:" if no_store else config.store
+    where = ":memory:" if no_store else config.store
     request = Request(talk.body, frame.format, config.scope, session)
-    view = asyncio.run(_fitted(config, path, budget, request, focus))
+    view = asyncio.run(_fitted(config, where, budget, request, focus))
     data = talk.written(body(view))
     if out is None:
         typer.echo(data, nl=False)
@@ -103,19 +104,21 @@ def compress(
     typer.echo(difference(view, before, budget, model, session), err=True)
 
 
-async def _fitted(config: "Config", path: str | Path, budget: "Budget", request: "Request", focus: str) -> "View":
+async def _fitted(
+    config: "Config", where: "str | Path | Server", budget: "Budget", request: "Request", focus: str
+) -> "View":
     from clew.config import engine
     from clew.config.wiring import writer
     from clew.drafting.noting import WithNotes
     from clew.steps import PRESETS
-    from clew.store import SQLite
+    from clew.store import open_store
 
     given: dict[str, object] = {"budget": budget, "counter": budget.meter.counter}
     if (taker := writer(config)) is not None:
         # Here one waits for the model: there is no next turn in which its notes could be used.
         taker.progress = lambda part, parts: typer.echo(f"{taker.model.name} reads part {part} of {parts}", err=True)
         given |= {"step": WithNotes(taker, PRESETS[config.preset](), focus, told=_told), "writer": None}
-    store = SQLite(path)
+    store = open_store(where)
     try:
         # A session of its own: the edits of an earlier run, with another target, must not show in this one.
         return await engine(config, store, **given).prepare(request)

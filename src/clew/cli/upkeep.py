@@ -11,11 +11,12 @@ import typer
 
 from clew.cli.app import ScopeName, StorePath, app, bar, configured, opened
 from clew.cli.completion import names as completed
-from clew.errors import Ambiguous, NotFound
+from clew.errors import Ambiguous, NotFound, StoreError
 
 if TYPE_CHECKING:
-    from clew.store import BranchInfo, SQLite
+    from clew.store import BranchInfo
     from clew.store.purging import Audit, Purge
+    from clew.store.sql import SQLStore
     from clew.store.upkeep import Problem, Survey
 
 
@@ -41,8 +42,8 @@ def doctor(
         raise typer.Exit(1)
 
 
-async def _examined(path: Path | None, deep: bool, repair: bool) -> tuple["Survey", list["Problem"], list["Audit"]]:
-    store = opened(path)
+async def _examined(where: str | None, deep: bool, repair: bool) -> tuple["Survey", list["Problem"], list["Audit"]]:
+    store = opened(where)
     try:
         if repair:
             with bar("repairing") as progress:
@@ -67,8 +68,8 @@ def backup(
     typer.echo(f"{dest}: {volume(size)}, verified")
 
 
-async def _backed_up(dest: Path, force: bool, path: Path | None) -> int:
-    store = opened(path)
+async def _backed_up(dest: Path, force: bool, where: str | None) -> int:
+    store = opened(where)
     try:
         with bar("copying") as progress:
             return await store.backup(dest, force, progress)
@@ -83,10 +84,13 @@ def restore(
 ) -> None:
     """Put a backup where the log is; the log that is there is moved aside, not lost."""
     from clew.store.backup import restore
+    from clew.store.places import Server, is_url
 
     path = store or configured().store
+    if isinstance(path, Server) or is_url(str(path)):
+        raise StoreError("a store in PostgreSQL is restored with pg_restore")
     with bar("copying") as progress:
-        aside = restore(source, path, progress)
+        aside = restore(source, Path(path), progress)
     typer.echo(f"{path}: restored from {source}")
     if aside:
         typer.echo(f"what was there is now {aside}")
@@ -124,12 +128,12 @@ async def _purge(
     dry_run: bool,
     yes: bool,
     scope: str,
-    path: Path | None,
+    where: str | None,
 ) -> None:
     from clew.recall import resolve
     from clew.screens.upkeep import amounts
 
-    store = opened(path)
+    store = opened(where)
     try:
         branches = [] if item else await _chosen(store, scope, names, before)
         id = await resolve(store, scope, item) if item else ""
@@ -144,14 +148,16 @@ async def _purge(
             return
         took = await act(dry_run=False)
         typer.echo(f"gone: {amounts(took)}")
+        if store.lingering:
+            typer.echo(store.lingering)
         if not took.wiped:
-            typer.echo("another process reads the file: stop it, then run clew doctor --repair to wipe their bytes")
+            typer.echo("another process reads the log: stop it, then run clew doctor --repair to wipe their bytes")
             raise typer.Exit(1)
     finally:
         await store.close()
 
 
-async def _chosen(store: "SQLite", scope: str, names: list[str], before: datetime | None) -> list[str]:
+async def _chosen(store: "SQLStore", scope: str, names: list[str], before: datetime | None) -> list[str]:
     branches = await store.branches(scope)
     if before is not None:
         found = await store.idle(scope, before.timestamp())

@@ -33,7 +33,7 @@ def undo(
     asyncio.run(_undo(name, count, yes, as_json, scope, store))
 
 
-async def _undo(name: str, count: int, yes: bool, as_json: bool, scope: str, path: Path | None) -> None:
+async def _undo(name: str, count: int, yes: bool, as_json: bool, scope: str, path: str | None) -> None:
     from clew.screens.lines import count as counted
 
     async with looking(scope, path) as found:
@@ -73,7 +73,7 @@ def resume(
     typer.echo(told, err=True)
 
 
-async def _resumed(name: str, call: int | None, scope: str, path: Path | None) -> tuple["View", str]:
+async def _resumed(name: str, call: int | None, scope: str, path: str | None) -> tuple["View", str]:
     from clew.screens.lines import numbered
 
     async with looking(scope, path) as found:
@@ -98,7 +98,7 @@ def fork(
     asyncio.run(_fork(name, new, call, as_json, scope, store))
 
 
-async def _fork(name: str, new: str, call: int | None, as_json: bool, scope: str, path: Path | None) -> None:
+async def _fork(name: str, new: str, call: int | None, as_json: bool, scope: str, path: str | None) -> None:
     from clew.screens.lines import numbered, words
 
     if not new.strip() or not new.isprintable():
@@ -131,7 +131,7 @@ def pin(
     asyncio.run(_pin(name, items or [], off, as_json, scope, store))
 
 
-async def _pin(name: str, items: list[str], off: bool, as_json: bool, scope: str, path: Path | None) -> None:
+async def _pin(name: str, items: list[str], off: bool, as_json: bool, scope: str, path: str | None) -> None:
     async with looking(scope, path) as found:
         branch = (await found.get(name)).branch
         view = await found.engine.view(scope, branch)
@@ -196,7 +196,7 @@ def tag(
         typer.echo(printable(held))
 
 
-async def _tag(name: str, given: list[str], off: bool, scope: str, path: Path | None) -> list[str]:
+async def _tag(name: str, given: list[str], off: bool, scope: str, path: str | None) -> list[str]:
     async with looking(scope, path) as found:
         session = await found.get(name)
         kept = [held for held in session.tags if held not in given]
@@ -212,7 +212,7 @@ def archive(name: Name, off: Off = False, scope: ScopeName = "", store: StorePat
     asyncio.run(_archive(name, off, scope, store))
 
 
-async def _archive(name: str, off: bool, scope: str, path: Path | None) -> None:
+async def _archive(name: str, off: bool, scope: str, path: str | None) -> None:
     from clew.screens.lines import called, count
     from clew.screens.tree import conversations
 

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from clew.config.kinds import PATH
+from clew.config.kinds import PATH, STORE
 from clew.config.places import Places, is_file
 from clew.config.table import NAME, SETTINGS, Config, Key, Setting, built, nearest, read_key, setting_of, write_key
 from clew.config.toml import changed, line_of
 from clew.errors import BadConfig
+from clew.store.places import Server, is_url
 
 OTHERS = frozenset({"CLEW_CONFIG", "CLEW_CORPUS"})  # which file to read; where our tests find conversations
 LARGEST = 1_000_000  # bytes of a file that somebody wrote by hand
@@ -108,8 +109,10 @@ class _Reading:
                 self.problems.append(f"{name} is not a variable of clew; {nearest(name)}")
             elif text:
                 value = _parsed(variables[name], text, name, self.problems)
-                value = self.places.path(text, self.places.folder) if variables[name].kind is PATH else value
-                self._take({variables[name].key: _frozen(value)}, f"environment {name}")
+                self._take(
+                    {variables[name].key: self._placed(variables[name], value, self.places.folder)},
+                    f"environment {name}",
+                )
 
     def _take(self, values: Values, source: str, *, project: bool = False) -> None:
         for key, value in values.items():
@@ -131,11 +134,17 @@ class _Reading:
             if told := _wrong(key, value, setting, self._home() if project else ""):
                 line = line_of(text, key)
                 self.problems.append(f"{shown}:{line}: {told}" if line else f"{shown}: {told}")
-            elif setting and setting.kind is PATH:
-                values[key] = self.places.path(value, path.parent)
             else:
-                values[key] = _frozen(value)
+                values[key] = self._placed(setting, value, path.parent)
         return values
+
+    def _placed(self, setting: Setting | None, value: Any, folder: Path) -> Any:
+        """A value; a path as seen from a folder."""
+        if setting and setting.kind is STORE and is_url(str(value)):
+            return Server(value)
+        if setting and setting.kind in (PATH, STORE):
+            return self.places.path(value, folder)
+        return _frozen(value)
 
     def _home(self) -> str:
         return self.places.shown(self.places.user_file())

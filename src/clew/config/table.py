@@ -11,9 +11,10 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from clew import catalog
 from clew.budget import Budget
-from clew.config.kinds import ADDRESSES, MODEL, PATH, PRICE, SWITCH, TEXT, Kind, choice, count, share
+from clew.config.kinds import ADDRESSES, MODEL, PATH, PRICE, STORE, SWITCH, TEXT, Kind, choice, count, share
 from clew.drafting.allowance import Limits
 from clew.drafting.writing import SECONDS, SIZE
+from clew.store.places import Server
 
 Key = tuple[str, ...]
 NAME = "*"  # in a key: any model's name
@@ -113,7 +114,7 @@ class Override:
 class Config:
     """What holds, and from where."""
 
-    store: Annotated[Path, Setting(PATH, "The file with the log", "this system's folder for data")]
+    store: Annotated[Path | Server, Setting(STORE, "The log: a file or a database", "this system's folder for data")]
     scope: Annotated[str, Setting(TEXT, "The tenant whose log it is")] = "default"
     secrets: Annotated[
         Literal["off", "redact", "refuse"],

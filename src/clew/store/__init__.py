@@ -1,6 +1,7 @@
-"""The log: a protocol, and SQLite, its default."""
+"""The log: a protocol; SQLite, its default; PostgreSQL in `clew.store.postgres`, for who has the extra."""
 
 from clew.store.backup import restore
+from clew.store.places import open_store
 from clew.store.purging import Audit, Purge
 from clew.store.records import Batch, BranchInfo, Call, ClientEdit, Fork, Found, Pin, Place, Said, Store, Trace, Usage
 from clew.store.sqlite import SQLite
@@ -24,5 +25,6 @@ __all__ = [
     "Survey",
     "Trace",
     "Usage",
+    "open_store",
     "restore",
 ]

@@ -5,6 +5,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from clew.items import Scope
+
+BEGINNING = 4  # letters that are enough to look for what begins with them
+
 
 class Rows(Protocol):
     """What came of a statement."""
@@ -46,8 +50,8 @@ class Database(Protocol):
     def words(self, text: str) -> Sequence[Mapping[str, Any]]:
         """A text as `add_text` takes it, in one part or more."""
 
-    def wanted(self, words: Sequence[str]) -> Mapping[str, Any]:
-        """Words, any of which may hit, as `search` takes them."""
+    def search(self, scope: Scope, words: Sequence[str], among: str | None, limit: int) -> list[str]:
+        """The contents, of those listed or of all, in which one of these words is said; best first."""
 
     def transaction(self) -> AbstractContextManager[None]:
         """All of it or none; what is read in it is what is written on."""

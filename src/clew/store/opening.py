@@ -11,11 +11,10 @@ APPLICATION = 0x636C6577  # "clew", where SQLite files say whose they are
 MAGIC = b"SQLite format 3\0"
 
 
-def migrations() -> list[str]:
-    """The scripts in `migrations/`, by number; a file's version is how many of them it has seen."""
-    folder = files("clew.store").joinpath("migrations")
-    scripts = sorted((f for f in folder.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
-    return [script.read_text(encoding="utf-8") for script in scripts]
+def migrations(folder: str = "migrations") -> list[str]:
+    """The scripts in a folder, by number; a store's version is how many of them it has seen."""
+    found = [f for f in files("clew.store").joinpath(folder).iterdir() if f.name.endswith(".sql")]
+    return [script.read_text(encoding="utf-8") for script in sorted(found, key=lambda f: f.name)]
 
 
 def prepare_file(path: Path) -> None:

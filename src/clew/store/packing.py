@@ -21,8 +21,15 @@ def unpack(blob: bytes | None) -> list[str]:
 
 
 def pack_item(item: Item) -> tuple[int, int, bytes]:
-    """(compressed?, size before, data) of what an item says. How it was wrapped belongs to its node, its cache mark to
-    one request: both stay out."""
+    """(compressed?, size before, data) of what an item says."""
+    data = rawjson.dumps(fields_of(item))
+    if len(data) < WORTH:
+        return 0, len(data), data
+    return 1, len(data), zlib.compress(data, 6)
+
+
+def fields_of(item: Item) -> dict[str, Any]:
+    """What an item says. How it was wrapped belongs to its node, its cache mark to one request: both stay out."""
     fields: dict[str, Any] = {"text": item.text}
     if item.name:
         fields["name"] = item.name
@@ -30,10 +37,7 @@ def pack_item(item: Item) -> tuple[int, int, bytes]:
         fields["call_id"] = item.call_id
     if item.wire is not None:
         fields["wire"] = item.wire
-    data = rawjson.dumps(fields)
-    if len(data) < WORTH:
-        return 0, len(data), data
-    return 1, len(data), zlib.compress(data, 6)
+    return fields
 
 
 def unpack_item(opens: str | None, kind: Any, role: Any, packed: int, data: bytes) -> Item:

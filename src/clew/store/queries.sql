@@ -14,8 +14,13 @@ cross join branch b on b.id = h.branch and b.session is null;
 -- name: alike
 select n.branch, count(distinct n.content) as hits
 from json_each(:contents) j
-cross join node n on n.scope = (select id from scope where name = :scope) and n.content = from_hex(j.value)
+cross join node n indexed by node_content
+    on n.scope = (select id from scope where name = :scope) and n.content = from_hex(j.value)
 cross join branch b on b.id = n.branch and b.session is null
+where not exists (  -- what is said everywhere, such as "continue", tells nothing
+    select 1 from node o indexed by node_content
+    where o.scope = (select id from scope where name = :scope) and o.content = from_hex(j.value)
+    limit 1 offset 100)
 group by n.branch
 order by hits desc, n.branch
 limit 1;
@@ -44,6 +49,12 @@ with recursive line (id, until) as (
 select e.branch, e.seq, e.at, e.kind, e.start, e.stop, e.old, e.new, e.note
 from line join event e on e.branch = line.id and e.seq <= line.until
 order by e.seq;
+
+-- name: own_events
+select seq, at, kind, start, stop, old, new, note from event
+where branch = (select id from branch where id = :branch and scope = (select id from scope where name = :scope))
+  and seq <= :until
+order by seq;
 
 -- name: newer_events
 select seq, kind, start, stop, old, new, note from event
@@ -86,7 +97,7 @@ cross join node n on n.scope = (select id from scope where name = :scope) and n.
 
 -- name: branches
 select b.id, b.session, b.parent, b.cause, b.at,
-       (select count(*) from event e where e.branch = b.id and e.kind = 'call')
+       (select count(*) from event e where e.branch = b.id and e.kind = 'call'), b.parent_seq
 from branch b
 where b.scope = (select id from scope where name = :scope)
 order by b.at desc;
@@ -209,7 +220,8 @@ on conflict (scope, id) do update set purge = excluded.purge;
 
 -- name: bury_nodes
 insert into tombstone (scope, id, purge)
-select scope, lower(hex(id)), :purge from node where scope = :owner and id not in (select id from kept)
+select scope, lower(hex(id)), :purge from node
+where scope = :owner and not exists (select 1 from kept where kept.id = node.id)
 on conflict (scope, id) do update set purge = excluded.purge;
 
 -- name: unbury
@@ -273,7 +285,7 @@ update branch set parent = :parent, parent_seq = :parent_seq, cause = :cause whe
 select e.branch, e.old, e.new from branch b join event e on e.branch = b.id where b.scope = :owner;
 
 -- name: purge_nodes
-delete from node where scope = :owner and id not in (select id from kept);
+delete from node where scope = :owner and not exists (select 1 from kept where kept.id = node.id);
 
 -- name: frames_size
 select coalesce(sum(length(data)), 0) from frame where scope = :owner;
@@ -399,7 +411,7 @@ select id from body where purged is null order by random() limit :limit;
 
 -- name: session_at
 with recursive line (id, until) as (
-    select id, :until from branch where id = :branch and scope = :owner
+    select id, cast(:until as bigint) from branch where id = :branch and scope = :owner
     union all
     select b.parent, case when b.parent_seq < line.until then b.parent_seq else line.until end
     from line join branch b on b.id = line.id
@@ -425,7 +437,7 @@ update session set undone = :at where id = :session and scope = :owner;
 
 -- name: add_totals
 update session
-set model = case when :model = '' then model else :model end,
+set model = coalesce(nullif(:model, ''), model),
     items = items + :items, calls = calls + :calls, sent = sent + :sent, input = input + :input,
     output = output + :output, cached = cached + :cached, cost = cost + :cost
 where id = :session;
@@ -435,7 +447,7 @@ select s.id, s.branch, s.seq, (select count(*) from session o where o.branch = s
        s.parent, s.parent_seq, s.cause, s.method, s.at, s.ended, s.ended_by, s.undone, s.model, s.items, s.calls,
        s.sent, s.input, s.output, s.cached, s.cost, b.tags, b.archived
 from session s join branch b on b.id = s.branch
-where s.scope = (select id from scope where name = :scope) and (:branch is null or s.branch = :branch)
+where s.scope = (select id from scope where name = :scope) and (cast(:branch as text) is null or s.branch = :branch)
 order by s.at desc, s.seq desc;
 
 -- name: tag_branch

@@ -11,7 +11,7 @@ from clew.finding import terms
 from clew.items import SHORT, Frame, Node, Scope
 from clew.store.database import Database, Rows
 from clew.store.packing import indexable, unpack, unpack_frame, unpack_item
-from clew.store.records import BranchInfo, Call, Found, Trace
+from clew.store.records import BranchInfo, Call, Found, Happened, Trace
 from clew.store.rows import call_of, read_row, replay
 
 _ALL = 1 << 62  # past every sequence number
@@ -116,9 +116,7 @@ def search(db: Database, scope: Scope, text: str, among: Sequence[str] | None, l
     wanted = sorted(terms(indexable(text)), key=len, reverse=True)[:_WORDS]
     if not wanted:
         return []
-    given = {"scope": scope, "limit": limit, **db.wanted(wanted)}
-    rows = db.ask("search_all", **given) if among is None else db.ask("search", among=listed(among), **given)
-    return [row[0] for row in rows]
+    return db.search(scope, wanted, None if among is None else listed(among), limit)
 
 
 def places(db: Database, scope: Scope, contents: Sequence[str]) -> list[tuple[str, str]]:
@@ -137,6 +135,11 @@ def calls(db: Database, scope: Scope, branch: str) -> list[Call]:
         for made_on, seq, at, kind, _, said, _, _, note in events
         if kind == "call"
     ]
+
+
+def events(db: Database, scope: Scope, branch: str, until: int | None) -> list[Happened]:
+    rows = db.ask("own_events", scope=scope, branch=branch, until=_ALL if until is None else until)
+    return [Happened(seq, at, read_row(*columns)) for seq, at, *columns in rows]
 
 
 def branches(db: Database, scope: Scope) -> list[BranchInfo]:

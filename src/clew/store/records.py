@@ -1,8 +1,10 @@
 """What goes into a store and what comes out of it: plain values that every store shares."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from copy import copy
 from dataclasses import dataclass, field, fields
+from dataclasses import replace as with_
 from typing import Any, Literal, Protocol
 
 from clew.errors import Purged
@@ -112,7 +114,8 @@ class Origin:
     """Why a branch begins, and in which conversation, whose events it does not have."""
 
     cause: Cause
-    parent: str | None = None  # a branch, or a session of it: the newest one there is meant
+    parent: str | None = None  # a branch, or any session of it
+    seq: int | None = None  # the event of that branch which it comes after; None: all there is
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +129,10 @@ class Batch:
     fork: Fork | None = None
     session: str | None = None
     heads: tuple[str, ...] = ()
-    frame: tuple[str, Frame] | None = None
+    frames: tuple[tuple[str, Frame], ...] = ()  # with their digests
     origin: Origin | None = None
+    times: tuple[float, ...] = ()  # when each event happened, if not now
+    begun: float | None = None  # when the branch was opened, if not now
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +149,8 @@ class Fold:
 
     session: str
     seq: int
-    last: int = 0  # its last edit
+    last: int  # its last edit
+    said: int  # items, when it was made
     made: list[str] = field(default_factory=list)
 
 
@@ -178,7 +184,7 @@ class Trace:
         own = {f.name: copy(getattr(self, f.name)) for f in fields(self)}
         own["made"] = {content: list(edits) for content, edits in self.made.items()}
         own["mended"] = {call: list(ids) for call, ids in self.mended.items()}
-        own["folds"] = [Fold(f.session, f.seq, f.last, list(f.made)) for f in self.folds]
+        own["folds"] = [with_(f, made=list(f.made)) for f in self.folds]
         return Trace(**own)
 
     def pins(self) -> frozenset[str]:
@@ -202,7 +208,7 @@ class Trace:
 
     def begin(self, session: str) -> None:
         """Let a session begin with the edits that follow."""
-        self.folds.append(Fold(session, self.seq, self.seq))
+        self.folds.append(Fold(session, self.seq, self.seq, len(self.said)))
         self.folding = True
 
     def switch(self, to: Switch) -> None:
@@ -252,6 +258,7 @@ class BranchInfo:
     cause: str
     at: float
     calls: int
+    parent_seq: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +290,27 @@ class Session:
     archived: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An event in columns; `old` and `new` are ids."""
+
+    kind: str
+    start: int | None = None
+    stop: int | None = None
+    old: Sequence[str] = ()
+    new: Sequence[str] = ()
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """An event of a branch as it lies in the log."""
+
+    seq: int
+    at: float
+    row: Row
+
+
 class Store(Protocol):
     """The log. Every call takes the scope: hashing is not access control."""
 
@@ -303,6 +331,7 @@ class Store(Protocol):
     async def places(self, scope: Scope, contents: Sequence[str]) -> list[tuple[str, str]]: ...
     async def ancestry(self, scope: Scope, branch: str) -> list[tuple[str, int]]: ...
     async def calls(self, scope: Scope, branch: str) -> list[Call]: ...
+    async def events(self, scope: Scope, branch: str, until: int | None = None) -> list[Happened]: ...
     async def branches(self, scope: Scope) -> list[BranchInfo]: ...
     async def sessions(self, scope: Scope, branch: str | None = None) -> list[Session]: ...
     async def label(
@@ -310,4 +339,5 @@ class Store(Protocol):
     ) -> None: ...
     async def learn(self, scope: Scope, kind: str, name: str, value: Mapping[str, Any]) -> None: ...
     async def learned(self, scope: Scope, kind: str) -> dict[str, dict[str, Any]]: ...
+    def alone(self, scope: Scope, branch: str) -> AbstractAsyncContextManager[None]: ...
     async def close(self) -> None: ...

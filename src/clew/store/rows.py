@@ -1,27 +1,16 @@
 """Events to rows and back: the one place that knows how an event lies in its columns."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from clew import rawjson
+from clew.errors import BadRequest
 from clew.items import Edit, Item, Node
 from clew.store.packing import unpack
-from clew.store.records import Began, Call, ClientEdit, Event, Pin, Place, Revert, Said, Switch, Trace, Usage
+from clew.store.records import Began, Call, ClientEdit, Event, Pin, Place, Revert, Row, Said, Switch, Trace, Usage
 
 ABSENT = Item("opaque", "system")  # stands in a replayed edit for a body that was not loaded
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """An event in columns; `old` and `new` are ids."""
-
-    kind: str
-    start: int | None = None
-    stop: int | None = None
-    old: Sequence[str] = ()
-    new: Sequence[str] = ()
-    note: str | None = None
 
 
 def row_of(event: Event) -> Row:
@@ -47,6 +36,31 @@ def row_of(event: Event) -> Row:
         case Call():
             fields = {name: getattr(event, name) for name in _CALL}
             return Row("call", stop=event.said, note=_note(**fields))
+
+
+def event_of(row: Row, branch: str, seq: int, node: Callable[[str], Node]) -> Event:
+    """The event that lies in these columns."""
+    note = rawjson.loads(row.note or "{}")
+    new = tuple(map(node, row.new)) if row.kind in ("said", "client", "edit") else ()
+    match row.kind:
+        case "said":
+            return Said(new)
+        case "client":
+            switch = Switch(**note["switch"]) if "switch" in note else None
+            return ClientEdit(row.start or 0, row.stop or 0, new, note.get("alias", {}), switch)
+        case "edit":
+            return Edit(note["by"], tuple(row.old), new, note["evidence"], note["spent"])
+        case "pin" | "unpin":
+            return Pin(tuple(row.old), row.kind == "unpin")
+        case "session":
+            return Began(**note)
+        case "revert":
+            return Revert(tuple(row.old), tuple(row.new), tuple(note.get("sessions", ())))
+        case "usage":
+            return Usage(row.start or 0, note["usage"], note.get("cost"))
+        case "call":
+            return call_of(branch, seq, row.stop or 0, row.note or "{}", 0.0)
+    raise BadRequest(f"an event of kind {row.kind!r} is none that this clew knows")
 
 
 _CALL = ("frame", "model", "format", "digest", "predicted", "limit", "exact", "cached", "shadow")

@@ -1,7 +1,7 @@
 """Sessions: stretches of branches. Kept beside the log, in the transaction that writes it, for whoever lists them."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_
 from typing import Any
 
@@ -14,34 +14,32 @@ from clew.store.records import Batch, Began, Call, Event, Revert, Said, Session,
 _NOTHING: Mapping[str, Any] = dict.fromkeys(("items", "calls", "sent", "input", "output", "cached", "cost"), 0)
 
 
-def keep(db: Database, owner: int, batch: Batch, now: float) -> None:
-    """Let the sessions of a branch be what a batch makes of them."""
-    if batch.opened:
-        _open(db, owner, batch, now)
+def keep(db: Database, owner: int, batch: Batch, times: Sequence[float]) -> None:
+    """Let the sessions of a branch be what a batch makes of them, whose events happened at these times."""
     here = _at(db, owner, batch.branch, batch.seq + len(batch.events))
     totals = Counter[str]()
     model = ""
-    for seq, event in enumerate(batch.events, batch.seq):
+    for seq, (event, at) in enumerate(zip(batch.events, times, strict=True), batch.seq):
         match event:
             case Began():
                 add(db, here, totals, model)
-                db.ask("end_session", session=here, cause=event.cause, at=now)
+                db.ask("end_session", session=here, cause=event.cause, at=at)
                 given = {"session": event.session, "cause": event.cause, "method": event.method}
                 place = {"owner": owner, "branch": batch.branch, "seq": seq, "parent": here, "parent_seq": seq - 1}
-                db.ask("add_session", **given, **place, at=now)
+                db.ask("add_session", **given, **place, at=at)
                 here, totals = event.session, Counter()
             case Usage():
                 add(db, _at(db, owner, batch.branch, event.seq), reported(event))
             case Revert(sessions=undone):
                 for session in undone:
-                    db.ask("undo_session", session=session, owner=owner, at=now)
+                    db.ask("undo_session", session=session, owner=owner, at=at)
             case _:
                 totals.update(_totals(event))
                 model = event.model if isinstance(event, Call) else model
     add(db, here, totals, model)
 
 
-def _open(db: Database, owner: int, batch: Batch, now: float) -> None:
+def open_first(db: Database, owner: int, batch: Batch, now: float) -> None:
     """The first session of a branch, after the one that it forked from or was begun in."""
     parent: str | None = None
     parent_seq: int | None = None
@@ -51,8 +49,8 @@ def _open(db: Database, owner: int, batch: Batch, now: float) -> None:
         found = db.ask("session_end", session=batch.origin.parent, owner=owner).fetchone()
         if found is None:
             raise NotFound(f"there is no session {batch.origin.parent} in this scope to go on from")
-        parent_seq = found[1]
-        parent = _at(db, owner, found[0], parent_seq)
+        parent_seq = found[1] if batch.origin.seq is None else batch.origin.seq
+        parent = _at(db, owner, found[0], parent_seq or 0)
     given = {"session": batch.branch, "owner": owner, "branch": batch.branch, "seq": batch.seq}
     cause = cause_of(batch)
     db.ask("add_session", **given, parent=parent, parent_seq=parent_seq, cause=cause, method="", at=now)

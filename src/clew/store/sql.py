@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, TypeVar
 
 from clew.errors import Purged
@@ -13,7 +13,7 @@ from clew.store import reading
 from clew.store.blanking import purge_item
 from clew.store.database import Database
 from clew.store.purging import Audit, Purge, audits, purge_branches
-from clew.store.records import Batch, BranchInfo, Call, Found, Session, Trace
+from clew.store.records import Batch, BranchInfo, Call, Found, Happened, Session, Trace
 from clew.store.sessions import sessions
 from clew.store.upkeep import Problem, Progress, Survey, check, repair, survey
 from clew.store.writing import label, learn, write
@@ -26,6 +26,7 @@ class SQLStore:
 
     secret: bytes
     place: str  # as people know it: a path, or a URL without its password
+    lingering = ""  # where the bytes of what was purged may still be
 
     async def write(self, scope: Scope, batch: Batch) -> None:
         """Write one turn. When this returns, it survives whatever happens to the process."""
@@ -86,6 +87,10 @@ class SQLStore:
     async def calls(self, scope: Scope, branch: str) -> list[Call]:
         """The calls of a branch, its past included."""
         return await self._read(lambda db: reading.calls(db, scope, branch))
+
+    async def events(self, scope: Scope, branch: str, until: int | None = None) -> list[Happened]:
+        """The events of a branch itself, without those of its past."""
+        return await self._read(lambda db: reading.events(db, scope, branch, until))
 
     async def branches(self, scope: Scope) -> list[BranchInfo]:
         """All branches, newest first."""
@@ -155,6 +160,10 @@ class SQLStore:
 
     async def wipe(self) -> bool:
         """Let the bytes of what was deleted be overwritten; False if that must wait for somebody else."""
+        raise NotImplementedError
+
+    def alone(self, scope: Scope, branch: str) -> AbstractAsyncContextManager[None]:
+        """A turn in which nobody else writes on a branch who asks for one, too; a way to wait, no lock."""
         raise NotImplementedError
 
     async def close(self) -> None:

@@ -6,12 +6,14 @@ import sqlite3
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import AbstractAsyncContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TypeVar
 
 from clew.errors import StoreError
+from clew.items import Scope
 from clew.store import reading
+from clew.store.alone import alone_in
 from clew.store.backup import backup
 from clew.store.database import Database
 from clew.store.opening import connect, prepare_file
@@ -62,6 +64,10 @@ class SQLite(SQLStore):
     async def wipe(self) -> bool:
         """Write the file anew without what was deleted; False if another process keeps the old pages alive."""
         return await self._run(self._writer, self._out.wipe)
+
+    def alone(self, scope: Scope, branch: str) -> AbstractAsyncContextManager[None]:
+        """Whoever else asks for it waits: a file has one writer at a time, so it is one wait for all branches."""
+        return nullcontext() if self.path == ":memory:" else alone_in(f"{self.path}-turn")
 
     async def close(self) -> None:
         """Finish what was begun and let go of the file."""

@@ -1,10 +1,13 @@
 -- What SQLite says in its own way.
 
 -- name: search
-select lower(hex(b.content))
-from body_text t join body b on b.id = t.rowid
-where body_text match :words and b.scope = (select id from scope where name = :scope)
-  and b.content in (select from_hex(value) from json_each(:among))
+-- By number first: reading every body in the store that has a common word takes longer than looking for the word.
+select (select lower(hex(b.content)) from body b where b.id = t.rowid)
+from body_text t
+where body_text match :words
+  and +t.rowid in (
+    select b.id from json_each(:among) j
+    cross join body b on b.scope = (select id from scope where name = :scope) and b.content = from_hex(j.value))
 order by bm25(body_text)
 limit :limit;
 

@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from clew.store.database import Sizes
+from clew.items import Scope
+from clew.store.database import BEGINNING, Sizes
 from clew.store.packing import indexable
 from clew.store.queries import statements
 
 SQL = statements("sqlite")
-BEGINNING = 4  # letters that are enough to look for what begins with them
 LINES = 100  # of what SQLite finds damaged
 
 
@@ -37,10 +37,13 @@ class SQLiteDatabase:
     def words(self, text: str) -> Sequence[Mapping[str, Any]]:
         return [{"text": indexable(text)}]
 
-    def wanted(self, words: Sequence[str]) -> Mapping[str, Any]:
+    def search(self, scope: Scope, words: Sequence[str], among: str | None, limit: int) -> list[str]:
         # Each word is quoted: what a person or a model looks for is text, never query syntax.
         # The index has names with their underscores in one piece: a part of one is found as its beginning.
-        return {"words": " OR ".join(f'"{w}"*' if len(w) >= BEGINNING else f'"{w}"' for w in words)}
+        query = " OR ".join(f'"{w}"*' if len(w) >= BEGINNING else f'"{w}"' for w in words)
+        given = {"scope": scope, "words": query, "limit": limit}
+        rows = self.ask("search_all", **given) if among is None else self.ask("search", among=among, **given)
+        return [row[0] for row in rows]
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

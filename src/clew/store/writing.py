@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from clew import rawjson
@@ -12,7 +13,7 @@ from clew.store.packing import pack, pack_frame, pack_item, pack_opening
 from clew.store.reading import listed
 from clew.store.records import Batch, ClientEdit, Event, Said
 from clew.store.rows import row_of
-from clew.store.sessions import cause_of, keep
+from clew.store.sessions import cause_of, keep, open_first
 
 
 def write(db: Database, secret: bytes, scope: Scope, batch: Batch) -> None:
@@ -48,24 +49,25 @@ def owner_of(db: Database, scope: Scope) -> int:
 
 def _write(db: Database, digests: Digests, scope: Scope, batch: Batch) -> None:
     now = time.time()
+    times = batch.times or (now,) * len(batch.events)
     owner = owner_of(db, scope)
     db.ask("begin_write", owner=owner)
     if batch.opened:
-        _open(db, scope, owner, batch, now)
+        _open(db, scope, owner, batch, now if batch.begun is None else batch.begun)
     else:
         _expect(db, owner, batch)
     events = list(enumerate(batch.events, batch.seq))
     _add_nodes(db, owner, batch.branch, [node for event in batch.events for node in _new_nodes(event)])
-    db.many("add_event", [_columns(batch.branch, seq, event, now) for seq, event in events])
+    columns = (_columns(batch.branch, *event, at) for event, at in zip(events, times, strict=True))
+    db.many("add_event", list(columns))
     at = {"owner": owner, "branch": batch.branch}
     names = [(name, seq) for seq, event in events for name in _handles(digests, event)]
     db.many("add_handle", [{**at, "id": name, "seq": seq} for name, seq in names])
-    keep(db, owner, batch, now)
+    keep(db, owner, batch, times)
     last = batch.seq + len(batch.events) - 1
     db.many("add_head", [{**at, "chain": chain, "seq": last} for chain in batch.heads])
-    if batch.frame:
-        digest, frame = batch.frame
-        db.ask("add_frame", owner=owner, digest=digest, data=pack_frame(frame))
+    frames = sorted(batch.frames, key=itemgetter(0))
+    db.many("add_frame", [{"owner": owner, "digest": digest, "data": pack_frame(frame)} for digest, frame in frames])
 
 
 def _open(db: Database, scope: Scope, owner: int, batch: Batch, now: float) -> None:
@@ -84,6 +86,7 @@ def _open(db: Database, scope: Scope, owner: int, batch: Batch, now: float) -> N
     )
     if not made.rowcount:
         raise Conflict(f"branch {batch.branch} was opened by another writer first")
+    open_first(db, owner, batch, now)
 
 
 def _expect(db: Database, owner: int, batch: Batch) -> None:
@@ -108,10 +111,12 @@ def _handles(digests: Digests, event: Event) -> set[str]:
     """The ids by which what an edit stands for can be recalled."""
     if not isinstance(event, Edit) or not event.sources:
         return set()
-    return {digests.handle(event.old), *(n.id for n in event.stand_ins)} - set(event.old)
+    own = {digests.handle(event.old), *(n.id for n in event.stand_ins)}
+    # From another store: its stand-ins name the handle by which it was recalled there.
+    return (own | {event.evidence.get("handle", event.old[0])}) - set(event.old)
 
 
-def _columns(branch: str, seq: int, event: Event, now: float) -> dict[str, Any]:
+def _columns(branch: str, seq: int, event: Event, at: float) -> dict[str, Any]:
     row = row_of(event)
     return {
         "branch": branch,
@@ -122,7 +127,7 @@ def _columns(branch: str, seq: int, event: Event, now: float) -> dict[str, Any]:
         "old": pack(row.old),
         "new": pack(row.new),
         "note": row.note,
-        "at": now,
+        "at": at,
     }
 
 
@@ -133,7 +138,8 @@ def _add_nodes(db: Database, owner: int, branch: str, nodes: Sequence[Node]) -> 
     said = {n.content: n.item for n in reversed(nodes)}
     known = _bodies(db, owner, said)
     purged = sorted(content for content, (_, whole) in known.items() if not whole)  # and are said again
-    db.many("forget_purged_body", ({"owner": owner, "content": content} for content in purged))
+    if purged:
+        db.many("forget_purged_body", ({"owner": owner, "content": content} for content in purged))
     new = sorted(content for content in said if content not in known or content in purged)
     if new:
         db.many("add_body", (_body(owner, content, said[content]) for content in new))

@@ -1,0 +1,183 @@
+"""What a large store costs beside a small one.
+
+python bench/scale.py [--sessions N] [--items N] [--long N] [--folder DIR]
+
+Two pairs: a store of many sessions beside one of ten, all sessions being of one size; and one long session beside a
+short one. Both of a pair are measured in turns, in one process. Every other session has a name; those without are found
+by their history.
+"""
+
+import argparse
+import asyncio
+import hashlib
+import shutil
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from statistics import median, quantiles
+from tempfile import TemporaryDirectory
+from typing import TypeVar
+
+import orjson
+
+from clew import Addition, Budget, Engine, Request, SQLite
+from filling import SCOPE, SYSTEM, Message, fill, name_of, turns, turns_of
+from session import show
+
+T = TypeVar("T")
+
+FEW = 10  # sessions of a small store
+ROUNDS, LONG_ROUNDS = 6, 3
+MODEL, WINDOW = "gpt-4o", 200_000
+LEAD = {"role": "system", "content": SYSTEM}
+HOT = 25  # turns in a row
+COMMON = "return the value of self if name is None"
+RARE = "zipimporter bytecode mismatch"
+APPEND, ADD = "append, hot", "addition, hot"
+NEW = 1_000_000  # numbers from here on are of sessions that are in no store
+
+
+class Client:
+    """Re-sends one session whole each turn, as bytes."""
+
+    def __init__(self, number: int, items: int) -> None:
+        self.name = name_of(number)
+        self._coming = turns(number)
+        self._said = bytearray(orjson.dumps({"model": MODEL, "messages": [LEAD]})[:-2])
+        for turn in islice(self._coming, turns_of(items)):
+            self._add(turn)
+
+    def request(self) -> Request:
+        """The whole session, with two messages more."""
+        self._add(next(self._coming))
+        return Request(bytes(self._said) + b"]}", session=self.name)
+
+    def addition(self) -> Addition:
+        """Two messages more, and nothing else."""
+        self._add(turn := next(self._coming))
+        return Addition({"model": MODEL, "messages": [LEAD, *turn]}, str(self.name))
+
+    def _add(self, turn: Sequence[Message]) -> None:
+        self._said += b"," + b",".join(map(orjson.dumps, turn))
+
+
+class Subject:
+    """A store that is measured."""
+
+    def __init__(self, path: Path, sessions: int, items: int) -> None:
+        self.path, self.sessions, self.items = path, sessions, items
+        self.clients: dict[int, Client] = {}
+        self.times: dict[str, list[float]] = defaultdict(list)
+
+    async def measure(self, round: int) -> None:
+        """Take all times once, on one session."""
+        number = round % self.sessions + 1
+        client = self.clients[number] = self.clients.get(number) or Client(number, self.items)
+        engine = self._engine()
+        request = client.request()
+        await self._time("reading the body: orjson.loads + sha256", asyncio.to_thread(_read, request))
+        known = "its name" if client.name else "its history"
+        view = await self._time(f"append, cold: found by {known}", engine.prepare(request))
+        for _ in range(HOT):
+            request = client.request()
+            view = await self._time(APPEND, engine.prepare(request))
+        if client.name:
+            engine = await self._add(client, engine)
+        call = (await self._time("calls of a session", engine.store.calls(SCOPE, view.branch)))[-1]
+        await self._time("view: resume the newest call", engine.resume(SCOPE, call))
+        await self._time("search: rare words", engine.find(SCOPE, RARE, view.branch))
+        await self._time("search: common words", engine.find(SCOPE, COMMON, view.branch))
+        await self._time("branches listed", engine.store.branches(SCOPE))
+        stranger = Client(NEW + 2 * round, 100).request()
+        await self._time("append, cold: a new conversation of 100 items", engine.prepare(stranger))
+        await engine.store.close()
+
+    async def _add(self, client: Client, engine: Engine) -> Engine:
+        """The same by a host that sends only what is new."""
+        for _ in range(HOT):
+            await self._time(ADD, engine.prepare(client.addition()))
+        await engine.store.close()
+        engine = self._engine()
+        await self._time("addition, cold", engine.prepare(client.addition()))
+        return engine
+
+    def _engine(self) -> Engine:
+        return Engine(SQLite(self.path), Budget(window=WINDOW))
+
+    async def _time(self, what: str, act: Awaitable[T]) -> T:
+        begun = time.perf_counter()
+        done = await act
+        self.times[what].append(time.perf_counter() - begun)
+        return done
+
+
+def _read(request: Request) -> None:
+    assert isinstance(request.body, bytes)
+    orjson.loads(request.body)
+    hashlib.sha256(request.body).digest()
+
+
+async def compare(folder: Path, rounds: int, small: tuple[int, int], large: tuple[int, int]) -> list[tuple[str, ...]]:
+    """A row for each act: its median in both stores, and how many times longer it takes in the large one."""
+    pair = []
+    for sessions, items in (small, large):
+        path = folder / f"{sessions}x{items}.db"
+        if took := await fill(path, sessions, items):
+            print(f"{path.name}: {path.stat().st_size / 1e6:,.0f} MB in {took:.0f} s", file=sys.stderr)
+        # A copy: whoever gave a folder may want to measure again.
+        pair.append(Subject(Path(shutil.copy(path, path.with_suffix(".copy"))), sessions, items))
+    for round in range(rounds):
+        for subject in pair:
+            print(f"\rround {round + 1} of {rounds}: {subject.path.stem} ", end="", file=sys.stderr)
+            await subject.measure(round)
+    print(file=sys.stderr)
+    for subject in pair:
+        subject.path.unlink()
+    one, other = pair
+    head = ("milliseconds, median", *(f"{s.sessions:,} x {s.items:,} items" for s in pair), "ratio")
+    return [head, *_rows(one, other)]
+
+
+def _rows(one: Subject, other: Subject) -> Iterator[tuple[str, ...]]:
+    for what in one.times:
+        yield _row(what, one.times[what], other.times[what], median)
+        if what in (APPEND, ADD):
+            yield _row("  95 of 100 take at most", one.times[what], other.times[what], _high)
+
+
+def _row(
+    what: str, one: Sequence[float], other: Sequence[float], of: Callable[[Sequence[float]], float]
+) -> tuple[str, ...]:
+    return what, f"{of(one) * 1e3:.2f}", f"{of(other) * 1e3:.2f}", f"{of(other) / of(one):.2f}"
+
+
+def _high(times: Sequence[float]) -> float:
+    return quantiles(times, n=20)[-1]
+
+
+async def run(folder: Path, sessions: int, items: int, long: int) -> None:
+    """Print both tables."""
+    if sessions > FEW:
+        show(await compare(folder, ROUNDS, (FEW, items), (sessions, items)))
+        print()
+    if long > items:
+        show(await compare(folder, LONG_ROUNDS, (1, items), (1, long)))
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--sessions", type=int, default=1_000)
+    parser.add_argument("--items", type=int, default=1_000, help="of each session")
+    parser.add_argument("--long", type=int, default=100_000, help="items of the one long session")
+    parser.add_argument("--folder", type=Path, help="where stores are kept for the next time")
+    given = parser.parse_args()
+    with TemporaryDirectory() as scratch:
+        asyncio.run(run(given.folder or Path(scratch), given.sessions, given.items, given.long))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""Commands that bring conversations in and take them out: whole, or as other agents write theirs."""
+
+import asyncio
+import gzip
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clew.cli.app import AsJson, ScopeName, StorePath, app, bar, configured, echo_json, looking, opened, printable
+from clew.cli.completion import names as known
+from clew.errors import BadRequest
+
+if TYPE_CHECKING:
+    from clew.engine import Engine
+    from clew.sessions import Sessions
+    from clew.transcripts import Transcript
+
+OWN = "clew"  # the format that keeps everything
+HEADER = b'{"clew":'  # how a file of it begins
+NAMES = "Conversations, by name or id; their beginnings will do."
+
+
+@app.command("import", epilog="Example: clew import session.jsonl --as yesterday")
+def import_(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Session files; .gz will do.")],
+    name: Annotated[str, typer.Option("--as", metavar="NAME", help="What to call it, if not as its file does.")] = "",
+    format: Annotated[str | None, typer.Option(metavar="NAME", help="Whose file it is, if told wrong.")] = None,
+    as_json: AsJson = False,
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Bring in sessions of Claude Code, Codex, pi and opencode, plain messages, or what clew export wrote.
+
+    Compactions that a file tells of become lineage. A file that grew since is read on from where it was.
+    """
+    if name and len(files) > 1:
+        raise typer.BadParameter("--as names one conversation: give one FILE")
+    made = asyncio.run(_imported(files, name, format, scope, store))
+    if as_json:
+        echo_json([{"file": file, "conversations": names, "notes": notes} for file, names, notes in made])
+        return
+    for file, names, notes in made:
+        for note in notes:
+            typer.echo(printable(f"{file}: {note}"), err=True)
+        told = ", ".join(names) if names else "nothing new"
+        typer.echo(printable(f"{file}: {told}"))
+    if first := next((names[0] for _, names, _ in made if names), ""):
+        typer.echo(printable(f"look: clew sessions {first} · clew show {first}"), err=True)
+
+
+async def _imported(
+    files: list[Path], name: str, format: str | None, scope: str, where: str | None
+) -> list[tuple[str, list[str], list[str]]]:
+    from clew.config import engine
+
+    store = opened(where, create=True)
+    try:
+        # As it happened: nothing is compacted that its own agent did not compact.
+        adopting = engine(configured(), store, compaction="off", writer=None)
+        return [(str(file), *await _taken(adopting, scope, file, name, format)) for file in files]
+    finally:
+        await store.close()
+
+
+async def _taken(
+    engine: "Engine", scope: str, file: Path, name: str, format: str | None
+) -> tuple[list[str], list[str]]:
+    from clew.adopting import adopt
+    from clew.imports import take_in
+    from clew.transcripts import read_all
+
+    data = _data(file)
+    if format == OWN or (format is None and data.startswith(HEADER)):
+        with bar(f"reading {file.name}") as progress:
+            branches = await take_in(engine.store, scope, data.splitlines(), name or None, progress)
+        infos = {b.id: b for b in await engine.store.branches(scope)}
+        return [infos[id].session or id for id in branches], []
+    with bar(f"reading {file.name}") as progress:
+        found = read_all(data, str(file), format=format, progress=progress)
+    names: list[str] = []
+    notes: list[str] = []
+    for number, transcript in enumerate(found, 1):
+        own = transcript.name or (file.stem if len(found) == 1 else f"{file.stem}-{number}")
+        with bar(f"writing {own}") as progress:
+            names += await adopt(engine, scope, transcript, name or own, progress)
+        notes += transcript.notes
+    return names, notes
+
+
+def _data(file: Path) -> bytes:
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise BadRequest(f"{file}: {error.strerror or error}; give the name of a file") from None
+    try:
+        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+    except (OSError, EOFError) as error:
+        raise BadRequest(f"{file}: cannot be unpacked ({error})") from None
+
+
+@app.command(epilog="Example: clew export demo --scope demo -o demo.jsonl")
+def export(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help=NAMES, autocompletion=known)] = None,
+    every: Annotated[bool, typer.Option("--all", help="All in the scope.")] = False,
+    format: Annotated[
+        str, typer.Option(metavar="NAME", help="clew (whole), claude-code, codex, pi, opencode, openai, anthropic ...")
+    ] = OWN,
+    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="Where to write it.")] = None,
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Write conversations to a file: whole, with all that led to them, or as another agent's session.
+
+    Only the format clew keeps every edit, pin, call and id; others have what was said, and where it was compacted.
+    """
+    from clew.screens import save
+
+    if bool(names) == every:
+        raise typer.BadParameter("say what to write: names, or --all")
+    data = asyncio.run(_exported(names or [], format, scope, store))
+    if out is None:
+        typer.get_binary_stream("stdout").write(data)
+        sys.stdout.flush()
+    else:
+        save(out, data)
+        typer.echo(f"{out}: {len(data):,} bytes", err=True)
+
+
+async def _exported(names: list[str], format: str, scope: str, where: str | None) -> bytes:
+    async with looking(scope, where) as sessions:
+        branches = [(await sessions.get(name)).branch for name in names]
+        if not names:
+            branches = [b.id for b in reversed(await sessions.engine.store.branches(scope))]
+        if format == OWN:
+            return await _whole(sessions, branches)
+        if len(branches) != 1:
+            raise BadRequest(f"{format} has one conversation in a file: name one, or use --format {OWN}")
+        return await _told(sessions, branches[0], format)
+
+
+async def _whole(sessions: "Sessions", branches: list[str]) -> bytes:
+    from clew.exports import export
+
+    with bar("writing") as progress:
+        lines = export(sessions.engine.store, sessions.scope, branches, progress)
+        return b"".join([line async for line in lines])
+
+
+async def _told(sessions: "Sessions", branch: str, format: str) -> bytes:
+    from clew.telling import tell
+    from clew.transcripts import write
+
+    transcript: Transcript = await tell(sessions.engine, sessions.scope, branch)
+    return write(transcript, format)

@@ -1,0 +1,46 @@
+"""Waiting for one's turn, where several processes write on one branch: nothing depends on it but time."""
+
+import asyncio
+import os
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+try:
+    import fcntl
+except ImportError:  # Windows: who comes second tries again
+    fcntl = None  # type: ignore[assignment]
+
+PATIENCE = 10.0  # seconds: whoever holds it that long may hang, and a conflict is only an inconvenience
+GLANCE = 0.004  # seconds between two looks, at most
+
+
+@asynccontextmanager
+async def alone_in(path: str) -> AsyncIterator[None]:
+    """Nobody else who asks for it is in this, in any process; a process that dies is out."""
+    if fcntl is None:
+        yield
+        return
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        await soon(lambda: _lock(file))
+        yield
+    finally:
+        os.close(file)
+
+
+async def _lock(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+async def soon(attempt: Callable[[], Awaitable[bool]]) -> bool:
+    """Try until it works, or for as long as it makes sense."""
+    clock = asyncio.get_running_loop().time
+    until = clock() + PATIENCE
+    while not (done := await attempt()) and clock() < until:
+        await asyncio.sleep(random.random() * GLANCE)  # noqa: S311
+    return done

@@ -1,0 +1,45 @@
+"""Where a store is: a path, or a URL of a server, whose password is never shown."""
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from clew.errors import NotFound
+from clew.store.sql import SQLStore
+from clew.store.sqlite import SQLite
+
+SCHEMES = ("postgresql://", "postgres://")
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A store on a server, by its URL."""
+
+    url: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return hidden(self.url)
+
+
+def is_url(text: str) -> bool:
+    """Whether this names a server, and no file."""
+    return text.startswith(SCHEMES)
+
+
+def hidden(url: str) -> str:
+    """A URL or connection string as it may be shown."""
+    # Up to the last @: a password in which somebody forgot to escape one is no less a password.
+    return re.sub(r"(password=)[^&\s]*", r"\1***", re.sub(r"(//[^:/?@]*:).*@", r"\1***@", url))
+
+
+def open_store(where: str | os.PathLike[str] | Server, create: bool = True) -> SQLStore:
+    """The store at a path or a postgresql:// URL; with `create=False`, one that is not there is not made."""
+    if isinstance(where, Server) or is_url(str(where)):
+        from clew.store.postgres import Postgres  # needs an extra
+
+        return Postgres(where.url if isinstance(where, Server) else str(where), create=create)
+    path = Path(where).expanduser()
+    if not create and (not path.exists() or path.stat().st_size == 0):
+        raise NotFound(f"{path}: no store there yet; clew demo makes one, or say where it is with --store")
+    return SQLite(where)

@@ -1,0 +1,100 @@
+-- What PostgreSQL says in its own way.
+
+-- name: search
+select hex(h.content), h.size,
+       array(select a.n from unnest(cast(:words as tsquery[])) with ordinality a (word, n) where h.words @@ a.word)
+from (
+    select b.content, b.size, strip(t.words) as words  -- read once, however many words are then looked for in it
+    from json_each(:among) j
+    join body b on b.scope = (select id from scope where name = :scope) and b.content = from_hex(j.value)
+    join body_text t on t.body = b.id and t.words @@ cast(:any as tsquery)
+    offset 0
+) h;
+
+-- name: search_all
+select hex(b.content), b.size, array_agg(h.n)
+from (
+    select a.n, t.body
+    from unnest(cast(:words as tsquery[])) with ordinality a (word, n), lateral (
+        select distinct w.body
+        from body_text w
+        join body o on o.id = w.body and o.scope = (select id from scope where name = :scope)
+        where w.words @@ a.word
+        limit :most
+    ) t
+) h
+join body b on b.id = h.body
+group by b.id;
+
+-- name: hold_branch
+select id from branch where id = :branch and scope = :owner for update;
+
+-- name: try_alone
+select pg_try_advisory_lock('session'::regclass::oid::int, hashtext(:branch));
+
+-- name: end_alone
+select pg_advisory_unlock('session'::regclass::oid::int, hashtext(:branch));
+
+-- name: begin_write
+select pg_advisory_xact_lock_shared('scope'::regclass::oid::int, :owner);
+
+-- name: begin_purge
+select pg_advisory_xact_lock('scope'::regclass::oid::int, :owner);
+
+-- name: begin_repair
+lock table node, body in share row exclusive mode;
+
+-- name: add_text
+insert into body_text (body, part, words) values (:body, :part, array_to_tsvector(:words))
+on conflict do nothing;
+
+-- name: purge_text
+delete from body_text where body = :body;
+
+-- name: empty_index
+delete from body_text;
+
+-- name: merge_index
+select 1;
+
+-- name: make_kept
+create temp table kept (id bytea primary key, branch text);
+
+-- name: purge_frames
+with used as materialized (
+    select distinct from_hex(substring(e.note from '"frame":"([0-9a-f]*)"')) as digest
+    from branch b join event e on e.branch = b.id
+    where b.scope = :owner and e.kind = 'call'
+)
+delete from frame f where f.scope = :owner and not exists (select 1 from used u where u.digest = f.digest);
+
+-- name: survey_pages
+select cast(sum(pg_total_relation_size(c.oid)) as bigint),
+       pg_total_relation_size('body'), pg_total_relation_size('body_text')
+from pg_class c
+where c.relnamespace = (select relnamespace from pg_class where oid = 'body'::regclass) and c.relkind = 'r';
+
+-- name: check_frames
+select count(*) from event e join branch b on b.id = e.branch
+where e.kind = 'call'
+  and not exists (
+    select 1 from frame f
+    where f.scope = b.scope and f.digest = from_hex(substring(e.note from '"frame":"([0-9a-f]*)"')));
+
+-- name: check_index
+select 1;
+
+-- name: check_indexed
+select count(distinct t.body) from body_text t
+where not exists (select 1 from body b where b.id = t.body and b.purged is null);
+
+-- name: body_whole
+select s.name, hex(b.content),
+       (select n.opens from node n where n.scope = b.scope and n.content = b.content limit 1),
+       b.kind, b.role, b.packed, b.data,
+       exists (select 1 from body_text t where t.body = b.id)
+from body b join scope s on s.id = b.scope
+where b.id = :body;
+
+-- name: wipe
+vacuum (full, verbose) body, body_text, node, frame, event, handle, head, branch, session;

@@ -1,0 +1,117 @@
+"""A PostgreSQL server for tests: this machine's binaries, a temporary folder, a socket that nobody else can use."""
+
+import fcntl
+import os
+import pwd
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import psycopg
+
+PLACES = (
+    "usr/lib/postgresql/*/bin",
+    "usr/pgsql-*/bin",
+    "opt/homebrew/opt/postgresql*/bin",
+    "usr/local/opt/postgresql*/bin",
+)
+MISSING = "PostgreSQL is not on this machine: its store was NOT tested"
+
+
+def binaries() -> Path | None:
+    """The folder with the newest server of this machine; where it can be installed, it is."""
+    found = _found()
+    if found is None and installable():
+        with (Path(tempfile.gettempdir()) / "clew-tests-install").open("w") as turn:
+            fcntl.flock(turn, fcntl.LOCK_EX)  # one worker at a time
+            if _found() is None:
+                _install()
+        found = _found()
+    return found
+
+
+def installable() -> bool:
+    """Whether this machine has a way to get a server that needs nobody's help."""
+    return os.geteuid() == 0 and shutil.which("apt-get") is not None
+
+
+def _found() -> Path | None:
+    found = [folder for place in PLACES for folder in Path("/").glob(place) if (folder / "initdb").exists()]
+    if known := shutil.which("initdb"):
+        found.append(Path(known).resolve().parent)
+    return max(found, key=lambda folder: [int(n) for n in re.findall(r"\d+", str(folder))], default=None)
+
+
+def _install() -> None:
+    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for command in ("update", "install -y --no-install-recommends postgresql"):
+        subprocess.run(["apt-get", "-qq", *command.split()], env=env, capture_output=True, check=False)
+
+
+class Server:
+    """A server of one's own."""
+
+    def __init__(self, programs: Path) -> None:
+        self.programs = programs
+        self.folder = Path(tempfile.mkdtemp(prefix="clew-pg-"))  # a short path: it has a socket in it
+        self.made = 0
+        # It refuses to run as root, who may well run the tests.
+        self.user = pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else None
+        if self.user is not None:
+            os.chown(self.folder, self.user, -1)
+        make = self._begin("initdb", "-D", "data", "-U", "clew", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        assert make.wait() == 0, self.told()
+
+    def start(self, *settings: str) -> None:
+        here = ("listen_addresses=", f"unix_socket_directories={self.folder}", "max_connections=200", *settings)
+        self.process = self._begin("postgres", "-D", "data", *(part for s in here for part in ("-c", s)))
+        while True:
+            assert self.process.poll() is None, self.told()
+            try:
+                psycopg.connect(self.url()).close()
+                return
+            except psycopg.OperationalError:  # not yet
+                time.sleep(0.02)
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """Close all connections and stop; with SIGQUIT without finishing anything, as in a crash."""
+        self.process.send_signal(how)
+        self.process.wait()
+
+    def remove(self) -> None:
+        self.stop(signal.SIGQUIT)
+        shutil.rmtree(self.folder)
+
+    def url(self, database: str = "postgres") -> str:
+        return f"postgresql://clew:sesame@/{database}?host={self.folder}"
+
+    def ask(self, statement: str, database: str = "postgres") -> list[tuple[object, ...]]:
+        with psycopg.connect(self.url(database), autocommit=True) as db:
+            rows = db.execute(statement)
+            return rows.fetchall() if rows.description else []
+
+    def database(self, template: str = "template0") -> str:
+        """The name of a new database."""
+        self.made += 1
+        self.ask(f"create database test{self.made} template {template}")
+        return f"test{self.made}"
+
+    def told(self) -> str:
+        return (self.folder / "log").read_text()
+
+    def _begin(self, program: str, *args: str) -> subprocess.Popen[bytes]:
+        with (self.folder / "log").open("a") as log:
+            return subprocess.Popen(
+                [self.programs / program, *args],
+                cwd=self.folder,
+                env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"},
+                user=self.user,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # ctrl-c is for the tests, which then stop it
+            )

@@ -1,0 +1,139 @@
+"""Export and import: what was written can be written again, anywhere, and is the same."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clew import Addition, BadRequest, Budget, Conflict, Engine, Origin, Request, Sessions, SQLite, body
+from clew.exports import export
+from clew.imports import take_in
+from clew.store.records import Store
+from clew.testing import conversation
+from test_sessions import WINDOW, Run
+
+
+async def lines(store: Store, *branches: str, scope: str = "default") -> list[bytes]:
+    return [line async for line in export(store, scope, branches)]
+
+
+async def busy(store: Store) -> list[str]:
+    """A store with all that there can be: folds, pins, reports, an undo, forks, a sub-agent, a client that edits."""
+    run = Run(Engine(store, Budget(window=WINDOW, reserve=500)))
+    await run.until(4)
+    await run.engine.pin(run.sent[-1], run.sent[-1].nodes[0].id)
+    await run.engine.observe(run.sent[-1], {"input_tokens": 4_000, "output_tokens": 20})
+    run.messages[-1] = {"role": "user", "content": "Go on [reminder: be brief]"}
+    await run.turn()
+    await Sessions(Engine(store, Budget(window=100_000))).undo("run")
+    await run.turn()
+    fork = await Sessions(run.engine).fork("run.2", "try")
+    await run.engine.prepare(Addition({"messages": [{"role": "user", "content": "Another way."}]}, "try"))
+    sub = {"messages": [{"role": "user", "content": "Look into it."}]}
+    child = await run.engine.prepare(Addition(sub, "sub", origin=Origin("subagent", fork.branch)))
+    await run.engine.prepare(Request(conversation(3, 9)))  # nobody's
+    await store.label("default", fork.branch, tags=("a", "b"), archived=True)
+    return [run.sent[-1].branch, child.branch]
+
+
+async def test_what_is_exported_imported_and_exported_again_is_the_same(store: Store, tmp_path: Path) -> None:
+    branches = await busy(store)
+    first = await lines(store, *branches)
+    other = SQLite(tmp_path / "other.db")
+    made = await take_in(other, "theirs", first)
+    assert made[-1] == branches[-1]
+    assert await lines(other, *branches, scope="theirs") == first
+    was = {s.id: s for s in await store.sessions("default")}
+    now = {s.id: s for s in await other.sessions("theirs")}
+    assert {id: (s.cause, s.parent, s.at, s.calls, s.cost, s.tags) for id, s in now.items()} == {
+        id: (s.cause, s.parent, s.at, s.calls, s.cost, s.tags) for id, s in was.items() if id in now
+    }
+    for branch in branches:
+        assert await calls_are_proven(other, "theirs", branch) == await calls_are_proven(store, "default", branch)
+    assert await other.check(deep=True) == []
+    await other.close()
+
+
+async def calls_are_proven(store: Store, scope: str, branch: str) -> list[dict[str, Any]]:
+    """Every call of a branch made again from the log alone; its digest proves that it is the one that was sent."""
+    engine, sent = Engine(store), []
+    for call in await store.calls(scope, branch):
+        view = await engine.resume(scope, call)
+        chain = view.digests.run("", (n.content for n in view.nodes))
+        assert view.digests.link(call.frame, (chain,)) == call.digest
+        sent.append(body(view))
+    assert sent
+    return sent
+
+
+async def test_ids_that_stand_ins_name_recall_the_same_in_another_store(store: Store, tmp_path: Path) -> None:
+    [branch, _] = await busy(store)
+    other = SQLite(tmp_path / "other.db")
+    await take_in(other, "default", await lines(store, branch))
+    view = await Engine(store).view("default", branch)
+    for edit in view.edits:
+        short = view.digests.handle(edit.old)[:10]
+        there = await Engine(other).recall("default", short, branch)
+        assert [n.item for n in there] == [n.item for n in await Engine(store).recall("default", short)]
+    await other.close()
+
+
+async def test_an_imported_conversation_goes_on(store: Store, tmp_path: Path) -> None:
+    run = Run(Engine(store, Budget(window=WINDOW, reserve=500)))
+    await run.until(3)
+    other = SQLite(tmp_path / "other.db")
+    await take_in(other, "default", await lines(store, run.sent[-1].branch))
+    again = Run(Engine(other, Budget(window=WINDOW, reserve=500)), "run", list(run.messages), list(run.sent))
+    assert body(await run.turn()) == body(await again.turn())
+    unnamed = await Engine(store).prepare(Request(conversation(5, 4)))
+    await take_in(other, "default", await lines(store, unnamed.branch))
+    assert (await Engine(other).prepare(Request(conversation(5, 5)))).branch == unnamed.branch
+    await other.close()
+
+
+async def test_a_conversation_beside_itself_needs_a_name(store: Store) -> None:
+    run = Run(Engine(store, Budget(window=WINDOW, reserve=500)))
+    await run.until(2)
+    written = await lines(store, run.sent[-1].branch)
+    assert await take_in(store, "default", written) == []  # it is there already
+    assert len(await take_in(store, "default", written, "copy")) == 1
+    sessions = Sessions(run.engine)
+    assert body(await sessions.view("copy")) == body(await sessions.view("run"))
+    assert (await sessions.get("copy")).number == (await sessions.get("run")).number
+    await run.turn()
+    assert await take_in(store, "default", written) == []
+    with pytest.raises(Conflict, match="import it under another name"):
+        await take_in(store, "default", with_another_end(written))
+    copies = await take_in(store, "another scope", written)
+    assert len(copies) == 1
+    assert await take_in(store, "another scope", written) == []
+    assert body(await Engine(store).view("another scope", copies[0])) == body(await sessions.view("copy"))
+
+
+def with_another_end(written: list[bytes]) -> list[bytes]:
+    last = next(line for line in reversed(written) if b'"kind":"call"' in line)
+    return [line.replace(b'"kind":"call"', b'"kind":"pin"') if line is last else line for line in written]
+
+
+@pytest.mark.parametrize(
+    ("at", "change", "error"),
+    [
+        (0, b"{}", "line 1: not what clew export writes"),
+        (0, b'{"clew": 99}', "line 1: written by another clew"),
+        (3, b"{", "line 4: "),
+        (3, b'{"what": 1}', "line 4: no line that clew export writes: what"),
+        (-1, b'{"event": 999, "at": 1, "kind": "pin"}', "is missing, 999 stands in its place"),
+    ],
+)
+async def test_a_file_that_is_not_whole_is_refused_and_nothing_is_written(
+    store: Store, tmp_path: Path, at: int, change: bytes, error: str
+) -> None:
+    run = Run(Engine(store, Budget(window=WINDOW, reserve=500)))
+    await run.until(1)
+    written = await lines(store, run.sent[-1].branch)
+    written[at] = change
+    other = SQLite(tmp_path / "other.db")
+    with pytest.raises(BadRequest, match=error):
+        await take_in(other, "default", written)
+    assert await other.branches("default") == []
+    await other.close()
