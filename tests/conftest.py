@@ -60,15 +60,15 @@ def server() -> Iterator[postgres.Server]:
     """A PostgreSQL server that runs while tests do, with an empty store in the database `template`."""
     programs = postgres.binaries()
     if programs is None:
-        if os.environ.get("CI") and postgres.installable():
-            pytest.fail(postgres.MISSING)
         pytest.skip(postgres.MISSING)
     server = postgres.Server(programs)
-    server.start("fsync=off", "full_page_writes=off")  # nobody pulls the plug here; test_places has one with both
-    server.ask("create database template")
-    asyncio.run(open_store(server.url("template")).close())
-    yield server
-    server.remove()
+    try:
+        server.start("fsync=off", "full_page_writes=off")  # nobody pulls the plug here; test_postgres has one with both
+        server.ask("create database template")
+        asyncio.run(open_store(server.url("template")).close())
+        yield server
+    finally:
+        server.remove()
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 """A PostgreSQL server for tests: this machine's binaries, a temporary folder, a socket that nobody else can use."""
 
-import fcntl
 import os
-import pwd
 import re
 import shutil
 import signal
@@ -23,20 +21,19 @@ MISSING = "PostgreSQL is not on this machine: its store was NOT tested"
 
 
 def binaries() -> Path | None:
-    """The folder with the newest server of this machine; where it can be installed, it is."""
+    """The folder with the newest server of this machine; on a Debian that is ours to change, one is installed."""
+    if os.name != "posix":
+        return None
     found = _found()
-    if found is None and installable():
+    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
+        import fcntl
+
         with (Path(tempfile.gettempdir()) / "clew-tests-install").open("w") as turn:
             fcntl.flock(turn, fcntl.LOCK_EX)  # one worker at a time
-            if _found() is None:
-                _install()
+            installed = _found() is not None or _install()
         found = _found()
+        assert found or not installed, "PostgreSQL was installed, and is not where it was looked for"
     return found
-
-
-def installable() -> bool:
-    """Whether this machine has a way to get a server that needs nobody's help."""
-    return os.geteuid() == 0 and shutil.which("apt-get") is not None
 
 
 def _found() -> Path | None:
@@ -46,10 +43,12 @@ def _found() -> Path | None:
     return max(found, key=lambda folder: [int(n) for n in re.findall(r"\d+", str(folder))], default=None)
 
 
-def _install() -> None:
+def _install() -> bool:
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command in ("update", "install -y --no-install-recommends postgresql"):
-        subprocess.run(["apt-get", "-qq", *command.split()], env=env, capture_output=True, check=False)
+    hasty = "apt-get -qq -o Acquire::Retries=0 -o Acquire::http::Timeout=20".split()
+    subprocess.run([*hasty, "update"], env=env, capture_output=True, check=False)
+    install = [*hasty, "install", "-y", "--no-install-recommends", "postgresql"]
+    return subprocess.run(install, env=env, capture_output=True, check=False).returncode == 0
 
 
 class Server:
@@ -59,12 +58,13 @@ class Server:
         self.programs = programs
         self.folder = Path(tempfile.mkdtemp(prefix="clew-pg-"))  # a short path: it has a socket in it
         self.made = 0
-        # It refuses to run as root, who may well run the tests.
-        self.user = pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else None
+        self.user = _somebody() if os.geteuid() == 0 else None
         if self.user is not None:
             os.chown(self.folder, self.user, -1)
-        make = self._begin("initdb", "-D", "data", "-U", "clew", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-        assert make.wait() == 0, self.told()
+        self.process = self._begin(
+            "initdb", "-D", "data", "-U", "clew", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"
+        )
+        assert self.process.wait() == 0, self.told()
 
     def start(self, *settings: str) -> None:
         here = ("listen_addresses=", f"unix_socket_directories={self.folder}", "max_connections=200", *settings)
@@ -83,7 +83,8 @@ class Server:
         self.process.wait()
 
     def remove(self) -> None:
-        self.stop(signal.SIGQUIT)
+        if self.process.poll() is None:
+            self.stop(signal.SIGQUIT)
         shutil.rmtree(self.folder)
 
     def url(self, database: str = "postgres") -> str:
@@ -115,3 +116,10 @@ class Server:
                 stderr=log,
                 start_new_session=True,  # ctrl-c is for the tests, which then stop it
             )
+
+
+def _somebody() -> int:
+    """Who runs the server where root runs the tests: it refuses to be run by root."""
+    import pwd
+
+    return pwd.getpwnam("nobody").pw_uid

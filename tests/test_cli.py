@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.main import get_group
 
 from clew import __version__
 from clew.cli import app
 from clew.testing import conversation
 from clew.wire import check
+from shell import Shell
 
 ODD = (
     "first line\r\n\ttabbed  \nÜber 東京 🙂\x00\x1b[31mred\n"
@@ -24,29 +25,6 @@ ODD = (
     + "end"
 )
 ID = re.compile(r"recall ([0-9a-f]{10})")
-
-
-class Shell:
-    """One user's machine: a folder and a store."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        self.store = home / "clew.db"
-
-    def __call__(self, *args: object, input: str | bytes | None = None) -> Result:
-        env = {"CLEW_STORE": str(self.store), "XDG_CONFIG_HOME": str(self.home / "config"), "COLUMNS": "80"}
-        plain = {"FORCE_COLOR": None, "TTY_COMPATIBLE": None}
-        return CliRunner().invoke(app, [str(a) for a in args], input=input, env={**env, **plain})
-
-    def configure(self, text: str) -> None:
-        folder = self.home / "config" / "clew"
-        folder.mkdir(parents=True)
-        (folder / "config.toml").write_text(text, encoding="utf-8")
-
-    def file(self, name: str, content: str | bytes) -> Path:
-        path = self.home / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
 
 
 @pytest.fixture
@@ -219,22 +197,26 @@ def test_another_target_starts_anew(clew: Shell) -> None:
 def test_what_is_stored_is_listed_and_shown(clew: Shell) -> None:
     source = clew.file("talk.json", shaped(talk(), "body"))
     clew("compress", source, "--target", 2_000)
-    heads, row = clew("show").stdout.splitlines()
-    assert heads.split() == ["id", "session", "calls", "items", "when"]
-    id, session, calls, items, *when = row.split()
-    assert (calls, items, len(when)) == ("1", "44", 2)
+    heads, row, *_ = clew("show").stdout.splitlines()
+    assert heads.split() == ["session", "when", "calls", "items", "sent", "cost"]
+    session, _, _, calls, items, _ = row.split()
+    assert (calls, items) == ("1", "44")
     shown = clew("show", session)
-    assert shown.stdout == clew("show", id).stdout == clew("show", id[:4]).stdout == clew("show", "talk").stdout
-    lines = shown.stdout.splitlines()
+    newest = json.loads(clew("sessions", "--json").stdout)[-1]
+    assert (newest["name"], newest["cause"], newest["number"]) == (session, "compaction", 2)
+    assert shown.stdout == clew("show", newest["id"]).stdout == clew("show", newest["id"][:6]).stdout
+    assert shown.stdout == clew("show", "talk").stdout == clew("show", f"{session}.2").stdout
+    above, below = shown.stdout.split("\n\n")
+    assert re.fullmatch(r"[\d,]+ sent of 2,000 · [\d,]+ said · \d+% saved", above.splitlines()[-1])
+    lines = below.splitlines()
     assert lines[0] == "  user            8   Fix the build."
     assert re.fullmatch(r"▸ \w+ +\d+   [0-9a-f]{10} stands for \d+ items?, [\d,]+ tokens   \w+", lines[1])
-    assert lines[-2] == "  user            8   What failed first?"
-    assert re.fullmatch(r"  [\d,]+ sent of 2,000 · [\d,]+ said · \d+% saved", lines[-1])
+    assert lines[-1] == "  user            8   What failed first?"
 
 
 def test_a_shown_line_moves_no_cursor(clew: Shell) -> None:
     clew("compress", "-", input=json.dumps([{"role": "user", "content": "a\x1b[2Jb"}]))
-    assert clew("show", "stdin").stdout.splitlines()[0] == "  user           10   a�[2Jb"
+    assert clew("show", "stdin").stdout.splitlines()[-1] == "  user           10   a�[2Jb"
 
 
 def test_a_prefix_that_fits_two_sessions_is_refused(clew: Shell) -> None:
@@ -277,10 +259,10 @@ def test_some_lines_of_an_original(clew: Shell, recalled: str) -> None:
 
 def test_a_search_shows_ids_and_lines(clew: Shell, recalled: str) -> None:
     listed = clew("show").stdout.splitlines()[1].split()[0]
-    done = clew("search", listed, "which table is missing?")
-    assert done.stdout.splitlines()[0].startswith(f"{recalled}  result of ")
+    done = clew("search", "which table is missing?", "--in", listed)
+    assert done.stdout.splitlines()[0].startswith(f"{recalled}  {listed}  result of ")
     assert "error: no such table" in done.stdout
-    missing = clew("search", listed, "zebra")
+    missing = clew("search", "zebra", "--in", listed)
     assert (missing.exit_code, missing.stderr) == (1, f"clew: nothing was said in {listed} about 'zebra'\n")
 
 
@@ -292,7 +274,7 @@ def test_what_became_of_facts_is_shown(clew: Shell, recalled: str) -> None:
     fates = json.loads(clew("coverage", listed, "--json").stdout)
     assert len(fates) == int(first.split()[0])
     assert all(clew("recall", f["id"]).exit_code == 0 for f in fates[:3])
-    assert "no branch or session begins with 'nobody'" in clew("coverage", "nobody").stderr
+    assert "no session is called 'nobody'" in clew("coverage", "nobody").stderr
 
 
 def test_a_span_comes_back_item_by_item(clew: Shell) -> None:
@@ -380,7 +362,8 @@ def test_what_is_not_there_says_where_to_look(clew: Shell, recalled: str) -> Non
         "clew: nothing is stored in scope 'other' yet: try clew demo, or another --scope\n"
     )
     assert clew("show", "nobody").stderr == (
-        "clew: no branch or session begins with 'nobody': clew show lists them; is it in another --scope?\n"
+        "clew: no session is called 'nobody', nor does an id begin so: "
+        "clew sessions lists them; is it in another scope?\n"
     )
     for extra, message in [
         (("--lines", "9000-"), "there are only 305 lines, none of them in 9000-"),
@@ -416,7 +399,7 @@ def test_scope_and_window_are_as_configured(clew: Shell) -> None:
     done = clew("compress", "-", input=json.dumps(talk()))
     assert "tokens, " in done.stderr
     assert len(done.stdout) < len(json.dumps(talk()))
-    assert len(clew("show").stdout.splitlines()) == 2
+    assert clew("show").stdout.splitlines()[1].startswith("stdin-")
     assert clew("show").stdout == clew("show", "--scope", "work").stdout
     assert "nothing is stored in scope 'default'" in clew("show", "--scope", "default").stderr
 
@@ -435,7 +418,7 @@ def test_the_version(clew: Shell) -> None:
     assert clew("--version").stdout == f"clew {__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["demo", "count", "compress", "show", "recall", "search", "config"])
+@pytest.mark.parametrize("command", sorted(get_group(app).commands))
 def test_help_teaches_by_example(clew: Shell, command: str) -> None:
     assert f"Example: clew {command} " in clew(command, "--help").stdout
     assert command in clew().stdout

@@ -48,7 +48,9 @@ async def test_words_are_found_alike(store: SQLStore) -> None:
     contents = await said(store, *texts)
 
     async def hits(words: str) -> set[int]:
-        return {contents.index(c) for c in await store.search("default", words, contents, 10)}
+        found = await store.search("default", words, contents, 10)
+        assert set(await store.search("default", words, None, 10)) == set(found)  # there is nothing else here
+        return {contents.index(c) for c in found}
 
     expected: dict[str, set[int]] = {
         "übergröße": {0}, "UBERGROßE": {0}, "cafe": {0}, "naïve": {0}, "count_tokens": {1}, "count": {1},
@@ -58,7 +60,11 @@ async def test_words_are_found_alike(store: SQLStore) -> None:
     }  # fmt: skip
     assert {words: await hits(words) for words in expected} == expected
     assert await store.search("default", "cafe", contents[1:], 10) == []
-    assert await store.search("other", "cafe", contents, 10) == []
+    for among in (contents, None):
+        assert await store.search("other", "cafe", among, 10) == []
+    await Engine(store).prepare(Request({"messages": [{"role": "user", "content": "another café"}]}, scope="other"))
+    assert await store.search("default", "cafe", None, 10) == contents[:1]
+    assert len(await store.search("other", "cafe", None, 10)) == 1
 
 
 async def test_rare_words_lead(store: SQLStore) -> None:

@@ -89,6 +89,18 @@ async def test_tables_elsewhere_in_the_database_are_no_matter(url: str) -> None:
     await store.close()
 
 
+async def test_a_role_that_has_only_the_schema_is_enough(url: str) -> None:
+    change(url, "drop schema clew cascade", "create role guest login", "create schema clew authorization guest")
+    store = open_store(url.replace("clew:sesame@", "guest@"))
+    view = await Engine(store).prepare(Request(conversation(1, 2)))
+    assert (await store.purge("default", [view.branch], "test")).wiped
+    await store.close()
+    change(url, "drop schema clew cascade")
+    with pytest.raises(StoreError, match="permission denied for database"):
+        open_store(url.replace("clew:sesame@", "guest@"))
+    change(url, "drop role guest")
+
+
 @pytest.mark.parametrize("setting", ["off", "local", "on", "remote_apply"])
 def test_what_is_acknowledged_is_on_disk_whatever_the_server_thinks(url: str, setting: str) -> None:
     change(url, f"alter role clew in database {url.split('?')[0].split('/')[-1]} set synchronous_commit = {setting}")
@@ -113,6 +125,15 @@ async def test_a_server_that_was_away_is_used_again(own: postgres.Server) -> Non
     assert again.branch == view.branch
     assert [b.calls for b in await store.branches("default")] == [2]
     assert await store.check(deep=True) == []
+    await store.close()
+
+
+async def test_connections_that_the_server_closed_are_not_missed(url: str) -> None:
+    store = open_store(url)
+    await asyncio.gather(*(store.branches("default") for _ in range(8)))
+    others = "pid != pg_backend_pid() and backend_type = 'client backend' and datname = current_database()"
+    change(url, f"select pg_terminate_backend(pid, 60000) from pg_stat_activity where {others}")
+    await asyncio.gather(*(store.branches("default") for _ in range(8)))
     await store.close()
 
 

@@ -1,13 +1,18 @@
 """Sessions: every compaction ends one and begins its child; the chain is walked, resumed, undone, forked, searched."""
 
 import random
+import sqlite3
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
+import psycopg
 import pytest
 
 from clew import Addition, Ambiguous, Budget, Engine, NotFound, Origin, OverBudget, Request, Sessions, View, body
+from clew.store.places import is_url
 from clew.store.records import Session, Store
+from clew.store.sql import SQLStore
 from clew.wire.check import check
 
 WINDOW = 6_000
@@ -308,3 +313,25 @@ async def test_a_name_is_a_conversation_a_number_in_it_or_an_id(run: Run) -> Non
     await run.engine.prepare(Addition({"messages": [{"role": "user", "content": "x"}]}, "rub"))
     with pytest.raises(Ambiguous):
         await sessions.get("ru")
+
+
+async def test_a_list_that_was_lost_is_made_again_from_the_log(store: SQLStore, place: str) -> None:
+    run = Run(Engine(store, Budget(window=WINDOW, reserve=500)))
+    sessions = Sessions(run.engine)
+    for _ in range(24):
+        await run.engine.observe(await run.turn(), {"input_tokens": 1_000, "output_tokens": 10})
+    await sessions.fork("run.2", "try")
+    await sessions.undo("run")
+    before = await sessions.all()
+    assert len(before) > 3
+    with closing(psycopg.connect(place) if is_url(place) else sqlite3.connect(place)) as db:
+        db.execute(f"delete from {'clew.' * is_url(place)}session")
+        db.commit()
+    assert await sessions.all() == []
+    assert {p.what for p in await store.check()} == {
+        "branches without a session",
+        "sessions that the log has and the list of them has not",
+    }
+    assert await store.repair()
+    assert await store.check() == []
+    assert await sessions.all() == before

@@ -359,10 +359,10 @@ def test_a_purge_says_what_goes_and_asks(home: Path) -> None:
     assert re.fullmatch(rf"would go: {amounts}\n", run(home, "purge", "s0", "--dry-run").stdout)
     asked = run(home, "purge", "s0", input="n\n")
     assert re.match(rf"to go: {amounts}\nThey cannot be got back. Go on\?", asked.stdout)
-    assert len(run(home, "show").stdout.splitlines()) == 3
+    assert len(json.loads(run(home, "sessions", "--json").stdout)) == 4
     done = run(home, "purge", "s0", "--reason", "asked by the user", input="y\n")
     assert re.search(rf"gone: {amounts}\n$", done.stdout)
-    assert len(run(home, "show").stdout.splitlines()) == 2
+    assert {s["name"] for s in json.loads(run(home, "sessions", "--json").stdout)} == {"s1"}
     doctor = run(home, "doctor").stdout
     assert re.search(rf"\d{{4}}-\d\d-\d\d purged {amounts[:20]}", doctor)
 

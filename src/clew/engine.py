@@ -18,7 +18,7 @@ from clew.excerpts import SIZE, excerpt, whole
 from clew.finding import Found
 from clew.fitting import PATIENCE, Compaction, Fitting, Method
 from clew.gauge import Budgeting, Gauge
-from clew.items import Node, Scope
+from clew.items import Frame, Node, Scope
 from clew.live import Live
 from clew.recall import candidates, resolve
 from clew.recognise import named_branch
@@ -219,12 +219,14 @@ class Engine:
         """The view that was sent in an earlier call, from the log alone."""
         return await self.view(scope, call.branch, call.seq)
 
-    async def view(self, scope: Scope, branch: str, until: int | None = None) -> View:
-        """A branch as it stands now, or stood after an earlier event, with all that was said until then."""
+    async def view(self, scope: Scope, branch: str, until: int | None = None, frame: Frame | None = None) -> View:
+        """A branch as it stands now, or stood after an earlier event, in the frame of its last call or in this one."""
         trace = await self.store.load(scope, branch, until)
-        if not trace.frame:
-            raise NotFound(f"nothing was sent on branch {branch} yet")
-        view = await self._turns.fold(scope, trace, await self.store.frame(scope, trace.frame), {})
+        if frame is None:
+            if not trace.frame:
+                raise NotFound(f"nothing was sent on branch {branch} yet")
+            frame = await self.store.frame(scope, trace.frame)
+        view = await self._turns.fold(scope, trace, frame, {})
         return with_(view, scope=scope, branch=branch, seq=trace.seq - 1)
 
     async def undo(self, scope: Scope, branch: str, count: int = 1, dry_run: bool = False) -> Undone:

@@ -116,14 +116,16 @@ class Sessions:
         fold = next((f for f in trace.folds if f.session == session.id), None)
         if fold is None:
             raise NotFound(f"{name} did not begin with a compaction ({session.cause}): there is nothing to compare")
-        before = await self.engine.view(self.scope, session.branch, fold.seq - 1)
-        after = await self.engine.view(self.scope, session.branch, fold.last)
+        calls = await self._store.calls(self.scope, session.branch)
+        call = next((c for c in calls if c.seq > fold.last), None)  # that it was made for
+        frame = await self._store.frame(self.scope, call.frame) if call else None
+        before = await self.engine.view(self.scope, session.branch, fold.seq - 1, frame)
+        after = await self.engine.view(self.scope, session.branch, fold.last, frame)
         budget = await self.engine.gauge.budget(self.scope, after.frame)
         edits = [e for e in after.edits if not set(fold.made).isdisjoint(n.id for n in e.stand_ins)]
         covered = await self.engine.covered(after)  # and the originals are in memory now
         was, now = (budget.size(view).tokens for view in (before, after))
         stay = {n.id for n in after.nodes}
-        calls = await self._store.calls(self.scope, session.branch)
         paid = [e.evidence["cost"] for e in edits if e.evidence.get("cost") is not None]
         return Diff(
             session,
@@ -131,7 +133,7 @@ class Sessions:
             tuple(_stand_ins(before, after, edits, budget.meter)),
             was,
             now,
-            next((c.limit for c in calls if c.seq > fold.last), budget.limit.tokens),
+            call.limit if call else budget.limit.tokens,
             covered,
             await self._price(after, was),
             await self._price(after, now),

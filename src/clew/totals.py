@@ -6,15 +6,17 @@ from itertools import accumulate
 
 from clew.costs import Bill
 from clew.engine import Engine
-from clew.items import Scope
+from clew.items import Digests, Scope
 from clew.pricing import cost
+from clew.scale import Scale
 from clew.store.records import Call, Session
 from clew.usage import Spent
+from clew.view import View
 
 
 @dataclass(slots=True)
 class Totals:
-    """Sums over some sessions; tokens by our count where nothing else is said."""
+    """Sums over some sessions; tokens as foretold where nothing else is said."""
 
     conversations: int = 0
     sessions: int = 0
@@ -92,9 +94,12 @@ async def _counted(
     trace = await engine.store.load(scope, branch)
     nodes = await engine.store.nodes(scope, [place.id for place in trace.said])
     frame = await engine.store.frame(scope, trace.frame)
-    meter = (await engine.gauge.budget(scope, frame)).meter
-    sizes = [meter.node(nodes[place.id]).tokens for place in trace.said]
-    until = [*accumulate(sizes, initial=meter.frame(frame).tokens)]
+    budget, scale = await engine.gauge.budget(scope, frame), Scale()
+    await engine.gauge.weigh(scope, scale, budget, frame)
+    view = View(frame, tuple(nodes[place.id] for place in trace.said), Digests(engine.store.secret, scope))
+    rate = scale.expected(view) / max(1, budget.size(view).tokens)  # of the provider's tokens to ours
+    sizes = [budget.meter.node(node).tokens * rate for node in view.nodes]
+    until = [round(n) for n in accumulate(sizes, initial=budget.meter.frame(frame).tokens * rate)]
     wholes = [max(call.predicted, until[min(call.said, len(sizes))]) for call in calls]
     inherited = len(sizes) - items
     return wholes, until[-1] - (until[inherited] if inherited > 0 else 0)

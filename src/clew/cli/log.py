@@ -44,7 +44,10 @@ def calls(
 
 async def _called(name: str, scope: str, path: str | None) -> list["Call"]:
     async with looking(scope, path) as found:
-        return await found.engine.store.calls(scope, (await found.get(name)).branch)
+        session = await found.get(name)
+        if name.endswith(f".{session.number}"):
+            return await found.calls(name)
+        return await found.engine.store.calls(scope, session.branch)
 
 
 @app.command(epilog="Example: clew recall 3fa94c21b0 --grep error")

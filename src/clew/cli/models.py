@@ -15,7 +15,12 @@ from clew.cli.app import app
 if TYPE_CHECKING:
     from clew.models.weights import Progress
 
-model = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Models that can write summaries.")
+model = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="Models that can write summaries.",
+    epilog="Example: clew model list",
+)
 app.add_typer(model, name="model")
 
 _KEYS = {"openai": ("OPENAI_API_KEY",), "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")}

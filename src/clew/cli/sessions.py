@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from itertools import takewhile
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -43,10 +44,11 @@ async def _sessions(
     from rich.console import Console
 
     from clew.screens.tree import tree
+    from clew.sessions import chosen
 
     async with looking(scope, path) as found:
         every = await found.all()
-        roots = _wanted(every, await found.get(name) if name else None, tag, archived)
+        roots = _wanted(every, chosen(name, every) if name else None, tag, archived)
         if not roots:
             raise NotFound(_nothing(every, tag, scope))
         listed = roots[:limit]
@@ -64,7 +66,7 @@ def _wanted(every: Sequence["Session"], one: "Session | None", tag: str, archive
 
     roots = conversations(s for s in every if one or archived or not s.archived)
     if one:
-        return [root for root in roots if any(one in chain.sessions for chain in root.all())]
+        return [root for root in roots if any(one.branch == chain.first.branch for chain in root.all())]
     return [root for root in roots if not tag or any(tag in chain.first.tags for chain in root.all())]
 
 
@@ -161,10 +163,12 @@ async def _compared(name: str, scope: str, path: str | None) -> "Diff":
         session = await found.get(name)
         asked = name == session.id or name.endswith(f".{session.number}")
         if session.cause != "compaction" and not asked:
-            past = [s for s in await found.lineage(session.id) if s.cause == "compaction"]
+            # What a fork shows is what its past was made into; what another conversation is, is not shown in this one.
+            own = takewhile(lambda s: s.cause in ("compaction", "fork"), reversed(await found.lineage(session.id)))
+            past = [s for s in own if s.cause == "compaction"]
             if not past:
                 raise NotFound(f"{name} was never compacted: there is nothing to compare")
-            session = past[-1]
+            session = past[0]
         return await found.diff(session.id)
 
 
@@ -182,10 +186,11 @@ def stats(
     asyncio.run(_stats(name, as_json, scope, store))
 
 
-async def _stats(name: str | None, as_json: bool, scope: str, path: str | None) -> Any:
+async def _stats(name: str | None, as_json: bool, scope: str, path: str | None) -> None:
     from rich.console import Console
 
     from clew.screens import totals as screen
+    from clew.sessions import chosen
     from clew.totals import totals
 
     async with looking(scope, path) as found:
@@ -193,8 +198,8 @@ async def _stats(name: str | None, as_json: bool, scope: str, path: str | None) 
         if not every:
             raise NotFound(_nothing(every, "", scope))
         if name:
-            branch = (await found.get(name)).branch
-            every = [s for s in every if s.branch == branch]
+            one = chosen(name, every)
+            every = [s for s in every if s.branch == one.branch or (one.name is not None and s.name == one.name)]
         with bar("counting") as progress:
             sums = await totals(found.engine, scope, every, progress)
     largest = screen.largest(every)

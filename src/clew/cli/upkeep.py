@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.cli.app import ScopeName, StorePath, app, bar, configured, opened
+from clew.cli.completion import names as completed
 from clew.errors import Ambiguous, NotFound, StoreError
 
 if TYPE_CHECKING:
@@ -98,7 +99,8 @@ def restore(
 @app.command(epilog="Example: clew purge demo-3f2a --scope demo --dry-run")
 def purge(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[BRANCH|SESSION]...", help="Their beginnings will do.")
+        list[str] | None,
+        typer.Argument(metavar="[BRANCH|SESSION]...", help="Their beginnings will do.", autocompletion=completed),
     ] = None,
     before: Annotated[
         datetime | None,
@@ -177,7 +179,7 @@ def meant(name: str, branches: list["BranchInfo"]) -> list[str]:
             raise Ambiguous(f"{name} fits {len(fits) + len(sessions)} branches and sessions; give more of it")
         if fits or sessions:
             return [b.id for b in fits] or [b.id for b in branches if b.session in sessions]
-    raise NotFound(f"no branch or session begins with {name!r}: clew show lists them; is it in another --scope?")
+    raise NotFound(f"no branch or session begins with {name!r}: clew sessions lists them; is it in another --scope?")
 
 
 def _fits(text: str | None, name: str, exact: bool) -> bool:

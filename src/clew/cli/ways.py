@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,24 +24,29 @@ Off = Annotated[bool, typer.Option("--off", help="Take it away again.")]
 def undo(
     name: Name,
     count: Annotated[int, typer.Option(min=1, metavar="N", help="How many, from the newest on.")] = 1,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask, as where there is no terminal.")] = False,
+    as_json: AsJson = False,
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
     """Take back the newest compactions: the originals are in view again, and what was said since stays."""
-    asyncio.run(_undo(name, count, yes, scope, store))
+    asyncio.run(_undo(name, count, yes, as_json, scope, store))
 
 
-async def _undo(name: str, count: int, yes: bool, scope: str, path: str | None) -> None:
+async def _undo(name: str, count: int, yes: bool, as_json: bool, scope: str, path: str | None) -> None:
     from clew.screens.lines import count as counted
 
     async with looking(scope, path) as found:
         if not yes and sys.stdin.isatty():
             would = await found.undo(name, count, dry_run=True)
-            typer.echo(f"would show {would.after:,} tokens where {would.before:,} are now, of {would.limit:,}")
-            if not typer.confirm("Undo?"):
+            told = f"would show {would.after:,} tokens where {would.before:,} are now, of {would.limit:,}"
+            typer.echo(told, err=True)
+            if not typer.confirm("Undo?", err=True):
                 return
         done = await found.undo(name, count)
+        if as_json:
+            echo_json({key: getattr(done, key) for key in ("sessions", "before", "after", "limit")})
+            return
         told = f"{counted(len(done.sessions), 'compaction')} undone"
         typer.echo(f"{told}: {done.before:,} → {done.after:,} tokens of {done.limit:,}")
 
@@ -79,26 +85,30 @@ async def _resumed(name: str, call: int | None, scope: str, path: str | None) ->
         return view, f"{numbered(session)} {how}: {len(view.nodes):,} items, {tokens:,} tokens, {view.frame.format}"
 
 
-@app.command(epilog="Example: clew fork demo demo-again --scope demo")
+@app.command(epilog="Example: clew fork demo another-try --scope demo")
 def fork(
     name: Name,
     new: Annotated[str, typer.Argument(metavar="NEWNAME", help="What the new conversation is called.")],
     call: CallNumber = None,
+    as_json: AsJson = False,
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
     """Begin a conversation of its own with the past of another one, up to now or to a call."""
-    asyncio.run(_fork(name, new, call, scope, store))
+    asyncio.run(_fork(name, new, call, as_json, scope, store))
 
 
-async def _fork(name: str, new: str, call: int | None, scope: str, path: str | None) -> None:
+async def _fork(name: str, new: str, call: int | None, as_json: bool, scope: str, path: str | None) -> None:
     from clew.screens.lines import numbered, words
 
     if not new.strip() or not new.isprintable():
         raise typer.BadParameter("NEWNAME must be a word")
     async with looking(scope, path) as found:
         source = await found.get(name)
-        await found.fork(name, new, call)
+        made = await found.fork(name, new, call)
+        if as_json:
+            echo_json(asdict(made))
+            return
         at = "" if call is None else f", call {call}"
         typer.echo(f"{words(new)} goes on from {numbered(source)}{at}: requests with session={new!r} add to it")
 
@@ -209,7 +219,7 @@ async def _archive(name: str, off: bool, scope: str, path: str | None) -> None:
     async with looking(scope, path) as found:
         session = await found.get(name)
         chains = [chain for root in conversations(await found.all()) for chain in root.all()]
-        own = next(chain for chain in chains if session in chain.sessions)
+        own = next(chain for chain in chains if chain.first.branch == session.branch)
         put = [chain.first.branch for chain in own.all()]
         for branch in put:
             await found.engine.store.label(scope, branch, archived=not off)

@@ -68,8 +68,10 @@ class Window:
 
     @property
     def whole(self) -> int:
-        """Tokens of all that was said."""
-        return self.meter.frame(self.view.frame).plus(self.meter.nodes(self.said.values())).tokens
+        """Tokens of all that was said, as the provider counts."""
+        frame, nodes = self.meter.frame(self.view.frame), self.meter.nodes
+        own, said = (frame.plus(nodes(some)).tokens for some in (self.view.nodes, self.said.values()))
+        return round(said * self.sent / own) if own else 0
 
     @property
     def saved(self) -> float:

@@ -5,7 +5,7 @@ import os
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TypeVar
 
 from clew.errors import Conflict, StoreError
@@ -82,7 +82,7 @@ class Postgres(SQLStore):
 
     def _queued(self, statement: str, branch: str) -> bool:
         # On a connection of its own: those that write must not be held up by those that wait to.
-        if not self._waiting or not self._waiting[0].usable():
+        if not self._waiting or not (self._waiting[0].usable() and self._waiting[0].silent()):
             _close(self._waiting)
             self._waiting.append(PostgresDatabase(connect(self._address)))
         row = self._waiting[0].ask(statement, branch=branch).fetchone()
@@ -106,10 +106,7 @@ class Postgres(SQLStore):
     @contextmanager
     def _taken(self) -> Iterator[PostgresDatabase]:
         """A connection nobody else uses; one that broke is not used again, nor are those made before it."""
-        try:
-            db = self._idle.pop()
-        except IndexError:
-            db = PostgresDatabase(connect(self._address))
+        db = self._pick() or PostgresDatabase(connect(self._address))
         try:
             yield db
         finally:
@@ -118,6 +115,14 @@ class Postgres(SQLStore):
             else:
                 db.close()
                 _close(self._idle)
+
+    def _pick(self) -> PostgresDatabase | None:
+        """A connection that was used before and still stands, if there is one."""
+        with suppress(IndexError):  # not asked before: another thread may take the last one meanwhile
+            while not (db := self._idle.pop()).silent():
+                db.close()
+            return db
+        return None
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
@@ -137,5 +142,6 @@ def _let_go(*held: tuple[ThreadPoolExecutor, list[PostgresDatabase]], wait: bool
 
 
 def _close(idle: list[PostgresDatabase]) -> None:
-    while idle:
-        idle.pop().close()
+    with suppress(IndexError):
+        while True:
+            idle.pop().close()

@@ -12,19 +12,14 @@ from (
 ) h;
 
 -- name: search_all
-select hex(b.content), b.size, array_agg(h.n)
-from (
-    select a.n, t.body
-    from unnest(cast(:words as tsquery[])) with ordinality a (word, n), lateral (
-        select distinct w.body
-        from body_text w
-        join body o on o.id = w.body and o.scope = (select id from scope where name = :scope)
-        where w.words @@ a.word
-        limit :most
-    ) t
-) h
-join body b on b.id = h.body
-group by b.id;
+select hex(h.content), h.size, array[a.n]
+from (select quote_literal('#' || id)::tsquery as ours from scope where name = :scope) s
+join unnest(cast(:words as tsquery[])) with ordinality a (word, n) on true
+join lateral (
+    select b.content, b.size from body_text t join body b on b.id = t.body
+    where t.words @@ (a.word && s.ours)
+    limit :most
+) h on true;
 
 -- name: hold_branch
 select id from branch where id = :branch and scope = :owner for update;
@@ -45,7 +40,8 @@ select pg_advisory_xact_lock('scope'::regclass::oid::int, :owner);
 lock table node, body in share row exclusive mode;
 
 -- name: add_text
-insert into body_text (body, part, words) values (:body, :part, array_to_tsvector(:words))
+insert into body_text (body, part, words)
+select id, :part, array_to_tsvector(cast(:words as text[]) || ('#' || scope)) from body where id = :body
 on conflict do nothing;
 
 -- name: purge_text

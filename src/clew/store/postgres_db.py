@@ -5,6 +5,7 @@ from collections import Counter as Tally
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import log
+from selectors import EVENT_READ, DefaultSelector
 from typing import Any
 
 import psycopg
@@ -54,6 +55,8 @@ class PostgresDatabase:
 
     def search(self, scope: Scope, words: Sequence[str], among: str | None, limit: int) -> list[str]:
         queries = list(dict.fromkeys(query for word in words if (query := _query(word))))
+        if not queries:
+            return []
         if among is None:
             return rank(self.ask("search_all", scope=scope, words=queries, most=MOST), limit)
         either = " | ".join(f"({query})" for query in queries)
@@ -104,8 +107,9 @@ class PostgresDatabase:
         kept: list[int] = []
 
         def hear(told: psycopg.errors.Diagnostic) -> None:
-            # "3 dead row versions cannot be removed yet", in whatever language
+            # "3 dead row versions cannot be removed yet", in whatever language; a warning says that a table is not ours
             kept.extend(int(number) for number in re.findall(r"^\d+", told.message_detail or ""))
+            kept.append(told.severity_nonlocalized == "WARNING")
 
         self.connection.add_notice_handler(hear)
         try:
@@ -124,6 +128,12 @@ class PostgresDatabase:
     def usable(self) -> bool:
         """Whether the connection can be used again."""
         return not self.connection.closed and self.connection.info.transaction_status == TransactionStatus.IDLE
+
+    def silent(self) -> bool:
+        """Whether the server said nothing while the connection lay idle: if it did, that was its farewell."""
+        with DefaultSelector() as selector:
+            selector.register(self.connection.fileno(), EVENT_READ)
+            return not selector.select(0)
 
     def close(self) -> None:
         self.connection.close()

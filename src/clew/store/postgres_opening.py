@@ -80,8 +80,9 @@ def prepare(connection: psycopg.Connection[Any], address: Address, create: bool)
         # Whoever opens it at the same moment waits here, and then finds it done.
         connection.execute("select pg_advisory_xact_lock(%s, hashtext(%s))", [APPLICATION, address.schema])
         version = _version(connection, address)
-        if version == 0:
-            connection.execute(SQL("create schema if not exists {}").format(Identifier(address.schema)))
+        # Not `if not exists`: that asks for the right to make one even where it is there.
+        if connection.execute("select 1 from pg_namespace where nspname = %s", [address.schema]).fetchone() is None:
+            connection.execute(SQL("create schema {}").format(Identifier(address.schema)))
         for script in scripts[version:]:
             connection.execute(script)
         if version == 0:

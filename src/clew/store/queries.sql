@@ -481,6 +481,9 @@ select b.scope, e.branch, e.seq, e.note, e.at, null, e.branch, e.seq - 1 from ev
 where e.kind = 'session' and not exists (select 1 from session s where s.branch = e.branch and s.seq = e.seq)
 order by e.at, e.seq;
 
+-- name: link_session
+update session set parent = :parent, parent_seq = :parent_seq where id = :session;
+
 -- name: next_session
 select seq, at, cause from session where branch = :branch and seq > :seq order by seq limit 1;
 

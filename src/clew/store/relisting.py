@@ -26,27 +26,34 @@ class Lost(NamedTuple):
 def relist(db: Database) -> None:
     """List what is missing, and let go of what no branch is left of."""
     db.ask("drop_loose_sessions")
-    # A session comes after the one before it: that one must be listed first.
-    for statement in ("lost_firsts", "lost_sessions"):
-        for row in db.ask(statement).fetchall():
-            _relist(db, Lost(*row))
+    lost = [Lost(*row) for name in ("lost_firsts", "lost_sessions") for row in db.ask(name).fetchall()]
+    names = [_list(db, one) for one in lost]
+    # Only now: which one it came of, and where it ended, is known once all have their rows.
+    for one, session in zip(lost, names, strict=True):
+        if one.before is not None:
+            _link(db, one, session)
+        after = db.ask("next_session", branch=one.branch, seq=one.seq).fetchone()
+        if after:
+            db.ask("end_session", session=session, at=after[1], cause=after[2])
+        _add_up(db, one, session, after[0] if after else None)
     db.ask("drop_loose_parents")
 
 
-def _relist(db: Database, lost: Lost) -> None:
+def _list(db: Database, lost: Lost) -> str:
+    """Give a session its row again; its id."""
     began: dict[str, Any] = rawjson.loads(lost.note) if lost.note else {}
-    session = began.get("session", lost.branch)
+    session: str = began.get("session", lost.branch)
     given = {"session": session, "cause": began.get("cause", lost.cause), "method": began.get("method", "")}
     place = {"owner": lost.owner, "branch": lost.branch, "seq": lost.seq}
-    parent = None
-    if lost.before is not None:
-        found = db.ask("session_at", owner=lost.owner, branch=lost.before, until=lost.last).fetchone()
-        parent = found[0] if found else None
-    db.ask("add_session", **given, **place, parent=parent, parent_seq=lost.last, at=lost.at)
-    after = db.ask("next_session", branch=lost.branch, seq=lost.seq).fetchone()
-    if after:
-        db.ask("end_session", session=session, at=after[1], cause=after[2])
-    _add_up(db, lost, session, after[0] if after else None)
+    db.ask("add_session", **given, **place, parent=None, parent_seq=None, at=lost.at)
+    return session
+
+
+def _link(db: Database, lost: Lost, session: str) -> None:
+    """Let a session come of the one before it."""
+    found = db.ask("session_at", owner=lost.owner, branch=lost.before, until=lost.last).fetchone()
+    if found:
+        db.ask("link_session", session=session, parent=found[0], parent_seq=lost.last)
 
 
 def _add_up(db: Database, lost: Lost, session: str, stop: int | None) -> None:

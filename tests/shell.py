@@ -1,0 +1,30 @@
+"""The command line as a user has it."""
+
+from pathlib import Path
+
+from typer.testing import CliRunner, Result
+
+from clew.cli import app
+
+
+class Shell:
+    """One user's machine: a folder and a store."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.store = home / "clew.db"
+
+    def __call__(self, *args: object, input: str | bytes | None = None) -> Result:
+        env = {"CLEW_STORE": str(self.store), "XDG_CONFIG_HOME": str(self.home / "config"), "COLUMNS": "80"}
+        plain = {"FORCE_COLOR": None, "TTY_COMPATIBLE": None}
+        return CliRunner().invoke(app, [str(a) for a in args], input=input, env={**env, **plain})
+
+    def configure(self, text: str) -> None:
+        folder = self.home / "config" / "clew"
+        folder.mkdir(parents=True)
+        (folder / "config.toml").write_text(text, encoding="utf-8")
+
+    def file(self, name: str, content: str | bytes) -> Path:
+        path = self.home / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
