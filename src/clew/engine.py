@@ -185,9 +185,7 @@ class Engine:
         """
 
         async def act(live: Live, budget: Budget) -> View:
-            if step is not None:
-                return await step(live.view, budget)
-            return await self._fitting.compacted(view.scope, live, live.view, budget, focus)
+            return await self._fitting.compacted(view.scope, live, live.view, budget, focus, step)
 
         return await self._turns.compact(view, act, method)
 

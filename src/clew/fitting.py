@@ -198,17 +198,19 @@ class Fitting:
             live.scale.edit()
         return richer
 
-    async def compacted(self, scope: Scope, live: Live, view: View, budget: Budget, focus: str) -> View:
+    async def compacted(
+        self, scope: Scope, live: Live, view: View, budget: Budget, focus: str, step: Step | None = None
+    ) -> View:
         """The view compacted now, because somebody asks for it, with a model's notes on what they care for."""
         size, rate = live.scale.measure(view)
         budget = budget.at(rate)
         aimed = with_(budget, goal=budget.goal._replace(tokens=int(budget.low * min(size.tokens, budget.limit.tokens))))
         await self.remember(scope, view)
-        if self.drafts:
+        if self.drafts and step is None:
             await self.drafts.settle(_key(scope, live), self._patience)
             if nodes := middle(view, aimed) if focus else unread(view, aimed):
                 self.drafts.tell(view, await drafted(self.drafts.writer, view, nodes, focus))
-        after = await self.step(view, aimed)
+        after = await (step or self.step)(view, aimed)
         if after is not view:
             live.scale.edit()
         return after

@@ -87,6 +87,7 @@ class Turns:
         async with live.lock:
             scope, first, known = view.scope, live.trace.seq, len(live.trace.edits)
             budget = await self.gauge.budget(scope, view.frame)
+            live.view = with_(live.view, pinned=live.trace.pins())  # somebody may have pinned since
             after = await act(live, budget)
             if len(after.edits) == known:
                 return view

@@ -1,0 +1,248 @@
+"""The method llm: the agent is told how full its window is, and decides; auto is untouched by it."""
+
+import json
+import re
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from clew import Addition, Budget, Engine, Origin, Request, Sessions, SQLite, body
+from clew.agentic import Busy, Helm
+from clew.steps.handoff import BEGUN
+from clew.store.records import Store
+from clew.wire.check import check
+from test_sessions import message
+
+MODEL = "gpt-4o"
+STATUS = re.compile(r"<context_status>(\{.*?\})</context_status>$")
+
+
+def call(id: str, tool: str, **given: Any) -> dict[str, Any]:
+    return {"id": id, "type": "function", "function": {"name": tool, "arguments": json.dumps(given)}}
+
+
+def told(sent: dict[str, Any]) -> dict[str, int] | None:
+    """The context status at the end of a request, if there is one."""
+    last = sent["messages"][-1]["content"]
+    text = last if isinstance(last, str) else last[-1].get("text", "")
+    found = STATUS.search(text or "")
+    return json.loads(found[1]) if found else None
+
+
+def names(sent: dict[str, Any]) -> list[str]:
+    return [tool.get("function", tool)["name"] for tool in sent.get("tools", ())]
+
+
+def helm(store: Store, window: int = 6_000, **settings: Any) -> Helm:
+    made = Helm(Engine(store, Budget(window=window, reserve=500)), **settings)
+    made.method = "llm"
+    return made
+
+
+async def test_the_status_is_on_every_call_and_nowhere_else(store: SQLite) -> None:
+    steering = helm(store)
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Read all pages."}]
+    used = []
+    for n in range(6):
+        sent = await steering.prepare(Request({"model": MODEL, "messages": messages}, session="s"))
+        found = told(sent.body)
+        assert found is not None
+        assert found["context_window"] == 6_000
+        assert found["remaining_tokens"] == 6_000 - (await steering.engine.expected(sent.view) + 64)
+        assert found["used_pct"] == 100 * (6_000 - found["remaining_tokens"]) // 6_000
+        assert check(sent.body) == []
+        assert "context_status" not in json.dumps(body(sent.view)["messages"])
+        used.append(found["used_pct"])
+        messages += message(n)
+    assert used == sorted(used)
+    stored = await store.nodes("default", [p.id for p in (await store.load("default", sent.view.branch)).said])
+    assert not any("context_status" in node.item.text for node in stored.values())
+
+
+async def test_neither_status_nor_new_session_in_auto_for_sub_agents_or_an_unknown_window(store: SQLite) -> None:
+    request = Request({"model": MODEL, "messages": [{"role": "user", "content": "hi"}]}, session="s")
+    automatic = Helm(Engine(store, Budget(window=6_000)))
+    sent = await automatic.prepare(request)
+    assert (told(sent.body), names(sent.body)) == (None, ["recall", "search_history"])
+    steering = helm(store)
+    child = Request({"model": MODEL, "messages": [{"role": "user", "content": "go"}]}, session="c")
+    sent = await steering.prepare(Request(child.body, session="c", origin=Origin("subagent", sent.view.branch)))
+    assert (told(sent.body), names(sent.body)) == (None, ["recall", "search_history"])
+    unknown = Helm(Engine(store))
+    unknown.method = "llm"
+    mystery = {"model": "mystery-1", "messages": [{"role": "user", "content": "hi"}]}
+    assert told((await unknown.prepare(Request(mystery))).body) is None
+    plain = Helm(Engine(store, Budget(window=6_000)), offer=False)
+    assert (await plain.prepare(request)).body == request.body
+
+
+@pytest.mark.parametrize(
+    ("when", "words"),
+    [
+        ("", "when used_pct >= 75"),
+        ("60%", "when used_pct >= 60"),
+        ("90,000 tokens", "when more than 90,000 tokens are used"),
+        ("after each milestone", "Call this after each milestone."),
+    ],
+)
+async def test_the_users_words_replace_when_and_how(store: SQLite, when: str, words: str) -> None:
+    steering = helm(store, when=when, how="Write it as a table.")
+    sent = await steering.prepare(Request({"model": MODEL, "messages": [{"role": "user", "content": "hi"}]}))
+    text = sent.body["tools"][0]["function"]["description"]
+    assert words in text
+    assert "Write it as a table." in text
+    assert ("used_pct >= 75" in text) == (when == "")
+
+
+async def test_a_new_session_begins_with_the_summary_and_what_must_not_be_forgotten(store: SQLite) -> None:
+    steering = helm(store)
+    todos = call(
+        "t1", "todo_write", todos=[{"content": "read p9", "status": "pending"}, {"content": "x", "status": "done"}]
+    )
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": "Read all pages. Never touch the config file."},
+        {"role": "assistant", "content": None, "tool_calls": [todos, call("k1", "skill", name="pdf")]},
+        {"role": "tool", "tool_call_id": "t1", "content": "ok"},
+        {"role": "tool", "tool_call_id": "k1", "content": "how to read a PDF"},
+        *message(1),
+    ]
+    first = await steering.prepare(Request({"model": MODEL, "messages": messages}, session="s"))
+    pinned = next(n for n in first.view.nodes if n.item.text.startswith("Page 1"))
+    await steering.engine.pin(first.view, pinned.id)
+    summary = "Task: read all pages. Done: p0, p1. Next: p2."
+    assert await steering.answer(first.view, "new_session", {"summary": "  "}) == (
+        "Error: the summary is blank: say what is done, what remains, and what you must not forget"
+    )
+    assert await steering.answer(first.view, "new_session", {"summary": summary}) == BEGUN
+    messages += [
+        {
+            "role": "assistant",
+            "content": "I start afresh.",
+            "tool_calls": [call("r1", "read", page="p2.txt"), call("n1", "new_session", summary=summary)],
+        },
+        {"role": "tool", "tool_call_id": "r1", "content": "p2 says 42"},
+        {"role": "tool", "tool_call_id": "n1", "content": BEGUN},
+    ]
+    sent = await steering.prepare(Request({"model": MODEL, "messages": messages}, session="s"))
+    [opening, pin, rest, _] = sent.body["messages"]
+    assert opening["role"] == "user"
+    assert opening["content"].startswith(summary)
+    for words in ("Never touch the config file.", "pending: read p9", "- pdf", "p2 says 42"):
+        assert words in opening["content"]
+    assert "done: x" not in opening["content"]
+    assert pin["content"] == pinned.item.text
+    assert rest["content"].startswith("[earlier conversation out of view")
+    assert told(sent.body)
+    assert check(sent.body) == []
+    sessions = Sessions(steering.engine)
+    [parent, child] = await sessions.lineage("s")
+    assert (parent.ended_by, child.cause, child.method) == ("handoff", "handoff", "llm")
+    # The agent goes on; the client still sends all of it, and the new session stays.
+    messages += [{"role": "assistant", "content": "Going on with p2."}, {"role": "user", "content": "Good."}]
+    later = await steering.prepare(Request({"model": MODEL, "messages": messages}, session="s"))
+    assert later.body["messages"][:3] == sent.body["messages"][:3]
+    assert [m["content"] for m in later.body["messages"][3:-1]] == ["Going on with p2.", "Good."]
+    # And a word said long ago can be had.
+    answer = await steering.answer(later.view, "search_history", {"query": "how to read a PDF"})
+    assert "how to read a PDF" in answer
+    assert answer.startswith("[data: from earlier")
+
+
+async def test_the_same_words_from_another_tool_begin_nothing(store: SQLite) -> None:
+    steering = helm(store)
+    messages = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": None, "tool_calls": [call("a", "other", summary="x")]},
+        {"role": "tool", "tool_call_id": "a", "content": BEGUN},
+    ]
+    sent = await steering.prepare(Request({"model": MODEL, "messages": messages}))
+    assert len(sent.view.nodes) == 3
+    steering.method = "auto"
+    messages[1] = {"role": "assistant", "content": None, "tool_calls": [call("a", "new_session", summary="x")]}
+    assert len((await steering.prepare(Request({"model": MODEL, "messages": messages}))).view.nodes) == 3
+
+
+async def test_the_net_holds_an_agent_that_ignores_its_status(store: SQLite) -> None:
+    steering = helm(store)
+    automatic = Engine(store, Budget(window=6_000, reserve=500))
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Read all pages."}]
+    most, fullest = [], 0
+    for n in range(40):
+        messages += message(n)
+        sent = await steering.prepare(Request({"model": MODEL, "messages": messages}, session="llm"))
+        assert check(sent.body) == []
+        used = 6_000 - (told(sent.body) or {})["remaining_tokens"]
+        fullest = max(fullest, used)
+        assert used <= 5_500
+        await automatic.prepare(Request({"model": MODEL, "messages": messages}, session="auto"))
+        most.append(used)
+    assert fullest > 0.9 * 5_500  # the agent has nearly all of it before clew acts
+    counts = {name: (await Sessions(automatic).get(name)).number for name in ("llm", "auto")}
+    assert 1 < counts["llm"] < counts["auto"]
+    # Right after a compaction the status says so.
+    drops = [b for a, b in pairwise(most) if b < a]
+    assert drops
+    assert max(drops) < 4_500
+
+
+async def test_a_switch_obeys_on_the_next_call_and_waits_for_a_running_turn(store: SQLite) -> None:
+    steering = Helm(Engine(store, Budget(window=6_000)))
+    request = Request({"model": MODEL, "messages": [{"role": "user", "content": "hi"}]}, session="s")
+    with steering.turn(), pytest.raises(Busy, match="a turn is running"):
+        steering.method = "llm"
+    assert told((await steering.prepare(request)).body) is None
+    steering.method = "llm"
+    sent = await steering.prepare(request)
+    assert told(sent.body)
+    assert names(sent.body)[0] == "new_session"
+    steering.method = "auto"
+    sent = await steering.prepare(request)
+    assert (told(sent.body), names(sent.body)) == (None, ["recall", "search_history"])
+
+
+async def test_tools_of_the_agent_act_on_its_own_lineage(store: SQLite) -> None:
+    steering = helm(store, 60_000)
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Read all pages."}]
+    for n in range(8):
+        messages += message(n)
+    sent = await steering.prepare(Request({"model": MODEL, "messages": messages}, session="s"))
+    other = await steering.engine.prepare(Addition({"messages": [{"role": "user", "content": "ZX-81"}]}, "other"))
+    page = next(n for n in sent.view.nodes if n.item.text.startswith("p3.txt"))
+    assert "value 3005" in await steering.answer(sent.view, "recall", {"id": page.id[:10], "lines": "6-6"})
+    assert "nothing here has the id" in await steering.answer(sent.view, "recall", {"id": other.nodes[0].id})
+    assert "ZX-81" not in await steering.answer(sent.view, "search_history", {"query": "ZX-81"})
+    assert "Pinned: 1" in await steering.answer(sent.view, "pin", {"id": page.id[:10]})
+    done = await steering.answer(sent.view, "truncate_context", {})
+    assert re.match(r"Done: [\d,]+ tokens became [\d,]+\.", done)
+    messages += message(8)
+    sent = await steering.prepare(Request({"model": MODEL, "messages": messages}, session="s"))
+    assert page in sent.view.nodes
+    assert (await Sessions(steering.engine).get("s")).method == "llm"
+    assert "Error: " in await steering.answer(sent.view, "recall", {})
+
+
+@pytest.mark.parametrize("format", ["openai_chat", "anthropic", "openai_responses", "bedrock", "gemini"])
+async def test_every_format_takes_status_and_tools(store: SQLite, format: str) -> None:
+    from clew.testing import conversation
+
+    steering = helm(store, 200_000)
+    sent = await steering.prepare(Request(conversation(3, 6, format), format))
+    assert check(sent.body, format) == []
+    assert "context_status" in json.dumps(sent.body)
+    assert "new_session" in json.dumps(sent.body)
+
+
+async def test_the_cached_prefix_is_byte_stable(store: SQLite) -> None:
+    for method in ("auto", "llm"):
+        steering = Helm(Engine(store, Budget(window=60_000)))
+        steering.method = method
+        messages: list[dict[str, Any]] = [{"role": "user", "content": "Read all pages."}]
+        before = b""
+        for n in range(10):
+            messages += message(n)
+            sent = await steering.prepare(Request({"model": MODEL, "messages": messages}, session=method))
+            kept = sent.body["messages"][: -1 if method == "llm" else None]
+            now = json.dumps([sent.body["tools"], kept]).encode()
+            assert now.startswith(before)
+            before = now[:-2]
