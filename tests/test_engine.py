@@ -13,7 +13,7 @@ import clew.store
 from clew import Budget, Conflict, Engine, Item, Pipeline, Request, SQLite, View, events, wire
 from clew.steps import default
 from clew.store.sql import SQLStore
-from clew.testing import StrictProvider, check_laws, conversation, view_of
+from clew.testing import check_laws, conversation, view_of
 from clew.wire import check
 from conftest import conversations
 
@@ -109,9 +109,9 @@ async def test_laws_hold_on_real_transcripts() -> None:
 
 async def test_usage_is_recorded_with_its_call(store: SQLStore) -> None:
     engine = Engine(store)
-    provider = StrictProvider(Budget(window=8_000, model="gpt-4o"))
     view = await engine.prepare(Request(conversation(1, 2)))
-    await engine.observe(view, provider(clew.body(view)))
+    counted = Budget(window=8_000, model="gpt-4o").size(view).tokens
+    await engine.observe(view, {"input_tokens": counted, "output_tokens": 0})
     [call] = await store.calls("default", view.branch)
     assert (call.seq, call.model, call.format, call.exact) == (view.seq, "gpt-4o", "openai_chat", True)
     assert call.usage == {"input": call.predicted, "output": 0, "cache_read": 0, "cache_write": 0}

@@ -11,13 +11,12 @@ import anthropic
 import openai
 import pytest
 
-from clew import BadRequest, Model, ModelError, Prompt, Reply, View, rawjson
+from clew import BadRequest, Model, ModelError, Prompt, Reply, rawjson
 from clew.catalog import window
 from clew.models import named
 from clew.models.anthropic import AnthropicModel
 from clew.models.openai import OpenAIModel
-from clew.provider import Heard
-from clew.testing import Answer, FakeProvider, conversation, view_of
+from clew.testing import Answer, Call, Heard, StrictProvider, conversation, view_of
 from clew.usage import Spent
 from clew.wire import encode
 
@@ -30,13 +29,13 @@ Remote = OpenAIModel | AnthropicModel
 
 
 @pytest.fixture
-def provider() -> Iterator[FakeProvider]:
-    with FakeProvider() as provider:
+def provider() -> Iterator[StrictProvider]:
+    with StrictProvider() as provider:
         yield provider
 
 
 @asynccontextmanager
-async def model_for(provider: FakeProvider, format: str, **settings: Any) -> AsyncIterator[Remote]:
+async def model_for(provider: StrictProvider, format: str, **settings: Any) -> AsyncIterator[Remote]:
     """A model that asks this provider."""
     settings = {"api_key": KEY, **settings}
     name = settings.pop("name", MODEL)
@@ -69,7 +68,7 @@ def serialised(heard: Heard, key: str) -> bytes:
     return listed[:-1]
 
 
-async def send(provider: FakeProvider, format: str, body: dict[str, Any]) -> None:
+async def send(provider: StrictProvider, format: str, body: dict[str, Any]) -> None:
     """Send a live request with the SDK that its client would use."""
     whole = {k: v for k, v in body.items() if k != "stream_options"} | {"stream": False}
     if format == "anthropic":
@@ -85,7 +84,7 @@ async def send(provider: FakeProvider, format: str, body: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize("format", FORMATS)
-async def test_a_summary_request_is_the_live_one_and_a_question(provider: FakeProvider, format: str) -> None:
+async def test_a_summary_request_is_the_live_one_and_a_question(provider: StrictProvider, format: str) -> None:
     key = FORMATS[format]
     body = live(format)
     if format == "anthropic":
@@ -111,7 +110,7 @@ def _marked(text: str) -> dict[str, Any]:
 
 
 async def test_another_question_after_an_unmarked_request_finds_what_the_first_one_wrote(
-    provider: FakeProvider,
+    provider: StrictProvider,
 ) -> None:
     view = view_of(live("anthropic"), "anthropic")
     async with model_for(provider, "anthropic") as model:
@@ -124,7 +123,7 @@ async def test_another_question_after_an_unmarked_request_finds_what_the_first_o
     assert "cache_control" in provider.heard[0].body["messages"][-2]["content"][-1]
 
 
-async def test_what_was_thought_does_not_use_up_the_answer(provider: FakeProvider) -> None:
+async def test_what_was_thought_does_not_use_up_the_answer(provider: StrictProvider) -> None:
     thinking = {"type": "enabled", "budget_tokens": 2_000}
     view = view_of(live("anthropic", thinking=thinking, max_tokens=4_000), "anthropic")
     async with model_for(provider, "anthropic") as model:
@@ -133,7 +132,7 @@ async def test_what_was_thought_does_not_use_up_the_answer(provider: FakeProvide
     assert provider.heard[0].body["max_tokens"] == 2_500
 
 
-async def test_the_limit_keeps_the_name_that_the_client_gave_it(provider: FakeProvider) -> None:
+async def test_the_limit_keeps_the_name_that_the_client_gave_it(provider: StrictProvider) -> None:
     view = view_of(live("openai_chat", max_completion_tokens=9), "openai_chat")
     async with model_for(provider, "openai_chat") as model:
         await model(Prompt("Summarise.", 500, after=view))
@@ -141,7 +140,7 @@ async def test_the_limit_keeps_the_name_that_the_client_gave_it(provider: FakePr
     assert "max_tokens" not in provider.heard[0].body
 
 
-async def test_a_single_string_of_input_becomes_a_message(provider: FakeProvider) -> None:
+async def test_a_single_string_of_input_becomes_a_message(provider: StrictProvider) -> None:
     view = view_of({"model": MODEL, "input": "Hi", "background": True}, "openai_responses")
     async with model_for(provider, "openai_responses") as model:
         await model(Prompt("Summarise.", 5, after=view))
@@ -151,7 +150,7 @@ async def test_a_single_string_of_input_becomes_a_message(provider: FakeProvider
 
 @pytest.mark.parametrize(("speaks", "written"), [("openai_chat", "anthropic"), ("anthropic", "openai_chat")])
 async def test_a_request_in_a_foreign_format_is_refused_unsent(
-    provider: FakeProvider, speaks: str, written: str
+    provider: StrictProvider, speaks: str, written: str
 ) -> None:
     async with model_for(provider, speaks) as model:
         with pytest.raises(ModelError, match=written) as caught:
@@ -160,7 +159,7 @@ async def test_a_request_in_a_foreign_format_is_refused_unsent(
     assert provider.heard == []
 
 
-async def test_a_conversation_that_the_provider_keeps_gets_no_question(provider: FakeProvider) -> None:
+async def test_a_conversation_that_the_provider_keeps_gets_no_question(provider: StrictProvider) -> None:
     view = view_of(live("openai_responses", conversation="conv_1"), "openai_responses")
     async with model_for(provider, "openai_responses") as model:
         with pytest.raises(ModelError, match="conversation") as caught:
@@ -169,7 +168,7 @@ async def test_a_conversation_that_the_provider_keeps_gets_no_question(provider:
     assert provider.heard == []
 
 
-async def test_text_that_is_no_utf_8_is_sent(provider: FakeProvider) -> None:
+async def test_text_that_is_no_utf_8_is_sent(provider: StrictProvider) -> None:
     view = view_of({"model": "gpt-4o", "messages": [{"role": "user", "content": "half \ud83d"}]}, "openai_chat")
     async with model_for(provider, "openai_chat") as model:
         await model(Prompt("Summarise.", 500, after=view))
@@ -179,7 +178,7 @@ async def test_text_that_is_no_utf_8_is_sent(provider: FakeProvider) -> None:
 # --- a question by itself -------------------------------------------------------------------------------------------
 
 
-async def test_a_prompt_by_itself_is_system_and_text(provider: FakeProvider) -> None:
+async def test_a_prompt_by_itself_is_system_and_text(provider: StrictProvider) -> None:
     prompt = Prompt("Summarise.", 500, system="Be brief.")
     async with model_for(provider, "openai_chat") as chat, model_for(provider, "anthropic") as messages:
         await chat(prompt)
@@ -193,9 +192,9 @@ async def test_a_prompt_by_itself_is_system_and_text(provider: FakeProvider) -> 
 
 @pytest.mark.parametrize("format", FORMATS)
 async def test_replies_are_text_with_thoughts_and_calls_told_apart(format: str) -> None:
-    answers = [Answer("Short.", ("bash", "read"), "Let me think.", cut=True)]
+    answers = [Answer("Short.", (Call("bash"), Call("read")), "Let me think.", stop="length", output=4)]
     view = view_of(live(format), format)
-    with FakeProvider(answers) as provider:
+    with StrictProvider(answers) as provider:
         async with model_for(provider, format) as model:
             reply = await model(Prompt("Summarise.", 500, after=view))
         heard = provider.heard[0].spent
@@ -212,7 +211,7 @@ async def test_replies_are_text_with_thoughts_and_calls_told_apart(format: str) 
     ],
 )
 async def test_thoughts_that_a_server_leaves_in_the_text_are_taken_out(said: str, text: str, reasoning: bool) -> None:
-    with FakeProvider([Answer(said)]) as provider:
+    with StrictProvider([Answer(said)]) as provider:
         async with model_for(provider, "openai_chat") as model:
             reply = await model(Prompt("Summarise.", 500))
     assert (reply.text, reply.reasoning) == (text, reasoning)
@@ -220,7 +219,7 @@ async def test_thoughts_that_a_server_leaves_in_the_text_are_taken_out(said: str
 
 async def test_a_server_that_reports_no_usage_spent_nothing_that_we_know_of() -> None:
     raw = b'{"choices": [{"message": {"role": "assistant", "content": "Short."}, "finish_reason": "stop"}]}'
-    with FakeProvider([Answer(raw=raw)]) as provider:
+    with StrictProvider([Answer(raw=raw)]) as provider:
         async with model_for(provider, "openai_chat") as model:
             assert await model(Prompt("Summarise.", 500)) == Reply("Short.")
 
@@ -253,7 +252,7 @@ FAULTS = [
     ("answer", "fault", "tries"), FAULTS, ids=lambda value: str(getattr(value, "error", value))[:20]
 )
 async def test_faults_say_their_kind_and_not_the_key(answer: Answer, fault: str, tries: int, format: str) -> None:
-    with FakeProvider([answer]) as provider:
+    with StrictProvider([answer]) as provider:
         async with model_for(provider, format) as model:
             with pytest.raises(ModelError) as caught:
                 await model(Prompt("Summarise.", 500))
@@ -268,7 +267,7 @@ async def test_faults_say_their_kind_and_not_the_key(answer: Answer, fault: str,
 
 @pytest.mark.parametrize("format", ["openai_chat", "anthropic"])
 async def test_a_slow_provider_is_a_timeout(format: str) -> None:
-    with FakeProvider([Answer(seconds=1.0)]) as provider:
+    with StrictProvider([Answer("Late.", seconds=1.0)]) as provider:
         async with model_for(provider, format, timeout=0.05) as model:
             with pytest.raises(ModelError, match=r"within 0\.05 seconds") as caught:
                 await model(Prompt("Summarise.", 500))
@@ -277,7 +276,7 @@ async def test_a_slow_provider_is_a_timeout(format: str) -> None:
 
 @pytest.mark.parametrize("format", ["openai_chat", "anthropic"])
 async def test_a_provider_that_is_not_there_is_the_network(format: str) -> None:
-    with FakeProvider() as provider:
+    with StrictProvider() as provider:
         gone = provider
     async with model_for(gone, format) as model:
         with pytest.raises(ModelError, match="cannot be reached") as caught:
@@ -286,7 +285,7 @@ async def test_a_provider_that_is_not_there_is_the_network(format: str) -> None:
 
 
 async def test_a_cancelled_call_leaves_the_model_usable() -> None:
-    with FakeProvider([Answer(seconds=0.3), Answer("Short.")]) as provider:
+    with StrictProvider([Answer("Late.", seconds=0.3), Answer("Short.")]) as provider:
         async with model_for(provider, "openai_chat") as model:
             task = asyncio.create_task(model(Prompt("Summarise.", 500)))
             while not provider.heard:
@@ -308,7 +307,7 @@ async def test_without_a_key_the_fault_is_auth(kind: type[Remote], monkeypatch: 
 
 @pytest.mark.parametrize("format", ["openai_chat", "anthropic"])
 async def test_a_key_of_the_environment_goes_to_no_server_that_was_named(
-    provider: FakeProvider, format: str, monkeypatch: pytest.MonkeyPatch
+    provider: StrictProvider, format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
         monkeypatch.setenv(name, KEY)
@@ -317,7 +316,7 @@ async def test_a_key_of_the_environment_goes_to_no_server_that_was_named(
     assert KEY not in str(provider.heard[0].headers)
 
 
-async def test_a_client_that_was_given_is_used_and_left_open(provider: FakeProvider) -> None:
+async def test_a_client_that_was_given_is_used_and_left_open(provider: StrictProvider) -> None:
     async with openai.AsyncOpenAI(api_key=KEY, base_url=f"{provider.url}/v1", max_retries=9) as client:
         model = OpenAIModel("m", client=client)
         await model(Prompt("Summarise.", 500))
@@ -329,7 +328,7 @@ async def test_a_client_that_was_given_is_used_and_left_open(provider: FakeProvi
 # --- compaction by the provider -------------------------------------------------------------------------------------
 
 
-async def test_openai_compacts_a_view(provider: FakeProvider) -> None:
+async def test_openai_compacts_a_view(provider: StrictProvider) -> None:
     body = live("openai_responses", prompt_cache_key="k", parallel_tool_calls=False)
     async with model_for(provider, "openai_responses") as model:
         items = await model.compact(view_of(body, "openai_responses"))
@@ -337,10 +336,11 @@ async def test_openai_compacts_a_view(provider: FakeProvider) -> None:
     assert heard.path == "/v1/responses/compact"
     assert heard.body == {k: body[k] for k in ("model", "instructions", "input", "prompt_cache_key")}
     users = [item for item in body["input"] if item.get("role") == "user"]
-    assert items == [*users, {"type": "compaction", "id": "cmp_1", "encrypted_content": "Understood."}]
+    sealed = {"type": "compaction", "id": items[-1]["id"], "encrypted_content": "Understood."}
+    assert items == [*users, sealed]
 
 
-async def test_anthropic_compacts_a_long_view(provider: FakeProvider) -> None:
+async def test_anthropic_compacts_a_long_view(provider: StrictProvider) -> None:
     view = view_of(_long(), "anthropic")
     async with model_for(provider, "anthropic") as model:
         blocks = await model.compact(view)
@@ -360,14 +360,14 @@ def _long() -> dict[str, Any]:
     return live("anthropic", messages=[{"role": "user", "content": text}], context_management=managed)
 
 
-async def test_anthropic_does_not_compact_a_short_view(provider: FakeProvider) -> None:
+async def test_anthropic_does_not_compact_a_short_view(provider: StrictProvider) -> None:
     async with model_for(provider, "anthropic") as model:
         with pytest.raises(ModelError, match="50,000") as caught:
             await model.compact(view_of(live("anthropic"), "anthropic"))
     assert caught.value.fault == "refused"
 
 
-async def test_a_chat_has_no_compaction_of_its_own(provider: FakeProvider) -> None:
+async def test_a_chat_has_no_compaction_of_its_own(provider: StrictProvider) -> None:
     async with model_for(provider, "openai_chat") as model:
         with pytest.raises(ModelError, match="openai_chat"):
             await model.compact(view_of(live("openai_chat"), "openai_chat"))
@@ -409,7 +409,7 @@ def test_the_password_in_an_address_is_not_said() -> None:
     assert "hunter2" not in str(caught.value)
 
 
-async def test_a_server_is_asked_by_its_address(provider: FakeProvider) -> None:
+async def test_a_server_is_asked_by_its_address(provider: StrictProvider) -> None:
     model = named(f"{provider.url}/v1#llama3")
     assert isinstance(model, OpenAIModel)
     assert (await model(Prompt("Hi", 9))).text == "Understood."
@@ -435,30 +435,3 @@ except ClewError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert f"pip install 'clew[{extra}]'" in done.stdout, done.stderr
-
-
-# --- the fake itself ------------------------------------------------------------------------------------------------
-
-
-async def test_the_fake_refuses_what_breaks_a_rule(provider: FakeProvider) -> None:
-    orphan = {"role": "tool", "tool_call_id": "c1", "content": "?"}
-    view: View = view_of({"model": "gpt-4o", "messages": [orphan]}, "openai_chat")
-    async with model_for(provider, "openai_chat") as model:
-        with pytest.raises(ModelError, match=r"messages\[0\]") as caught:
-            await model(Prompt("Summarise.", 500, after=view))
-    assert caught.value.fault == "refused"
-
-
-async def test_the_fake_has_a_window() -> None:
-    with FakeProvider(window=10) as provider:
-        async with model_for(provider, "openai_chat") as model:
-            with pytest.raises(ModelError, match="too long") as caught:
-                await model(Prompt("word " * 40, 500))
-    assert caught.value.fault == "overflow"
-
-
-async def test_the_fake_forgets_nothing_and_knows_models_apart(provider: FakeProvider) -> None:
-    async with model_for(provider, "openai_chat") as one, model_for(provider, "openai_chat", name="other") as other:
-        first, again, elsewhere = [await m(Prompt("word " * 40, 9)) for m in (one, one, other)]
-    assert [first.spent.cache_read, elsewhere.spent.cache_read] == [0, 0]
-    assert again.spent.cache_read == again.spent.input

@@ -14,7 +14,7 @@ from clew.models.anthropic import AnthropicModel
 from clew.models.openai import OpenAIModel
 from clew.steps import Native, Summarize, Trim
 from clew.store.sql import SQLStore
-from clew.testing import Answer, FakeProvider, ScriptedCompactor, view_of
+from clew.testing import Answer, ScriptedCompactor, StrictProvider, view_of
 from clew.wire import check
 
 MODEL = "model-of-these-tests"
@@ -67,7 +67,7 @@ class Session:
     """An engine that asks a provider to compact, and a client that sends what comes out of it to the same provider."""
 
     format: str
-    provider: FakeProvider
+    provider: StrictProvider
     engine: Engine
     client: Any
 
@@ -91,7 +91,7 @@ class Session:
 
 
 @asynccontextmanager
-async def running(format: str, provider: FakeProvider, store: SQLStore) -> AsyncIterator[Session]:
+async def running(format: str, provider: StrictProvider, store: SQLStore) -> AsyncIterator[Session]:
     model: AnthropicModel | OpenAIModel
     client: Any
     if format == "anthropic":
@@ -110,8 +110,8 @@ async def running(format: str, provider: FakeProvider, store: SQLStore) -> Async
 
 
 @pytest.fixture
-def provider() -> Iterator[FakeProvider]:
-    with FakeProvider([Answer(SEALED)]) as provider:
+def provider() -> Iterator[StrictProvider]:
+    with StrictProvider([Answer(SEALED)]) as provider:
         yield provider
 
 
@@ -131,7 +131,7 @@ def sealed(view: View) -> list[Any]:
 
 @pytest.mark.parametrize("format", FORMATS)
 async def test_a_view_goes_on_from_what_the_provider_made_of_it(
-    format: str, provider: FakeProvider, store: SQLStore
+    format: str, provider: StrictProvider, store: SQLStore
 ) -> None:
     said = session(format, 75)
     async with running(format, provider, store) as run:
@@ -150,7 +150,7 @@ async def test_a_view_goes_on_from_what_the_provider_made_of_it(
 
 
 @pytest.mark.parametrize("format", FORMATS)
-async def test_all_that_went_comes_back_byte_for_byte(format: str, provider: FakeProvider, store: SQLStore) -> None:
+async def test_all_that_went_comes_back_byte_for_byte(format: str, provider: StrictProvider, store: SQLStore) -> None:
     said = view_of(request(format, session(format, 75)), format)
     async with running(format, provider, store) as run:
         view = await run.turn(session(format, 75))
@@ -169,11 +169,11 @@ async def test_all_that_went_comes_back_byte_for_byte(format: str, provider: Fak
 
 @pytest.mark.parametrize("format", FORMATS)
 async def test_the_second_compaction_is_made_of_the_first_and_what_is_new(
-    format: str, provider: FakeProvider, store: SQLStore
+    format: str, provider: StrictProvider, store: SQLStore
 ) -> None:
     async with running(format, provider, store) as run:
         first = await run.turn(session(format, 75))
-        provider.answers = [Answer("the second")]
+        provider.script = [Answer("the second")]
         second = await run.turn(session(format, 150))
         lines = [n.item.text for n in second.nodes if n.item.kind == "summary"]
         back = [n for line in lines for n in await run.engine.recall(second.scope, named(line))]
@@ -186,7 +186,7 @@ async def test_the_second_compaction_is_made_of_the_first_and_what_is_new(
     assert any("handler_3 " in n.item.text for n in back), "behind the second stands all that was behind the first"
 
 
-async def test_a_host_that_stores_what_was_sent_is_recognised(provider: FakeProvider, store: SQLStore) -> None:
+async def test_a_host_that_stores_what_was_sent_is_recognised(provider: StrictProvider, store: SQLStore) -> None:
     format = "openai_responses"
     async with running(format, provider, store) as run:
         view = await run.turn(session(format, 75))
@@ -228,7 +228,7 @@ async def test_where_the_provider_is_of_no_help_code_goes_on(format: str, answer
         compacts = "context_management" in sent if format == "anthropic" else "tools" not in sent
         return answer if compacts else Answer()
 
-    with FakeProvider(answers) as provider:
+    with StrictProvider(answers) as provider:
         async with running(format, provider, store) as run:
             view = await run.turn(session(format, 75))
     assert run.compactions()

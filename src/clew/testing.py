@@ -13,8 +13,9 @@ from clew.budget import Budget, Size
 from clew.claims import SECTIONS
 from clew.conversations import PICTURE, conversation
 from clew.items import Digests, Node
-from clew.provider import Answer, FakeProvider
-from clew.provider.shapes import said
+from clew.provider import Answer, Call, Heard, StrictProvider
+from clew.provider.answers import Turn
+from clew.provider.responses import compacted
 from clew.step import Prompt, Reply, Step
 from clew.steps.places import newest_turn, protected
 from clew.usage import Spent
@@ -24,8 +25,8 @@ from clew.wire import check, decode, encode
 __all__ = [
     "PICTURE",
     "Answer",
-    "FakeProvider",
-    "Refused",
+    "Call",
+    "Heard",
     "ScriptedCompactor",
     "ScriptedModel",
     "StrictProvider",
@@ -91,30 +92,7 @@ class ScriptedCompactor:
         body = encode(view.frame, (n.item for n in view.nodes))
         if view.frame.format == "anthropic":
             return [{"type": "compaction", "content": self.text}]
-        answer = said("/v1/responses/compact", body, Answer(self.text), Spent(0))
-        return list(answer["output"])
-
-
-class Refused(Exception):
-    """What a strict provider answers instead of a reply."""
-
-
-@dataclass
-class StrictProvider:
-    """Takes requests like a provider does: refuses a body that breaks a rule or exceeds the window."""
-
-    budget: Budget
-    bodies: list[dict[str, Any]] = field(default_factory=list)
-
-    def __call__(self, body: dict[str, Any], format: str | None = None) -> dict[str, int]:
-        frame, items = decode(body, format)
-        if broken := check(body, frame.format):
-            raise Refused(f"{broken[0].where}: {broken[0].why}")
-        tokens = self.budget.meter.frame(frame).plus(self.budget.meter.items(items)).tokens
-        if tokens > self.budget.window:
-            raise Refused(f"prompt is too long: {tokens} tokens > {self.budget.window} maximum")
-        self.bodies.append(body)
-        return {"input_tokens": tokens, "output_tokens": 0}
+        return list(compacted(Turn(body, Answer(self.text), Spent(0)))["output"])
 
 
 # --- the laws -----------------------------------------------------------------------------------------------------

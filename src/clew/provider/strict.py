@@ -1,0 +1,202 @@
+"""A provider on loopback: it speaks Chat, Responses and Messages, refuses what real ones refuse, and has a prompt cache
+whose hits it reports."""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Protocol
+
+from clew import rawjson
+from clew.errors import BadRequest
+from clew.provider import chat, faults, listing, messages, responses
+from clew.provider.answers import Answer, Body, Turn
+from clew.provider.cache import Block, Cache, opening, prompt, shared
+from clew.provider.faults import Fault
+from clew.provider.serving import Asked, Reply, Server
+from clew.usage import Spent
+from clew.wire import check
+
+COMPACT = "/v1/responses/compact"
+PATHS = {
+    "/v1/chat/completions": "openai_chat",
+    "/v1/responses": "openai_responses",
+    COMPACT: "openai_responses",
+    "/v1/messages": "anthropic",
+}
+
+
+class Shape(Protocol):
+    def whole(self, turn: Turn) -> Body: ...
+    def stream(self, turn: Turn, fault: Fault | None = None) -> Iterator[bytes]: ...
+
+
+SHAPES: Mapping[str, Shape] = {"openai_chat": chat, "openai_responses": responses, "anthropic": messages}
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One request, as it came over the wire, and what it has in common with the one before."""
+
+    path: str
+    query: str
+    headers: Mapping[str, str]
+    raw: bytes
+    body: Body
+    spent: Spent  # as reported
+    streamed: bool
+    prompt: bytes = field(repr=False)  # model, tools, system and messages as a cache reads them, without marks
+    before: "Heard | None" = field(default=None, repr=False)  # of the same conversation
+
+    @property
+    def shared(self) -> int:
+        """Bytes with which its prompt begins as the one before did."""
+        return shared(self.prompt, self.before.prompt) if self.before else 0
+
+    @property
+    def moved(self) -> bool:
+        """Whether something changed in what the one before had sent."""
+        return self.before is not None and self.shared < len(self.before.prompt)
+
+
+@dataclass
+class StrictProvider:
+    """A server to use in a `with` block; it gives the answers of a script in turn, the last of them forever.
+
+    An error that a script raises is raised at the end of the block.
+    """
+
+    script: list[Answer] | Callable[[Body], Answer] = field(default_factory=lambda: [Answer("Understood.")])
+    window: int = 1_000_000
+    models: Mapping[str, int] = field(default_factory=dict)  # windows by name, no other is known; if empty, all are
+    conversation: Callable[[Body], Hashable] = opening  # whose request it is
+    heard: list[Heard] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._cache = Cache()
+        self._newest: dict[Hashable, Heard] = {}
+        self._lock = Lock()
+        self._errors: list[Exception] = []
+
+    def __enter__(self) -> "StrictProvider":
+        self._server = Server(self._answer)
+        self._server.start()
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._server.stop()
+        if self._errors and kind is None:
+            raise self._errors[0]
+
+    @property
+    def url(self) -> str:
+        """Its address, without a path."""
+        return self._server.url
+
+    @property
+    def moved(self) -> list[Heard]:
+        """The requests that do not begin with all of the one before: where a prompt cache was lost."""
+        return [heard for heard in self.heard if heard.moved]
+
+    def _answer(self, asked: Asked) -> Reply:
+        try:
+            return self._get(asked) if asked.method == "GET" else self._post(asked)
+        except Exception as error:
+            self._errors.append(error)
+            return _failed(faults.told(500, "openai_chat", words=repr(error)), "openai_chat", "req_")
+
+    def _get(self, asked: Asked) -> Reply:
+        format = "anthropic" if "anthropic-version" in asked.headers else "openai_chat"
+        found = listing.found(asked.path, self.models, format)
+        if found is None:
+            return _failed(faults.told(404, format, asked.path.rpartition("/")[2]), format, "req_")
+        return Reply(200, [rawjson.dumps(found)])
+
+    def _post(self, asked: Asked) -> Reply:
+        format = PATHS.get(asked.path)
+        if format is None:
+            format = "anthropic" if "anthropic-version" in asked.headers else "openai_chat"
+            return _failed(faults.told(404, format, words=f"Invalid URL (POST {asked.path})"), format, "req_")
+        body = _read(asked.raw)
+        blocks = list(prompt(body or {}))
+        heard, number = self._hear(asked, body or {}, blocks, format)
+        turn = Turn(heard.body, Answer(), heard.spent, number)
+        if fault := self._refusal(asked, body, format):
+            return _failed(fault, format, turn.id("req_"))
+        if fault := faults.too_long(heard.body, format, heard.spent.input, self._window(heard.body)):
+            if heard.streamed and format == "openai_responses":  # says so in the stream
+                return _told(turn, responses.stream(turn, fault), format, streamed=True)
+            return _failed(fault, format, turn.id("req_"))
+        return self._said(Turn(turn.body, self._next(turn.body), turn.spent, number), heard, blocks, format)
+
+    def _said(self, turn: Turn, heard: Heard, blocks: list[Block], format: str) -> Reply:
+        answer = turn.answer
+        fault = None
+        if answer.status != 200 and answer.raw is None:
+            fault = faults.told(answer.status, format, turn.model, answer.error)
+        if fault and not (answer.late and heard.streamed):
+            return _failed(fault, format, turn.id("req_"), answer)
+        with self._lock:
+            self._cache.write(blocks)
+        if answer.raw is not None:
+            return _told(turn, [answer.raw], format, streamed=False)
+        if heard.streamed:
+            return _told(turn, SHAPES[format].stream(turn, fault), format, streamed=True)
+        whole = responses.compacted(turn) if heard.path == COMPACT else SHAPES[format].whole(turn)
+        return _told(turn, [rawjson.dumps(whole)], format, streamed=False)
+
+    def _hear(self, asked: Asked, body: Body, blocks: list[Block], format: str) -> tuple[Heard, int]:
+        whole = b"".join(text for text, _ in blocks)
+        streamed = body.get("stream") is True and asked.path != COMPACT
+        whose = (asked.path, body.get("model"), self.conversation(body))
+        with self._lock:
+            spent = self._cache.read(blocks, marked=format == "anthropic")
+            wire = (asked.path, asked.query, asked.headers, asked.raw)
+            heard = Heard(*wire, body, spent, streamed, whole, self._newest.get(whose))
+            self._newest[whose] = heard
+            self.heard.append(heard)
+            return heard, len(self.heard)
+
+    def _refusal(self, asked: Asked, body: Body | None, format: str) -> Fault | None:
+        if body is None:
+            return faults.told(400, format, words="We could not parse the JSON body of your request.")
+        if lacks := faults.missing(body, asked.headers, format):
+            return lacks
+        if self.models and body["model"] not in self.models:
+            return faults.told(404, format, body["model"])
+        found = check(body, format)
+        return faults.broken(found[0], format) if found else None
+
+    def _window(self, body: Body) -> int:
+        return self.models.get(str(body.get("model")), self.window)
+
+    def _next(self, body: Body) -> Answer:
+        if callable(self.script):
+            return self.script(body)
+        with self._lock:
+            return self.script.pop(0) if len(self.script) > 1 else self.script[0]
+
+
+def _read(raw: bytes) -> Body | None:
+    try:
+        body = rawjson.loads(raw)
+    except BadRequest:
+        return None
+    return body if isinstance(body, dict) else None
+
+
+def _told(turn: Turn, parts: Iterable[bytes], format: str, streamed: bool) -> Reply:
+    answer = turn.answer
+    named = _named(turn.id("req_"), format)
+    pace = (answer.seconds, answer.packet, answer.pause, answer.cut)
+    return Reply(200 if answer.late else answer.status, parts, streamed, named, *pace)
+
+
+def _failed(fault: Fault, format: str, request: str, answer: Answer | None = None) -> Reply:
+    answer = answer or Answer()
+    told = faults.anthropic(fault, request) if format == "anthropic" else faults.openai(fault)
+    headers = {**_named(request, format), **faults.retry_headers(answer, format)}
+    return Reply(fault.status, [rawjson.dumps(told)], headers=headers, seconds=answer.seconds, cut=answer.cut)
+
+
+def _named(request: str, format: str) -> dict[str, str]:
+    return {"request-id" if format == "anthropic" else "x-request-id": request}
