@@ -10,7 +10,7 @@ ClewError
 ├── NotFound          no such node here
 │   ├── Ambiguous     a short id that fits more than one
 │   └── Purged        it was here; says when it was taken away, and why
-├── ModelError        a model that was asked for a summary did not answer; says which kind of fault
+├── ModelError        a model did not answer; says which kind of fault
 └── StoreError        the log cannot be used
     ├── ForeignFile   the file is not a clew store
     ├── NewerFile     a later clew wrote it
@@ -74,9 +74,10 @@ class Purged(NotFound):
 class ModelError(ClewError):
     """A model did not answer."""
 
-    def __init__(self, message: str, fault: Fault) -> None:
+    def __init__(self, message: str, fault: Fault, *, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.fault: Fault = fault
+        self.retry_after = retry_after  # seconds, where a busy provider says so
 
 
 class StoreError(ClewError):

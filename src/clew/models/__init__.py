@@ -1,12 +1,13 @@
 """Models that can write summaries: behind an SDK, or in this process. `named` makes one from a short text."""
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from clew.catalog import names
 from clew.errors import BadRequest
 from clew.step import Model
 
-__all__ = ["Held", "named"]
+__all__ = ["Held", "Meant", "named", "read"]
 
 _FORMS = (
     "openai/gpt-5-mini",
@@ -23,26 +24,45 @@ class Held(Model, Protocol):
     async def close(self) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """Which model a text names, and whom to ask for it."""
+
+    provider: str  # openai, anthropic or local
+    name: str
+    base_url: str | None = None  # of a server that speaks OpenAI's API
+
+
 def named(text: str, **settings: Any) -> Held:
     """The model that a text names, made with these settings; keys come from the environment, as its SDK reads them."""
-    if text == "local":
+    meant = read(text)
+    if meant.base_url:
+        settings = {"base_url": meant.base_url, **settings}
+    if meant.provider == "local":
         from clew.models.local import LocalModel
 
         return LocalModel(**settings)
+    if meant.provider == "openai":
+        from clew.models.openai import OpenAIModel
+
+        return OpenAIModel(meant.name, **settings)
+    from clew.models.anthropic import AnthropicModel
+
+    return AnthropicModel(meant.name, **settings)
+
+
+def read(text: str) -> Meant:
+    """What a short text means; one that names no model is answered with the forms."""
+    if text == "local":
+        return Meant("local", text)
     if text.startswith(("http://", "https://")):
         base_url, _, name = text.partition("#")
         text = "an address without #NAME"  # what may be said of it: there may be a password in it
-        settings = {"base_url": base_url, **settings}
         provider = "openai"
     else:
+        base_url = None
         provider, _, name = text.rpartition("/")
         provider = provider or next(iter(names.vendors(names.fold(name))), "")
-    if name and provider == "openai":
-        from clew.models.openai import OpenAIModel
-
-        return OpenAIModel(name, **settings)
-    if name and provider == "anthropic":
-        from clew.models.anthropic import AnthropicModel
-
-        return AnthropicModel(name, **settings)
+    if name and provider in ("openai", "anthropic"):
+        return Meant(provider, name, base_url)
     raise BadRequest(f"{text or 'nothing'} names no model that can be asked; write it like one of: {', '.join(_FORMS)}")

@@ -50,7 +50,7 @@ class LocalModel:
         # The same prompt gives the same reply: the likeliest word each time, and nothing kept of the call before.
         asked = {"messages": body["messages"], "max_tokens": prompt.max_tokens, "temperature": 0, "cache_prompt": False}
         text, choice, spent = [], Chunk(), Chunk()
-        async with aclosing(self._chunks(asked)) as chunks:
+        async with aclosing(self.chunks(asked)) as chunks:
             async for chunk in chunks:
                 spent = chunk.get("usage") or spent
                 for choice in chunk.get("choices") or ():
@@ -60,7 +60,7 @@ class LocalModel:
 
     async def stream(self, messages: Sequence[Message], max_tokens: int) -> AsyncIterator[str]:
         """The answer to a conversation, piece by piece; what it shares with the last one is not read again."""
-        async with aclosing(self._chunks({"messages": list(messages), "max_tokens": max_tokens})) as chunks:
+        async with aclosing(self.chunks({"messages": list(messages), "max_tokens": max_tokens})) as chunks:
             async for chunk in chunks:
                 for choice in chunk.get("choices") or ():
                     if text := choice["delta"].get("content"):
@@ -77,7 +77,8 @@ class LocalModel:
     def _key(self) -> tuple[Path, int, int]:
         return self.path.absolute(), self.window, self.threads
 
-    async def _chunks(self, body: Mapping[str, Any]) -> AsyncGenerator[Chunk, None]:
+    async def chunks(self, body: Mapping[str, Any]) -> AsyncGenerator[Chunk, None]:
+        """The answer to a body of Chat Completions, in its chunks."""
         loop = asyncio.get_running_loop()
         heard: asyncio.Queue[Chunk | None] = asyncio.Queue()
         over = Event()

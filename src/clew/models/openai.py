@@ -22,14 +22,18 @@ _COMPACTED = frozenset(
 )
 
 
+def connect(base_url: str | None, api_key: str | None) -> openai.AsyncOpenAI:
+    """A client of OpenAI, or of a server at an address."""
+    return openai.AsyncOpenAI(api_key=api_key or (NO_KEY if base_url else None), base_url=base_url)
+
+
 class OpenAIModel(Remote):
     """A model of OpenAI, or of a server at `base_url`, which gets no key but `api_key`."""
 
     sdk = openai
 
     def _connect(self) -> openai.AsyncOpenAI:
-        key = self._api_key or (NO_KEY if self._base_url else None)
-        return openai.AsyncOpenAI(api_key=key, base_url=self._base_url)
+        return connect(self._base_url, self._api_key)
 
     async def __call__(self, prompt: Prompt) -> Reply:
         if prompt.after is not None and prompt.after.frame.format == openai_responses.NAME:

@@ -1,7 +1,10 @@
 """What the models behind official SDKs share: the SDKs have one maker, so their clients and errors are alike."""
 
 import asyncio
+import math
+import time
 from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from clew import catalog, rawjson
@@ -11,12 +14,14 @@ from clew.wire.overflow import overflow
 NO_KEY = "none"  # for a server of one's own: a key in the environment is for the provider, and goes nowhere else
 _RETRIES = 1
 _LONG = 300  # characters of what a provider says in an error
+_WHOLE = 2_000  # of one about the length of a request: its numbers are wanted, and may stand at the end
 
 
 class Remote:
     """A model behind an SDK's client, which is made when first used."""
 
     sdk: Any  # the module
+    patience = 60.0  # seconds, where no time-out is given
 
     def __init__(
         self,
@@ -25,14 +30,14 @@ class Remote:
         base_url: str | None = None,
         api_key: str | None = None,
         window: int | None = None,
-        timeout: float = 60.0,
+        timeout: float | None = None,
         client: Any = None,
     ) -> None:
         self.name = name
         self._base_url = base_url
         self._api_key = api_key
         self.window = window or catalog.window(name)
-        self.timeout = timeout
+        self.timeout = self.patience if timeout is None else timeout
         self._client = client
         self._own = client is None
 
@@ -70,16 +75,22 @@ class Remote:
         try:
             async with asyncio.timeout(self.timeout):  # the SDK's own starts anew with every byte and every try
                 return self._read(await call)
-        except (TimeoutError, self.sdk.APITimeoutError):
-            failure = ModelError(f"{self.name} did not answer within {self.timeout:g} seconds", "timeout")
-        except self.sdk.APIConnectionError as error:
-            failure = ModelError(f"{self.name} cannot be reached: {self._said(error.__cause__ or error)}", "network")
-        except self.sdk.APIStatusError as error:
-            failure = ModelError(f"{self.name} answered {error.status_code}: {self._said(error)}", _fault(error))
-        except self._root_error as error:
-            failure = ModelError(f"{self.name}: {self._said(error)}", "auth")
-        # Raised out here, so that nothing hangs on it: the SDK's error holds the request with its key.
-        raise failure
+        except (TimeoutError, self._root_error) as error:
+            failure = self._failure(error)
+        raise failure  # out here, so that nothing hangs on it: the SDK's error holds the request with its key
+
+    def _failure(self, error: Exception) -> ModelError:
+        """What the SDK says went wrong, with neither key nor request."""
+        if isinstance(error, TimeoutError | self.sdk.APITimeoutError):
+            return ModelError(f"{self.name} did not answer within {self.timeout:g} seconds", "timeout")
+        if isinstance(error, self.sdk.APIConnectionError):
+            return ModelError(f"{self.name} cannot be reached: {self._said(error.__cause__ or error)}", "network")
+        if not isinstance(error, self.sdk.APIStatusError):
+            return ModelError(f"{self.name}: {self._said(error)}", "auth")
+        fault = fault_of(error.status_code, error)
+        said = self._said(error, _WHOLE if fault == "overflow" else _LONG)
+        wait = _wait(error.response.headers) if fault == "busy" else None
+        return ModelError(f"{self.name} answered {error.status_code}: {said}", fault, retry_after=wait)
 
     @property
     def _root_error(self) -> type[Exception]:
@@ -96,16 +107,16 @@ class Remote:
             raise ModelError(f"{self.name} did not answer in JSON; is the base URL right?", "refused")
         return answer
 
-    def _said(self, error: BaseException) -> str:
+    def _said(self, error: BaseException, long: int = _LONG) -> str:
         """What an error says, in short and without the key that it may quote."""
         said = " ".join(str(error).split()) or type(error).__name__
         for key in filter(None, (getattr(self._client, name, None) for name in ("api_key", "auth_token"))):
             said = said.replace(str(key), "[key]")
-        return said[:_LONG]
+        return said[:long]
 
 
-def _fault(error: Any) -> Fault:
-    status = error.status_code
+def fault_of(status: int, error: BaseException | Mapping[str, Any] | str) -> Fault:
+    """The kind of fault that a status and what was said with it are."""
     if status in (401, 403):
         return "auth"
     if overflow(error):  # before the status: servers say it with 400, 413 and 500
@@ -113,3 +124,16 @@ def _fault(error: Any) -> Fault:
     if status == 408:
         return "timeout"
     return "busy" if status == 429 or status >= 500 else "refused"
+
+
+def _wait(headers: Mapping[str, str]) -> float | None:
+    """The seconds to wait that a busy provider asks for: in thousandths, in seconds, or until a time of day."""
+    thousandths, given = headers.get("retry-after-ms"), headers.get("retry-after")
+    try:
+        wait = float(thousandths) / 1_000 if thousandths else float(given or "")
+    except ValueError:
+        try:
+            wait = parsedate_to_datetime(given or "").timestamp() - time.time()
+        except ValueError:
+            return None
+    return max(wait, 0.0) if math.isfinite(wait) else None

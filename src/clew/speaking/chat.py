@@ -1,0 +1,136 @@
+"""An answer of Chat Completions, put together from its chunks; servers differ, and each is taken as it is meant."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from clew import rawjson
+from clew.speaking import pieces
+from clew.speaking.faults import failure
+from clew.speaking.pieces import Call, Called, Message, Piece, Spoken, Stop, Text, Thought
+from clew.wire.openai_chat import REASONING
+from clew.wire.plain import text_of
+
+Fragment = Mapping[str, Any]
+
+_STOPS: Mapping[str, Stop] = {"length": "length", "content_filter": "refused"}
+_THOUGHTS = ("reasoning_content", "reasoning")  # a server that sends both says the same twice
+
+
+class ChatAnswer:
+    """What a model has said so far; of a server that does not stream, its whole answer is one chunk."""
+
+    def __init__(self) -> None:
+        self.over = False  # nothing more is to come
+        self._texts: dict[str, list[str]] = {}
+        self._details: list[Message] = []
+        self._calls: list[_Growing] = []
+        self._reason: str | None = None
+        self._usage: Fragment | None = None
+
+    def add(self, event: Fragment) -> Iterator[Piece]:
+        """Hear one chunk."""
+        if event.get("error"):
+            raise failure(event["error"])
+        self._usage = event.get("usage") or self._usage
+        for choice in event.get("choices") or ():
+            if not choice.get("index"):
+                yield from self._hear(choice.get("delta") or choice.get("message") or {})
+                self._reason = choice.get("finish_reason") or self._reason
+
+    def spoken(self) -> Spoken:
+        """What was said."""
+        texts = {key: "".join(parts) for key, parts in self._texts.items()}
+        calls = [(growing, growing.call) for growing in self._calls]
+        if self._reason is None:
+            calls = [(growing, call) for growing, call in calls if call.raw and call.arguments is not None]
+        said: Message = {key: texts[key] for key in ("refusal", *_THOUGHTS) if key in texts}
+        if self._details:
+            said["reasoning_details"] = self._details
+        if calls:
+            said["tool_calls"] = [growing.wire for growing, _ in calls]
+        content = texts.get("content") or (None if said else "")
+        messages = [{"role": "assistant", "content": content, **said}] if content or said else []
+        text = texts.get("content", "") + texts.get("refusal", "")
+        read = [call for _, call in calls]
+        return Spoken(messages, text, read, self._stop(read), self._reason, self._usage)
+
+    def _stop(self, calls: list[Call]) -> Stop:
+        if self._reason is None:
+            return "cut"
+        if self._texts.get("refusal"):
+            return "refused"
+        # Some servers say "stop" after calls, too.
+        return _STOPS.get(self._reason) or ("calls" if calls else "end")
+
+    def _hear(self, delta: Fragment) -> Iterator[Piece]:
+        thoughts = [self._grow(key, delta.get(key)) for key in _THOUGHTS]
+        if thought := next(filter(None, thoughts), ""):
+            yield Thought(thought)
+        self._add_details(delta.get(REASONING[-1]) or ())
+        for key in ("content", "refusal"):
+            if text := self._grow(key, delta.get(key)):
+                yield Text(text)
+        for fragment in delta.get("tool_calls") or ():
+            yield self._growing(fragment).add(fragment)
+
+    def _grow(self, key: str, value: Any) -> str:
+        text = text_of(value)
+        if text:
+            self._texts.setdefault(key, []).append(text)
+        return text
+
+    def _growing(self, fragment: Fragment) -> "_Growing":
+        """The call that a fragment belongs to: by its id, else by its index, else the last one."""
+        id, index = fragment.get("id"), fragment.get("index")
+        for growing in reversed(self._calls):
+            # Some servers give every call the index 0, and some repeat its id in every fragment.
+            if growing.id == id if id else index is None or growing.index == index:
+                return growing
+        growing = _Growing(id or pieces.new_id(), index)
+        self._calls.append(growing)
+        return growing
+
+    def _add_details(self, fragments: Iterable[Fragment]) -> None:
+        """Keep what OpenRouter says of thoughts: text grows, what is sealed comes whole."""
+        for fragment in fragments:
+            last = self._details[-1] if self._details else {}
+            key = {"reasoning.text": "text", "reasoning.summary": "summary"}.get(fragment.get("type", ""))
+            if key and all(last.get(name) == fragment.get(name) for name in ("type", "index")):
+                grown = (last.get(key) or "") + (fragment.get(key) or "")
+                last.update({name: value for name, value in fragment.items() if value is not None}, **{key: grown})
+            else:
+                self._details.append(dict(fragment))
+
+
+@dataclass(slots=True)
+class _Growing:
+    """A call whose arguments are still coming."""
+
+    id: str
+    index: Any
+    kind: str = "function"
+    name: str = ""
+    more: Message = field(default_factory=dict)  # what else a server says of it, such as Gemini's signatures
+    parts: list[str] = field(default_factory=list)
+
+    def add(self, fragment: Fragment) -> Called:
+        self.kind = "custom" if fragment.get("custom") else self.kind
+        said = fragment.get(self.kind) or {}
+        self.name = said.get("name") or self.name
+        self.more |= {k: v for k, v in fragment.items() if k not in ("id", "index", "type", self.kind)}
+        part = said.get("input" if self.kind == "custom" else "arguments") or ""
+        if not isinstance(part, str):
+            part = rawjson.dumps(part).decode()
+        self.parts.append(part)
+        return Called(self.id, self.name, part)
+
+    @property
+    def call(self) -> Call:
+        return pieces.call(self.id, self.name, "".join(self.parts))
+
+    @property
+    def wire(self) -> Message:
+        key = "input" if self.kind == "custom" else "arguments"
+        said = {"name": self.name, key: "".join(self.parts)}
+        return {"id": self.id, "type": self.kind, self.kind: said, **self.more}

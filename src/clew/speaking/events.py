@@ -1,0 +1,46 @@
+"""From the bytes of an answer to its events, as they come."""
+
+from collections.abc import Iterator
+
+END = "[DONE]"
+
+
+class Events:
+    """Server-sent events, or one JSON object of a server that does not stream: then that is the only event.
+
+    Names of events are not needed: where an API has them, the data says the same in its `type`.
+    """
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self._rest = b""
+        self._data: list[bytes] = []
+        self._whole: list[bytes] | None = None
+
+    def add(self, chunk: bytes) -> Iterator[str]:
+        """The data of every event that ends in this chunk."""
+        if not self.bytes:
+            chunk = chunk.lstrip(b"\xef\xbb\xbf \r\n")
+            self._whole = [] if chunk.startswith(b"{") else None
+        self.bytes += len(chunk)
+        if self._whole is not None:
+            self._whole.append(chunk)
+            return
+        # Not by a decoder of text: to those a line ends at U+2028, too, which may stand in JSON as it is.
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        for line in lines:
+            yield from self._line(line.removesuffix(b"\r"))
+
+    def end(self) -> Iterator[str]:
+        """The data of an event that no empty line ended."""
+        if self._whole:
+            yield b"".join(self._whole).decode("utf-8", "replace")
+        else:
+            yield from self.add(b"\n\n")
+
+    def _line(self, line: bytes) -> Iterator[str]:
+        if line.startswith(b"data:"):
+            self._data.append(line[5:].removeprefix(b" "))
+        elif not line and self._data:
+            yield b"\n".join(self._data).decode("utf-8", "replace")
+            self._data = []
