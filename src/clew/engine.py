@@ -184,6 +184,7 @@ class Engine:
         """End what goes on in the background; the store stays open, it is its owner's."""
         if self._fitting.drafts:
             await self._fitting.drafts.close()
+            await self._fitting.take_down()
 
     async def pin(self, view: View, *ids: str, off: bool = False) -> None:
         """Keep these nodes verbatim in every later view of this branch, or no longer."""
