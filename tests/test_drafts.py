@@ -191,6 +191,8 @@ async def test_every_fault_at_every_stage(fault: str, good: int) -> None:
         view.originals(0, len(view.nodes)), clew.wire.decode({"messages": run.messages[:239]})[1], strict=True
     ):
         assert (node.item.kind, node.item.text) == (item.kind, item.text)
+    [declined] = (await run.store.survey()).declined  # for `clew doctor`
+    assert fault in declined.faults
     await run.close()
 
 

@@ -193,6 +193,7 @@ class Engine:
         """End what goes on in the background; the store stays open, it is its owner's."""
         if self._fitting.drafts:
             await self._fitting.drafts.close()
+            await self._fitting.take_down()
 
     async def expected(self, view: View) -> int:
         """How many tokens the provider will count in a view."""

@@ -24,6 +24,7 @@ from clew.view import View, cuts, originals
 Compaction = Literal["on", "shadow", "off"]
 Method = Literal["auto", "llm"]  # who decides when: clew, or the agent, with clew as its net
 
+DECLINED = "declined"  # under which the store keeps what models did not write
 FITS = 4  # compactions in one turn, should the first leave what is dearer than it seemed
 NET = 0.95  # of the limit: where clew compacts all the same if the agent does not
 STATUS = 64  # tokens that a context status takes, at most
@@ -82,6 +83,7 @@ class Fitting:
             view = await self._expanded(scope, live, view, budget)
         elif self.compaction == "shadow":
             shadow = await self._shadow(scope, live, view, budget, prices)
+        await self.take_down()
         live.settled = _last_group(view, live.settled if view is shown else 0)
         live.pace.call()
         size, rate = live.scale.measure(view)
@@ -214,6 +216,16 @@ class Fitting:
         if after is not view:
             live.scale.edit()
         return after
+
+    async def take_down(self) -> None:
+        """Write down which summaries no model wrote, and why: `clew doctor` tells of them."""
+        if self.drafts is None or not self.drafts.declined:
+            return
+        declined = dict(self.drafts.declined)
+        self.drafts.declined.clear()
+        for (scope, model, fault), count in declined.items():
+            known = (await self._store.learned(scope, DECLINED)).get(model, {})
+            await self._store.learn(scope, DECLINED, model, {**known, fault: known.get(fault, 0) + count})
 
     async def remember(self, scope: Scope, view: View) -> None:
         """Load what is out of view, for steps that tell of it."""

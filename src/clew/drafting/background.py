@@ -1,6 +1,7 @@
 """Drafts made while the agent works: begun before they are needed, used only if what they read still stands."""
 
 import asyncio
+from collections import Counter as Tally
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
 
@@ -9,7 +10,7 @@ from clew.budget import Budget
 from clew.claims import Draft
 from clew.drafting.writing import Writer
 from clew.events import Listener, tell
-from clew.items import Node
+from clew.items import Node, Scope
 from clew.steps.notes import notes_of
 from clew.steps.summarize import spans
 from clew.view import View
@@ -51,6 +52,7 @@ class Drafts:
         self.writer = writer
         self._listeners = listeners
         self._tasks: dict[Hashable, asyncio.Task[None]] = {}
+        self.declined: Tally[tuple[Scope, str, str]] = Tally()  # by scope, model and fault, since somebody last asked
 
     def is_running(self, key: Hashable) -> bool:
         return key in self._tasks
@@ -76,6 +78,7 @@ class Drafts:
     def tell(self, view: View, draft: Draft) -> None:
         """Say what came of a draft."""
         at = view.scope, view.branch, view.seq
+        self.declined.update((view.scope, draft.model, fault) for fault in draft.faults)
         found: list[events.Event] = [events.Declined(*at, draft.model, fault) for fault in draft.faults]
         if draft.read:
             sizes = len(draft.read), len(draft.claims), draft.rejected, draft.spent

@@ -24,6 +24,9 @@ def health(console: Console, survey: Survey, problems: Sequence[Problem], purges
     for made in purges[:PURGES]:
         told = f"{_day(made.at)} purged {amounts(made.took)} in {made.scope}: {made.reason}"
         line(console, words(told), "dim")
+    for declined in survey.declined:
+        why = ", ".join(f"{fault} {n:,}" for fault, n in sorted(declined.faults.items()))
+        line(console, words(f"! code wrote what {declined.model} did not in {declined.scope}: {why}"), "yellow")
     for p in problems:
         console.print(f"✗ {p.what}: {p.count:,}\n  → {p.remedy}", style="red", markup=False)
     if not problems:

@@ -353,6 +353,14 @@ select s.name,
 from scope s
 order by s.name;
 
+-- name: survey_declined
+select s.name, l.name, l.value from learned l join scope s on s.id = l.scope
+where l.kind = 'declined'
+order by s.name, l.name;
+
+-- name: forget_declined
+delete from learned where kind = 'declined';
+
 -- --- checks: each counts what should not be there ---------------------------------------------------------------------
 
 -- name: check_events

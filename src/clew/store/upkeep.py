@@ -1,9 +1,10 @@
 """Looking after a store file: what it holds, whether it is whole, and the repairs that cannot lose anything."""
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from clew import rawjson
 from clew.errors import ClewError
 from clew.items import Digests, Scope
 from clew.store.database import Database
@@ -39,6 +40,15 @@ class ScopeSize:
 
 
 @dataclass(frozen=True, slots=True)
+class Declined:
+    """Summaries that a model did not write, so that code did: how often, by what went wrong."""
+
+    scope: Scope
+    model: str
+    faults: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Survey:
     """What a store holds and what it takes on disk, in bytes."""
 
@@ -57,6 +67,7 @@ class Survey:
     index_pages: int  # of the file, for full-text search
     exact: bool  # whether pages could be counted; else they are estimates
     scopes: tuple[ScopeSize, ...]
+    declined: tuple[Declined, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +103,7 @@ def survey(db: Database, path: str) -> Survey:
         index_pages=sizes.index,
         exact=sizes.exact,
         scopes=tuple(ScopeSize(*row) for row in db.ask("survey_scopes")),
+        declined=tuple(Declined(scope, model, rawjson.loads(told)) for scope, model, told in db.ask("survey_declined")),
     )
 
 
@@ -187,6 +199,7 @@ def repair(db: Database, progress: Progress | None) -> None:
         # The index first: it may be what is damaged, and a body leaves it with its words.
         _reindex(db, progress)
         drop_loose_bodies(db)
+        db.ask("forget_declined")
         db.ask("merge_index")
         relist(db)
 
