@@ -49,8 +49,9 @@ class ChatAnswer:
             said["reasoning_details"] = self._details
         if calls:
             said["tool_calls"] = [growing.wire for growing, _ in calls]
-        content = texts.get("content") or (None if said else "")
-        messages = [{"role": "assistant", "content": content, **said}] if content or said else []
+        content = texts.get("content")
+        # Thoughts alone are no message.
+        messages = [{"role": "assistant", "content": content, **said}] if content or calls or "refusal" in said else []
         text = texts.get("content", "") + texts.get("refusal", "")
         read = [call for _, call in calls]
         return Spoken(messages, text, read, self._stop(read), self._reason, self._usage)

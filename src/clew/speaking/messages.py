@@ -127,8 +127,7 @@ class _Growing:
 
     @property
     def call(self) -> Call:
-        whole = self.start.get("input")
-        raw = self._grown("partial_json") or (rawjson.dumps(whole).decode() if whole else "")
+        raw = self._grown("partial_json") or rawjson.dumps(self.start.get("input") or {}).decode()
         return pieces.call(self.start.get("id", ""), self.start.get("name", ""), raw)
 
     @property

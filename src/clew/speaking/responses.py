@@ -58,6 +58,8 @@ class ResponsesAnswer:
         texts = [part.get("text") or part.get("refusal") or "" for part in _parts(items)]
         calls = [_call(item) for item in items if _is_call(item)]
         reason = (self._response.get("incomplete_details") or {}).get("reason") or self._response.get("status")
+        while items and items[-1].get("type") == "reasoning":  # refused where nothing follows it
+            items.pop()
         return Spoken(items, "".join(texts), calls, self._stop(items, reason), reason, self._response.get("usage"))
 
     def _begin(self, index: int, item: Message) -> Iterator[Piece]:
