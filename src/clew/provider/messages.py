@@ -88,7 +88,7 @@ def _input(call: Call) -> Body:
 def _compacts(turn: Turn) -> bool:
     edits = (turn.body.get("context_management") or {}).get("edits") or ()
     asked = [edit for edit in edits if edit.get("type") == "compact_20260112"]
-    return bool(asked) and turn.spent.input >= int(asked[0]["trigger"]["value"])
+    return any(turn.spent.input >= (edit.get("trigger") or {}).get("value", 150_000) for edit in asked)
 
 
 def _why(turn: Turn) -> str:
