@@ -2,16 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from dataclasses import replace as with_
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from clew.errors import BadRequest, Conflict, NotFound
 from clew.guard import Guard
 from clew.hot import Body, Known
 from clew.items import Digests, Frame, Item, Scope
-from clew.live import Entry, Live, chained
+from clew.live import Entry, Live, apply, chained
 from clew.recognise import Recognition, begin, named_branch
-from clew.store.records import Event, Origin, Said, Trace
+from clew.store.records import Batch, Event, Origin, Said, Trace
 from clew.turns import TRIES, Turns, wait
 from clew.view import View
 
@@ -30,6 +29,18 @@ class Addition:
     origin: Origin | None = None  # why it begins, should it begin with this
 
 
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Act(Protocol[T_co]):
+    """What is done with an addition, once its conversation is found."""
+
+    async def __call__(
+        self, request: Addition, live: Live, fresh: bool, frame: Frame, items: Sequence[Item]
+    ) -> T_co: ...
+
+
 class Additions:
     """Takes turns of hosts that send only what is new."""
 
@@ -37,8 +48,15 @@ class Additions:
         self._turns = turns
         self._store = turns.store
 
+    async def append(self, request: Addition) -> None:
+        """Write down what was said, and no more: nothing is sent now."""
+        await self._take(request, self._say)
+
     async def take(self, request: Addition) -> View:
         """The view to send: all that was said in the conversation, with this at its end."""
+        return await self._take(request, self._add)
+
+    async def _take(self, request: Addition, act: Act[T]) -> T:
         body = Body(request.body, request.format)
         incoming = Known(body.format).read(body)
         assert incoming is not None, "its own format"
@@ -51,7 +69,7 @@ class Additions:
                 try:
                     async with live.lock:
                         if not live.stale:
-                            return await self._add(request, live, known is None, incoming.frame, incoming.flat())
+                            return await act(request, live, known is None, incoming.frame, incoming.flat())
                 except Conflict:
                     if not left:
                         raise
@@ -68,6 +86,20 @@ class Additions:
         view = await self._turns.turn(request.scope, live, frame, found, looking.guard)
         self._turns.keep(request.scope, live)
         return view
+
+    async def _say(self, request: Addition, live: Live, fresh: bool, frame: Frame, items: Sequence[Item]) -> None:
+        looking = self._turns.recogniser(request.scope, frame.format)
+        events = _said(live.trace, looking.digests, looking.guard, items, frame.format)
+        opened = fresh and not live.trace.seq
+        named = live.trace.session if opened else None
+        batch = Batch(live.trace.branch, live.trace.seq, tuple(events), opened, session=named, origin=request.origin)
+        try:
+            await self._store.write(request.scope, batch)
+        except BaseException:
+            self._turns.forget(request.scope, live)
+            raise
+        apply(live.trace, events)
+        live.lengthen([node for event in events if isinstance(event, Said) for node in event.nodes])
 
     async def _loaded(self, request: Addition, format: str, frame: Frame) -> Live:
         digests = self._turns.digests(request.scope)
@@ -97,9 +129,7 @@ class Additions:
             elif kinds:
                 new = live.trace.said[said:]
                 nodes = await self._store.nodes(scope, [p.id for p in new])
-                live.scale.grow([nodes[p.id] for p in new])
-                live.sent = live.view.digests.run(live.sent, (p.content for p in new))
-                live.view = with_(live.view, nodes=(*live.view.nodes, *(nodes[p.id] for p in new)))
+                live.lengthen([nodes[p.id] for p in new])
             return live
 
 

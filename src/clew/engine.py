@@ -104,6 +104,10 @@ class Engine:
             return await self._additions.take(request)
         return await self._turns.take(request)
 
+    async def append(self, addition: Addition) -> None:
+        """Write down what was said in a named conversation, without sending anything."""
+        await self._additions.append(addition)
+
     async def observe(self, view: View, usage: Any) -> None:
         """Record what the provider reported for the call this view was made for: its own object or a mapping."""
         report = spent(usage)

@@ -45,6 +45,12 @@ class Live:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     stale: bool = False  # somebody else wrote to the branch
 
+    def lengthen(self, nodes: Sequence[Node]) -> None:
+        """Let the view show these as well, at its end."""
+        self.scale.grow(nodes)
+        self.sent = self.view.digests.run(self.sent, (n.content for n in nodes))
+        self.view = with_(self.view, nodes=(*self.view.nodes, *nodes))
+
 
 def unfold(trace: Trace, contents: Sequence[str], items: Sequence[Item], offset: int = 0) -> list[Entry]:
     """The history that was sent, our own stand-ins in it replaced by what they stand for.

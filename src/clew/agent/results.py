@@ -1,0 +1,55 @@
+"""What tools gave back, as messages of each wire format."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from clew.errors import BadRequest
+from clew.wire.convert_frame import Tool
+
+
+class Result(NamedTuple):
+    """What came of a call."""
+
+    id: str
+    name: str
+    text: str
+    failed: bool = False
+
+
+def messages(results: Sequence[Result], format: str) -> list[dict[str, Any]]:
+    """The messages that answer calls: all of them together, as providers want it."""
+    match format:
+        case "openai_chat":
+            return [{"role": "tool", "tool_call_id": r.id, "content": r.text} for r in results]
+        case "openai_responses":
+            return [{"type": "function_call_output", "call_id": r.id, "output": r.text} for r in results]
+        case "anthropic":
+            blocks = [
+                {"type": "tool_result", "tool_use_id": r.id, "content": r.text} | ({"is_error": True} if r.failed else {})
+                for r in results
+            ]
+            return [{"role": "user", "content": blocks}] if blocks else []
+    raise BadRequest(f"an agent cannot speak {format}: use openai_chat, openai_responses or anthropic")
+
+
+def asked(text: str, format: str) -> dict[str, Any]:
+    """What a user typed, as a message."""
+    return {"role": "user", "content": text}
+
+
+def frame(format: str, model: str, system: str, tools: Sequence[Tool], limit: int) -> dict[str, Any]:
+    """A request without its messages."""
+    from clew.wire.extras import with_tools
+
+    keys = {"openai_chat": "max_completion_tokens", "openai_responses": "max_output_tokens", "anthropic": "max_tokens"}
+    body: dict[str, Any] = {"model": model, keys[format]: limit}
+    if format == "openai_responses":
+        body["store"] = False
+    if system and format != "openai_chat":
+        body["instructions" if format == "openai_responses" else "system"] = system
+    return with_tools(body, format, tools)
+
+
+def lead(format: str, system: str) -> list[dict[str, Any]]:
+    """The system message, where it is one of the messages."""
+    return [{"role": "system", "content": system}] if system and format == "openai_chat" else []
