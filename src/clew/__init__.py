@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         Purged,
         SecretFound,
         StoreError,
+        ToolError,
     )
     from clew.items import Digests, Edit, Frame, Item, Node
     from clew.sessions import Diff, Sessions
@@ -87,6 +88,7 @@ __all__ = [
     "Store",
     "StoreError",
     "Swap",
+    "ToolError",
     "View",
     "Vocabulary",
     "When",
@@ -106,7 +108,7 @@ _HOMES = {
     "compression": "Compressed acompress compress",
     "engine": "Engine Request body",
     "errors": "Ambiguous BadConfig BadRequest BrokenHistory ClewError Conflict ForeignFile ModelError "
-    "NewerFile NotFound OverBudget Pinned Purged SecretFound StoreError",
+    "NewerFile NotFound OverBudget Pinned Purged SecretFound StoreError ToolError",
     "items": "Digests Edit Frame Item Node",
     "sessions": "Diff Sessions",
     "step": "Fallback Model Pipeline Prompt Reply Step When",

@@ -11,6 +11,7 @@ ClewError
 │   ├── Ambiguous     a short id that fits more than one
 │   └── Purged        it was here; says when it was taken away, and why
 ├── ModelError        a model did not answer; says which kind of fault
+├── ToolError         a tool cannot do what it was called for; the text is for the model that called it
 └── StoreError        the log cannot be used
     ├── ForeignFile   the file is not a clew store
     ├── NewerFile     a later clew wrote it
@@ -78,6 +79,10 @@ class ModelError(ClewError):
         super().__init__(message)
         self.fault: Fault = fault
         self.retry_after = retry_after  # seconds, where a busy provider says so
+
+
+class ToolError(ClewError):
+    """A tool cannot do what it was called for; the text is for the model that called it."""
 
 
 class StoreError(ClewError):

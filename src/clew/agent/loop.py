@@ -9,11 +9,11 @@ from uuid import uuid4
 
 from clew.additions import Addition
 from clew.agent.events import Answered, Compacted, Event, Ran, Retrying, Running
-from clew.agent.results import Result, asked, frame, lead, messages
+from clew.agent.results import Result, asked, frame, lead, messages, partial
 from clew.agentic import Helm, Sent
 from clew.errors import ClewError, ModelError, ToolError
 from clew.items import Scope
-from clew.speaking import BrokenOff, Call, Speaker, Spoken
+from clew.speaking import Call, Speaker, Spoken, Text
 from clew.store.records import Origin
 from clew.wire.convert_frame import Tool
 from clew.wire.formats import named
@@ -82,8 +82,7 @@ class Agent:
 
     async def run(self, text: str) -> AsyncIterator[Event]:
         """Say something to the agent; what it does comes as events, the last of which is `Answered`."""
-        format = self.speaker.format
-        new: list[dict[str, Any]] = [asked(text, format)]
+        new: list[dict[str, Any]] = [asked(text)]
         with self.helm.turn():
             for step in range(1, self._steps + 1):
                 spoken: Spoken | None = None
@@ -101,3 +100,98 @@ class Agent:
                     yield event
                 new = []
             yield Answered("", "steps", self._steps)
+
+    # --- one call of the model ----------------------------------------------------------------------------------------
+
+    async def _speak(self, new: Sequence[dict[str, Any]]) -> AsyncIterator[Event | Spoken]:
+        """What the model says after this; tried again where that helps, with less where it was too much."""
+        heard: list[str] = []
+        for left in range(TRIES - 1, -1, -1):
+            sent = await self._prepare(new)
+            if told := await self._compacted(sent):
+                yield told
+            self._last, new = sent, ()
+            heard.clear()
+            try:
+                async with aclosing(self.speaker.speak(sent.body)) as pieces:
+                    async for piece in pieces:
+                        if isinstance(piece, Spoken):
+                            if piece.usage:
+                                await self.helm.engine.observe(sent.view, piece.usage)
+                        elif isinstance(piece, Text):
+                            heard.append(piece.delta)
+                        yield piece
+                return
+            except ModelError as error:
+                yield await self._again(sent, error, left)
+            except (asyncio.CancelledError, GeneratorExit):
+                await asyncio.shield(self._say(partial("".join(heard), self.speaker.format)))
+                raise
+
+    async def _prepare(self, new: Sequence[dict[str, Any]]) -> Sent:
+        return await self.helm.prepare(self._addition([*lead(self.speaker.format, self.system), *new]))
+
+    def _addition(self, said: Sequence[dict[str, Any]]) -> Addition:
+        format = self.speaker.format
+        tools = [Tool(t.name, t.description, t.parameters) for t in self.tools.values()]
+        body = frame(format, self.speaker.name, self.system, tools, self._limit)
+        return Addition({**body, named(format).LIST: list(said)}, self.session, format, self.scope, self.origin)
+
+    async def _again(self, sent: Sent, error: ModelError, left: int) -> Retrying:
+        """Get ready for another try. Raises the error where there is none, or where it would not help."""
+        engine = self.helm.engine
+        if error.fault == "overflow" and left:
+            await engine.refused(sent.view, error)
+            if await engine.compact(sent.view, method="reactive") is sent.view:
+                raise error
+            return Retrying("overflow", 0.0)
+        if error.fault not in AGAIN or not left:
+            raise error
+        seconds = error.retry_after or random.uniform(0.5, 1.0) * 2 ** (TRIES - left - 1)  # noqa: S311
+        await asyncio.sleep(seconds)
+        return Retrying(error.fault, seconds)
+
+    async def _compacted(self, sent: Sent) -> Compacted | None:
+        """Whether what is sent became shorter since the last call, and why."""
+        was = self._last.view if self._last else None
+        known = len(was.edits) if was and was.branch == sent.view.branch else 0
+        new = [e.by for e in sent.view.edits[known:] if not e.by.startswith(("Repair", "Expan"))]
+        if not new:
+            return None
+        engine = self.helm.engine
+        cause = "handoff" if any(by.startswith("Handoff") for by in new) else "compaction"
+        before = await engine.expected(was) if was else 0
+        return Compacted(self.session, cause, before, await engine.expected(sent.view))
+
+    async def _say(self, said: Sequence[dict[str, Any]]) -> None:
+        """Write down what was said, whatever happens next."""
+        if said:
+            await asyncio.shield(self.helm.engine.append(self._addition(said)))
+
+    # --- the tools ----------------------------------------------------------------------------------------------------
+
+    async def _use(self, calls: Sequence[Call]) -> AsyncIterator[Event]:
+        """Run what the model called; every call is answered, also where somebody cancels."""
+        results: list[Result] = []
+        try:
+            for call in calls:
+                yield Running(call.id, call.name, call.arguments or {})
+                results.append(await self._result(call))
+                yield Ran(*results[-1])
+        finally:
+            left = [Result(call.id, call.name, CANCELLED, failed=True) for call in calls[len(results) :]]
+            await self._say(messages([*results, *left], self.speaker.format))
+
+    async def _result(self, call: Call) -> Result:
+        if call.arguments is None:
+            return Result(call.id, call.name, f"Error: the arguments are no JSON object: {call.raw[:200]}", True)
+        if self.helm.is_ours(call.name) and self._last is not None:
+            text = await self.helm.answer(self._last.view, call.name, call.arguments)
+            return Result(call.id, call.name, text, text.startswith("Error: "))
+        tool = self.tools.get(call.name)
+        if tool is None:
+            return Result(call.id, call.name, f"Error: there is no tool {call.name}: use {', '.join(self.tools)}", True)
+        try:
+            return Result(call.id, call.name, await tool.run(call.arguments))
+        except ToolError as error:
+            return Result(call.id, call.name, f"Error: {error}", True)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from clew.errors import BadRequest
 from clew.wire.convert_frame import Tool
+from clew.wire.extras import with_tools
 
 
 class Result(NamedTuple):
@@ -25,22 +26,30 @@ def messages(results: Sequence[Result], format: str) -> list[dict[str, Any]]:
             return [{"type": "function_call_output", "call_id": r.id, "output": r.text} for r in results]
         case "anthropic":
             blocks = [
-                {"type": "tool_result", "tool_use_id": r.id, "content": r.text} | ({"is_error": True} if r.failed else {})
+                {"type": "tool_result", "tool_use_id": r.id, "content": r.text}
+                | ({"is_error": True} if r.failed else {})
                 for r in results
             ]
             return [{"role": "user", "content": blocks}] if blocks else []
     raise BadRequest(f"an agent cannot speak {format}: use openai_chat, openai_responses or anthropic")
 
 
-def asked(text: str, format: str) -> dict[str, Any]:
+def partial(text: str, format: str) -> list[dict[str, Any]]:
+    """What the assistant had said when somebody cancelled."""
+    if not text.strip():
+        return []
+    if format == "openai_responses":
+        return [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}]
+    return [{"role": "assistant", "content": text}]
+
+
+def asked(text: str) -> dict[str, Any]:
     """What a user typed, as a message."""
     return {"role": "user", "content": text}
 
 
 def frame(format: str, model: str, system: str, tools: Sequence[Tool], limit: int) -> dict[str, Any]:
     """A request without its messages."""
-    from clew.wire.extras import with_tools
-
     keys = {"openai_chat": "max_completion_tokens", "openai_responses": "max_output_tokens", "anthropic": "max_tokens"}
     body: dict[str, Any] = {"model": model, keys[format]: limit}
     if format == "openai_responses":

@@ -1,0 +1,75 @@
+"""Calls of a model: the tool is found, the call is planned, permission is asked, and whatever comes of it is a text."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from clew import rawjson
+from clew.errors import BadRequest, ToolError
+from clew.workshop.tool import Arguments, Permission, Tool
+
+Rule = Literal["allow", "ask", "deny"]
+Ask = Callable[[Tool, Arguments, str], Awaitable[bool]]  # the tool, its arguments, what it would do
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """What tools may do; where somebody would have to be asked and nobody is there, they may not."""
+
+    read: Rule = "allow"
+    write: Rule = "ask"
+    run: Rule = "ask"
+    ask: Ask | None = None
+
+    def rule(self, permission: Permission) -> Rule:
+        """What holds for tools that want this."""
+        rules: Mapping[Permission, Rule] = {"read": self.read, "write": self.write, "run": self.run}
+        return rules[permission]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a model is told of its call."""
+
+    text: str
+    failed: bool = False
+
+
+class Workshop:
+    """Tools, and what they may do."""
+
+    def __init__(self, tools: Iterable[Tool], permissions: Permissions) -> None:
+        self.tools = {tool.name: tool for tool in tools}
+        self._permissions = permissions
+
+    async def call(self, name: str, arguments: str) -> Outcome:
+        """Carry out a call as a model makes it, its arguments JSON; only being cancelled raises."""
+        try:
+            tool = self._found(name)
+            return Outcome(await self._done(tool, _parsed(name, arguments)))
+        except ToolError as error:
+            return Outcome(str(error), failed=True)
+
+    def _found(self, name: str) -> Tool:
+        if name not in self.tools:
+            raise ToolError(f"there is no tool {name!r}: there are {', '.join(self.tools)}")
+        return self.tools[name]
+
+    async def _done(self, tool: Tool, arguments: Arguments) -> str:
+        rule, ask = self._permissions.rule(tool.asks), self._permissions.ask
+        if rule == "deny":
+            raise ToolError(f"{tool.name} was not carried out: to {tool.asks} is not permitted here")
+        if rule == "ask" and ask is None:
+            raise ToolError(f"{tool.name} was not carried out: nobody is here to permit it")
+        plan = await tool.plan(arguments)
+        if rule == "ask" and ask is not None and not await ask(tool, arguments, plan.preview):
+            raise ToolError(f"{tool.name} was not carried out: the user said no")
+        return await plan.act()
+
+
+def _parsed(name: str, arguments: str) -> Arguments:
+    try:
+        parsed: Arguments = rawjson.loads(arguments) if arguments.strip() else {}
+    except BadRequest as error:
+        raise ToolError(f"{name}: the arguments are {error}") from None
+    return parsed
