@@ -1,10 +1,10 @@
 """An agent in a few lines: a model, tools, and clew, which keeps it inside its window.
 
-agent = Agent(speaker("claude-sonnet-4-5"), Helm(engine), tools, session="work")
+agent = Agent(speaker("claude-sonnet-4-5"), Helm(engine), Workshop(tools(folder), Permissions()), session="work")
 async for event in agent.run("Fix the failing test."): ...
 """
 
 from clew.agent.events import Answered, Compacted, Event, Ran, Retrying, Running
-from clew.agent.loop import Agent, Usable
+from clew.agent.loop import Agent
 
-__all__ = ["Agent", "Answered", "Compacted", "Event", "Ran", "Retrying", "Running", "Usable"]
+__all__ = ["Agent", "Answered", "Compacted", "Event", "Ran", "Retrying", "Running"]

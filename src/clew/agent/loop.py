@@ -2,39 +2,28 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 from clew.additions import Addition
 from clew.agent.events import Answered, Compacted, Event, Ran, Retrying, Running
 from clew.agent.results import Result, asked, frame, lead, messages, partial
 from clew.agentic import Helm, Sent
-from clew.errors import ClewError, ModelError, ToolError
+from clew.errors import ClewError, ModelError
 from clew.items import Scope
 from clew.speaking import Call, Speaker, Spoken, Text
 from clew.store.records import Origin
 from clew.wire.convert_frame import Tool
 from clew.wire.formats import named
+from clew.workshop import Permissions, Workshop
 
 STEPS = 200  # calls of the model for one word of the user
 TRIES = 4  # of one call
 LIMIT = 8_192  # tokens of an answer
 CANCELLED = "Cancelled by the user before it was done."
 AGAIN = ("busy", "network", "timeout")  # faults after which a call is made again
-
-
-class Usable(Protocol):
-    """A tool that an agent may call; what goes wrong in it is a `ToolError`."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def description(self) -> str: ...
-    @property
-    def parameters(self) -> Mapping[str, Any]: ...
-    async def run(self, arguments: Mapping[str, Any]) -> str: ...
 
 
 class Agent:
@@ -44,7 +33,7 @@ class Agent:
         self,
         speaker: Speaker,
         helm: Helm,
-        tools: Sequence[Usable] = (),
+        workshop: Workshop | None = None,
         *,
         system: str = "",
         session: str | None = None,
@@ -55,7 +44,7 @@ class Agent:
     ) -> None:
         self.speaker = speaker
         self.helm = helm
-        self.tools = {tool.name: tool for tool in tools}
+        self.workshop = workshop or Workshop((), Permissions())
         self.system = system
         self.session = session or f"agent-{uuid4().hex[:8]}"
         self.scope = scope
@@ -63,15 +52,16 @@ class Agent:
         self._steps = steps
         self._limit = limit
         self._last: Sent | None = None
+        self._running: AsyncGenerator[Event, None] | None = None
 
-    def child(self, name: str, tools: Sequence[Usable] | None = None, system: str | None = None) -> "Agent":
+    def child(self, name: str, workshop: Workshop | None = None, system: str | None = None) -> "Agent":
         """An agent for a part of the work, with a lineage of its own that hangs under this one's."""
         if self._last is None:
             raise ClewError("nothing was said yet that a sub-agent could come of")
         return Agent(
             self.speaker,
             self.helm,
-            list(self.tools.values()) if tools is None else tools,
+            self.workshop if workshop is None else workshop,
             system=self.system if system is None else system,
             session=f"{self.session}-{name}-{uuid4().hex[:4]}",
             scope=self.scope,
@@ -80,30 +70,40 @@ class Agent:
             limit=self._limit,
         )
 
-    async def run(self, text: str) -> AsyncIterator[Event]:
-        """Say something to the agent; what it does comes as events, the last of which is `Answered`."""
+    def run(self, text: str) -> AsyncGenerator[Event, None]:
+        """Say something to the agent; what it does comes as events, the last of which is `Answered`.
+
+        To close it, or to cancel whoever waits for it, ends the turn: what was said until then is in the log.
+        """
+        self._running = self._run(text, self._running)
+        return self._running
+
+    async def _run(self, text: str, before: AsyncGenerator[Event, None] | None) -> AsyncGenerator[Event, None]:
+        if before is not None:  # somebody stopped listening in its middle
+            await before.aclose()
         new: list[dict[str, Any]] = [asked(text)]
         with self.helm.turn():
             for step in range(1, self._steps + 1):
                 spoken: Spoken | None = None
-                async for event in self._speak(new):
-                    if isinstance(event, Spoken):
-                        spoken = event
-                    else:
-                        yield event
+                async with aclosing(self._speak(new)) as pieces:
+                    async for piece in pieces:
+                        if isinstance(piece, Spoken):
+                            spoken = piece
+                        else:
+                            yield piece
                 assert spoken is not None, "or an error was raised"
-                await self._say(spoken.messages)
                 if not spoken.calls:
                     yield Answered(spoken.text, spoken.stop, step)
                     return
-                async for event in self._use(spoken.calls):
-                    yield event
+                async with aclosing(self._use(spoken.calls)) as used:
+                    async for event in used:
+                        yield event
                 new = []
             yield Answered("", "steps", self._steps)
 
     # --- one call of the model ----------------------------------------------------------------------------------------
 
-    async def _speak(self, new: Sequence[dict[str, Any]]) -> AsyncIterator[Event | Spoken]:
+    async def _speak(self, new: Sequence[dict[str, Any]]) -> AsyncGenerator[Event | Spoken, None]:
         """What the model says after this; tried again where that helps, with less where it was too much."""
         heard: list[str] = []
         for left in range(TRIES - 1, -1, -1):
@@ -116,6 +116,8 @@ class Agent:
                 async with aclosing(self.speaker.speak(sent.body)) as pieces:
                     async for piece in pieces:
                         if isinstance(piece, Spoken):
+                            heard.clear()
+                            await self._say(piece.messages)
                             if piece.usage:
                                 await self.helm.engine.observe(sent.view, piece.usage)
                         elif isinstance(piece, Text):
@@ -133,7 +135,7 @@ class Agent:
 
     def _addition(self, said: Sequence[dict[str, Any]]) -> Addition:
         format = self.speaker.format
-        tools = [Tool(t.name, t.description, t.parameters) for t in self.tools.values()]
+        tools = [Tool(t.name, t.description, t.parameters) for t in self.workshop.tools.values()]
         body = frame(format, self.speaker.name, self.system, tools, self._limit)
         return Addition({**body, named(format).LIST: list(said)}, self.session, format, self.scope, self.origin)
 
@@ -170,7 +172,7 @@ class Agent:
 
     # --- the tools ----------------------------------------------------------------------------------------------------
 
-    async def _use(self, calls: Sequence[Call]) -> AsyncIterator[Event]:
+    async def _use(self, calls: Sequence[Call]) -> AsyncGenerator[Event, None]:
         """Run what the model called; every call is answered, also where somebody cancels."""
         results: list[Result] = []
         try:
@@ -183,15 +185,8 @@ class Agent:
             await self._say(messages([*results, *left], self.speaker.format))
 
     async def _result(self, call: Call) -> Result:
-        if call.arguments is None:
-            return Result(call.id, call.name, f"Error: the arguments are no JSON object: {call.raw[:200]}", True)
         if self.helm.is_ours(call.name) and self._last is not None:
-            text = await self.helm.answer(self._last.view, call.name, call.arguments)
+            text = await self.helm.answer(self._last.view, call.name, call.arguments or {})
             return Result(call.id, call.name, text, text.startswith("Error: "))
-        tool = self.tools.get(call.name)
-        if tool is None:
-            return Result(call.id, call.name, f"Error: there is no tool {call.name}: use {', '.join(self.tools)}", True)
-        try:
-            return Result(call.id, call.name, await tool.run(call.arguments))
-        except ToolError as error:
-            return Result(call.id, call.name, f"Error: {error}", True)
+        came = await self.workshop.call(call.name, call.raw or "{}")
+        return Result(call.id, call.name, came.text, came.failed)
