@@ -9,6 +9,7 @@ import pytest
 
 from clew import Addition, Budget, Engine, Origin, Request, Sessions, SQLite, body
 from clew.agentic import Busy, Helm
+from clew.proactive import proactive
 from clew.steps.handoff import BEGUN
 from clew.store.records import Store
 from clew.wire.check import check
@@ -246,3 +247,73 @@ async def test_the_cached_prefix_is_byte_stable(store: SQLite) -> None:
             now = json.dumps([sent.body["tools"], kept]).encode()
             assert now.startswith(before)
             before = now[:-2]
+
+
+@pytest.mark.parametrize(
+    ("given", "high"),
+    [
+        (True, 0.7),
+        ({"compression_threshold": 0.5}, 0.5),
+        ({"compression_threshold": 1}, 1.0),
+        ({}, 0.7),
+        ({"buffer_tokens": 1_100}, 0.8),
+    ],
+)
+def test_thresholds_are_what_they_say(given: Any, high: float) -> None:
+    found = proactive(given)
+    assert found is not None
+    assert found.apply(Budget(window=6_000, reserve=500)).high == pytest.approx(high)
+
+
+@pytest.mark.parametrize("given", [None, False])
+def test_off_is_off(given: Any) -> None:
+    assert proactive(given) is None
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"compression_threshold": 0},
+        {"compression_threshold": 1.01},
+        {"compression_threshold": True},
+        {"buffer_tokens": 0},
+        {"buffer_tokens": 5, "compression_threshold": 0.5},
+        {"threshold": 0.5},
+        0.7,
+        "yes",
+    ],
+)
+def test_what_is_out_of_range_is_an_error(given: Any) -> None:
+    with pytest.raises(ValueError, match=r"must be|unknown|expected|not both"):
+        proactive(given)
+
+
+async def test_unset_means_identical_requests_and_set_means_before_it_is_full(store: SQLite) -> None:
+    engine = Engine(store, Budget(window=6_000, reserve=500))
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Read all pages."}]
+    for n in range(12):
+        messages += message(n)
+    request = Request({"model": MODEL, "messages": messages})
+    engine.proactive = None
+    view = await engine.prepare(request)
+    assert body(view) == request.body
+    engine.proactive = {"compression_threshold": 0.3}
+    assert await engine.expected(await engine.prepare(request)) <= 0.3 * 5_500
+    # Reactive: with it off, what a provider refuses is made shorter all the same.
+    other = Engine(store, Budget(window=6_000, reserve=500))
+    other.proactive = False
+    long = await other.prepare(Request({"model": MODEL, "messages": messages}, session="other"))
+    await other.refused(long, "prompt is too long: 7000 tokens > 4000 maximum")
+    shorter = await other.compact(long)
+    assert await other.expected(shorter) < 4_000
+
+
+async def test_the_method_of_a_session_is_remembered(store: SQLite) -> None:
+    first = Helm(Engine(store))
+    first.method = "llm"
+    await first.save("default", "work")
+    second = Helm(Engine(store))
+    await second.load("default", "other")
+    assert second.method == "auto"
+    await second.load("default", "work")
+    assert second.method == "llm"

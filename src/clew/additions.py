@@ -10,7 +10,7 @@ from clew.hot import Body, Known
 from clew.items import Digests, Frame, Item, Scope
 from clew.live import Entry, Live, apply, chained
 from clew.recognise import Recognition, begin, named_branch
-from clew.store.records import Batch, Event, Origin, Said, Trace
+from clew.store.records import Batch, Event, Method, Origin, Said, Trace
 from clew.turns import TRIES, Turns, wait
 from clew.view import View
 
@@ -27,6 +27,7 @@ class Addition:
     format: str | None = None
     scope: Scope = "default"
     origin: Origin | None = None  # why it begins, should it begin with this
+    method: Method | None = None  # who decides when to compact, if not as the engine has it
 
 
 T = TypeVar("T")
@@ -81,7 +82,9 @@ class Additions:
         if trace.format not in ("", frame.format):
             raise BadRequest(f"session {request.session} is written in {trace.format}; add to it in that format")
         looking = self._turns.recogniser(request.scope, frame.format)
-        found = Recognition(trace, opened=fresh and not trace.seq, refold=fresh, origin=request.origin)
+        found = Recognition(
+            trace, opened=fresh and not trace.seq, refold=fresh, origin=request.origin, method=request.method
+        )
         found.events = _said(trace, looking.digests, looking.guard, items, frame.format)
         view = await self._turns.turn(request.scope, live, frame, found, looking.guard)
         self._turns.keep(request.scope, live)

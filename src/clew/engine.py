@@ -16,17 +16,18 @@ from clew.errors import NotFound, Purged
 from clew.events import Listener, tell
 from clew.excerpts import SIZE, excerpt, whole
 from clew.finding import Found
-from clew.fitting import PATIENCE, Compaction, Fitting, Method
+from clew.fitting import PATIENCE, Compaction, Fitting
 from clew.gauge import Budgeting, Gauge
 from clew.items import Frame, Node, Scope
 from clew.live import Live
+from clew.proactive import Proactive, proactive
 from clew.recall import candidates, resolve
 from clew.recognise import named_branch
 from clew.scale import Scale
 from clew.secrets import Policy
 from clew.step import Step
 from clew.steps import default
-from clew.store.records import Batch, Call, Fork, Pin, Store, Usage
+from clew.store.records import Batch, Call, Fork, Method, Pin, Store, Usage
 from clew.tokens import Counter
 from clew.turns import Request, Turns
 from clew.undoing import Undone, undo
@@ -97,6 +98,20 @@ class Engine:
     @method.setter
     def method(self, method: Method) -> None:
         self._fitting.method = method
+
+    @property
+    def proactive(self) -> Proactive | None:
+        """When to compress before the window is full, instead of what the budget says; the next turn obeys.
+
+        Set it to True for 0.7, to a mapping with `compression_threshold` or `buffer_tokens`, to False or None for off:
+        then only `compact`, or an overflow that is told with `refused`, makes a history shorter.
+        """
+        return self._fitting.proactive
+
+    @proactive.setter
+    def proactive(self, given: bool | Mapping[str, Any] | None) -> None:
+        self._fitting.proactive = proactive(given)
+        self._fitting.compaction = "on" if self._fitting.proactive else "off"
 
     async def prepare(self, request: Request | Addition) -> View:
         """The view to send instead of the request's own history. Raises `OverBudget` if frame and pins do not fit."""

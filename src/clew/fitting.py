@@ -15,14 +15,14 @@ from clew.expansion import behind, expanded, question
 from clew.guard import as_sent
 from clew.items import Scope
 from clew.live import Live
+from clew.proactive import Proactive
 from clew.step import Step
 from clew.steps import over_budget, repair
 from clew.steps.handoff import Handoff
-from clew.store.records import Cause, Store
+from clew.store.records import Cause, Method, Store
 from clew.view import View, cuts, originals
 
 Compaction = Literal["on", "shadow", "off"]
-Method = Literal["auto", "llm"]  # who decides when: clew, or the agent, with clew as its net
 
 DECLINED = "declined"  # under which the store keeps what models did not write
 FITS = 4  # compactions in one turn, should the first leave what is dearer than it seemed
@@ -58,14 +58,24 @@ class Fitting:
         self.step = step
         self.compaction: Compaction = compaction
         self.method: Method = method
+        self.proactive: Proactive | None = None  # instead of the budget's own threshold
         self.drafts = Drafts(writer, listeners) if writer else None
         self._store = store
         self._listeners = listeners
         self._expand = expand
         self._patience = patience
 
-    async def fit(self, scope: Scope, live: Live, shown: View, budget: Budget, prices: Prices | None) -> Fitted:
+    async def fit(
+        self,
+        scope: Scope,
+        live: Live,
+        shown: View,
+        budget: Budget,
+        prices: Prices | None,
+        method: Method | None = None,
+    ) -> Fitted:
         """The view mended and compacted as needed, and the error if nothing helps."""
+        budget = self.proactive.apply(budget) if self.proactive else budget
         if live.unmasked:  # counted as they are sent, once and for all
             budget.meter.nodes(as_sent([n for n in shown.nodes if n.id in live.unmasked], live.unmasked))
         view = repair(shown, live.settled)
@@ -73,7 +83,7 @@ class Fitting:
             live.scale.edit()
         live.pace.grow(live.scale.measure(view)[0].tokens)
         shadow, mended = None, view
-        if self.method == "llm":
+        if (method or self.method) == "llm":
             view, budget = await self._handed_over(scope, live, view), _net(budget)
         cause: Cause = "compaction" if view is mended else "handoff"
         if self.compaction == "on":

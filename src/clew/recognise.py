@@ -8,7 +8,7 @@ from clew.align import Match, Patch, alike
 from clew.guard import Guard
 from clew.items import Digests, Item, Node, Scope
 from clew.live import Entry, Reading, chained, compare, rewritten, unfold
-from clew.store.records import ClientEdit, Event, Fork, Origin, Said, Store, Switch, Trace
+from clew.store.records import ClientEdit, Event, Fork, Method, Origin, Said, Store, Switch, Trace
 from clew.switching import rewriting
 from clew.wire import AMBIGUOUS
 from clew.wire.convert import convert_item
@@ -28,6 +28,7 @@ class Recognition:
     opened: bool = False
     fork: Fork | None = None
     origin: Origin | None = None
+    method: Method | None = None  # that the request asks for
     fresh: dict[str, Item] = field(default_factory=dict)  # known nodes as the client sent them this time
     unfolded: bool = False  # the client sent stand-ins of ours
     refold: bool = False  # the view must be made anew, not only lengthened

@@ -22,7 +22,7 @@ from clew.live import Live, apply, freshened
 from clew.recognise import Recogniser, Recognition
 from clew.reports import told
 from clew.secrets import Policy
-from clew.store.records import Batch, Began, Call, Event, Origin, Revert, Store, Trace
+from clew.store.records import Batch, Began, Call, Event, Method, Origin, Revert, Store, Trace
 from clew.store.rows import ABSENT
 from clew.switching import native
 from clew.view import View, fold
@@ -41,6 +41,7 @@ class Request:
     scope: Scope = "default"
     session: str | None = None  # the host's own name for the conversation, if it has one
     origin: Origin | None = None  # why it begins, should it begin with this request: a task, a sub-agent, a handoff
+    method: Method | None = None  # who decides when to compact, if not as the engine has it
 
 
 class Turns:
@@ -132,6 +133,7 @@ class Turns:
             found = await looking.extend(live.trace, incoming.flat(), offset)
             if found is None:
                 return None
+            found.method = request.method
             view = await self.turn(request.scope, live, incoming.frame, found, looking.guard, incoming)
             self._lives.move_to_end((request.scope, live.trace.branch))
             return view
@@ -144,6 +146,7 @@ class Turns:
         looking = self.recogniser(request.scope, body.format)
         found = await looking.find(incoming.flat(), request.session)
         found.origin = None if found.fork else request.origin
+        found.method = request.method
         live = Live(found.trace, known, View(incoming.frame, (), self.digests(request.scope)))
         view = await self.turn(request.scope, live, incoming.frame, found, looking.guard, incoming)
         self.keep(request.scope, live)
@@ -186,7 +189,7 @@ class Turns:
         await self.gauge.weigh(scope, live.scale, budget, frame)
         shown = await self._shown(scope, live, frame, found)
         prices = (await self.gauge.limits.model(scope, frame.model)).prices
-        view, error, shadow, folded, cause = await self.fitting.fit(scope, live, shown, budget, prices)
+        view, error, shadow, folded, cause = await self.fitting.fit(scope, live, shown, budget, prices, found.method)
         edits: list[Event] = [*view.edits[known:]]
         if folded is not None:
             at = folded - known

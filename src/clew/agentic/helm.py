@@ -12,15 +12,18 @@ from clew.agentic.offering import LOOKING, STEERING, offered
 from clew.agentic.status import status
 from clew.engine import Engine, Request, body
 from clew.errors import ClewError, NotFound
-from clew.fitting import STATUS, Method
+from clew.fitting import STATUS
 from clew.framing import neutral
+from clew.items import Scope
 from clew.recall import resolve
 from clew.steps import PRESETS
 from clew.steps.handoff import BEGUN
+from clew.store.records import Method
 from clew.view import View
 from clew.wire import detect
 from clew.wire.extras import with_tail, with_tools
 
+METHOD = "method"  # under which the store keeps the method of a session
 SIZE = 8_000  # characters of what a tool gives back
 
 
@@ -44,6 +47,7 @@ class Helm:
 
     def __init__(self, engine: Engine, *, when: str = "", how: str = "", offer: bool = True) -> None:
         self.engine = engine
+        self._method: Method = engine.method
         self.when = when
         self.how = how
         self._offer = offer
@@ -52,13 +56,23 @@ class Helm:
     @property
     def method(self) -> Method:
         """Who decides; may be changed between two turns, and the next call obeys."""
-        return self.engine.method
+        return self._method
 
     @method.setter
     def method(self, method: Method) -> None:
         if self._running:
             raise Busy("a turn is running: switch the compaction method when it has ended, or cancel it")
-        self.engine.method = method
+        self._method = method
+
+    async def save(self, scope: Scope, session: str) -> None:
+        """Remember the method of a session."""
+        await self.engine.store.learn(scope, METHOD, session, {"method": self.method})
+
+    async def load(self, scope: Scope, session: str) -> None:
+        """Take the method that a session was last used with, if it was."""
+        known = (await self.engine.store.learned(scope, METHOD)).get(session, {})
+        if known.get("method") in ("auto", "llm"):
+            self.method = known["method"]
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -75,7 +89,8 @@ class Helm:
         format = request.format or detect(given)
         subagent = request.origin is not None and request.origin.cause == "subagent"
         tools = offered(self.method, subagent, self.when, self.how) if self._offer else []
-        view = await self.engine.prepare(with_(request, body=with_tools(given, format, tools), format=format))
+        asked = with_(request, body=with_tools(given, format, tools), format=format, method=self.method)
+        view = await self.engine.prepare(asked)
         window = None if self.method == "auto" or subagent else await self.engine.window(view)
         if window is None:
             return Sent(view, body(view))

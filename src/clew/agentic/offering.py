@@ -3,8 +3,8 @@
 import re
 from importlib.resources import files
 
-from clew.fitting import Method
 from clew.steps.handoff import NEW_SESSION
+from clew.store.records import Method
 from clew.wire.convert_frame import Tool
 
 RECALL, SEARCH, PIN = "recall", "search_history", "pin"

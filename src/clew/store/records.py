@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 from clew.errors import Purged
 from clew.items import Edit, Frame, Node, Scope
 
+Method = Literal["auto", "llm"]  # who decides when to compact: clew, or the agent, with clew as its net
 Cause = Literal["start", "compaction", "handoff", "fork", "task", "subagent", "import"]
 
 
