@@ -399,7 +399,10 @@ def cut(session: Transcript, places: list[float], why: Compaction) -> Transcript
 def test_real_conversations_return(format: str) -> None:
     if not CORPUS.exists():
         pytest.skip(f"NO CORPUS at {CORPUS}: only the samples were read")
-    for talk in conversations():
+    own = ["claude-code", "codex", "pi"].index(format)
+    for number, talk in enumerate(conversations()):
+        if number % 3 != own and not talk.get("real_compactions"):
+            continue  # each in one format, those that were compacted in all: minutes otherwise
         session = read(json.dumps(talk).encode())
         assert [c.summary for _, c in session.compactions] == [c["summary"] for c in talk.get("real_compactions", [])]
         check_return(session, format)
