@@ -12,6 +12,7 @@ import openai
 import pytest
 
 from clew import BadRequest, ModelError, rawjson
+from clew.models.remote import seconds_to_wait
 from clew.provider.answers import Turn
 from clew.provider.strict import SHAPES
 from clew.speaking import BrokenOff, Called, Piece, Spoken, Text, Thought, speaker
@@ -199,11 +200,14 @@ FAULTS = [
     (Answer(status=503, retry_after=7), "busy", 7.0),
     (Answer(status=500), "busy", None),
     (Answer(status=404), "refused", None),
+    (Answer(status=429, error="insufficient_quota: You exceeded your current quota."), "refused", None),
 ]
 
 
 @each_format
-@pytest.mark.parametrize(("answer", "fault", "wait"), FAULTS, ids=[str(answer.status) for answer, *_ in FAULTS])
+@pytest.mark.parametrize(
+    ("answer", "fault", "wait"), FAULTS, ids=[f"{answer.status} {answer.error[:12]}" for answer, *_ in FAULTS]
+)
 async def test_faults_say_their_kind_and_not_the_key(
     answer: Answer, fault: str, wait: float | None, format: str
 ) -> None:
@@ -216,6 +220,22 @@ async def test_faults_say_their_kind_and_not_the_key(
     assert (caught.value.fault, caught.value.retry_after) == (fault, wait)
     assert KEY not in f"{caught.value} {speaker!r} {vars(caught.value)}"
     assert not isinstance(caught.value.__context__ or caught.value.__cause__, openai.APIError | anthropic.APIError)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "3", "retry-after-ms": "2500"}, 2.5),
+        ({"retry-after": "3"}, 3.0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+        ({"retry-after": "-1"}, 0.0),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "soon"}, None),
+        ({}, None),
+    ],
+)
+def test_a_wait_is_said_in_three_ways(headers: dict[str, str], seconds: float | None) -> None:
+    assert seconds_to_wait(headers) == seconds
 
 
 @each_format
