@@ -92,7 +92,7 @@ class ScriptedCompactor:
         body = encode(view.frame, (n.item for n in view.nodes))
         if view.frame.format == "anthropic":
             return [{"type": "compaction", "content": self.text}]
-        return list(compacted(Turn(body, Answer(self.text), Spent(0)))["output"])
+        return list(compacted(Turn("openai_responses", body, Answer(self.text)))["output"])
 
 
 # --- the laws -----------------------------------------------------------------------------------------------------

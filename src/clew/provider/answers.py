@@ -54,10 +54,11 @@ class Answer:
 class Turn:
     """A request and what is said to it."""
 
-    body: Body
-    answer: Answer
-    spent: Spent
-    number: int = 1  # of the request; ids are made of it
+    format: str
+    body: Body = field(default_factory=dict)
+    answer: Answer = Answer()
+    spent: Spent = field(default_factory=lambda: Spent(0))
+    number: int = 0  # of the request; ids are made of it
 
     @property
     def model(self) -> str:

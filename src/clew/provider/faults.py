@@ -75,8 +75,14 @@ def told(status: int, format: str, model: str = "", words: str = "") -> Fault:
     return Fault(status, kind, words or said.format(model=model), code)
 
 
-def missing(body: Body, headers: Mapping[str, str], format: str) -> Fault | None:
-    """What a request lacks that no message can say."""
+def unreadable(format: str) -> Fault:
+    """The refusal of what is no JSON object."""
+    words = "We could not parse the JSON body of your request."
+    return told(400, format, words="The request body is not valid JSON" if format == "anthropic" else words)
+
+
+def amiss(body: Body, headers: Mapping[str, str], format: str) -> Fault | None:
+    """The refusal of a request for what stands beside its messages."""
     if format == "anthropic":
         if "anthropic-version" not in headers:
             return told(400, format, words="anthropic-version: header is required")
@@ -85,6 +91,9 @@ def missing(body: Body, headers: Mapping[str, str], format: str) -> Fault | None
     if body.get("model") is None:
         words = "Missing required parameter: 'model'."
         return Fault(400, "invalid_request_error", words, "missing_required_parameter", "model")
+    if format == "openai_chat" and body.get("stream_options") is not None and not body.get("stream"):
+        words = "The 'stream_options' parameter is only allowed when 'stream' is enabled."
+        return Fault(400, "invalid_request_error", words, None, "stream_options")
     return None
 
 
@@ -99,7 +108,8 @@ def too_long(body: Body, format: str, asked: int, window: int) -> Fault | None:
     if format == "openai_responses":
         words = "Your input exceeds the context window of this model. Please adjust your input and try again."
         return _exceeded(words, "input") if asked > window else None
-    room = int(body.get("max_completion_tokens") or body.get("max_tokens") or 0)
+    named = (body.get(key) for key in ("max_completion_tokens", "max_tokens"))
+    room = next((value for value in named if isinstance(value, int)), 0)
     if asked + room <= window:
         return None
     if format == "openai_chat":
@@ -129,10 +139,16 @@ def anthropic(fault: Fault, request: str) -> Body:
     return {"type": "error", "error": {"type": fault.kind, "message": fault.message}, "request_id": request}
 
 
-def retry_headers(answer: Answer, format: str) -> dict[str, str]:
-    """When to come again, as the providers say it."""
+def written(fault: Fault, format: str, request: str) -> Body:
+    """A fault in the shape of its provider."""
+    return anthropic(fault, request) if format == "anthropic" else openai(fault)
+
+
+def headers(answer: Answer, format: str, request: str) -> dict[str, str]:
+    """Which request it was, and when to come again, as the providers say it."""
+    named = {"request-id" if format == "anthropic" else "x-request-id": request}
     seconds = 1 if answer.retry_after is None and answer.status == 429 else answer.retry_after
     if seconds is None:
-        return {}
+        return named
     exact = {} if format == "anthropic" else {"retry-after-ms": f"{seconds * 1000:.0f}"}
-    return {"retry-after": f"{seconds:g}", **exact}
+    return {**named, "retry-after": f"{seconds:g}", **exact}

@@ -6,7 +6,7 @@ from clew.provider.answers import CREATED, Body, Turn, sse
 from clew.provider.cache import spoken
 from clew.provider.faults import Fault, openai
 
-Event = tuple[str, Body]  # its name after `response.`, and what it says beside name and number
+Event = tuple[str, Body]  # its name, and what it says beside name and number
 
 WHY = {"length": "max_output_tokens", "window": "max_output_tokens", "filter": "content_filter"}
 
@@ -18,8 +18,7 @@ def whole(turn: Turn) -> Body:
 
 def stream(turn: Turn, fault: Fault | None = None) -> Iterator[bytes]:
     """An answer in numbered events; a fault ends it."""
-    events = _failed(turn, fault) if fault else _done(turn)
-    for number, (name, data) in enumerate(events):
+    for number, (name, data) in enumerate(_events(turn, fault)):
         yield sse({"type": name, "sequence_number": number, **data}, name)
 
 
@@ -31,29 +30,20 @@ def compacted(turn: Turn) -> Body:
     return {**head, "output": [*kept, sealed], "usage": _usage(turn)}
 
 
-def _done(turn: Turn) -> Iterator[Event]:
-    yield from _opening(turn)
-    for index, item in enumerate(_items(turn)):
-        yield from _shown(turn, index, item)
-    whole = _response(turn, list(_items(turn)))
-    yield f"response.{whole['status']}", {"response": whole}
-
-
-def _failed(turn: Turn, fault: Fault) -> Iterator[Event]:
-    """What was said before, the error as an event, and the response as it stands."""
-    yield from _opening(turn)
-    for index, item in enumerate(_items(turn)):
-        yield from _shown(turn, index, item)
-    yield "error", openai(fault)
-    error = {"code": fault.code or fault.kind, "message": fault.message}
-    failed = {**_response(turn, list(_items(turn))), "status": "failed", "error": error, "usage": None}
-    yield "response.failed", {"response": failed}
-
-
-def _opening(turn: Turn) -> Iterator[Event]:
+def _events(turn: Turn, fault: Fault | None) -> Iterator[Event]:
     started = {**_response(turn, []), "status": "in_progress", "incomplete_details": None, "usage": None}
     yield "response.created", {"response": started}
     yield "response.in_progress", {"response": started}
+    items = list(_items(turn))
+    for index, item in enumerate(items):
+        yield from _shown(turn, index, item)
+    whole = _response(turn, items)
+    if fault is None:
+        yield f"response.{whole['status']}", {"response": whole}
+        return
+    yield "error", openai(fault)
+    error = {"code": fault.code or fault.kind, "message": fault.message}
+    yield "response.failed", {"response": {**whole, "status": "failed", "error": error, "usage": None}}
 
 
 def _shown(turn: Turn, index: int, item: Body) -> Iterator[Event]:

@@ -2,7 +2,7 @@
 whose hits it reports."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Protocol
 
@@ -45,7 +45,7 @@ class Heard:
     spent: Spent  # as reported
     streamed: bool
     prompt: bytes = field(repr=False)  # model, tools, system and messages as a cache reads them, without marks
-    before: "Heard | None" = field(default=None, repr=False)  # of the same conversation
+    before: "Heard | None" = field(default=None, repr=False, compare=False)  # of the same conversation
 
     @property
     def shared(self) -> int:
@@ -102,47 +102,49 @@ class StrictProvider:
             return self._get(asked) if asked.method == "GET" else self._post(asked)
         except Exception as error:
             self._errors.append(error)
-            return _failed(faults.told(500, "openai_chat", words=repr(error)), "openai_chat", "req_")
+            return _failed(Turn("openai_chat"), faults.told(500, "openai_chat", words=repr(error)))
 
     def _get(self, asked: Asked) -> Reply:
-        format = "anthropic" if "anthropic-version" in asked.headers else "openai_chat"
+        format = _speaker(asked)
         found = listing.found(asked.path, self.models, format)
         if found is None:
-            return _failed(faults.told(404, format, asked.path.rpartition("/")[2]), format, "req_")
+            return _failed(Turn(format), faults.told(404, format, asked.path.rpartition("/")[2]))
         return Reply(200, [rawjson.dumps(found)])
 
     def _post(self, asked: Asked) -> Reply:
         format = PATHS.get(asked.path)
         if format is None:
-            format = "anthropic" if "anthropic-version" in asked.headers else "openai_chat"
-            return _failed(faults.told(404, format, words=f"Invalid URL (POST {asked.path})"), format, "req_")
+            format = _speaker(asked)
+            return _failed(Turn(format), faults.told(404, format, words=f"Invalid URL (POST {asked.path})"))
         body = _read(asked.raw)
         blocks = list(prompt(body or {}))
         heard, number = self._hear(asked, body or {}, blocks, format)
-        turn = Turn(heard.body, Answer(), heard.spent, number)
-        if fault := self._refusal(asked, body, format):
-            return _failed(fault, format, turn.id("req_"))
-        if fault := faults.too_long(heard.body, format, heard.spent.input, self._window(heard.body)):
-            if heard.streamed and format == "openai_responses":  # says so in the stream
-                return _told(turn, responses.stream(turn, fault), format, streamed=True)
-            return _failed(fault, format, turn.id("req_"))
-        return self._said(Turn(turn.body, self._next(turn.body), turn.spent, number), heard, blocks, format)
+        turn = Turn(format, heard.body, spent=heard.spent, number=number)
+        fault = faults.unreadable(format) if body is None else self._refusal(turn, heard)
+        if fault:
+            return _failed(turn, fault)
+        window = self.models.get(turn.model, self.window)
+        if fault := faults.too_long(turn.body, format, turn.spent.input, window):
+            if heard.streamed and format == "openai_responses":  # says it in the stream
+                return _told(turn, responses.stream(turn, fault), streamed=True)
+            return _failed(turn, fault)
+        return self._said(replace(turn, answer=self._next(turn.body)), heard, blocks)
 
-    def _said(self, turn: Turn, heard: Heard, blocks: list[Block], format: str) -> Reply:
-        answer = turn.answer
+    def _said(self, turn: Turn, heard: Heard, blocks: list[Block]) -> Reply:
+        answer, shape = turn.answer, SHAPES[turn.format]
         fault = None
         if answer.status != 200 and answer.raw is None:
-            fault = faults.told(answer.status, format, turn.model, answer.error)
+            fault = faults.told(answer.status, turn.format, turn.model, answer.error)
         if fault and not (answer.late and heard.streamed):
-            return _failed(fault, format, turn.id("req_"), answer)
+            return _failed(turn, fault)
         with self._lock:
             self._cache.write(blocks)
         if answer.raw is not None:
-            return _told(turn, [answer.raw], format, streamed=False)
+            return _told(turn, [answer.raw], streamed=False)
         if heard.streamed:
-            return _told(turn, SHAPES[format].stream(turn, fault), format, streamed=True)
-        whole = responses.compacted(turn) if heard.path == COMPACT else SHAPES[format].whole(turn)
-        return _told(turn, [rawjson.dumps(whole)], format, streamed=False)
+            return _told(turn, shape.stream(turn, fault), streamed=True)
+        whole = responses.compacted(turn) if heard.path == COMPACT else shape.whole(turn)
+        return _told(turn, [rawjson.dumps(whole)], streamed=False)
 
     def _hear(self, asked: Asked, body: Body, blocks: list[Block], format: str) -> tuple[Heard, int]:
         whole = b"".join(text for text, _ in blocks)
@@ -156,18 +158,13 @@ class StrictProvider:
             self.heard.append(heard)
             return heard, len(self.heard)
 
-    def _refusal(self, asked: Asked, body: Body | None, format: str) -> Fault | None:
-        if body is None:
-            return faults.told(400, format, words="We could not parse the JSON body of your request.")
-        if lacks := faults.missing(body, asked.headers, format):
-            return lacks
-        if self.models and body["model"] not in self.models:
-            return faults.told(404, format, body["model"])
-        found = check(body, format)
-        return faults.broken(found[0], format) if found else None
-
-    def _window(self, body: Body) -> int:
-        return self.models.get(str(body.get("model")), self.window)
+    def _refusal(self, turn: Turn, heard: Heard) -> Fault | None:
+        if fault := faults.amiss(turn.body, heard.headers, turn.format):
+            return fault
+        if self.models and turn.model not in self.models:
+            return faults.told(404, turn.format, turn.model)
+        found = check(turn.body, turn.format)
+        return faults.broken(found[0], turn.format) if found else None
 
     def _next(self, body: Body) -> Answer:
         if callable(self.script):
@@ -184,19 +181,20 @@ def _read(raw: bytes) -> Body | None:
     return body if isinstance(body, dict) else None
 
 
-def _told(turn: Turn, parts: Iterable[bytes], format: str, streamed: bool) -> Reply:
+def _speaker(asked: Asked) -> str:
+    """Whose client it is, where the path does not tell."""
+    return "anthropic" if "anthropic-version" in asked.headers else "openai_chat"
+
+
+def _told(turn: Turn, parts: Iterable[bytes], streamed: bool) -> Reply:
     answer = turn.answer
-    named = _named(turn.id("req_"), format)
-    pace = (answer.seconds, answer.packet, answer.pause, answer.cut)
-    return Reply(200 if answer.late else answer.status, parts, streamed, named, *pace)
+    headers = faults.headers(answer, turn.format, turn.id("req_"))
+    status = 200 if streamed else answer.status
+    return Reply(status, parts, streamed, headers, answer.seconds, answer.packet, answer.pause, answer.cut)
 
 
-def _failed(fault: Fault, format: str, request: str, answer: Answer | None = None) -> Reply:
-    answer = answer or Answer()
-    told = faults.anthropic(fault, request) if format == "anthropic" else faults.openai(fault)
-    headers = {**_named(request, format), **faults.retry_headers(answer, format)}
-    return Reply(fault.status, [rawjson.dumps(told)], headers=headers, seconds=answer.seconds, cut=answer.cut)
-
-
-def _named(request: str, format: str) -> dict[str, str]:
-    return {"request-id" if format == "anthropic" else "x-request-id": request}
+def _failed(turn: Turn, fault: Fault) -> Reply:
+    answer, request = turn.answer, turn.id("req_")
+    said = rawjson.dumps(faults.written(fault, turn.format, request))
+    headers = faults.headers(answer, turn.format, request)
+    return Reply(fault.status, [said], headers=headers, seconds=answer.seconds, cut=answer.cut)

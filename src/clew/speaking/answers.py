@@ -7,6 +7,8 @@ from typing import Any, Protocol
 from clew.errors import ModelError
 from clew.speaking.pieces import BrokenOff, Piece, Spoken
 
+MISSHAPEN = (AttributeError, IndexError, KeyError, TypeError)  # what reading an answer of no known shape ends in
+
 
 class Answer(Protocol):
     """What puts an answer together: one for each format."""
@@ -30,8 +32,12 @@ async def told(name: str, pieces: AsyncGenerator[Piece, None], answer: Answer) -
                 yield piece
     except ModelError as error:
         failure = error
-    spoken = answer.spoken()
-    if failure is None and spoken.stop != "cut":
+    try:
+        spoken = answer.spoken()
+    except MISSHAPEN as error:
+        raise ModelError(f"{name} sent what cannot be read: {type(error).__name__}", "refused") from None
+    # A connection that fails after the last word did no harm.
+    if spoken.stop != "cut" and (failure is None or failure.fault in ("network", "timeout")):
         yield spoken
         return
     failure = failure or ModelError(f"{name} broke off: its answer has no end", "network")

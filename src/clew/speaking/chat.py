@@ -86,15 +86,22 @@ class ChatAnswer:
         return text
 
     def _growing(self, fragment: Fragment) -> "_Growing":
-        """The call that a fragment belongs to: by its id, else by its index, else the last one."""
+        """The call that a fragment belongs to.
+
+        Some servers give every call the index 0, and some repeat its id in every fragment: an id goes before an index.
+        With neither, a fragment that names its tool is a new call.
+        """
         id, index = fragment.get("id"), fragment.get("index")
-        for growing in reversed(self._calls):
-            # Some servers give every call the index 0, and some repeat its id in every fragment.
-            if growing.id == id if id else index is None or growing.index == index:
-                return growing
-        growing = _Growing(id or pieces.new_id(), index)
-        self._calls.append(growing)
-        return growing
+        if id:
+            same = [growing for growing in self._calls if growing.id == id]
+        elif index is not None:
+            same = [growing for growing in self._calls if growing.index == index]
+        else:
+            same = [] if (fragment.get("function") or {}).get("name") else self._calls
+        if not same:
+            same = [_Growing(id or pieces.new_id(), index)]
+            self._calls += same
+        return same[-1]
 
     def _add_details(self, fragments: Iterable[Fragment]) -> None:
         """Keep what OpenRouter says of thoughts: text grows, what is sealed comes whole."""

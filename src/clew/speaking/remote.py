@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from clew import rawjson
 from clew.errors import BadRequest, ModelError
 from clew.models.remote import Remote
-from clew.speaking.answers import Answer, told
+from clew.speaking.answers import MISSHAPEN, Answer, told
 from clew.speaking.events import END, Events
 from clew.speaking.pieces import Piece
 
@@ -100,5 +100,7 @@ class RemoteSpeaker(Remote):
             yield from answer.add(rawjson.loads(data))
         except ModelError as error:
             raise ModelError(f"{self.name}: {self._said(error, len(str(error)))}", error.fault) from None
-        except (AttributeError, BadRequest, IndexError, KeyError, TypeError) as error:
-            raise ModelError(f"{self.name} sent what cannot be read: {type(error).__name__}", "network") from None
+        except BadRequest as error:
+            raise ModelError(f"{self.name} broke off: {error}", "network") from None
+        except MISSHAPEN as error:
+            raise ModelError(f"{self.name} sent what cannot be read: {type(error).__name__}", "refused") from None
