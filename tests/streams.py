@@ -83,7 +83,7 @@ CHATS = [
             chunk(fragment(None, {"a": 1}, "c3", "cat"), "tool_calls"),
         ],
         Spoken(
-            said(tool_calls=[*BOTH[:1], *made(("c2", "pwd", ""), ("c3", "cat", '{"a":1}'))]),
+            said(tool_calls=[*BOTH[:1], *made(("c2", "pwd", "{}"), ("c3", "cat", '{"a":1}'))]),
             "",
             [LS, Call("c2", "pwd", {}, ""), Call("c3", "cat", {"a": 1}, '{"a":1}')],
             "calls",
@@ -190,6 +190,30 @@ CHATS = [
             None,
         ),
         "",
+    ),
+    Recorded(
+        "thoughts between tags",
+        CHAT,
+        [
+            *(chunk({"content": part}) for part in ("\n<th", "ink>a < b", "</", "b></thi", "nk>\n", "\n Hi", " ")),
+            chunk({}, "stop"),
+        ],
+        Spoken(said("\n<think>a < b</b></think>\n\n Hi "), "Hi ", [], "end", "stop", None),
+        "(a < b)(</b>)Hi ",
+    ),
+    Recorded(
+        "thoughts that do not end",
+        CHAT,
+        [chunk({"content": "<think>So"}), chunk({"content": " </thin"}), chunk({}, "length")],
+        Spoken(said("<think>So </thin"), "", [], "length", "length", None),
+        "(So)( )(</thin)",
+    ),
+    Recorded(
+        "half a tag that is text",
+        CHAT,
+        [chunk({"content": " "}), chunk({"content": "<thin"}), chunk({}, "stop")],
+        Spoken(said(" <thin"), " <thin", [], "end", "stop", None),
+        " <thin",
     ),
     Recorded("nothing at all", CHAT, [chunk({}, "stop")], Spoken([], "", [], "end", "stop", None), ""),
 ]

@@ -314,6 +314,6 @@ async def test_the_method_of_a_session_is_remembered(store: SQLite) -> None:
     await first.save("default", "work")
     second = Helm(Engine(store))
     await second.load("default", "other")
-    assert second.method == "auto"
+    assert str(second.method) == "auto"
     await second.load("default", "work")
-    assert second.method == "llm"
+    assert str(second.method) == "llm"

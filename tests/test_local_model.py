@@ -28,7 +28,11 @@ from clew.cli import app
 from clew.models.download import Wheel, by_client, by_hand, index, source
 from clew.models.local import LocalModel, _all
 from clew.models.weights import SMOLLM2, Weights, fetch, remove
+from clew.speaking import Spoken, Text
+from clew.speaking.local import LocalSpeaker
 from clew.testing import conversation, view_of
+from clew.usage import spent
+from clew.wire.overflow import overflow
 
 ROOT = Path(__file__).parents[1]
 
@@ -339,6 +343,25 @@ async def test_a_stream_that_nobody_reads_on_ends(model: LocalModel) -> None:
         break
     await stream.aclose()  # type: ignore[attr-defined]
     assert (await model(HELLO)).text.startswith("Hello")
+
+
+async def test_it_speaks_text_and_does_not_mind_tools(gguf: Path) -> None:
+    speaker = LocalSpeaker(path=gguf, window=1_024)
+    tool = {"type": "function", "function": {"name": "bash", "parameters": {"type": "object"}}}
+    asked = {"messages": [{"role": "user", "content": "Say hello in five words."}], "max_tokens": 12, "temperature": 0}
+    *pieces, spoken = [p async for p in speaker.speak({**asked, "model": "x", "stream": True, "tools": [tool]})]
+    assert isinstance(spoken, Spoken)
+    assert "".join(piece.delta for piece in pieces if isinstance(piece, Text)) == spoken.text
+    assert spoken.text.startswith("Hello")
+    assert spoken.messages == [{"role": "assistant", "content": spoken.text}]
+    assert (spoken.calls, spent(spoken.usage).input) == ([], 36)
+    with pytest.raises(ModelError) as caught:
+        await anext(speaker.speak({**asked, "messages": [{"role": "user", "content": "word " * 2_000}]}))
+    found = overflow(caught.value)
+    assert caught.value.fault == "overflow"
+    assert found is not None
+    assert found.limit == 1_024
+    await speaker.close()
 
 
 async def test_the_event_loop_goes_on_meanwhile(model: LocalModel) -> None:

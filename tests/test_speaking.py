@@ -6,21 +6,21 @@ import sys
 from collections.abc import Iterator
 from contextlib import aclosing
 from typing import Any
+from urllib.request import Request, urlopen
 
 import anthropic
 import openai
 import pytest
 
 from clew import BadRequest, ModelError, rawjson
-from clew.provider.answers import Turn
-from clew.provider.strict import SHAPES
+from clew.models.remote import seconds_to_wait
 from clew.speaking import BrokenOff, Called, Piece, Spoken, Text, Thought, speaker
 from clew.speaking.anthropic import AnthropicSpeaker
 from clew.speaking.events import Events
 from clew.speaking.openai import ChatSpeaker, ResponsesSpeaker
 from clew.speaking.remote import RemoteSpeaker
 from clew.testing import Answer, Call, StrictProvider
-from clew.usage import Spent, spent
+from clew.usage import spent
 from clew.wire import check
 from clew.wire.overflow import overflow
 from streams import RECORDED, Recorded
@@ -68,6 +68,20 @@ def results(format: str, spoken: Spoken) -> list[dict[str, Any]]:
         return [{"type": "function_call_output", "call_id": call.id, "output": "done"} for call in spoken.calls]
     made = [{"type": "tool_result", "tool_use_id": call.id, "content": "done"} for call in spoken.calls]
     return [{"role": "user", "content": made}] if made else []
+
+
+def recorded(format: str, answer: Answer, streamed: bool = True) -> bytes:
+    """The bytes of an answer, as the provider sends them."""
+    path = {"openai_chat": "chat/completions", "openai_responses": "responses", "anthropic": "messages"}[format]
+    asked = body(format) | {"stream": streamed}
+    if streamed and format == "openai_chat":
+        asked["stream_options"] = {"include_usage": True}
+    headers = {"Content-Type": "application/json", "Authorization": "Bearer x", "X-Api-Key": "x"}
+    headers |= {"Anthropic-Version": "2023-06-01"} if format == "anthropic" else {}
+    with StrictProvider([answer]) as provider:
+        request = Request(f"{provider.url}/v1/{path}", rawjson.dumps(asked), headers)
+        with urlopen(request) as response:
+            return bytes(response.read())
 
 
 async def listen(speaker: RemoteSpeaker, body: dict[str, Any]) -> tuple[list[Piece], Spoken]:
@@ -118,9 +132,7 @@ async def test_an_answer_comes_in_pieces_and_goes_back_as_it_came(format: str, p
 @each_format
 @pytest.mark.parametrize("answer", [RICH, Answer("Brief."), Answer("So f", stop="length"), Answer("Hm", stop="filter")])
 async def test_an_answer_that_is_not_streamed_says_the_same(format: str, answer: Answer) -> None:
-    asked = {**body(format), "stream_options": {"include_usage": True}}
-    turn = Turn(asked, answer, Spent(100, cache_read=40))
-    streamed, whole = b"".join(SHAPES[format].stream(turn)), rawjson.dumps(SHAPES[format].whole(turn))
+    streamed, whole = (recorded(format, answer, streamed) for streamed in (True, False))
     with StrictProvider([Answer(raw=streamed), Answer(raw=b"\n " + whole)]) as provider:
         speaker = speaking(provider, format)
         (one, first), (other, second) = [await listen(speaker, body(format)) for _ in range(2)]
@@ -143,8 +155,9 @@ async def test_streams_as_servers_send_them(stream: Recorded) -> None:
     assert shown(pieces) == stream.shown
 
 
-async def test_calls_without_an_id_get_one_each() -> None:
-    calls = [{"function": {"name": "bash", "arguments": "{}"}, "index": index} for index in range(2)]
+@pytest.mark.parametrize("indexes", [[{"index": 0}, {"index": 1}], [{}, {}]])
+async def test_calls_without_an_id_get_one_each(indexes: list[dict[str, int]]) -> None:
+    calls = [{"function": {"name": "bash", "arguments": "{}"}, **index} for index in indexes]
     raw = rawjson.dumps({"choices": [{"delta": {"tool_calls": calls}, "finish_reason": "stop"}]})
     with StrictProvider([Answer(raw=b"data: " + raw + b"\n\ndata: [DONE]\n\n")]) as provider:
         speaker = speaking(provider, "openai_chat")
@@ -199,11 +212,14 @@ FAULTS = [
     (Answer(status=503, retry_after=7), "busy", 7.0),
     (Answer(status=500), "busy", None),
     (Answer(status=404), "refused", None),
+    (Answer(status=429, error="insufficient_quota: You exceeded your current quota."), "refused", None),
 ]
 
 
 @each_format
-@pytest.mark.parametrize(("answer", "fault", "wait"), FAULTS, ids=[str(answer.status) for answer, *_ in FAULTS])
+@pytest.mark.parametrize(
+    ("answer", "fault", "wait"), FAULTS, ids=[f"{answer.status} {answer.error[:12]}" for answer, *_ in FAULTS]
+)
 async def test_faults_say_their_kind_and_not_the_key(
     answer: Answer, fault: str, wait: float | None, format: str
 ) -> None:
@@ -216,6 +232,22 @@ async def test_faults_say_their_kind_and_not_the_key(
     assert (caught.value.fault, caught.value.retry_after) == (fault, wait)
     assert KEY not in f"{caught.value} {speaker!r} {vars(caught.value)}"
     assert not isinstance(caught.value.__context__ or caught.value.__cause__, openai.APIError | anthropic.APIError)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "3", "retry-after-ms": "2500"}, 2.5),
+        ({"retry-after": "3"}, 3.0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+        ({"retry-after": "-1"}, 0.0),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "soon"}, None),
+        ({}, None),
+    ],
+)
+def test_a_wait_is_said_in_three_ways(headers: dict[str, str], seconds: float | None) -> None:
+    assert seconds_to_wait(headers) == seconds
 
 
 @each_format
@@ -278,25 +310,27 @@ async def test_an_error_instead_of_an_answer(format: str, event: dict[str, Any],
 
 @each_format
 async def test_wherever_an_answer_breaks_off_what_came_can_be_sent_back(format: str) -> None:
-    turn = Turn(body(format), RICH, Spent(100))
-    whole = b"".join(SHAPES[format].stream(turn))
-    last = whole.rindex(b"finish_reason" if format == "openai_chat" else b"event:")
+    whole = recorded(format, RICH)
+    last = whole.rindex({"openai_chat": b'finish_reason":"', "anthropic": b'"message_delta"'}.get(format, b"event:"))
+    ends = range(1, last, max(last // 60, 1))
     said = set()
-    for end in range(1, last, max(last // 40, 1)):
-        with StrictProvider([Answer(raw=whole[:end])]) as provider:
-            speaker = speaking(provider, format)
+    with StrictProvider([Answer(raw=whole[:end]) for end in ends]) as provider:
+        speaker = speaking(provider, format)
+        for end in ends:
             with pytest.raises(ModelError) as caught:
                 await listen(speaker, body(format))
-            await speaker.close()
-        partial = getattr(caught.value, "partial", None) or Spoken([], "", [], "cut", None, None)
-        said.add(partial.text)
-        if caught.value.fault == "network":
+            # Before an event came whole, it might be a page of anything.
+            assert caught.value.fault == "network" or (caught.value.fault == "refused" and b"\n\n" not in whole[:end])
+            partial = getattr(caught.value, "partial", Spoken([], "", [], "cut", None, None))
             assert RICH.text.startswith(partial.text)
-        else:
-            assert (caught.value.fault, end < 200) == ("refused", True)  # no event came whole: what it is, nobody knows
-        back = body(format, *partial.messages, *results(format, partial), {"role": "user", "content": "Go on."})
-        assert check(back, format) == []
-    assert len(said) > 2
+            assert (partial.stop, partial.reason) == ("cut", None)
+            back = body(format, *partial.messages, *results(format, partial), {"role": "user", "content": "Go on."})
+            assert check(back, format) == []
+            said.add((partial.text, len(partial.calls)))
+        await speaker.close()
+    assert ("", 0) in said
+    assert (RICH.text, 0) in said
+    assert max(calls for _, calls in said) >= 2
 
 
 @each_format
@@ -310,35 +344,56 @@ async def test_a_connection_that_is_cut_is_the_network(format: str) -> None:
     assert caught.value.partial.text.startswith("A word")
 
 
+@pytest.mark.parametrize("format", ["openai_chat", "anthropic"])
+async def test_a_connection_that_is_cut_after_the_last_word_did_no_harm(format: str) -> None:
+    whole = recorded(format, RICH)
+    with StrictProvider([Answer(raw=whole, cut=len(whole) - 5)]) as provider:
+        speaker = speaking(provider, format)
+        _, spoken = await listen(speaker, body(format))
+        await speaker.close()
+    assert (spoken.text, spoken.stop, len(spoken.calls)) == (RICH.text, "calls", 3)
+
+
 @pytest.mark.parametrize(
     ("raw", "fault"),
     [
         (b"<html>Welcome to nginx!</html>", "refused"),
         (b"", "network"),
         (b"data: {nonsense\n\n", "network"),
-        (b'data: {"choices": [7]}\n\n', "network"),
+        (
+            b'data: {"choices": [7], "delta": 7, "type": "content_block_start", "object": "response", "output": [7]}',
+            "refused",
+        ),
         (b'{"choices": [{"message": {"content": "Hi"', "network"),
     ],
 )
-async def test_what_is_no_answer_is_a_fault(raw: bytes, fault: str) -> None:
+@each_format
+async def test_what_is_no_answer_is_a_fault(raw: bytes, fault: str, format: str) -> None:
     with StrictProvider([Answer(raw=raw)]) as provider:
-        speaker = speaking(provider, "openai_chat")
+        speaker = speaking(provider, format)
         with pytest.raises(ModelError) as caught:
-            await listen(speaker, body("openai_chat"))
+            await listen(speaker, body(format))
         await speaker.close()
     assert caught.value.fault == fault
 
 
 @each_format
-async def test_silence_is_a_timeout_before_an_answer_and_within(format: str) -> None:
-    script = [Answer("Late.", seconds=1), Answer("Word by word.", pause=1)]
-    with StrictProvider(script) as provider:
-        speaker = speaking(provider, format, timeout=0.1)
-        for said in ("did not answer within", "fell silent for"):
-            with pytest.raises(ModelError, match=f"{said} 0\\.1 seconds") as caught:
-                await listen(speaker, body(format))
-            assert caught.value.fault == "timeout"
+@pytest.mark.parametrize(
+    ("answer", "timeout", "said"),
+    [
+        (Answer("Late.", seconds=60), 0.1, "did not answer within"),
+        (Answer("Word by word.", pause=60), 1.0, "fell silent for"),
+    ],
+)
+async def test_silence_is_a_timeout_before_an_answer_and_within(
+    format: str, answer: Answer, timeout: float, said: str
+) -> None:
+    with StrictProvider([answer]) as provider:
+        speaker = speaking(provider, format, timeout=timeout)
+        with pytest.raises(ModelError, match=f"{said} {timeout:g} second") as caught:
+            await listen(speaker, body(format))
         await speaker.close()
+    assert caught.value.fault == "timeout"
 
 
 async def test_a_provider_that_is_not_there_is_the_network() -> None:
@@ -361,15 +416,18 @@ FIRST = {
 
 
 @each_format
-@pytest.mark.parametrize("cancelled", [True, False])
-async def test_who_stops_listening_hangs_up(format: str, cancelled: bool) -> None:
-    hung_up = asyncio.Event()
+@pytest.mark.parametrize("when", ["before the answer", "within it", "by closing"])
+async def test_who_stops_listening_hangs_up(format: str, when: str) -> None:
+    waiting, hung_up = asyncio.Event(), asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-        event = b"data: " + rawjson.dumps(FIRST[format]) + b"\n\n"
-        writer.write(head + b"%x\r\n%b\r\n" % (len(event), event))
+        if when == "before the answer":
+            waiting.set()
+        else:
+            event = b"data: " + rawjson.dumps(FIRST[format]) + b"\n\n"
+            writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            writer.write(b"%x\r\n%b\r\n" % (len(event), event))
         await reader.read(-1)  # until the other side closes
         hung_up.set()
         writer.close()
@@ -377,24 +435,22 @@ async def test_who_stops_listening_hangs_up(format: str, cancelled: bool) -> Non
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         speaker = FORMATS[format](MODEL, base_url=f"http://127.0.0.1:{port}", api_key=KEY)
-        heard = asyncio.Event()
 
         async def listen() -> None:
             async with aclosing(speaker.speak(body(format))) as pieces:
-                async for piece in pieces:
-                    assert piece == Text("Well")
-                    heard.set()
-                    if not cancelled:
-                        break
+                assert await anext(pieces) == Text("Well")
+                if when == "within it":
+                    waiting.set()
+                    await anext(pieces)
 
         task = asyncio.create_task(listen())
-        await heard.wait()
-        if cancelled:
+        if when != "by closing":
+            await waiting.wait()
             task.cancel()
         await asyncio.wait([task])
         await asyncio.wait_for(hung_up.wait(), 5)
+        assert task.cancelled() == (when != "by closing")
         await speaker.close()
-        assert task.cancelled() == cancelled
 
 
 async def test_a_connection_is_used_again_after_an_answer() -> None:

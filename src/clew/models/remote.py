@@ -89,7 +89,7 @@ class Remote:
             return ModelError(f"{self.name}: {self._said(error)}", "auth")
         fault = fault_of(error.status_code, error)
         said = self._said(error, _WHOLE if fault == "overflow" else _LONG)
-        wait = _wait(error.response.headers) if fault == "busy" else None
+        wait = seconds_to_wait(error.response.headers) if fault == "busy" else None
         return ModelError(f"{self.name} answered {error.status_code}: {said}", fault, retry_after=wait)
 
     @property
@@ -123,10 +123,12 @@ def fault_of(status: int, error: BaseException | Mapping[str, Any] | str) -> Fau
         return "overflow"
     if status == 408:
         return "timeout"
+    if "insufficient_quota" in str(error):  # OpenAI says it with 429, too; no waiting helps
+        return "refused"
     return "busy" if status == 429 or status >= 500 else "refused"
 
 
-def _wait(headers: Mapping[str, str]) -> float | None:
+def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
     """The seconds to wait that a busy provider asks for: in thousandths, in seconds, or until a time of day."""
     thousandths, given = headers.get("retry-after-ms"), headers.get("retry-after")
     try:

@@ -10,6 +10,8 @@ from clew.provider.faults import Fault, anthropic
 WHY = {"end": "end_turn", "length": "max_tokens", "window": "model_context_window_exceeded", "filter": "refusal"}
 SIGNATURE = "EqQBCkYIBxgCKkBzdHJpY3QgcHJvdmlkZXIgb2YgY2xldywgbm90aGluZyBzZWNyZXQ="
 
+PING = '{"type": "ping"}'  # the one event that comes with a space
+
 
 def whole(turn: Turn) -> Body:
     """An answer in one piece."""
@@ -20,7 +22,7 @@ def whole(turn: Turn) -> Body:
 def stream(turn: Turn, fault: Fault | None = None) -> Iterator[bytes]:
     """An answer in blocks that open, grow and close; a fault ends it."""
     for data in _events(turn, fault):
-        yield sse(data, data["type"])
+        yield sse(PING if data["type"] == "ping" else data, data["type"])
 
 
 def _events(turn: Turn, fault: Fault | None) -> Iterator[Body]:
@@ -72,8 +74,8 @@ def _blocks(turn: Turn) -> Iterator[tuple[Body, str]]:
     if answer.text:
         yield {"type": "text", "text": answer.text}, answer.text
     for n, call in enumerate(answer.calls):
-        made = {"type": "tool_use", "id": call.id or turn.id("toolu_", n), "name": call.name, "input": _input(call)}
-        yield made, call.written
+        made = {"type": "tool_use", "id": call.id or turn.id("toolu_01", n), "name": call.name, "input": _input(call)}
+        yield {**made, "caller": {"type": "direct"}}, call.written
 
 
 def _input(call: Call) -> Body:

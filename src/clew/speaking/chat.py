@@ -8,6 +8,7 @@ from clew import rawjson
 from clew.speaking import pieces
 from clew.speaking.faults import failure
 from clew.speaking.pieces import Call, Called, Message, Piece, Spoken, Stop, Text, Thought
+from clew.speaking.tags import Tagged
 from clew.wire.openai_chat import REASONING
 from clew.wire.plain import text_of
 
@@ -23,6 +24,7 @@ class ChatAnswer:
     def __init__(self) -> None:
         self.over = False  # nothing more is to come
         self._texts: dict[str, list[str]] = {}
+        self._content = Tagged()
         self._details: list[Message] = []
         self._calls: list[_Growing] = []
         self._reason: str | None = None
@@ -36,7 +38,9 @@ class ChatAnswer:
         for choice in event.get("choices") or ():
             if not choice.get("index"):
                 yield from self._hear(choice.get("delta") or choice.get("message") or {})
-                self._reason = choice.get("finish_reason") or self._reason
+                if reason := choice.get("finish_reason"):
+                    self._reason = reason
+                    yield from self._content.end()
 
     def spoken(self) -> Spoken:
         """What was said."""
@@ -52,7 +56,7 @@ class ChatAnswer:
         content = texts.get("content")
         # Thoughts alone are no message.
         messages = [{"role": "assistant", "content": content, **said}] if content or calls or "refusal" in said else []
-        text = texts.get("content", "") + texts.get("refusal", "")
+        text = "".join(self._content.text) + texts.get("refusal", "")
         read = [call for _, call in calls]
         return Spoken(messages, text, read, self._stop(read), self._reason, self._usage)
 
@@ -69,9 +73,9 @@ class ChatAnswer:
         if thought := next(filter(None, thoughts), ""):
             yield Thought(thought)
         self._add_details(delta.get(REASONING[-1]) or ())
-        for key in ("content", "refusal"):
-            if text := self._grow(key, delta.get(key)):
-                yield Text(text)
+        yield from self._content.add(self._grow("content", delta.get("content")))
+        if refusal := self._grow("refusal", delta.get("refusal")):
+            yield Text(refusal)
         for fragment in delta.get("tool_calls") or ():
             yield self._growing(fragment).add(fragment)
 
@@ -82,15 +86,22 @@ class ChatAnswer:
         return text
 
     def _growing(self, fragment: Fragment) -> "_Growing":
-        """The call that a fragment belongs to: by its id, else by its index, else the last one."""
+        """The call that a fragment belongs to.
+
+        Some servers give every call the index 0, and some repeat its id in every fragment: an id goes before an index.
+        With neither, a fragment that names its tool is a new call.
+        """
         id, index = fragment.get("id"), fragment.get("index")
-        for growing in reversed(self._calls):
-            # Some servers give every call the index 0, and some repeat its id in every fragment.
-            if growing.id == id if id else index is None or growing.index == index:
-                return growing
-        growing = _Growing(id or pieces.new_id(), index)
-        self._calls.append(growing)
-        return growing
+        if id:
+            same = [growing for growing in self._calls if growing.id == id]
+        elif index is not None:
+            same = [growing for growing in self._calls if growing.index == index]
+        else:
+            same = [] if (fragment.get("function") or {}).get("name") else self._calls
+        if not same:
+            same = [_Growing(id or pieces.new_id(), index)]
+            self._calls += same
+        return same[-1]
 
     def _add_details(self, fragments: Iterable[Fragment]) -> None:
         """Keep what OpenRouter says of thoughts: text grows, what is sealed comes whole."""
@@ -132,6 +143,8 @@ class _Growing:
 
     @property
     def wire(self) -> Message:
-        key = "input" if self.kind == "custom" else "arguments"
-        said = {"name": self.name, key: "".join(self.parts)}
+        raw = "".join(self.parts)
+        # Templates of open models read arguments as JSON, which nothing at all is not.
+        written = {"input": raw} if self.kind == "custom" else {"arguments": raw or "{}"}
+        said = {"name": self.name, **written}
         return {"id": self.id, "type": self.kind, self.kind: said, **self.more}

@@ -13,7 +13,6 @@ _LONG = 2_000  # characters of what it says
 _KINDS: Mapping[str, Fault] = {
     "api_error": "busy",
     "authentication_error": "auth",
-    "insufficient_quota": "busy",
     "internal_error": "busy",
     "invalid_api_key": "auth",
     "overloaded_error": "busy",

@@ -1,20 +1,24 @@
-"""The model in this process as a speaker: of text alone, for it is too small to call tools."""
+"""The model in this process as a speaker.
+
+SmolLM2, which clew fetches, says text alone: its template has no place for tools, so it never learns of any. Those of
+another file can be called if its template has one.
+"""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
 from clew.models.local import LocalModel
+from clew.speaking.answers import Answer, told
 from clew.speaking.chat import ChatAnswer
 from clew.speaking.pieces import Piece
 from clew.wire import openai_chat
 
-# What it is not told: who it is, and of tools.
-_UNSAID = frozenset({"model", "parallel_tool_calls", "stream", "stream_options", "tool_choice", "tools"})
+_UNSAID = frozenset({"model", "stream", "stream_options"})  # what a model in process need not be told
 
 
 class LocalSpeaker:
-    """A model in process, asked in Chat Completions; tools in a request are left out, and it calls none."""
+    """A model in process, asked in Chat Completions; SmolLM2 calls no tools."""
 
     format = openai_chat.NAME
 
@@ -32,16 +36,18 @@ class LocalSpeaker:
     def window(self) -> int:
         return self._model.window
 
-    async def speak(self, body: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
+    def speak(self, body: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
         """Have it answer; `Spoken` is the last piece, and closing early ends the work."""
         answer = ChatAnswer()
+        return told(self.name, self._pieces(body, answer), answer)
+
+    async def close(self) -> None:
+        """Free the memory."""
+        await self._model.close()
+
+    async def _pieces(self, body: Mapping[str, Any], answer: Answer) -> AsyncGenerator[Piece, None]:
         asked = {key: value for key, value in body.items() if key not in _UNSAID}
         async with aclosing(self._model.chunks(asked)) as chunks:
             async for chunk in chunks:
                 for piece in answer.add(chunk):
                     yield piece
-        yield answer.spoken()
-
-    async def close(self) -> None:
-        """Free the memory."""
-        await self._model.close()

@@ -12,7 +12,6 @@ from clew.speaking.pieces import Call, Called, Message, Piece, Spoken, Stop, Tex
 Event = Mapping[str, Any]
 
 _STOPS: Mapping[str, Stop] = {
-    "tool_use": "calls",
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "refusal": "refused",
@@ -72,8 +71,12 @@ class MessagesAnswer:
         while sent and sent[-1].kind in _THINKING:  # nor thoughts at the end of a message
             sent.pop()
         messages = [{"role": "assistant", "content": [block.wire for block in sent]}] if sent else []
-        stop: Stop = "cut" if self._reason is None else _STOPS.get(self._reason, "end")
-        return Spoken(messages, text, calls, stop, self._reason, self._usage or None)
+        return Spoken(messages, text, calls, self._stop(calls), self._reason, self._usage or None)
+
+    def _stop(self, calls: list[Call]) -> Stop:
+        if self._reason is None:
+            return "cut"
+        return _STOPS.get(self._reason) or ("calls" if calls else "end")
 
     def _start(self, index: int, block: Event) -> Iterator[Piece]:
         growing = self._blocks[index] = _Growing(dict(block))

@@ -3,26 +3,17 @@
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from clew import rawjson
 from clew.errors import BadRequest, ModelError
 from clew.models.remote import Remote
+from clew.speaking.answers import MISSHAPEN, Answer, told
 from clew.speaking.events import END, Events
-from clew.speaking.pieces import BrokenOff, Piece, Spoken
+from clew.speaking.pieces import Piece
 
 _CONNECT = 15.0  # seconds until a connection stands
 _LINGER = 0.1  # seconds that a connection may take to end after the answer did; else it is not used again
-
-
-class Answer(Protocol):
-    """What puts an answer together: one for each format."""
-
-    over: bool
-
-    def add(self, event: Mapping[str, Any]) -> Iterator[Piece]: ...
-
-    def spoken(self) -> Spoken: ...
 
 
 class RemoteSpeaker(Remote):
@@ -33,25 +24,10 @@ class RemoteSpeaker(Remote):
     answer: ClassVar[type[Answer]]
     patience = 300.0
 
-    async def speak(self, body: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
+    def speak(self, body: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
         """Send exactly this body, streamed; `Spoken` is the last piece, and closing early hangs up."""
         answer = self.answer()
-        begun, failure = False, None
-        try:
-            async with aclosing(self._pieces(body, answer)) as pieces:
-                async for piece in pieces:
-                    begun = True
-                    yield piece
-        except ModelError as error:
-            failure = error
-        spoken = answer.spoken()
-        if failure is None and spoken.stop != "cut":
-            yield spoken
-            return
-        failure = failure or ModelError(f"{self.name} broke off: its answer has no end", "network")
-        if begun:
-            raise BrokenOff(str(failure), failure.fault, spoken, retry_after=failure.retry_after)
-        raise failure
+        return told(self.name, self._pieces(body, answer), answer)
 
     async def _open(self, body: Mapping[str, Any]) -> Any:
         """The answer to these very bytes, of which nothing is read yet."""
@@ -124,5 +100,7 @@ class RemoteSpeaker(Remote):
             yield from answer.add(rawjson.loads(data))
         except ModelError as error:
             raise ModelError(f"{self.name}: {self._said(error, len(str(error)))}", error.fault) from None
-        except (AttributeError, BadRequest, IndexError, KeyError, TypeError) as error:
-            raise ModelError(f"{self.name} sent what cannot be read: {type(error).__name__}", "network") from None
+        except BadRequest as error:
+            raise ModelError(f"{self.name} broke off: {error}", "network") from None
+        except MISSHAPEN as error:
+            raise ModelError(f"{self.name} sent what cannot be read: {type(error).__name__}", "refused") from None
