@@ -58,8 +58,9 @@ async def test_a_mark_that_moves_on_moves_nothing_and_other_arguments_do(provide
         result = {"type": "tool_result", "tool_use_id": "t1", "content": "x"}
         return [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
 
-    await heard(provider, "anthropic", marked("one"))
-    await heard(provider, "anthropic", user("one"), *called({"a": 1, "b": 2}), marked("two"))
+    first = await heard(provider, "anthropic", marked("one"))
+    second = await heard(provider, "anthropic", user("one"), *called({"a": 1, "b": 2}), marked("two"))
+    assert second.before is first
     assert provider.moved == []
     await heard(provider, "anthropic", user("one"), *called({"b": 2, "a": 1}), marked("two"))
     assert provider.moved == provider.heard[2:]
