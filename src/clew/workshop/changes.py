@@ -3,13 +3,17 @@
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches, unified_diff
+from itertools import islice
 
 from clew.errors import ToolError
 from clew.workshop.bounds import clipped
+from clew.workshop.root import displayed
 
 CONTEXT = 3  # lines around a change
 LARGE = 5_000  # lines that are compared one by one; of more, the old ones are shown, then the new ones
-NEAR = 3  # places that are named where a text is not found
+PLACES = 20  # that are named where a text is found too often
+NEAR = 3  # places that are shown where it is not found
+BLOCK = 20  # lines of each
 COMPARED = 20_000  # different lines among which one that is alike is looked for
 LINE = 300  # characters of a line that is shown or compared
 
@@ -25,12 +29,12 @@ def replaced(name: str, text: str, old: str, new: str, all: bool) -> str:
     wanted = (
         re.compile(r"\r?\n".join(map(re.escape, re.split("\r?\n", old)))) if windows else re.compile(re.escape(old))
     )
-    found = list(wanted.finditer(text))
-    if not found:
+    count = sum(1 for _ in wanted.finditer(text))
+    if not count:
         raise ToolError(f"{name}: old is not in it.{_near(text, old)}")
-    if len(found) > 1 and not all:
-        at = ", ".join(str(text.count("\n", 0, m.start()) + 1) for m in found[:20])
-        raise ToolError(f"{name}: old is in it {len(found):,} times, at lines {at}: add lines around it, or set all")
+    if count > 1 and not all:
+        at = ", ".join(str(text.count("\n", 0, m.start()) + 1) for m in islice(wanted.finditer(text), PLACES))
+        raise ToolError(f"{name}: old is in it {count:,} times, at lines {at}: add lines around it, or set all")
     usual = "\r\n" if 2 * text.count("\r\n") >= text.count("\n") else "\n"
     result = wanted.sub(lambda m: _ended(new, m[0], usual) if windows else new, text, count=0 if all else 1)
     if result == text:
@@ -51,7 +55,7 @@ def _near(text: str, old: str) -> str:
     """Where a text that is not found may have been meant, with line numbers."""
     if _NUMBERED.fullmatch(old):
         return " Leave out the line numbers and tabs that read_file puts before lines"
-    lines, wanted = text.splitlines(), old.strip("\n").splitlines() or [old]
+    lines, wanted = displayed(text).split("\n"), old.strip("\n").split("\n")
     anchor = max(wanted, key=lambda line: len(line.strip()))
     places = _alike(lines, anchor.strip()[:LINE])
     if not places:
@@ -72,7 +76,7 @@ def _alike(lines: Sequence[str], anchor: str) -> list[int]:
 
 def _block(lines: Sequence[str], start: int, length: int) -> str:
     first = max(start, 0)
-    shown = lines[first : first + min(length, 20)]
+    shown = lines[first : first + min(length, BLOCK)]
     return "\n".join(f"{n}\t{clipped(line, LINE)}" for n, line in enumerate(shown, first + 1))
 
 

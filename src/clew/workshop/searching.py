@@ -25,7 +25,7 @@ from clew.workshop.walking import SKIPPED, Glob
 SECONDS = 60
 LINE = 300  # characters shown of a line
 FLAGS = (
-    "--no-config --no-messages --no-ignore-global --no-ignore-exclude --no-ignore-dot --no-require-git --hidden "
+    "--no-config --no-messages --crlf --no-ignore-global --no-ignore-exclude --no-ignore-dot --no-require-git --hidden "
     f"--line-number --no-heading --with-filename --color never --sort path --max-columns {LINE} --max-columns-preview"
 ).split()
 
@@ -97,7 +97,8 @@ async def _search(root: Root, query: Query, size: int, ripgrep: str | None) -> s
     for command, env in _programs(root, query, ripgrep):
         output = Ends(size, tail=0)
         ended = await finish(command, query.folder, SECONDS, output, env)
-        text = re.sub(r"^\./", lambda _: start, output.text().rstrip("\n"), flags=re.MULTILINE)
+        lines = output.text().replace("\r\n", "\n").rstrip("\n")
+        text = re.sub(r"^\./", lambda _: start, lines, flags=re.MULTILINE)
         if ended.how != "itself":
             return f"{text}\n[it took longer than {SECONDS} seconds: search fewer files, or for something simpler]"
         if ended.code in (0, 1):
