@@ -266,12 +266,15 @@ def test_a_project_sets_budgets_models_and_stricter_secrets_and_nothing_else() -
         "secrets": "stricter",
         "preset": "yes",
         "compaction": "no",
+        "compaction_method": "yes",
         "expand": "yes",
         "log": "no",
         "telemetry": "no",
         "servers": "no",
         "probe": "no",
         "summary": "no",
+        "new_session": "yes",
+        "agent": "no",
         "budget": "yes",
         "models": "yes",
     }
@@ -479,6 +482,12 @@ def test_in_any_file_every_other_line_stays_in_order(text: str, setting: Setting
 # --- the command ----------------------------------------------------------------------------------------------------
 
 
+def part(rows: list[str], word: str, count: int) -> list[str]:
+    """Rows from the one that begins with a word on."""
+    at = next(i for i, row in enumerate(rows) if row.startswith(word))
+    return rows[at : at + count]
+
+
 def test_what_holds_is_shown_with_where_it_is_from(machine: Machine) -> None:
     machine.user(
         'servers = ["http://127.0.0.1:11434", "http://gpu:8000"]\n[models."gpt-4.1"]\nprices.cache_write_1h = 9\n'
@@ -488,23 +497,23 @@ def test_what_holds_is_shown_with_where_it_is_from(machine: Machine) -> None:
     rows = [line.rstrip() for line in done.stdout.splitlines()]
     assert done.exit_code == 0, done.output
     assert rows[0] == "store                  ~/.local/share/clew/clew.db       default"
-    assert rows[8:11] == [
+    assert part(rows, "servers", 3) == [
         "servers                http://127.0.0.1:11434            user file",
         "                       http://gpu:8000",
         "probe                  true                              default",
     ]
-    assert rows[12:15] == [
+    assert part(rows, "[summary]", 3) == [
         "[summary]",
         "model                  none: code alone writes           default",
         "size                   1000                              default",
     ]
-    assert rows[22:26] == [
+    assert part(rows, "[budget]", 4) == [
         "[budget]",
         "window                 32_000                            project file",
         "reserve                8192, or a quarter of the window  default",
         "high                   0.7                               default",
     ]
-    assert rows[29:] == [
+    assert part(rows, "messages", 99) == [
         "messages               5                                 CLEW_BUDGET_MESSAGES",
         "tail                   20_000                            default",
         "keep                   no                                default",

@@ -1,6 +1,19 @@
 """The command line. A module a group of commands; importing it adds them to the app, in the order of `--help`."""
 
-from clew.cli import talk, sessions, log, ways, moving, settings, models, upkeep, bench  # noqa: I001
+from clew.cli import talk, working, sessions, log, ways, moving, settings, models, upkeep, bench  # noqa: I001
 from clew.cli.app import app, main
 
-__all__ = ["app", "bench", "log", "main", "models", "moving", "sessions", "settings", "talk", "upkeep", "ways"]
+__all__ = [
+    "app",
+    "bench",
+    "log",
+    "main",
+    "models",
+    "moving",
+    "sessions",
+    "settings",
+    "talk",
+    "upkeep",
+    "ways",
+    "working",
+]

@@ -91,6 +91,23 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
+class NewSession:
+    """The user's words to an agent that decides itself when to begin a new session."""
+
+    when: Annotated[str, Setting(TEXT, "When: 80%, 150000 tokens, or words", "75%", project="yes")] = ""
+    how: Annotated[str, Setting(TEXT, "What its summary shall be like", "as clew asks", project="yes")] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """The agent of `clew run`."""
+
+    model: Annotated[str | None, Setting(MODEL, "The model it talks to", "the local one")] = None
+    steps: Annotated[int, Setting(count(1, 200), "Calls of the model for one task, at most")] = 200
+    answer: Annotated[int, Setting(count(1, 8192), "Tokens of one answer, at most")] = 8_192
+
+
+@dataclass(frozen=True, slots=True)
 class Costs:
     """What a model's tokens cost, where the catalog is wrong or silent."""
 
@@ -132,6 +149,10 @@ class Config:
         Literal["on", "shadow", "off"],
         Setting(choice("on", "shadow", "off"), "Whether histories are made to fit; shadow: tried and not used"),
     ] = "on"
+    compaction_method: Annotated[
+        Literal["auto", "llm"],
+        Setting(choice("auto", "llm"), "Who decides when: clew, or the agent with clew as its net", project="yes"),
+    ] = "auto"
     expand: Annotated[bool, Setting(SWITCH, "Put back lines that the newest turn names", project="yes")] = False
     log: Annotated[
         Literal["off", "text", "json"], Setting(choice("off", "text", "json"), "How events are written to stderr")
@@ -142,6 +163,8 @@ class Config:
     ] = ()
     probe: Annotated[bool, Setting(SWITCH, "Whether those servers may be asked")] = True
     summary: Summary = Summary()
+    new_session: NewSession = NewSession()
+    agent: Agent = Agent()
     budget: Bounds = Bounds()
     models: Mapping[str, Override] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)  # key, from where

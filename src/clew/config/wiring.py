@@ -25,6 +25,7 @@ def engine(config: Config, store: Store, **given: Any) -> Engine:
         "servers": config.servers if config.probe else (),
         "listeners": listeners(config),
         "compaction": config.compaction,
+        "method": config.compaction_method,
         "writer": writer(config),
     }
     return Engine(store, **{**settings, **given})

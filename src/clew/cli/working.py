@@ -1,0 +1,171 @@
+"""The command that works: an agent with tools, for scripts and CI."""
+
+import asyncio
+import sys
+from contextlib import aclosing
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from clew.cli.app import ScopeName, StorePath, app, configured, opened, printable
+from clew.cli.completion import names
+from clew.errors import ClewError
+
+if TYPE_CHECKING:
+    from clew.agent import Agent, Event
+    from clew.config import Config
+    from clew.store.sql import SQLStore
+
+LOCAL = "no model is set (clew config set agent.model ...): the local one answers, which calls no tools"
+
+
+@app.command(epilog='Example: clew run "Why does the build fail?" --run --session build')
+def run(
+    task: Annotated[str, typer.Argument(metavar="TASK", help="What to do; - reads it from standard input.")],
+    model: Annotated[str, typer.Option("--model", metavar="NAME", help="As in clew model list.")] = "",
+    session: Annotated[
+        str, typer.Option("--session", metavar="NAME", help="Go on with this one, or call it so.", autocompletion=names)
+    ] = "",
+    method: Annotated[
+        Literal["auto", "llm"] | None, typer.Option("--method", help="Who decides when to compact.")
+    ] = None,
+    folder: Annotated[Path, typer.Option("--in", metavar="FOLDER", help="Where it works.")] = Path(),
+    write: Annotated[bool, typer.Option("--write", help="It may change files there.")] = False,
+    execute: Annotated[bool, typer.Option("--run", help="It may run commands.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One event a line.")] = False,
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Have an agent work on a task: it reads, searches and, where allowed, edits and runs commands.
+
+    Its text goes to standard output, what it does to standard error. All of it is kept: a session goes on where it was,
+    in another process too. Without --write and --run it can only look.
+    """
+    text = sys.stdin.read() if task == "-" else task
+    if not text.strip():
+        raise typer.BadParameter("the task is empty")
+    if not folder.is_dir():
+        raise typer.BadParameter(f"{folder} is no folder")
+    code = asyncio.run(_work(text, model, session, method, folder, write, execute, as_json, scope, store))
+    raise typer.Exit(code)
+
+
+async def _work(
+    text: str,
+    model: str,
+    session: str,
+    method: Literal["auto", "llm"] | None,
+    folder: Path,
+    write: bool,
+    execute: bool,
+    as_json: bool,
+    scope: str,
+    where: str | None,
+) -> int:
+    config = configured()
+    store = opened(where, create=True)
+    agent: Agent | None = None
+    try:
+        agent = _agent(config, store, model or config.agent.model or "", session, folder, write, execute, scope)
+        await agent.helm.load(scope, agent.session)
+        if method is not None:
+            agent.helm.method = method
+        await agent.helm.save(scope, agent.session)
+        return await _watch(agent, text, as_json)
+    finally:
+        if agent:
+            await agent.speaker.close()
+            await agent.helm.engine.close()
+        await store.close()
+
+
+def _agent(
+    config: "Config",
+    store: "SQLStore",
+    model: str,
+    session: str,
+    folder: Path,
+    write: bool,
+    execute: bool,
+    scope: str,
+) -> "Agent":
+    from clew.agent import Agent
+    from clew.agentic import Helm
+    from clew.config import engine
+    from clew.speaking import speaker
+    from clew.workshop import Permissions, Workshop, tools
+
+    if not model:
+        typer.echo(f"clew: {LOCAL}", err=True)
+    here = folder.resolve()
+    system = files("clew.agent").joinpath("prompts", "system.md").read_text(encoding="utf-8")
+    permissions = Permissions(write="allow" if write else "deny", run="allow" if execute else "deny")
+    helm = Helm(engine(config, store), when=config.new_session.when, how=config.new_session.how, offer=bool(model))
+    return Agent(
+        speaker(model or "local"),
+        helm,
+        Workshop(tools(here) if model else (), permissions),
+        system=system.replace("{folder}", str(here)).strip(),
+        session=session or None,
+        scope=scope,
+        steps=config.agent.steps,
+        limit=config.agent.answer,
+    )
+
+
+async def _watch(agent: "Agent", text: str, as_json: bool) -> int:
+    """Tell what the agent does; 0 if it came to an end by itself."""
+    from clew.agent import Answered
+
+    stop = "end"
+    try:
+        async with aclosing(agent.run(text)) as events:
+            async for event in events:
+                stop = event.stop if isinstance(event, Answered) else stop
+                _told_json(event) if as_json else _told(event)
+    except ClewError as error:
+        if not as_json:
+            raise
+        _write({"event": "failed", "error": type(error).__name__, "why": str(error)})
+        return 1
+    typer.echo(f"session {printable(agent.session)}", err=True)
+    return 0 if stop == "end" else 1
+
+
+def _told_json(event: "Event") -> None:
+    from dataclasses import asdict
+
+    _write({"event": type(event).__name__.lower(), **asdict(event)})
+
+
+def _write(value: dict[str, Any]) -> None:
+    from clew import rawjson
+
+    sys.stdout.buffer.write(rawjson.dumps(value) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _told(event: "Event") -> None:
+    from clew.agent import Answered, Compacted, Ran, Retrying, Running
+    from clew.speaking import Text
+    from clew.workshop import shown
+
+    match event:
+        case Text(delta):
+            sys.stdout.write(shown(delta) if sys.stdout.isatty() else delta)
+            sys.stdout.flush()
+        case Running(name=name, arguments=given):
+            typer.echo(printable(f"▸ {name} {given}")[:200], err=True)
+        case Ran(name=name, text=text, failed=failed):
+            typer.echo(printable(f"  {'✗' if failed else '✓'} {text[:160]}"), err=True)
+        case Compacted(cause=cause, before=before, after=after):
+            what = "a new session begins" if cause == "handoff" else "compacted"
+            typer.echo(f"◇ {what}: {before:,} → {after:,} tokens", err=True)
+        case Retrying(why=why, seconds=seconds):
+            typer.echo(f"… {why}: trying again in {seconds:.0f} s", err=True)
+        case Answered(stop=stop):
+            sys.stdout.write("\n")
+            if stop != "end":
+                typer.echo(f"stopped: {stop}", err=True)

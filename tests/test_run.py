@@ -1,0 +1,84 @@
+"""`clew run`: an agent for scripts, over a real server on loopback."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from clew.provider import Answer, Call, StrictProvider
+
+
+def clew(provider: StrictProvider, folder: Path, *args: str, **more: str) -> "subprocess.CompletedProcess[str]":
+    home = {k: v for k, v in os.environ.items() if not k.startswith(("CLEW_", "XDG_"))}
+    env = home | {"HOME": str(folder / "home"), "CLEW_AGENT_MODEL": f"{provider.url}/v1#gpt-4o"} | more
+    command = [sys.executable, "-c", "import clew.cli; clew.cli.main()", "run", *args, "--in", str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+
+
+def test_it_reads_answers_and_goes_on_in_another_process(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("the build number is 7431\n")
+    script = [
+        Answer("", (Call("read_file", {"path": "notes.txt"}),)),
+        Answer("It is 7431."),
+        Answer("As I said: 7431."),
+    ]
+    with StrictProvider(script) as provider:
+        done = clew(provider, tmp_path, "What is the build number?", "--session", "build")
+        assert (done.returncode, done.stdout) == (0, "It is 7431.\n"), done.stderr
+        assert "▸ read_file" in done.stderr
+        assert "session build" in done.stderr
+        again = clew(provider, tmp_path, "Again?", "--session", "build")
+        assert again.stdout == "As I said: 7431.\n"
+        said = json.dumps(provider.heard[-1].body)
+    assert "the build number is 7431" in said
+    assert "What is the build number?" in said
+
+
+def test_it_changes_and_runs_nothing_unless_it_may(tmp_path: Path) -> None:
+    calls = (
+        Call("write_file", {"path": "new.txt", "content": "x"}),
+        Call("run", {"command": "touch ran.txt"}),
+    )
+    for flags, there in (((), False), (("--write", "--run"), True)):
+        with StrictProvider([Answer("", calls), Answer("Done.")]) as provider:
+            done = clew(provider, tmp_path, "Do it.", *flags)
+            assert done.returncode == 0, done.stderr
+        assert (tmp_path / "new.txt").exists() == there
+        assert (tmp_path / "ran.txt").exists() == there
+
+
+def events(done: "subprocess.CompletedProcess[str]") -> list[dict[str, Any]]:
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_programs_get_events_and_failures_an_exit_code(tmp_path: Path) -> None:
+    with StrictProvider([Answer("Hello.")]) as provider:
+        found = events(clew(provider, tmp_path, "Hi.", "--json"))
+        assert "".join(e["delta"] for e in found if e["event"] == "text") == "Hello."
+        assert found[-1] == {"event": "answered", "text": "Hello.", "stop": "end", "steps": 1}
+    with StrictProvider([Answer(status=401)]) as provider:
+        done = clew(provider, tmp_path, "Hi.")
+        assert done.returncode == 1
+        assert "401" in done.stderr
+        failed = clew(provider, tmp_path, "Hi.", "--json")
+        assert failed.returncode == 1
+        assert events(failed)[-1]["event"] == "failed"
+
+
+def test_the_agent_decides_where_it_is_told_to_and_the_session_remembers(tmp_path: Path) -> None:
+    script = [
+        Answer("", (Call("new_session", {"summary": "Task: count. Done: one."}),)),
+        Answer("Two."),
+        Answer("Three."),
+    ]
+    with StrictProvider(script) as provider:
+        done = clew(provider, tmp_path, "Count.", "--session", "c", "--method", "llm", CLEW_NEW_SESSION_WHEN="50%")
+        assert done.stdout == "Two.\n", done.stderr
+        assert "a new session begins" in done.stderr
+        first, second = (h.body for h in provider.heard)
+        assert "used_pct >= 50" in json.dumps(first["tools"])
+        assert second["messages"][1]["content"].startswith("Task: count. Done: one.")
+        clew(provider, tmp_path, "Go on.", "--session", "c")  # without the flag
+        assert "context_status" in json.dumps(provider.heard[-1].body["messages"][-1])
