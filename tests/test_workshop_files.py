@@ -1,5 +1,7 @@
 """What files and folders look like to a model: lines with numbers, names that fit, nothing without a bound."""
 
+import asyncio
+import os
 import tracemalloc
 from pathlib import Path
 
@@ -8,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.workshop.bounds import Ends
+from clew.workshop.root import Root
+from clew.workshop.searching import search
 from clew.workshop.walking import Glob
 from test_workshop import refused, root, told
 
@@ -113,6 +117,15 @@ async def test_a_folder_is_listed_and_patterns_reach_below(root: Path) -> None:
 )
 def test_patterns(pattern: str, path: str, fits: bool) -> None:
     assert Glob(pattern).fits(path) == fits
+
+
+async def test_a_gitignore_that_is_no_file_keeps_nobody(root: Path) -> None:
+    os.mkfifo(root / ".gitignore")
+    (root / "deep").mkdir()
+    (root / "deep/.gitignore").symlink_to("/dev/zero")
+    async with asyncio.timeout(20):
+        assert await told(root, "list_files", pattern="*") == ".gitignore\na.txt\ndeep/.gitignore"
+        assert await search(Root(root), 30_000).run({"pattern": "two"}) == "a.txt:2:two"
 
 
 async def test_braces_do_not_explode(root: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from clew.errors import ToolError
 
 SKIPPED = ".git .hg .svn node_modules .venv __pycache__ .mypy_cache .pytest_cache .ruff_cache .tox".split()
+RULES = 100_000  # characters of a .gitignore that are read
 ALTERNATIVES = 100  # that the braces of one pattern may stand for
 
 
@@ -85,12 +86,15 @@ class _Ignored:
 
 
 def _ignored(folder: Path) -> list[_Ignored]:
+    file = folder / ".gitignore"
     try:
-        lines = (folder / ".gitignore").read_text("utf-8", "replace").splitlines()
+        if not file.is_file():  # a pipe of that name would keep us for ever
+            return []
+        with file.open(encoding="utf-8", errors="replace") as text:
+            lines = text.read(RULES).splitlines()
     except OSError:
         return []
-    rules = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    return [_Ignored(folder, rules)]
+    return [_Ignored(folder, [line.strip() for line in lines if line.strip() and not line.startswith("#")])]
 
 
 def walk(top: Path, root: Path) -> Iterator[os.DirEntry[str]]:
