@@ -1,7 +1,6 @@
 """The strict provider, as the official SDKs see it."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -26,12 +25,6 @@ ANSWERS = {
     "one letter at a time": Answer("größer", PARALLEL[:1], piece=1),
     "in odd packets": Answer("größer, 大きい, 🧵", PARALLEL, "später", packet=7),
 }
-
-
-@pytest.fixture
-def provider() -> Iterator[StrictProvider]:
-    with StrictProvider() as provider:
-        yield provider
 
 
 def plain(answer: Any) -> Any:
