@@ -23,7 +23,9 @@ from urllib.request import Request, urlopen
 import pytest
 from typer.testing import CliRunner
 
-from clew import ClewError, ModelError, Prompt
+from clew import Budget, ClewError, Engine, ModelError, Prompt, Sessions, SQLite
+from clew.agent import Agent, Answered
+from clew.agentic import Helm
 from clew.cli import app
 from clew.models.download import Wheel, by_client, by_hand, index, source
 from clew.models.local import LocalModel, _all
@@ -473,3 +475,17 @@ def test_a_model_that_nobody_knows_is_one_line(tmp_path: Path) -> None:
     assert asked.exit_code == 1
     assert asked.stderr.count("\n") == 1
     assert "openai/gpt-5-mini" in asked.stderr
+
+
+@pytest.mark.parametrize("method", ["auto", "llm"])
+async def test_the_model_in_process_drives_the_loop(gguf: Path, method: Any) -> None:
+    """It calls no tools: what it shows is the protocol, and that its window is never exceeded."""
+    helm = Helm(Engine(SQLite(":memory:"), Budget(window=1_024, reserve=64)))
+    helm.method = method
+    agent = Agent(LocalSpeaker(path=gguf, window=1_024), helm, session="talk", limit=16)
+    for n in range(6):
+        told = [event async for event in agent.run(f"Note {n}: " + f"value {n} is {n * 7}. " * 25 + "Say one word.")]
+        assert isinstance(told[-1], Answered)
+    assert (await Sessions(helm.engine).get("talk")).number > 1
+    await agent.speaker.close()
+    await helm.engine.store.close()
