@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from clew.speaking import Speaker, Text, speaker
 from clew.store.records import Store
 from clew.wire import decode
 from clew.wire.check import check
+from clew.wire.formats import named
 from clew.workshop import Permissions, Plan, Tool, Workshop
 
 FORMATS = ("openai_chat", "openai_responses", "anthropic")
@@ -64,6 +66,26 @@ def reading(pages: int) -> Callable[[dict[str, Any]], Answer]:
         return Answer("All read.") if n is None else Answer(f"Page {n}.", (Call("read_page", {"page_number": n}),))
 
     return answer
+
+
+def without_status(sent: dict[str, Any], format: str) -> bytes:
+    """What a provider would cache of a request: the status is at its very end, and new each time."""
+    key = named(format).LIST
+    messages = list(sent[key])
+    if format == "anthropic":
+        *blocks, last = messages[-1]["content"]
+        assert "context_status" in last["text"]
+        whole = blocks[0]["text"] if len(blocks) == 1 and blocks[0]["type"] == "text" else blocks
+        messages[-1] = {**messages[-1], "content": whole}
+    else:
+        assert "context_status" in messages.pop()["content"]
+    return json.dumps([sent["tools"], sent.get("system"), sent.get("instructions"), messages]).encode()
+
+
+def moved(provider: StrictProvider, format: str) -> int:
+    """How often a request did not begin with all of the one before it."""
+    sent = [without_status(heard.body, format) for heard in provider.heard]
+    return sum(not now.startswith(before[:-2]) for before, now in pairwise(sent))
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -124,6 +146,7 @@ async def test_an_agent_begins_new_sessions_itself_with_its_tasks_intact(store: 
         assert all('"used_pct"' in json.dumps(h.body).replace("\\", "") for h in provider.heard)
         handoffs = [e for e in events if isinstance(e, Compacted) and e.cause == "handoff"]
         assert len(handoffs) == 3
+        assert moved(provider, format) == 3  # the cached prefix breaks where a session began, and nowhere else
     lineage = await Sessions(worker.helm.engine).lineage("work")
     assert [s.cause for s in lineage] == ["start", "handoff", "handoff", "handoff"]
     assert page(61).splitlines()[0] in decode(provider.heard[62].body, format)[1][0].text  # what came beside it

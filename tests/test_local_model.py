@@ -483,7 +483,7 @@ async def test_the_model_in_process_drives_the_loop(gguf: Path, method: Any) -> 
     helm = Helm(Engine(SQLite(":memory:"), Budget(window=1_024, reserve=64)))
     helm.method = method
     agent = Agent(LocalSpeaker(path=gguf, window=1_024), helm, session="talk", limit=16)
-    for n in range(6):
+    for n in range(4):
         told = [event async for event in agent.run(f"Note {n}: " + f"value {n} is {n * 7}. " * 25 + "Say one word.")]
         assert isinstance(told[-1], Answered)
     assert (await Sessions(helm.engine).get("talk")).number > 1
