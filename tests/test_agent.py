@@ -147,8 +147,13 @@ async def test_an_agent_begins_new_sessions_itself_with_its_tasks_intact(store: 
         handoffs = [e for e in events if isinstance(e, Compacted) and e.cause == "handoff"]
         assert len(handoffs) == 3
         assert moved(provider, format) == 3  # the cached prefix breaks where a session began, and nowhere else
-    lineage = await Sessions(worker.helm.engine).lineage("work")
+    engine = worker.helm.engine
+    lineage = await Sessions(engine).lineage("work")
     assert [s.cause for s in lineage] == ["start", "handoff", "handoff", "handoff"]
+    # Lossless: what the last view shows leads to all that was ever said.
+    view = await Sessions(engine).view("work")
+    behind = {n.content for shown in view.nodes for n in await engine.recall("default", shown.id)}
+    assert {p.content for p in (await store.load("default", view.branch)).said} <= behind
     assert page(61).splitlines()[0] in decode(provider.heard[62].body, format)[1][0].text  # what came beside it
     await worker.speaker.close()
 
@@ -171,6 +176,28 @@ async def test_an_overflow_that_nobody_foresaw_is_mended_and_the_call_made_again
         assert isinstance(events[-1], Answered)
         assert events[-1].text == "All read."
         assert [e.why for e in events if isinstance(e, Retrying)] == ["overflow"]
+    await worker.speaker.close()
+
+
+async def test_a_hook_hears_first_and_may_end_the_turn(store: SQLite) -> None:
+    class Enough(Exception):
+        pass
+
+    heard: list[str] = []
+
+    async def hook(worker: Agent, event: Event) -> None:
+        heard.append(type(event).__name__)
+        if isinstance(event, Ran) and heard.count("Ran") == 2:
+            raise Enough
+
+    with StrictProvider(reading(9)) as provider:
+        worker = agent(provider, store, "openai_chat", 100_000)
+        worker.hooks = (hook,)
+        with pytest.raises(Enough):
+            await done(worker.run("Read all pages."))
+        worker.hooks = ()
+        assert isinstance((await done(worker.run("Go on.")))[-1], Answered)
+        assert all(check(h.body, "openai_chat") == [] for h in provider.heard)
     await worker.speaker.close()
 
 

@@ -5,6 +5,6 @@ async for event in agent.run("Fix the failing test."): ...
 """
 
 from clew.agent.events import Answered, Compacted, Event, Ran, Retrying, Running
-from clew.agent.loop import Agent
+from clew.agent.loop import Agent, Hook
 
-__all__ = ["Agent", "Answered", "Compacted", "Event", "Ran", "Retrying", "Running"]
+__all__ = ["Agent", "Answered", "Compacted", "Event", "Hook", "Ran", "Retrying", "Running"]

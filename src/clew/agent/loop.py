@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Protocol
 from uuid import uuid4
 
 from clew.additions import Addition
@@ -26,6 +26,12 @@ CANCELLED = "Cancelled by the user before it was done."
 AGAIN = ("busy", "network", "timeout")  # faults after which a call is made again
 
 
+class Hook(Protocol):
+    """Hears what an agent does, and may act on it."""
+
+    async def __call__(self, agent: "Agent", event: Event) -> None: ...
+
+
 class Agent:
     """A conversation with a model that may use tools. All of it is in the log as soon as it is said."""
 
@@ -41,6 +47,7 @@ class Agent:
         origin: Origin | None = None,
         steps: int = STEPS,
         limit: int = LIMIT,
+        hooks: Sequence[Hook] = (),
     ) -> None:
         self.speaker = speaker
         self.helm = helm
@@ -49,6 +56,7 @@ class Agent:
         self.session = session or f"agent-{uuid4().hex[:8]}"
         self.scope = scope
         self.origin = origin
+        self.hooks = tuple(hooks)
         self._steps = steps
         self._limit = limit
         self._last: Sent | None = None
@@ -68,6 +76,7 @@ class Agent:
             origin=Origin("subagent", self._last.view.branch),
             steps=self._steps,
             limit=self._limit,
+            hooks=self.hooks,
         )
 
     def run(self, text: str) -> AsyncGenerator[Event, None]:
@@ -90,16 +99,22 @@ class Agent:
                         if isinstance(piece, Spoken):
                             spoken = piece
                         else:
-                            yield piece
+                            yield await self._heard(piece)
                 assert spoken is not None, "or an error was raised"
                 if not spoken.calls:
-                    yield Answered(spoken.text, spoken.stop, step)
+                    yield await self._heard(Answered(spoken.text, spoken.stop, step))
                     return
                 async with aclosing(self._use(spoken.calls)) as used:
                     async for event in used:
-                        yield event
+                        yield await self._heard(event)
                 new = []
-            yield Answered("", "steps", self._steps)
+            yield await self._heard(Answered("", "steps", self._steps))
+
+    async def _heard(self, event: Event) -> Event:
+        """Let hooks hear of an event before anybody else does; what one raises ends the turn."""
+        for hook in self.hooks:
+            await hook(self, event)
+        return event
 
     # --- one call of the model ----------------------------------------------------------------------------------------
 
