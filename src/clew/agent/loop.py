@@ -29,7 +29,7 @@ AGAIN = ("busy", "network", "timeout")  # faults after which a call is made agai
 class Hook(Protocol):
     """Hears what an agent does, and may act on it."""
 
-    async def __call__(self, agent: "Agent", event: Event) -> None: ...
+    async def __call__(self, agent: "Agent", event: Event, /) -> None: ...
 
 
 class Agent:
