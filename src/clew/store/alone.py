@@ -11,8 +11,8 @@ try:
 except ImportError:  # Windows: who comes second tries again
     fcntl = None  # type: ignore[assignment]
 
-PATIENCE = 10.0  # seconds: whoever holds it that long may hang, and a conflict is only an inconvenience
-GLANCE = 0.004  # seconds between two looks, at most
+PATIENCE = 60.0  # seconds: whoever holds it that long may hang, and a conflict is only an inconvenience
+GLANCE = 0.004  # seconds between two looks, at most; who has waited for long looks more often
 
 
 @asynccontextmanager
@@ -40,7 +40,7 @@ async def _lock(file: int) -> bool:
 async def soon(attempt: Callable[[], Awaitable[bool]]) -> bool:
     """Try until it works, or for as long as it makes sense."""
     clock = asyncio.get_running_loop().time
-    until = clock() + PATIENCE
-    while not (done := await attempt()) and clock() < until:
-        await asyncio.sleep(random.random() * GLANCE)  # noqa: S311
+    since = clock()
+    while not (done := await attempt()) and (waited := clock() - since) < PATIENCE:
+        await asyncio.sleep(random.random() * GLANCE / (1 + waited))  # noqa: S311
     return done
