@@ -441,7 +441,7 @@ values (:session, :owner, :branch, :seq, :parent, :parent_seq, :cause, :method, 
 update session set ended = :at, ended_by = :cause where id = :session;
 
 -- name: undo_session
-update session set undone = :at where id = :session and scope = :owner;
+update session set undone = :at where id = :session and scope = :owner and branch = :branch;
 
 -- name: add_totals
 update session

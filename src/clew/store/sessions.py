@@ -31,8 +31,8 @@ def keep(db: Database, owner: int, batch: Batch, times: Sequence[float]) -> None
             case Usage():
                 add(db, _at(db, owner, batch.branch, event.seq), reported(event))
             case Revert(sessions=undone):
-                for session in undone:
-                    db.ask("undo_session", session=session, owner=owner, at=at)
+                for session in undone:  # one of a parent's stands there: only here it was taken back
+                    db.ask("undo_session", session=session, owner=owner, branch=batch.branch, at=at)
             case _:
                 totals.update(_totals(event))
                 model = event.model if isinstance(event, Call) else model

@@ -1,0 +1,26 @@
+"""Odd turns of lineage: forks that undo, names like others, children of forks in which nothing was said yet."""
+
+from clew import Addition, Budget, Engine, Origin, Sessions
+from clew.store.records import Store
+from clew.store.sql import SQLStore
+from test_sessions import WINDOW, Run, chain
+
+WORD = {"messages": [{"role": "user", "content": "Another way."}]}
+
+
+async def compacted(store: Store, times: int) -> Run:
+    run = Run(Engine(store, Budget(window=WINDOW, reserve=500)))
+    await run.until(times)
+    return run
+
+
+async def test_a_fork_that_undoes_a_compaction_it_inherited_leaves_its_parent_alone(store: SQLStore) -> None:
+    run = await compacted(store, 2)
+    before = await chain(run.engine)
+    await Sessions(run.engine).fork("run", "try")
+    roomy = Sessions(Engine(store, Budget(window=200_000)))
+    undone = await roomy.undo("try")
+    assert undone.sessions == (before[-1].id,)
+    assert await chain(run.engine) == before
+    assert (await roomy.view("run")).nodes == run.sent[-1].nodes
+    assert await store.check() == []
