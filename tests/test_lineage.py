@@ -24,3 +24,13 @@ async def test_a_fork_that_undoes_a_compaction_it_inherited_leaves_its_parent_al
     assert await chain(run.engine) == before
     assert (await roomy.view("run")).nodes == run.sent[-1].nodes
     assert await store.check() == []
+
+
+async def test_a_number_in_a_conversation_is_not_the_beginning_of_another_name(store: Store) -> None:
+    run = await compacted(store, 2)
+    sessions = Sessions(run.engine)
+    for name in ("run.12", "run.3"):
+        await run.engine.prepare(Addition(WORD, name))
+    assert await sessions.get("run.1") == (await chain(run.engine))[0]
+    assert (await sessions.get("run.3")).name == "run.3"  # called so
+    assert (await sessions.get("run.3.1")).name == "run.3"
