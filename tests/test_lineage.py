@@ -34,3 +34,13 @@ async def test_a_number_in_a_conversation_is_not_the_beginning_of_another_name(s
     assert await sessions.get("run.1") == (await chain(run.engine))[0]
     assert (await sessions.get("run.3")).name == "run.3"  # called so
     assert (await sessions.get("run.3.1")).name == "run.3"
+
+
+async def test_a_sub_agent_of_a_fork_in_which_nothing_was_said_yet_is_the_forks(store: SQLStore) -> None:
+    run = await compacted(store, 1)
+    fork = await Sessions(run.engine).fork("run", "try")
+    await run.engine.prepare(Addition(WORD, "sub", origin=Origin("subagent", fork.branch)))
+    child = await Sessions(run.engine).get("sub")
+    assert (child.parent, child.parent_seq) == (fork.id, fork.parent_seq)
+    assert [s.name for s in await Sessions(run.engine).lineage("sub")] == ["run", "run", "try", "sub"]
+    assert await store.check() == []

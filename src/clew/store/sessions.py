@@ -49,8 +49,10 @@ def open_first(db: Database, owner: int, batch: Batch, now: float) -> None:
         found = db.ask("session_end", session=batch.origin.parent, owner=owner).fetchone()
         if found is None:
             raise NotFound(f"there is no session {batch.origin.parent} in this scope to go on from")
-        parent_seq = found[1] if batch.origin.seq is None else batch.origin.seq
-        parent = _at(db, owner, found[0], parent_seq or 0)
+        branch, first, last = found
+        parent_seq = last if batch.origin.seq is None else batch.origin.seq
+        # Of a fork in which nothing happened yet all that came before is its parent's, and the child is its own.
+        parent = _at(db, owner, branch, max(first, parent_seq))
     given = {"session": batch.branch, "owner": owner, "branch": batch.branch, "seq": batch.seq}
     cause = cause_of(batch)
     db.ask("add_session", **given, parent=parent, parent_seq=parent_seq, cause=cause, method="", at=now)
