@@ -128,3 +128,24 @@ def real_session(agent: str) -> Transcript:
     if not real:
         pytest.skip("THE CORPUS IS NOT HERE: no real session to import")
     return read(json.dumps(min(real, key=lambda c: c["tokens_est"])).encode())
+
+
+@pytest.mark.parametrize("kept", [2, 500])
+async def test_a_file_that_is_read_again_after_an_undo_or_an_empty_compaction_compacts_nothing(
+    store: Store, kept: int
+) -> None:
+    roomy = Sessions(Engine(store, Budget(window=200_000)))
+    await adopt(quiet(store), "default", transcript(10, kept=kept), "pi-1")
+    if kept == 2:  # else all was kept, and there is nothing to undo
+        await roomy.undo("pi-1")
+    before = body(await roomy.view("pi-1"))["messages"]
+    await adopt(quiet(store), "default", transcript(12, kept=kept), "pi-1")
+    after = body(await roomy.view("pi-1"))["messages"]
+    assert after == before + [m for n in (10, 11) for m in message(n)]
+
+
+async def test_a_session_that_begins_with_a_compaction_is_an_import(store: Store) -> None:
+    said = transcript(3, ()).messages
+    told = Transcript("openai_chat", (Stretch(()), Stretch(tuple(said), Compaction("All of it.", "auto", 9, 0))), "n")
+    await adopt(quiet(store), "default", told, "pi-1")
+    assert [s.cause for s in await Sessions(Engine(store)).lineage("pi-1")][0] == "import"

@@ -1,5 +1,6 @@
 """Sessions of other agents into the log, as they happened: call by call, compaction by compaction."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -77,13 +78,14 @@ class _Adoption:
     async def run(self, origin: Origin | None, progress: Progress | None) -> None:
         """Let all of it happen that has not yet."""
         trace = await self._there()
-        known, told = self._known(trace), sum(e.by.startswith("Retold(") for e in trace.edits) if trace else 0
-        done = 0
+        known, told = self._known(trace), _told(trace) if trace else Counter[int]()
+        done = items = 0
         for stretch in self._transcript.stretches:
-            if stretch.began is not None:
-                told -= 1
-                if told < 0:
-                    await self._compact(stretch.began)
+            if stretch.began is not None and done >= known:
+                told[items] -= 1
+                if told[items] < 0:
+                    await self._compact(stretch.began, origin)
+            items += sum(map(len, self._items[done : done + len(stretch.messages)]))
             for stop in self._stops(done, done + len(stretch.messages)):
                 if stop > known:
                     await self._add(max(done, known), stop, origin)
@@ -134,12 +136,18 @@ class _Adoption:
         addition = Addition(body, self._name, self._transcript.format, self._scope, origin)
         self._view = await self._engine.prepare(addition)
 
-    async def _compact(self, compaction: Compaction) -> None:
+    async def _compact(self, compaction: Compaction, origin: Origin | None) -> None:
         if self._view is None:
-            await self._add(0, 0, None)
+            await self._add(0, 0, origin)
         assert self._view is not None, "just made"
         step = Retold(self._transcript.agent, compaction)
         self._view = await self._engine.compact(self._view, step=step, method=compaction.trigger or "auto")
+
+
+def _told(trace: Trace) -> Counter[int]:
+    """After how many items sessions were compacted as their agent did it, and how often; also if that was undone."""
+    made = {n.id for e in (*trace.edits, *trace.undone) if e.by.startswith("Retold(") for n in e.stand_ins}
+    return Counter(fold.said for fold in trace.folds if not made.isdisjoint(fold.made))
 
 
 def _before_last(view: View, kept: int) -> int:
