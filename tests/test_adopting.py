@@ -144,8 +144,20 @@ async def test_a_file_that_is_read_again_after_an_undo_or_an_empty_compaction_co
     assert after == before + [m for n in (10, 11) for m in message(n)]
 
 
-async def test_a_session_that_begins_with_a_compaction_is_an_import(store: Store) -> None:
+@pytest.mark.parametrize("summary", ["All of it was read.", None])
+async def test_a_session_that_goes_on_from_another_file_begins_with_its_summary(
+    store: Store, summary: str | None
+) -> None:
     said = transcript(3, ()).messages
-    told = Transcript("openai_chat", (Stretch(()), Stretch(tuple(said), Compaction("All of it.", "auto", 9, 0))), "n")
-    await adopt(quiet(store), "default", told, "pi-1")
-    assert [s.cause for s in await Sessions(Engine(store)).lineage("pi-1")][0] == "import"
+    stretches = Stretch(()), Stretch(tuple(said), Compaction(summary, "auto", 9, 0))
+    fork = Transcript(
+        "openai_chat", (Stretch(()), Stretch((*said[:5], *message(9)), stretches[1].began)), "f", cause="fork", shared=5
+    )
+    told = Transcript("openai_chat", stretches, "n", children=(fork,))
+    for _ in range(2):
+        await adopt(quiet(store), "default", told, "pi-1")
+    sessions = Sessions(Engine(store))
+    assert [s.cause for s in await sessions.lineage("pi-1")] == ["import"]
+    first = [{"role": "user", "content": summary}] if summary else []
+    assert body(await sessions.view("pi-1"))["messages"] == [*first, *said]
+    assert (await sessions.get("pi-1-fork-f")).items == len(message(9))

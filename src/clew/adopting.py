@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as with_
 from itertools import accumulate
 from typing import Any
 
@@ -13,7 +14,7 @@ from clew.errors import Conflict
 from clew.framing import neutral
 from clew.items import Digests, Item, Scope
 from clew.store.records import Origin, Trace
-from clew.transcripts import Compaction, Message, Transcript
+from clew.transcripts import Compaction, Message, Stretch, Transcript
 from clew.view import View, continues
 from clew.wire import decode
 from clew.wire.formats import named
@@ -66,7 +67,7 @@ class _Adoption:
     def __init__(self, engine: Engine, scope: Scope, transcript: Transcript, name: str) -> None:
         self._engine = engine
         self._scope = scope
-        self._transcript = transcript
+        self._transcript = transcript = _with_beginning(transcript)
         self._name = name
         self._list = named(transcript.format).LIST
         self._whole = transcript.body()
@@ -98,7 +99,8 @@ class _Adoption:
         trace = await self._there()
         if trace is None or child.cause != "fork":
             return Origin("subagent", trace.branch if trace else None)
-        shared = sum(map(len, self._items[: child.shared]))
+        added = len(_with_beginning(child).messages) - len(child.messages)
+        shared = sum(map(len, self._items[: child.shared + added]))
         calls = [seq for seq, said in trace.calls if said <= shared]
         if calls and await self._engine.store.session(self._scope, name) is None:
             await self._engine.fork(self._scope, trace.branch, calls[-1], name)
@@ -142,6 +144,16 @@ class _Adoption:
         assert self._view is not None, "just made"
         step = Retold(self._transcript.agent, compaction)
         self._view = await self._engine.compact(self._view, step=step, method=compaction.trigger or "auto")
+
+
+def _with_beginning(transcript: Transcript) -> Transcript:
+    """A session that goes on from another file begins with what that one was summed up as: no more of it is here."""
+    match transcript.stretches:
+        case (Stretch(messages=()), Stretch(messages, Compaction(summary=str(summary))), *later) if summary:
+            first = named(transcript.format).write([Item("text", "user", summary)])
+            return with_(transcript, stretches=(Stretch((*first, *messages)), *later))
+        case _:
+            return transcript
 
 
 def _told(trace: Trace) -> Counter[int]:
