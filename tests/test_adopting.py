@@ -128,3 +128,36 @@ def real_session(agent: str) -> Transcript:
     if not real:
         pytest.skip("THE CORPUS IS NOT HERE: no real session to import")
     return read(json.dumps(min(real, key=lambda c: c["tokens_est"])).encode())
+
+
+@pytest.mark.parametrize("kept", [2, 500])
+async def test_a_file_that_is_read_again_after_an_undo_or_an_empty_compaction_compacts_nothing(
+    store: Store, kept: int
+) -> None:
+    roomy = Sessions(Engine(store, Budget(window=200_000)))
+    await adopt(quiet(store), "default", transcript(10, kept=kept), "pi-1")
+    if kept == 2:  # else all was kept, and there is nothing to undo
+        await roomy.undo("pi-1")
+    before = body(await roomy.view("pi-1"))["messages"]
+    await adopt(quiet(store), "default", transcript(12, kept=kept), "pi-1")
+    after = body(await roomy.view("pi-1"))["messages"]
+    assert after == before + [m for n in (10, 11) for m in message(n)]
+
+
+@pytest.mark.parametrize("summary", ["All of it was read.", None])
+async def test_a_session_that_goes_on_from_another_file_begins_with_its_summary(
+    store: Store, summary: str | None
+) -> None:
+    said = transcript(3, ()).messages
+    stretches = Stretch(()), Stretch(tuple(said), Compaction(summary, "auto", 9, 0))
+    fork = Transcript(
+        "openai_chat", (Stretch(()), Stretch((*said[:5], *message(9)), stretches[1].began)), "f", cause="fork", shared=5
+    )
+    told = Transcript("openai_chat", stretches, "n", children=(fork,))
+    for _ in range(2):
+        await adopt(quiet(store), "default", told, "pi-1")
+    sessions = Sessions(Engine(store))
+    assert [s.cause for s in await sessions.lineage("pi-1")] == ["import"]
+    first = [{"role": "user", "content": summary}] if summary else []
+    assert body(await sessions.view("pi-1"))["messages"] == [*first, *said]
+    assert (await sessions.get("pi-1-fork-f")).items == len(message(9))

@@ -108,6 +108,8 @@ async def test_a_conversation_beside_itself_needs_a_name(store: Store) -> None:
     assert len(copies) == 1
     assert await take_in(store, "another scope", written) == []
     assert body(await Engine(store).view("another scope", copies[0])) == body(await sessions.view("copy"))
+    [second] = await take_in(store, "another scope", written, "copy")
+    assert await store.session("another scope", "copy") == second != copies[0]
 
 
 def with_another_end(written: list[bytes]) -> list[bytes]:

@@ -1,7 +1,9 @@
 """Sessions of other agents into the log, as they happened: call by call, compaction by compaction."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as with_
 from itertools import accumulate
 from typing import Any
 
@@ -12,7 +14,7 @@ from clew.errors import Conflict
 from clew.framing import neutral
 from clew.items import Digests, Item, Scope
 from clew.store.records import Origin, Trace
-from clew.transcripts import Compaction, Message, Transcript
+from clew.transcripts import Compaction, Message, Stretch, Transcript
 from clew.view import View, continues
 from clew.wire import decode
 from clew.wire.formats import named
@@ -65,7 +67,7 @@ class _Adoption:
     def __init__(self, engine: Engine, scope: Scope, transcript: Transcript, name: str) -> None:
         self._engine = engine
         self._scope = scope
-        self._transcript = transcript
+        self._transcript = transcript = _with_beginning(transcript)
         self._name = name
         self._list = named(transcript.format).LIST
         self._whole = transcript.body()
@@ -77,13 +79,14 @@ class _Adoption:
     async def run(self, origin: Origin | None, progress: Progress | None) -> None:
         """Let all of it happen that has not yet."""
         trace = await self._there()
-        known, told = self._known(trace), sum(e.by.startswith("Retold(") for e in trace.edits) if trace else 0
-        done = 0
+        known, told = self._known(trace), _told(trace) if trace else Counter[int]()
+        done = items = 0
         for stretch in self._transcript.stretches:
-            if stretch.began is not None:
-                told -= 1
-                if told < 0:
-                    await self._compact(stretch.began)
+            if stretch.began is not None and done >= known:
+                told[items] -= 1
+                if told[items] < 0:
+                    await self._compact(stretch.began, origin)
+            items += sum(map(len, self._items[done : done + len(stretch.messages)]))
             for stop in self._stops(done, done + len(stretch.messages)):
                 if stop > known:
                     await self._add(max(done, known), stop, origin)
@@ -96,7 +99,8 @@ class _Adoption:
         trace = await self._there()
         if trace is None or child.cause != "fork":
             return Origin("subagent", trace.branch if trace else None)
-        shared = sum(map(len, self._items[: child.shared]))
+        added = len(_with_beginning(child).messages) - len(child.messages)
+        shared = sum(map(len, self._items[: child.shared + added]))
         calls = [seq for seq, said in trace.calls if said <= shared]
         if calls and await self._engine.store.session(self._scope, name) is None:
             await self._engine.fork(self._scope, trace.branch, calls[-1], name)
@@ -134,12 +138,28 @@ class _Adoption:
         addition = Addition(body, self._name, self._transcript.format, self._scope, origin)
         self._view = await self._engine.prepare(addition)
 
-    async def _compact(self, compaction: Compaction) -> None:
+    async def _compact(self, compaction: Compaction, origin: Origin | None) -> None:
         if self._view is None:
-            await self._add(0, 0, None)
+            await self._add(0, 0, origin)
         assert self._view is not None, "just made"
         step = Retold(self._transcript.agent, compaction)
         self._view = await self._engine.compact(self._view, step=step, method=compaction.trigger or "auto")
+
+
+def _with_beginning(transcript: Transcript) -> Transcript:
+    """A session that goes on from another file begins with what that one was summed up as: no more of it is here."""
+    match transcript.stretches:
+        case (Stretch(messages=()), Stretch(messages, Compaction(summary=str(summary))), *later) if summary:
+            first = named(transcript.format).write([Item("text", "user", summary)])
+            return with_(transcript, stretches=(Stretch((*first, *messages)), *later))
+        case _:
+            return transcript
+
+
+def _told(trace: Trace) -> Counter[int]:
+    """After how many items sessions were compacted as their agent did it, and how often; also if that was undone."""
+    made = {n.id for e in (*trace.edits, *trace.undone) if e.by.startswith("Retold(") for n in e.stand_ins}
+    return Counter(fold.said for fold in trace.folds if not made.isdisjoint(fold.made))
 
 
 def _before_last(view: View, kept: int) -> int:

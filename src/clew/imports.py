@@ -111,7 +111,7 @@ async def take_in(
         if progress:
             progress(done, len(file.branches))
         elsewhere = file.digests.link(branch.id, ("import",))[:16]
-        if elsewhere in here:
+        if elsewhere in here and branch.id not in file.names:
             file.rename(branch, elsewhere)
         if file.names.get(branch.id, branch.id) in here:
             await _expect_same(store, scope, branch, file)

@@ -1,6 +1,6 @@
 """Sessions, for people: the chain of compactions, what each one took out of view, and the ways back."""
 
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -215,31 +215,29 @@ def _shown_behind(edit: Edit, by_id: Mapping[str, Edit], shown: Container[str]) 
 def chosen(name: str, sessions: Collection[Session]) -> Session:
     """The session meant by a name. Raises `NotFound`, or `Ambiguous` where it fits several."""
     stem, _, number = name.rpartition(".")
-    if found := _named(name, sessions):
-        return found
-    if number.isdecimal() and stem and (found := _named(stem, sessions)):
-        for session in sessions:
-            if (session.branch, session.number) == (found.branch, int(number)):
-                return session
-        raise NotFound(f"{stem} has {found.number} sessions, no {number}")
+    for fits in (str.__eq__, str.startswith):  # run.1 is the first session of run, whoever is called run.12
+        if found := _named(name, sessions, fits):
+            return found
+        if number.isdecimal() and stem and (found := _named(stem, sessions, fits)):
+            for session in sessions:
+                if (session.branch, session.number) == (found.branch, int(number)):
+                    return session
+            raise NotFound(f"{stem} has {found.number} sessions, no {number}")
     raise NotFound(
         f"no session is called {name!r}, nor does an id begin so: clew sessions lists them; is it in another scope?"
     )
 
 
-def _named(name: str, sessions: Collection[Session]) -> Session | None:
+def _named(name: str, sessions: Collection[Session], fits: Callable[[str, str], bool]) -> Session | None:
     """The newest session of a conversation, or the one of an id."""
-    for fits in (str.__eq__, str.startswith):
-        found: dict[str, Session] = {}
-        for session in sessions:
-            if session.name is not None and fits(session.name, name):
-                newest = found.setdefault(session.name, session)
-                found[session.name] = max(newest, session, key=lambda s: (s.at, s.seq))
-            elif fits(session.id, name):
-                found.setdefault(session.id, session)
-        if len(found) > 1:
-            few = ", ".join(list(found)[:NEAR])
-            raise Ambiguous(f"{name} fits {len(found)} sessions; give more of it: {few}")
-        if found:
-            return next(iter(found.values()))
-    return None
+    found: dict[str, Session] = {}
+    for session in sessions:
+        if session.name is not None and fits(session.name, name):
+            newest = found.setdefault(session.name, session)
+            found[session.name] = max(newest, session, key=lambda s: (s.at, s.seq))
+        elif fits(session.id, name):
+            found.setdefault(session.id, session)
+    if len(found) > 1:
+        few = ", ".join(list(found)[:NEAR])
+        raise Ambiguous(f"{name} fits {len(found)} sessions; give more of it: {few}")
+    return next(iter(found.values()), None)

@@ -430,8 +430,10 @@ order by s.seq desc
 limit 1;
 
 -- name: session_end
-select branch, (select max(e.seq) from event e where e.branch = session.branch) from session
-where id = :session and scope = :owner;
+select s.branch, min(o.seq), coalesce((select max(e.seq) from event e where e.branch = s.branch), min(o.seq) - 1)
+from session s join session o on o.branch = s.branch
+where s.id = :session and s.scope = :owner
+group by s.branch;
 
 -- name: add_session
 insert into session (id, scope, branch, seq, parent, parent_seq, cause, method, at)
@@ -441,7 +443,7 @@ values (:session, :owner, :branch, :seq, :parent, :parent_seq, :cause, :method, 
 update session set ended = :at, ended_by = :cause where id = :session;
 
 -- name: undo_session
-update session set undone = :at where id = :session and scope = :owner;
+update session set undone = :at where id = :session and scope = :owner and branch = :branch;
 
 -- name: add_totals
 update session

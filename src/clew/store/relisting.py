@@ -72,5 +72,5 @@ def _add_up(db: Database, lost: Lost, session: str, stop: int | None) -> None:
             case "usage" if inside:
                 totals.update(reported(Usage(start, told["usage"], told["cost"])))
             case "revert" if session in told.get("sessions", ()):
-                db.ask("undo_session", session=session, owner=lost.owner, at=at)
+                db.ask("undo_session", session=session, owner=lost.owner, branch=lost.branch, at=at)
     add(db, session, totals, model)

@@ -31,8 +31,8 @@ def keep(db: Database, owner: int, batch: Batch, times: Sequence[float]) -> None
             case Usage():
                 add(db, _at(db, owner, batch.branch, event.seq), reported(event))
             case Revert(sessions=undone):
-                for session in undone:
-                    db.ask("undo_session", session=session, owner=owner, at=at)
+                for session in undone:  # one of a parent's stands there: only here it was taken back
+                    db.ask("undo_session", session=session, owner=owner, branch=batch.branch, at=at)
             case _:
                 totals.update(_totals(event))
                 model = event.model if isinstance(event, Call) else model
@@ -49,8 +49,10 @@ def open_first(db: Database, owner: int, batch: Batch, now: float) -> None:
         found = db.ask("session_end", session=batch.origin.parent, owner=owner).fetchone()
         if found is None:
             raise NotFound(f"there is no session {batch.origin.parent} in this scope to go on from")
-        parent_seq = found[1] if batch.origin.seq is None else batch.origin.seq
-        parent = _at(db, owner, found[0], parent_seq or 0)
+        branch, first, last = found
+        parent_seq = last if batch.origin.seq is None else batch.origin.seq
+        # Of a fork in which nothing happened yet all that came before is its parent's, and the child is its own.
+        parent = _at(db, owner, branch, max(first, parent_seq))
     given = {"session": batch.branch, "owner": owner, "branch": batch.branch, "seq": batch.seq}
     cause = cause_of(batch)
     db.ask("add_session", **given, parent=parent, parent_seq=parent_seq, cause=cause, method="", at=now)
