@@ -87,7 +87,7 @@ class Additions:
         )
         found.events = _said(trace, looking.digests, looking.guard, items, frame.format)
         view = await self._turns.turn(request.scope, live, frame, found, looking.guard)
-        self._turns.keep(request.scope, live)
+        self._turns.memory.keep(request.scope, live)
         return view
 
     async def _say(self, request: Addition, live: Live, fresh: bool, frame: Frame, items: Sequence[Item]) -> None:
@@ -99,7 +99,7 @@ class Additions:
         try:
             await self._store.write(request.scope, batch)
         except BaseException:
-            self._turns.forget(request.scope, live)
+            self._turns.memory.forget(request.scope, live)
             raise
         apply(live.trace, events)
         live.lengthen([node for event in events if isinstance(event, Said) for node in event.nodes])
@@ -115,7 +115,7 @@ class Additions:
 
     async def _known(self, request: Addition) -> Live | None:
         """The conversation as it is in memory, with what others wrote since; None where it must be read."""
-        scope, live = request.scope, self._turns.named(request.scope, request.session)
+        scope, live = request.scope, self._turns.memory.named(request.scope, request.session)
         if live is None:
             return None
         async with live.lock:
@@ -125,7 +125,7 @@ class Additions:
             except NotFound:  # purged
                 kinds = {"purge"}
             if live.stale or kinds - LENGTHEN - FOLD:
-                self._turns.forget(scope, live)
+                self._turns.memory.forget(scope, live)
                 return None
             if kinds - LENGTHEN:
                 await self._turns.refold(scope, live)

@@ -129,7 +129,7 @@ class Engine:
         cost = await self.gauge.cost(view.scope, view.frame.model, report)
         with suppress(Purged):  # while the model answered: there is no call left to say it of
             await self._turns.record(view.scope, view.branch, [Usage(view.seq, asdict(report), cost)])
-        live = self._turns.live(view)
+        live = self._turns.memory.newest(view)
         if live and len(live.view.edits) != len(view.edits):
             live = None  # compacted since: the report is of what is no longer shown
         if live:
@@ -150,7 +150,7 @@ class Engine:
         found = overflow(error)
         if found is None:
             return None
-        live = self._turns.live(view)
+        live = self._turns.memory.newest(view)
         scale = live.scale if live else None
         window = await self.gauge.refuse(view.scope, scale, view, found)
         if window is not None:
@@ -216,7 +216,7 @@ class Engine:
 
     async def expected(self, view: View) -> int:
         """How many tokens the provider will count in a view."""
-        if live := self._turns.live(view):
+        if live := self._turns.memory.newest(view):
             return live.scale.expected(live.view)
         scale = Scale()
         await self.gauge.weigh(view.scope, scale, await self.gauge.budget(view.scope, view.frame), view.frame)

@@ -2,11 +2,9 @@
 
 import asyncio
 import random
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as with_
-from operator import itemgetter
 from typing import Any
 
 from clew import events
@@ -19,6 +17,7 @@ from clew.guard import Guard, as_sent
 from clew.hot import Body, Incoming, Known
 from clew.items import Digests, Frame, Item, Node, Scope
 from clew.live import Live, apply, freshened
+from clew.memory import Memory
 from clew.recognise import Recogniser, Recognition
 from clew.reports import told
 from clew.secrets import Policy
@@ -60,21 +59,20 @@ class Turns:
         self.fitting = fitting
         self.gauge = gauge
         self.listeners = listeners
-        self._hot = hot
         self._secrets = Guard(secrets, store.secret, "").policy
-        self._lives: OrderedDict[tuple[Scope, str], Live] = OrderedDict()
+        self.memory = Memory(hot)
 
     async def take(self, request: Request) -> View:
         """The view to send instead of the request's own history. Raises `OverBudget` if frame and pins do not fit."""
         body = Body(request.body, request.format)
         for left in range(TRIES - 1, -1, -1):
-            live = self._best(request, body)
+            live = self.memory.best(request.scope, request.session, body)
             try:
                 view = await self._warm(live, request, body) if live else None
                 return view or await self._cold(request, body)
             except Conflict:
                 if live is not None:  # what it remembers may have been purged
-                    self.forget(request.scope, live)
+                    self.memory.forget(request.scope, live)
                 if not left:
                     raise
                 await wait(TRIES - left)
@@ -82,7 +80,7 @@ class Turns:
 
     async def compact(self, view: View, act: Act, method: str) -> View:
         """The newest view of a branch, compacted now."""
-        live = self.live(view)
+        live = self.memory.newest(view)
         if live is None:
             raise NotFound("only the newest view of a branch can be compacted, by the engine that made it")
         async with live.lock:
@@ -99,7 +97,7 @@ class Turns:
                 # With its head: a host that keeps what it gets here sends it back as if said.
                 await self.store.write(scope, Batch(view.branch, first, tuple(edits), heads=(sent,)))
             except BaseException:
-                self.forget(scope, live)
+                self.memory.forget(scope, live)
                 raise
             apply(live.trace, edits)
             live.sent, live.settled = sent, 0
@@ -107,18 +105,6 @@ class Turns:
             live.view = after
             tell(self.listeners, told(scope, live.trace, first, edits, view, budget.meter, None))
             return with_(after, nodes=as_sent(after.nodes, live.unmasked)) if live.unmasked else after
-
-    def live(self, view: View) -> Live | None:
-        """The branch of a view, if it is in memory and that view is its newest."""
-        live = self._lives.get((view.scope, view.branch))
-        return live if live is not None and live.view.seq == view.seq else None
-
-    def named(self, scope: Scope, session: str | None) -> Live | None:
-        """The branch of a named session that was used last, if it is in memory."""
-        named = (
-            live for (of, _), live in reversed(self._lives.items()) if (of, live.trace.session) == (scope, session)
-        )
-        return next(named, None)
 
     async def _warm(self, live: Live, request: Request, body: Body) -> View | None:
         """A turn on a branch in memory: what is new costs, what is old does not. None: it is another conversation."""
@@ -135,7 +121,7 @@ class Turns:
                 return None
             found.method = request.method
             view = await self.turn(request.scope, live, incoming.frame, found, looking.guard, incoming)
-            self._lives.move_to_end((request.scope, live.trace.branch))
+            self.memory.keep(request.scope, live)
             return view
 
     async def _cold(self, request: Request, body: Body) -> View:
@@ -149,7 +135,7 @@ class Turns:
         found.method = request.method
         live = Live(found.trace, known, View(incoming.frame, (), self.digests(request.scope)))
         view = await self.turn(request.scope, live, incoming.frame, found, looking.guard, incoming)
-        self.keep(request.scope, live)
+        self.memory.keep(request.scope, live)
         return view
 
     async def turn(
@@ -166,7 +152,7 @@ class Turns:
             return await self._advance(scope, live, frame, found, guard, incoming)
         except BaseException as error:
             # What memory holds may be half done; the log is not. The next turn reads it.
-            self.forget(scope, live)
+            self.memory.forget(scope, live)
             if not isinstance(error, Conflict):  # that one is tried again
                 failed = events.Failed(scope, live.trace.branch, live.trace.seq, type(error).__name__)
                 tell(self.listeners, [failed])
@@ -287,44 +273,10 @@ class Turns:
 
     # --- small services -------------------------------------------------------------------------------------------
 
-    def _best(self, request: Request, body: Body) -> Live | None:
-        """The branch in memory that this request most likely goes on: most in common, least beyond."""
-        own = [
-            live
-            for (scope, _), live in reversed(self._lives.items())
-            if (scope, live.trace.session) == (request.scope, request.session)
-        ]
-        if request.session is not None:
-            known = (live for live in own if live.known.likeness(body) or live.known.format == body.format)
-            return next(known, None)
-        for likeness in (Known.likeness, Known.close_likeness):
-            like = [(likeness(live.known, body), -len(live.known.messages), live) for live in own]
-            best = max(like, key=itemgetter(0, 1), default=(0, 0, None))
-            if best[0]:
-                return best[2]
-        return None
-
-    def keep(self, scope: Scope, live: Live) -> None:
-        """Keep a branch in memory, and let go of the one that was not used for longest."""
-        self._lives[scope, live.trace.branch] = live
-        self._lives.move_to_end((scope, live.trace.branch))
-        while len(self._lives) > self._hot:
-            self._lives.popitem(last=False)
-
-    def forget(self, scope: Scope, live: Live) -> None:
-        """The log is ahead of what memory has: read it the next time."""
-        live.stale = True
-        self._lives.pop((scope, live.trace.branch), None)
-
-    def drop(self, scope: Scope, branch: str) -> None:
-        """Forget a branch, if it is in memory."""
-        if live := self._lives.get((scope, branch)):
-            self.forget(scope, live)
-
     async def record(self, scope: Scope, branch: str, events: list[Event]) -> None:
         """Write events that a host makes between turns."""
         for left in range(TRIES - 1, -1, -1):
-            live = self._lives.get((scope, branch))
+            live = self.memory.get(scope, branch)
             try:
                 if live is None:
                     trace = await self.store.load(scope, branch)
@@ -336,7 +288,7 @@ class Turns:
                 return
             except Conflict:
                 if live is not None:
-                    self.forget(scope, live)
+                    self.memory.forget(scope, live)
                 if not left:
                     raise
                 await wait(TRIES - left)

@@ -40,7 +40,8 @@ async def undo(turns: Turns, scope: Scope, branch: str, count: int = 1, dry_run:
                 raise
             await wait(TRIES - left)
             continue
-        turns.drop(scope, branch)
+        if live := turns.memory.get(scope, branch):
+            turns.memory.forget(scope, live)
         told = events.Reverted(scope, branch, trace.seq, undone.sessions, undone.before, undone.after)
         tell(turns.listeners, [told])
         return undone

@@ -1,11 +1,15 @@
 """What tools gave back, as messages of each wire format."""
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from clew.errors import BadRequest
 from clew.wire.convert_frame import Tool
 from clew.wire.extras import with_tools
+
+
+REASONS = re.compile(r"(?:^|/)(?:o\d|gpt-[5-9]|codex)")  # models that refuse nothing by being asked for their thoughts
 
 
 class Result(NamedTuple):
@@ -54,6 +58,8 @@ def frame(format: str, model: str, system: str, tools: Sequence[Tool], limit: in
     body: dict[str, Any] = {"model": model, keys[format]: limit}
     if format == "openai_responses":
         body["store"] = False
+        if REASONS.search(model):  # it keeps no thoughts then: they come along sealed, and go back so
+            body["include"] = ["reasoning.encrypted_content"]
     if system and format != "openai_chat":
         body["instructions" if format == "openai_responses" else "system"] = system
     return with_tools(body, format, tools)
