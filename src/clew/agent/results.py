@@ -8,7 +8,6 @@ from clew.errors import BadRequest
 from clew.wire.convert_frame import Tool
 from clew.wire.extras import with_tools
 
-
 REASONS = re.compile(r"(?:^|/)(?:o\d|gpt-[5-9]|codex)")  # models that refuse nothing by being asked for their thoughts
 
 
