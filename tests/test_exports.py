@@ -1,5 +1,6 @@
 """Export and import: what was written can be written again, anywhere, and is the same."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -139,3 +140,56 @@ async def test_a_file_that_is_not_whole_is_refused_and_nothing_is_written(
         await take_in(other, "default", written)
     assert await other.branches("default") == []
     await other.close()
+
+
+FOREIGN: list[tuple[str, dict[str, Any]]] = [  # the first line of a sort, and what somebody put there
+    ("branch", {"branch": "\ud800"}),
+    ("branch", {"branch": "short"}),
+    ("branch", {"parent": "f" * 16, "parent_seq": 0}),
+    ("branch", {"after": "f" * 16}),
+    ("branch", {"cause": "<b>"}),
+    ("branch", {"at": 10**400}),
+    ("branch", {"tags": 3}),
+    ("item", {"kind": "spell"}),
+    ("item", {"name": [3]}),
+    ("node", {"item": -1}),
+    ("frame", {"format": "morse"}),
+    ("said", {"kind": "session"}),
+    ("said", {"at": float("nan")}),
+    ("client", {"start": -3}),
+    ("client", {"note": {"alias": {"x": [1]}}}),
+    ("client", {"note": {"alias": {}, "switch": {"format": "morse"}}}),
+    ("edit", {"note": None}),
+    ("edit", {"note": {"by": "x", "evidence": {"handle": ["x"]}, "spent": 0}}),
+    ("edit", {"note": {"by": "x", "evidence": [], "spent": 0}}),
+    ("session", {"note": {"session": "x"}}),
+    ("revert", {"note": {"sessions": [[1]]}}),
+    ("usage", {"start": 10**9}),
+    ("usage", {"note": {"usage": {"input": -(10**30)}, "cost": 1}}),
+    ("call", {"note": {"frame": 99}}),
+    ("call", {"stop": 10**30}),
+]
+
+
+async def test_a_hostile_file_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
+    store, other = SQLite(tmp_path / "clew.db"), SQLite(tmp_path / "other.db")
+    written = await lines(store, *await busy(store))
+    sorts = [line["kind"] if "event" in line else next(iter(line)) for line in map(json.loads, written)]
+    for sort, change in FOREIGN:
+        at = sorts.index(sort)
+        changed = json.dumps(json.loads(written[at]) | change).encode()
+        with pytest.raises(BadRequest, match=f"^line {at + 1}: "):
+            await take_in(other, "default", [*written[:at], changed, *written[at + 1 :]])
+    assert await other.branches("default") == []
+    await other.close()
+    await store.close()
+
+
+async def test_what_begins_twice_before_its_parent_or_in_nothing_is_refused(store: Store) -> None:
+    written = await lines(store, *await busy(store))
+    opening = next(line for line in written if line.startswith(b'{"branch":'))
+    event = next(line for line in written if line.startswith(b'{"event":'))
+    for broken, error in (([*written, opening], "begins twice"), ([written[0], event], "no line that clew export")):
+        with pytest.raises(BadRequest, match=error):
+            await take_in(store, "other", broken)
+    assert await store.branches("other") == []
