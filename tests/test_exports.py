@@ -10,8 +10,11 @@ from clew import Addition, BadRequest, Budget, Conflict, Engine, Origin, Request
 from clew.exports import export
 from clew.imports import take_in
 from clew.store.records import Store
+from clew.store.sql import SQLStore
 from clew.testing import conversation
 from test_sessions import WINDOW, Run
+
+WORD = {"messages": [{"role": "user", "content": "Look there."}]}
 
 
 async def lines(store: Store, *branches: str, scope: str = "default") -> list[bytes]:
@@ -193,3 +196,29 @@ async def test_what_begins_twice_before_its_parent_or_in_nothing_is_refused(stor
         with pytest.raises(BadRequest, match=error):
             await take_in(store, "other", broken)
     assert await store.branches("other") == []
+
+
+async def test_heirs_of_a_purged_conversation_are_exported_with_what_they_inherited(
+    store: SQLStore, tmp_path: Path
+) -> None:
+    run, child = await busy(store)
+    early = await Engine(store).prepare(Addition(WORD, "early", origin=Origin("subagent", run, 3)))
+    await store.purge("default", [run], "done with it")
+    left = await store.sessions("default")
+    written = await lines(store, child, early.branch)
+    other = SQLite(tmp_path / "other.db")
+    made = await take_in(other, "default", written)
+    assert await lines(other, child, early.branch) == written
+    totals = [(s.name, s.items, s.calls, s.sent) for s in left if s.branch in made]
+    assert sums(totals) == sums([(s.name, s.items, s.calls, s.sent) for s in await other.sessions("default")])
+    assert [s.name for s in await Sessions(Engine(other)).lineage("early")] == ["try", "early"]
+    assert await other.check() == []
+    await other.close()
+
+
+def sums(totals: list[tuple[str | None, int, int, int]]) -> dict[str | None, list[int]]:
+    """What each conversation came to."""
+    names = {name for name, *_ in totals}
+    return {
+        n: [sum(column) for column in zip(*(own for name, *own in totals if name == n), strict=True)] for n in names
+    }
