@@ -1,5 +1,6 @@
 """Export and import: what was written can be written again, anywhere, and is the same."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,11 @@ from clew import Addition, BadRequest, Budget, Conflict, Engine, Origin, Request
 from clew.exports import export
 from clew.imports import take_in
 from clew.store.records import Store
+from clew.store.sql import SQLStore
 from clew.testing import conversation
 from test_sessions import WINDOW, Run
+
+WORD = {"messages": [{"role": "user", "content": "Look there."}]}
 
 
 async def lines(store: Store, *branches: str, scope: str = "default") -> list[bytes]:
@@ -139,3 +143,82 @@ async def test_a_file_that_is_not_whole_is_refused_and_nothing_is_written(
         await take_in(other, "default", written)
     assert await other.branches("default") == []
     await other.close()
+
+
+FOREIGN: list[tuple[str, dict[str, Any]]] = [  # the first line of a sort, and what somebody put there
+    ("branch", {"branch": "\ud800"}),
+    ("branch", {"branch": "short"}),
+    ("branch", {"parent": "f" * 16, "parent_seq": 0}),
+    ("branch", {"after": "f" * 16}),
+    ("branch", {"cause": "<b>"}),
+    ("branch", {"at": 10**400}),
+    ("branch", {"tags": 3}),
+    ("item", {"kind": "spell"}),
+    ("item", {"name": [3]}),
+    ("node", {"item": -1}),
+    ("frame", {"format": "morse"}),
+    ("said", {"kind": "session"}),
+    ("said", {"at": float("nan")}),
+    ("client", {"start": -3}),
+    ("client", {"note": {"alias": {"x": [1]}}}),
+    ("client", {"note": {"alias": {}, "switch": {"format": "morse"}}}),
+    ("edit", {"note": None}),
+    ("edit", {"note": {"by": "x", "evidence": {"handle": ["x"]}, "spent": 0}}),
+    ("edit", {"note": {"by": "x", "evidence": [], "spent": 0}}),
+    ("session", {"note": {"session": "x"}}),
+    ("revert", {"note": {"sessions": [[1]]}}),
+    ("usage", {"start": 10**9}),
+    ("usage", {"note": {"usage": {"input": -(10**30)}, "cost": 1}}),
+    ("call", {"note": {"frame": 99}}),
+    ("call", {"stop": 10**30}),
+]
+
+
+async def test_a_hostile_file_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
+    store, other = SQLite(tmp_path / "clew.db"), SQLite(tmp_path / "other.db")
+    written = await lines(store, *await busy(store))
+    sorts = [line["kind"] if "event" in line else next(iter(line)) for line in map(json.loads, written)]
+    for sort, change in FOREIGN:
+        at = sorts.index(sort)
+        changed = json.dumps(json.loads(written[at]) | change).encode()
+        with pytest.raises(BadRequest, match=f"^line {at + 1}: "):
+            await take_in(other, "default", [*written[:at], changed, *written[at + 1 :]])
+    assert await other.branches("default") == []
+    await other.close()
+    await store.close()
+
+
+async def test_what_begins_twice_before_its_parent_or_in_nothing_is_refused(store: Store) -> None:
+    written = await lines(store, *await busy(store))
+    opening = next(line for line in written if line.startswith(b'{"branch":'))
+    event = next(line for line in written if line.startswith(b'{"event":'))
+    for broken, error in (([*written, opening], "begins twice"), ([written[0], event], "no line that clew export")):
+        with pytest.raises(BadRequest, match=error):
+            await take_in(store, "other", broken)
+    assert await store.branches("other") == []
+
+
+async def test_heirs_of_a_purged_conversation_are_exported_with_what_they_inherited(
+    store: SQLStore, tmp_path: Path
+) -> None:
+    run, child = await busy(store)
+    early = await Engine(store).prepare(Addition(WORD, "early", origin=Origin("subagent", run, 3)))
+    await store.purge("default", [run], "done with it")
+    left = await store.sessions("default")
+    written = await lines(store, child, early.branch)
+    other = SQLite(tmp_path / "other.db")
+    made = await take_in(other, "default", written)
+    assert await lines(other, child, early.branch) == written
+    totals = [(s.name, s.items, s.calls, s.sent) for s in left if s.branch in made]
+    assert sums(totals) == sums([(s.name, s.items, s.calls, s.sent) for s in await other.sessions("default")])
+    assert [s.name for s in await Sessions(Engine(other)).lineage("early")] == ["try", "early"]
+    assert await other.check() == []
+    await other.close()
+
+
+def sums(totals: list[tuple[str | None, int, int, int]]) -> dict[str | None, list[int]]:
+    """What each conversation came to."""
+    names = {name for name, *_ in totals}
+    return {
+        n: [sum(column) for column in zip(*(own for name, *own in totals if name == n), strict=True)] for n in names
+    }

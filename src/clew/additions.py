@@ -68,6 +68,7 @@ class Additions:
                 known = await self._known(request)
                 live = known or await self._loaded(request, body.format, incoming.frame)
                 try:
+                    _expect_format(request, live.trace, incoming.frame.format)
                     async with live.lock:
                         if not live.stale:
                             return await act(request, live, known is None, incoming.frame, incoming.flat())
@@ -79,8 +80,6 @@ class Additions:
 
     async def _add(self, request: Addition, live: Live, fresh: bool, frame: Frame, items: Sequence[Item]) -> View:
         trace = live.trace
-        if trace.format not in ("", frame.format):
-            raise BadRequest(f"session {request.session} is written in {trace.format}; add to it in that format")
         looking = self._turns.recogniser(request.scope, frame.format)
         found = Recognition(
             trace, opened=fresh and not trace.seq, refold=fresh, origin=request.origin, method=request.method
@@ -134,6 +133,11 @@ class Additions:
                 nodes = await self._store.nodes(scope, [p.id for p in new])
                 live.lengthen([nodes[p.id] for p in new])
             return live
+
+
+def _expect_format(request: Addition, trace: Trace, format: str) -> None:
+    if trace.format not in ("", format):
+        raise BadRequest(f"session {request.session} is written in {trace.format}; add to it in that format")
 
 
 def _said(trace: Trace, digests: Digests, guard: Guard, items: Sequence[Item], format: str) -> list[Event]:

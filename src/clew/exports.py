@@ -19,21 +19,39 @@ CHUNK = 1_000  # nodes read at a time
 Progress = Callable[[int, int], None]  # so many done, of so many
 
 
+class _Sessions:
+    """How branches began."""
+
+    def __init__(self, sessions: Sequence[Session]) -> None:
+        self._branches = {s.id: s.branch for s in sessions}
+        # Not by the branch's id: one that inherited from a branch that was purged begins with a session of that one.
+        self._firsts = {s.branch: s for s in sorted(sessions, key=lambda s: -s.seq)}
+
+    def first(self, branch: str) -> Session:
+        return self._firsts[branch]
+
+    def before(self, session: Session) -> str | None:
+        """The branch of its parent; the event before it tells which session of that it is."""
+        return self._branches.get(session.parent or "")
+
+
 class _Export:
     """Writes lines; what was written once is referred to after that."""
 
-    def __init__(self, store: Store, scope: Scope) -> None:
+    def __init__(self, store: Store, scope: Scope, sessions: "_Sessions") -> None:
         self._store = store
         self._scope = scope
+        self._sessions = sessions
         self._digests = Digests(store.secret, scope)
         self._items: dict[str, int] = {}  # by content
         self._frames: dict[str, int] = {}
         self._nodes: set[str] = set()
 
     async def branch(self, info: BranchInfo, until: int | None) -> AsyncIterator[dict[str, Any]]:
-        first = (await self._store.sessions(self._scope, info.id))[-1]
+        first = self._sessions.first(info.id)
         own = {"branch": info.id, "name": info.session, "cause": first.cause, "at": info.at}
-        came = {"parent": info.parent, "parent_seq": first.parent_seq, "after": None if info.parent else first.parent}
+        after = None if info.parent else self._sessions.before(first)
+        came = {"parent": info.parent, "parent_seq": first.parent_seq, "after": after}
         yield {**own, **came, "tags": list(first.tags), "archived": first.archived is not None}
         events = await self._store.events(self._scope, info.id, until)
         for begin in range(0, len(events), CHUNK):
@@ -75,9 +93,10 @@ async def export(
 ) -> AsyncIterator[bytes]:
     """These branches and all that led to them, line by line."""
     known = {b.id: b for b in await store.branches(scope)}
-    wanted = await _with_past(store, scope, known, branches)
+    sessions = _Sessions(await store.sessions(scope))
+    wanted = _with_past(sessions, known, branches)
     yield _line({"clew": VERSION, "branches": len(wanted)})
-    writing = _Export(store, scope)
+    writing = _Export(store, scope, sessions)
     for done, (id, until) in enumerate(wanted.items()):
         if progress:
             progress(done, len(wanted))
@@ -85,17 +104,14 @@ async def export(
             yield _line(line)
 
 
-async def _with_past(
-    store: Store, scope: Scope, known: Mapping[str, BranchInfo], branches: Sequence[str]
-) -> dict[str, int | None]:
+def _with_past(sessions: _Sessions, known: Mapping[str, BranchInfo], branches: Sequence[str]) -> dict[str, int | None]:
     """The branches to write, what they come from first, each up to which event; None: all of it."""
-    by_id = {s.id: s for s in await store.sessions(scope)}
     until: dict[str, int | None] = {}
     for id in branches:
         if id not in known:
             raise NotFound(f"no branch {id} in this scope")
         line: list[tuple[str, int | None]] = [(id, None)]
-        while came := _came_from(known[line[-1][0]], by_id):
+        while came := _came_from(known[line[-1][0]], sessions):
             line.append(came)
         for at, last in reversed(line):
             more = at not in until or (until[at] is not None and (last is None or last > (until[at] or 0)))
@@ -103,12 +119,12 @@ async def _with_past(
     return until
 
 
-def _came_from(info: BranchInfo, sessions: Mapping[str, Session]) -> tuple[str, int | None] | None:
+def _came_from(info: BranchInfo, sessions: _Sessions) -> tuple[str, int | None] | None:
     if info.parent:
         return info.parent, info.parent_seq
-    first = sessions.get(info.id)
-    parent = sessions.get(first.parent or "") if first else None
-    return (parent.branch, first.parent_seq) if first and parent else None
+    first = sessions.first(info.id)
+    before = sessions.before(first)
+    return (before, first.parent_seq) if before else None
 
 
 def _line(value: Mapping[str, Any]) -> bytes:

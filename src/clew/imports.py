@@ -7,6 +7,7 @@ from typing import Any
 
 from clew import rawjson
 from clew.errors import BadRequest, ClewError, Conflict
+from clew.expecting import BRANCH, EVENT, FRAME, ITEM, NODE, NOTES, expect, string
 from clew.exports import VERSION
 from clew.items import Digests, Edit, Frame, Node, Scope
 from clew.live import apply
@@ -34,6 +35,11 @@ class _Branch:
     archived: bool
     rows: list[tuple[int, float, Row]] = field(default_factory=list)
 
+    @property
+    def end(self) -> int:
+        """The number of the event that would come next."""
+        return (0 if self.parent is None else (self.parent_seq or 0) + 1) + len(self.rows)
+
 
 @dataclass(slots=True)
 class _File:
@@ -41,6 +47,7 @@ class _File:
 
     digests: Digests
     branches: dict[str, _Branch] = field(default_factory=dict)
+    sessions: set[str] = field(default_factory=set)
     items: list[tuple[str, str, bytes]] = field(default_factory=list)
     nodes: dict[str, Node] = field(default_factory=dict)
     frames: list[tuple[str, Frame]] = field(default_factory=list)
@@ -58,29 +65,51 @@ class _File:
     def read(self, line: Mapping[str, Any]) -> None:
         match line:
             case {"branch": str(id), **rest}:
-                self.branches[id] = _Branch(id, **rest)
+                expect(line, BRANCH, "branch")
+                self._open(_Branch(id, **rest))
             case {"node": str(id), "item": int(number), "opens": opens}:
+                expect(line, NODE, "node")
                 kind, role, data = self.items[number]
                 item = unpack_item(opens, kind, role, 0, data)
-                self.nodes[_id(id)] = Node(id, self.digests.content(item), item)
+                self.nodes[id] = Node(id, self.digests.content(item), item)
             case {"item": int(), "kind": str(kind), "role": str(role), **fields}:
+                expect(line, ITEM, "item")
                 self.items.append((kind, role, rawjson.dumps(fields)))
             case {"frame": int(), "lead": lead, "tools": tools, **fields}:
+                expect(line, FRAME, "frame")
                 frame = Frame(**rawjson.with_bytes(fields), lead=tuple(lead), tools=tuple(tools))
                 self.frames.append((self.digests.frame(frame), frame))
-            case {"event": int(seq), "at": int() | float() as at, "kind": str(kind)}:
+            case {"event": int(seq), "at": int() | float() as at, "kind": str(kind)} if self.branches:
                 self._event(next(reversed(self.branches.values())), seq, at, kind, line)
             case _:
                 raise BadRequest(f"no line that clew export writes: {', '.join(map(str, line))[:100]}")
 
+    def _open(self, branch: _Branch) -> None:
+        parent = self.branches.get(branch.parent or "")
+        if branch.parent and (parent is None or not 0 <= (branch.parent_seq or 0) < parent.end):
+            raise BadRequest(f"branch {branch.id} forks from what does not stand before it")
+        if branch.after and branch.after not in self.sessions:
+            raise BadRequest(f"branch {branch.id} comes after a session that does not stand before it")
+        self._begin(branch.id)
+        self.branches[branch.id] = branch
+
+    def _begin(self, session: str) -> None:
+        if session in self.sessions:
+            raise BadRequest(f"session {session} begins twice")
+        self.sessions.add(session)
+
     def _event(self, branch: _Branch, seq: int, at: float, kind: str, line: Mapping[str, Any]) -> None:
-        begin = 0 if branch.parent_seq is None or branch.parent is None else branch.parent_seq + 1
-        if seq != begin + len(branch.rows):
-            raise BadRequest(f"event {begin + len(branch.rows)} is missing, {seq} stands in its place")
-        old, new = (tuple(map(_id, line.get(key, ()))) for key in ("old", "new"))
+        if seq != branch.end:
+            raise BadRequest(f"event {branch.end} is missing, {seq} stands in its place")
+        expect(line, {**EVENT, "note": NOTES.get(kind, string)}, f"an event of kind {kind[:20]!r}")
+        if kind == "usage" and line.get("start", 0) >= seq:
+            raise BadRequest("a report of a call that was not made yet")
+        old, new = (tuple(line.get(key, ())) for key in ("old", "new"))
         if missing := next((id for id in new if id not in self.nodes), None):
             raise BadRequest(f"node {missing} is missing")
         note: Any = line.get("note")
+        if kind == "session":
+            self._begin(note["session"])
         if kind == "call":
             note = {**note, "frame": self.frames[note["frame"]][0]}
         text = rawjson.dumps(note).decode() if note is not None else None
@@ -88,9 +117,11 @@ class _File:
 
     def past(self, branch: _Branch, until: int | None = None) -> list[Event]:
         """The events of a branch, those that it has from its parents first."""
-        before = self.past(self.branches[branch.parent], branch.parent_seq) if branch.parent else []
-        rows = [(seq, row) for seq, _, row in branch.rows if until is None or seq <= until]
-        return [*before, *(event_of(row, branch.id, seq, self.nodes.__getitem__) for seq, row in rows)]
+        line = [(branch, branch.end if until is None else until)]
+        while (at := line[-1][0]).parent:
+            line.append((self.branches[at.parent], min(at.parent_seq or 0, line[-1][1])))
+        rows = ((b.id, seq, row) for b, last in reversed(line) for seq, _, row in b.rows if seq <= last)
+        return [event_of(row, id, seq, self.nodes.__getitem__) for id, seq, row in rows]
 
 
 async def take_in(
@@ -137,7 +168,7 @@ def _parsed(lines: Iterable[bytes], digests: Digests) -> _File:
                 file.read(value)
         except ClewError as error:
             raise BadRequest(f"line {number}: {error}") from None
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise BadRequest(f"line {number}: not what clew export writes ({type(error).__name__}: {error})") from None
     if not file.branches:
         raise BadRequest("no conversation there: expected what clew export writes")
@@ -217,9 +248,3 @@ def _sent(digests: Digests, trace: Trace) -> str:
     said = [Node(p.id, p.content, ABSENT) for p in trace.said]
     nodes = fold(said, trace.edits, trace.alias, trace.gone, trace.loose)
     return digests.run("", (n.content for n in nodes))
-
-
-def _id(id: str) -> str:
-    if len(id) != 32 or set(id) - set("0123456789abcdef"):
-        raise BadRequest(f"{id[:40]!r} is no id")
-    return id
