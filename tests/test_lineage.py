@@ -1,6 +1,8 @@
 """Odd turns of lineage: forks that undo, names like others, children of forks in which nothing was said yet."""
 
-from clew import Addition, Budget, Engine, Origin, Sessions
+import pytest
+
+from clew import Addition, BadRequest, Budget, Engine, Origin, Request, Sessions
 from clew.store.records import Store
 from clew.store.sql import SQLStore
 from test_sessions import WINDOW, Run, chain
@@ -44,3 +46,11 @@ async def test_a_sub_agent_of_a_fork_in_which_nothing_was_said_yet_is_the_forks(
     assert (child.parent, child.parent_seq) == (fork.id, fork.parent_seq)
     assert [s.name for s in await Sessions(run.engine).lineage("sub")] == ["run", "run", "try", "sub"]
     assert await store.check() == []
+
+
+async def test_a_name_that_is_no_text_is_refused(store: Store) -> None:
+    engine = Engine(store)
+    for odd in (Addition(WORD, "\udcff"), Request(WORD, session="\udcff"), Request(WORD, scope="\udcff")):
+        with pytest.raises(BadRequest, match="is no name"):
+            await engine.prepare(odd)
+    assert await store.branches("default") == []
