@@ -1,8 +1,10 @@
 """Odd turns of lineage: forks that undo, names like others, children of forks in which nothing was said yet."""
 
+from pathlib import Path
+
 import pytest
 
-from clew import Addition, BadRequest, Budget, Engine, Origin, Request, Sessions
+from clew import Addition, BadRequest, Budget, Engine, Origin, Request, Sessions, SQLite
 from clew.store.records import Store
 from clew.store.sql import SQLStore
 from test_sessions import WINDOW, Run, chain
@@ -54,3 +56,10 @@ async def test_a_name_that_is_no_text_is_refused(store: Store) -> None:
         with pytest.raises(BadRequest, match="is no name"):
             await engine.prepare(odd)
     assert await store.branches("default") == []
+
+
+async def test_an_addition_needs_no_file_to_lock(tmp_path: Path) -> None:
+    (tmp_path / "clew.db-turn").mkdir()
+    store = SQLite(tmp_path / "clew.db")
+    assert len((await Engine(store).prepare(Addition(WORD, "s"))).nodes) == 1
+    await store.close()
