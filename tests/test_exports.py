@@ -222,3 +222,11 @@ def sums(totals: list[tuple[str | None, int, int, int]]) -> dict[str | None, lis
     return {
         n: [sum(column) for column in zip(*(own for name, *own in totals if name == n), strict=True)] for n in names
     }
+
+
+async def test_a_file_that_was_cut_off_is_refused_wherever_that_was(store: Store) -> None:
+    written = await lines(store, *await busy(store))
+    for end in (*range(0, len(written), 25), len(written) - 1):
+        with pytest.raises(BadRequest):
+            await take_in(store, "other", written[:end])
+    assert await store.branches("other") == []

@@ -1,6 +1,10 @@
 """Odd turns of lineage: forks that undo, names like others, children of forks in which nothing was said yet."""
 
-from clew import Addition, Budget, Engine, Origin, Sessions
+from pathlib import Path
+
+import pytest
+
+from clew import Addition, BadRequest, Budget, Engine, Origin, Request, Sessions, SQLite
 from clew.store.records import Store
 from clew.store.sql import SQLStore
 from test_sessions import WINDOW, Run, chain
@@ -44,3 +48,18 @@ async def test_a_sub_agent_of_a_fork_in_which_nothing_was_said_yet_is_the_forks(
     assert (child.parent, child.parent_seq) == (fork.id, fork.parent_seq)
     assert [s.name for s in await Sessions(run.engine).lineage("sub")] == ["run", "run", "try", "sub"]
     assert await store.check() == []
+
+
+async def test_a_name_that_is_no_text_is_refused(store: Store) -> None:
+    engine = Engine(store)
+    for odd in (Addition(WORD, "\udcff"), Request(WORD, session="\udcff"), Request(WORD, scope="\udcff")):
+        with pytest.raises(BadRequest, match="is no name"):
+            await engine.prepare(odd)
+    assert await store.branches("default") == []
+
+
+async def test_an_addition_needs_no_file_to_lock(tmp_path: Path) -> None:
+    (tmp_path / "clew.db-turn").mkdir()
+    store = SQLite(tmp_path / "clew.db")
+    assert len((await Engine(store).prepare(Addition(WORD, "s"))).nodes) == 1
+    await store.close()

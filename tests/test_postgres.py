@@ -128,6 +128,29 @@ async def test_a_server_that_was_away_is_used_again(own: postgres.Server) -> Non
     await store.close()
 
 
+async def test_who_is_cancelled_while_asking_for_a_turn_does_not_keep_it(url: str) -> None:
+    store = Postgres(url)
+    for _ in range(20):
+        asking = asyncio.ensure_future(store.alone("default", "b").__aenter__())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+    async with store.alone("default", "b"):
+        pass  # whatever was asked before was answered
+    with psycopg.connect(url) as db:
+        assert db.execute("select count(*) from pg_locks where locktype = 'advisory'").fetchone() == (0,)
+    await store.close()
+
+
+async def test_a_turn_that_was_written_counts_although_the_server_went_away_after_it(own: postgres.Server) -> None:
+    store = Postgres(own.url("postgres"))
+    async with store.alone("default", "b"):
+        own.stop()
+    own.start()
+    await store.close()
+
+
 async def test_connections_that_the_server_closed_are_not_missed(url: str) -> None:
     store = open_store(url)
     await asyncio.gather(*(store.branches("default") for _ in range(8)))

@@ -83,8 +83,8 @@ def shaped(shape: Shape, closed: bool = False) -> Fits:
     return fits
 
 
-def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(map(text, value))
+def _strings(value: Any) -> bool:
+    return isinstance(value, list) and all(map(string, value))
 
 
 def _names(value: Any) -> bool:
@@ -133,7 +133,7 @@ BRANCH: Shape = {
     "parent": perhaps(name),
     "parent_seq": perhaps(whole),
     "after": perhaps(name),
-    "tags": _texts,
+    "tags": _strings,
     "archived": _flag,
 }
 ITEM: Shape = {

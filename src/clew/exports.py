@@ -102,6 +102,7 @@ async def export(
             progress(done, len(wanted))
         async for line in writing.branch(known[id], until):
             yield _line(line)
+    yield _line({"end": len(wanted)})  # else one that was cut off between two lines would look whole
 
 
 def _with_past(sessions: _Sessions, known: Mapping[str, BranchInfo], branches: Sequence[str]) -> dict[str, int | None]:

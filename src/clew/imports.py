@@ -52,6 +52,7 @@ class _File:
     nodes: dict[str, Node] = field(default_factory=dict)
     frames: list[tuple[str, Frame]] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)  # branches and sessions that get another id here
+    whole: bool = False
 
     def rename(self, branch: _Branch, to: str) -> None:
         """Give a branch another id, and its sessions, too."""
@@ -81,6 +82,8 @@ class _File:
                 self.frames.append((self.digests.frame(frame), frame))
             case {"event": int(seq), "at": int() | float() as at, "kind": str(kind)} if self.branches:
                 self._event(next(reversed(self.branches.values())), seq, at, kind, line)
+            case {"end": int(count)}:
+                self.whole = count == len(self.branches)
             case _:
                 raise BadRequest(f"no line that clew export writes: {', '.join(map(str, line))[:100]}")
 
@@ -172,6 +175,8 @@ def _parsed(lines: Iterable[bytes], digests: Digests) -> _File:
             raise BadRequest(f"line {number}: not what clew export writes ({type(error).__name__}: {error})") from None
     if not file.branches:
         raise BadRequest("no conversation there: expected what clew export writes")
+    if not file.whole:
+        raise BadRequest("the file was cut off: its end is missing; export or copy it again")
     return file
 
 

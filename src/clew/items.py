@@ -120,7 +120,7 @@ class Digests:
     def link(self, content: str, parents: Iterable[str]) -> str:
         """The id of a content after `parents`."""
         state = self._link.copy()
-        state.update("\n".join((content, *parents)).encode())
+        state.update("\n".join((content, *parents)).encode("utf-8", "surrogatepass"))
         return state.hexdigest()
 
     def chain(self, items: Iterable[Item], parent: str = "") -> list[Node]:

@@ -4,11 +4,11 @@ import asyncio
 import os
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 try:
     import fcntl
-except ImportError:  # Windows: who comes second tries again
+except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 PATIENCE = 60.0  # seconds: whoever holds it that long may hang, and a conflict is only an inconvenience
@@ -18,15 +18,24 @@ GLANCE = 0.004  # seconds between two looks, at most; who has waited for long lo
 @asynccontextmanager
 async def alone_in(path: str) -> AsyncIterator[None]:
     """Nobody else who asks for it is in this, in any process; a process that dies is out."""
-    if fcntl is None:
+    file = _opened(path)
+    if file is None:
         yield
         return
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         await soon(lambda: _lock(file))
         yield
     finally:
         os.close(file)
+
+
+def _opened(path: str) -> int | None:
+    """The file to lock; None where that cannot be: then whoever comes second tries again."""
+    if fcntl is None:
+        return None
+    with suppress(OSError):
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    return None
 
 
 async def _lock(file: int) -> bool:

@@ -70,15 +70,22 @@ class Postgres(SQLStore):
     async def alone(self, scope: Scope, branch: str) -> AsyncIterator[None]:
         """Whoever else asks for it waits; the server ends the turn of a process that dies."""
 
-        async def ask(statement: str) -> bool:
-            return await self._run(self._queue, lambda: self._queued(statement, branch))
+        got: list[bool] = []  # in the queue's thread: who is cancelled while asking does not hear the answer
 
-        got = await soon(lambda: ask("try_alone"))
+        def ask() -> bool:
+            got.append(self._queued("try_alone", branch))
+            return got[-1]
+
+        def end() -> None:
+            if any(got):
+                self._queued("end_alone", branch)
+
         try:
+            await soon(lambda: self._run(self._queue, ask))
             yield
         finally:
-            if got:
-                await ask("end_alone")
+            with suppress(StoreError):  # what was written is written, and a lost connection holds nothing
+                await self._run(self._queue, end)
 
     def _queued(self, statement: str, branch: str) -> bool:
         # On a connection of its own: those that write must not be held up by those that wait to.

@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, TypeVar
 
-from clew.errors import Purged
+from clew.errors import BadRequest, Purged
 from clew.items import Digests, Frame, Node, Scope
 from clew.store import reading
 from clew.store.blanking import purge_item
@@ -187,4 +187,7 @@ class SQLStore:
             # A cancelled caller must not leave a half-written turn: the transaction ends by itself.
             work = asyncio.get_running_loop().run_in_executor(thread, act)
             work.add_done_callback(lambda done: done.cancelled() or done.exception())  # heard, if nobody waits any more
-            return await asyncio.shield(work)
+            try:
+                return await asyncio.shield(work)
+            except UnicodeEncodeError as error:  # what is said may hold anything, names and scopes may not
+                raise BadRequest(f"{error.object!r:.80} is no name: half a character is in it") from None
