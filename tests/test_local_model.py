@@ -322,7 +322,7 @@ async def test_an_answer_that_had_to_end_is_cut(model: LocalModel) -> None:
 
 async def test_it_streams_and_reads_nothing_twice(model: LocalModel) -> None:
     pieces = [piece async for piece in model.stream([{"role": "user", "content": "Say hello in five words."}], 8)]
-    assert len(pieces) > 2
+    assert len(pieces) > 1
     assert all(pieces)
 
 
@@ -482,7 +482,7 @@ async def test_the_model_in_process_drives_the_loop(gguf: Path, method: Any) -> 
     """It calls no tools: what it shows is the protocol, and that its window is never exceeded."""
     helm = Helm(Engine(SQLite(":memory:"), Budget(window=1_024, reserve=64)))
     helm.method = method
-    agent = Agent(LocalSpeaker(path=gguf, window=1_024), helm, session="talk", limit=16)
+    agent = Agent(LocalSpeaker(path=gguf, window=1_024), helm, session="talk", limit=8)
     for n in range(4):
         told = [event async for event in agent.run(f"Note {n}: " + f"value {n} is {n * 7}. " * 25 + "Say one word.")]
         assert isinstance(told[-1], Answered)

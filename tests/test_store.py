@@ -1,13 +1,9 @@
 """The log on disk: private, durable, shared by processes, and careful with files that are not its own."""
 
-import os
-import random
-import signal
 import sqlite3
 import stat
 import subprocess
 import sys
-import time
 from importlib.resources import files
 from pathlib import Path
 
@@ -37,31 +33,6 @@ async def test_the_file_and_its_companions_are_private(tmp_path: Path) -> None:
     assert found["clew.db"] == 0o600
     assert set(found.values()) == {0o600}
     await store.close()
-
-
-@pytest.mark.skipif(os.name == "nt", reason="there is no kill -9 on Windows")
-async def test_nothing_acknowledged_is_lost_by_kill_9(tmp_path: Path) -> None:
-    path = tmp_path / "clew.db"
-    acknowledged: list[list[str]] = []
-    for round in range(6):
-        with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True) as writer:
-            assert writer.stdout is not None
-            lines = [writer.stdout.readline() for _ in range(3)]
-            time.sleep(random.Random(round).uniform(0.0, 0.25))
-            os.kill(writer.pid, signal.SIGKILL)
-            lines += writer.stdout.readlines()
-        acknowledged += [line.split() for line in lines if line.endswith("\n") and len(line.split()) == 3]
-    assert len(acknowledged) >= 18
-    store = SQLite(path)
-    engine = Engine(store)
-    for branch, seq, count in acknowledged:
-        calls = {c.seq: c for c in await store.calls("default", branch)}
-        view = await engine.resume("default", calls[int(seq)])
-        assert len(view.nodes) == int(count)
-    await store.close()
-    db = sqlite3.connect(path)
-    assert db.execute("pragma integrity_check").fetchone() == ("ok",)
-    db.close()
 
 
 def test_two_processes_write_to_one_file(tmp_path: Path) -> None:
