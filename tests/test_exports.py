@@ -95,6 +95,21 @@ async def test_an_imported_conversation_goes_on(store: Store, tmp_path: Path) ->
     await other.close()
 
 
+async def test_a_conversation_that_grew_goes_on_where_it_was(store: Store, tmp_path: Path) -> None:
+    run = Run(Engine(store, Budget(window=WINDOW, reserve=500)))
+    other = SQLite(tmp_path / "other.db")
+    for compactions in (1, 3, 3):
+        await run.until(compactions)
+        written = await lines(store, run.sent[-1].branch)
+        await take_in(other, "default", written)
+        assert await lines(other, run.sent[-1].branch) == written
+    assert await calls_are_proven(other, "default", run.sent[-1].branch)
+    again = Sessions(Engine(other))
+    assert (await again.get("run")).number == (await Sessions(run.engine).get("run")).number
+    assert await other.check(deep=True) == []
+    await other.close()
+
+
 async def test_a_conversation_beside_itself_needs_a_name(store: Store) -> None:
     run = Run(Engine(store, Budget(window=WINDOW, reserve=500)))
     await run.until(2)

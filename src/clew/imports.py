@@ -148,7 +148,7 @@ async def take_in(
         if elsewhere in here and branch.id not in file.names:
             file.rename(branch, elsewhere)
         if file.names.get(branch.id, branch.id) in here:
-            await _expect_same(store, scope, branch, file)
+            await _go_on(store, scope, branch, file)
             continue
         try:
             await store.write(scope, _batch(file, branch))
@@ -187,16 +187,19 @@ def _expect_header(value: Any) -> None:
         raise BadRequest(f"written by another clew (version {value['clew']}, this one reads {VERSION}); upgrade clew")
 
 
-async def _expect_same(store: Store, scope: Scope, branch: _Branch, file: _File) -> None:
-    """What is here already must be what would be written: only then does it need no writing."""
-    last = branch.rows[-1][0] if branch.rows else -1
-    here = await store.events(scope, file.names.get(branch.id, branch.id), last)
-    if [(e.seq, e.row.kind, tuple(e.row.new)) for e in here] != [
-        (seq, r.kind, tuple(r.new)) for seq, _, r in branch.rows
-    ]:
-        raise Conflict(
-            f"{branch.name or branch.id} is here already, and went on otherwise; import it under another name"
-        )
+async def _go_on(store: Store, scope: Scope, branch: _Branch, file: _File) -> None:
+    """Add what happened since to a branch that is here already. Raises `Conflict` where another thing happened here."""
+    id = file.names.get(branch.id, branch.id)
+    known = [(event.seq, event.row.kind, tuple(event.row.new)) for event in await store.events(scope, id)]
+    told = [(seq, row.kind, tuple(row.new)) for seq, _, row in branch.rows]
+    both = min(len(known), len(told))
+    if known[:both] != told[:both]:
+        raise Conflict(f"{branch.name or branch.id} is here already, and another one; import it under another name")
+    if len(told) > both:
+        whole = _batch(file, branch)
+        rest, times = whole.events[both:], whole.times[both:]
+        more = Batch(id, whole.seq + both, rest, heads=whole.heads, frames=whole.frames, times=times)
+        await store.write(scope, more)
 
 
 def _batch(file: _File, branch: _Branch) -> Batch:
