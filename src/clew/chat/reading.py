@@ -1,0 +1,36 @@
+"""A text to be read: help, what was lost, what the window is made of, how to begin."""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from clew.chat.entries import Entry
+from clew.chat.transcript import Transcript
+
+
+class Reading(ModalScreen[None]):
+    """Text that scrolls; Esc, Enter or q closes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,enter,q", "dismiss(None)", "Close")]
+
+    def __init__(self, title: str, text: str) -> None:
+        super().__init__()
+        self._title = title
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box tall"):
+            yield Static(Content(self._title), classes="title")
+            yield Transcript()
+            yield Static(Content("Up and Down scroll · Esc closes"), classes="keys")
+
+    def on_mount(self) -> None:
+        text = self.query_one(Transcript)
+        text.show([Entry("agent", self._text)])
+        text.focus()
+        self.call_after_refresh(text.scroll_home, animate=False)
