@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from clew.chat import welcome
+from clew.chat import reading, welcome
 from clew.chat.choosing import Choosing, Row
 from clew.chat.reading import Reading
 from clew.chat.writing import Field, Filling, Writing
@@ -42,6 +42,7 @@ async def compact(chat: "Chat", typed: str) -> None:
         return
     if await chat.desk.compact(given[0]):
         await chat.tell_compaction()
+        chat.transcript.follow()
     else:
         chat.say("There is nothing that could leave the window.")
 
@@ -53,6 +54,7 @@ async def new_session(chat: "Chat", typed: str) -> None:
     text = await chat.ask(Writing(title, typed or await chat.desk.draft()))
     if text is not None and await chat.desk.begin(text):
         await chat.tell_compaction()
+        chat.transcript.follow()
 
 
 async def save_summary(chat: "Chat", typed: str) -> None:
@@ -101,7 +103,7 @@ async def lost(chat: "Chat", typed: str) -> None:
     found = await chat.desk.lost(typed.rstrip("+"))
     out = StringIO()
     console = Console(
-        file=out, width=max(40, chat.size.width - 8), no_color=True, highlight=False, legacy_windows=False
+        file=out, width=reading.width(chat.size.width), no_color=True, highlight=False, legacy_windows=False
     )
     diffs.diff(console, found, full=True)
     await chat.ask(Reading(f"What was lost in {numbered(found.session)}", out.getvalue()))
@@ -187,7 +189,9 @@ async def window(chat: "Chat", typed: str) -> None:
     kept = f"{'reserve':<18}{filling.reserve:>9,} tokens, kept for the answer"
     made = {n.id for edit in view.edits for n in edit.stand_ins}
     lines = [f"{'▣' if n.id in made else ' '} {label(n.item):<10}{words(n.item.text, 80)}" for n in view.nodes]
-    await chat.ask(Reading("The window", "\n".join([chat.meter.words, "", *kinds, free, kept, "", *lines])))
+    await chat.ask(
+        Reading("The window", "\n".join([chat.meter.words, chat.meter.kinds, "", *kinds, free, kept, "", *lines]))
+    )
 
 
 async def theme(chat: "Chat", typed: str) -> None:

@@ -166,6 +166,7 @@ class Chat(App[None]):
     def say(self, text: str) -> None:
         """Tell the user what was done, where the conversation is."""
         self.transcript.add(Entry("note", text))
+        self.transcript.follow()
 
     async def toggle(self, entry: Entry) -> None:
         """Open an entry where it stands, or close it."""
@@ -182,7 +183,7 @@ class Chat(App[None]):
 
     def _begin(self, text: str) -> None:
         self.transcript.add(Entry("you", text))
-        self.transcript.scroll_end(animate=False)
+        self.transcript.follow()
         self._since = monotonic()
         self._turn = self.run_worker(self._run(text), group="turn", exit_on_error=False)
         self._tick()

@@ -207,7 +207,7 @@ class Desk:
     async def use(self, model: str) -> str:
         """Talk to another model; where that one speaks another format, in a conversation of its own."""
         self.helm.check_idle()
-        new = speaker(model)
+        new = await asyncio.to_thread(speaker, model)  # an SDK may take a second to import
         told = await self.set("agent.model", model)
         before, self.model = self.agent, model
         same = isinstance(before.speaker, Absent) or new.format == before.speaker.format

@@ -30,22 +30,29 @@ class Meter(Widget):
 
     @property
     def words(self) -> str:
-        """All that the bar says."""
+        """How full it is, and what all came to."""
         if self._filling is None:
             return f"window empty · {self._who}"
-        made, sent, limit, reserve, cost, folds = self._filling
-        head = f"{sent / limit:.0%} full · {sent:,} of {limit:,}"
-        own = sum(part.tokens for part in made) or 1
-        kinds = (f"{SHORT.get(p.kind, p.kind)} {p.tokens / own:.0%}" for p in sorted(made, key=lambda p: -p.tokens))
+        _, sent, limit, reserve, cost, folds = self._filling
         compacted = f"compacted {folds}×" if folds else ""
-        rest = (dollars(cost), self._who, compacted, ", ".join(kinds), f"reserve {reserve:,}")
-        return " · ".join(filter(None, (head, *rest)))
+        told = (f"{sent / limit:.0%} full", f"{sent:,} of {limit:,}", dollars(cost), self._who, compacted)
+        return " · ".join(filter(None, (*told, f"reserve {reserve:,}")))
+
+    @property
+    def kinds(self) -> str:
+        """What it is made of, most of it first."""
+        made = self._filling.parts if self._filling else []
+        own = sum(part.tokens for part in made) or 1
+        most = sorted(made, key=lambda part: -part.tokens)
+        return ", ".join(f"{SHORT.get(part.kind, part.kind)} {part.tokens / own:.0%}" for part in most)
 
     def render(self) -> Text:
-        width, low = self.size.width, self.size.height < 2
-        words = Text(self.words, no_wrap=True, overflow="ellipsis")
-        words.truncate(width, overflow="ellipsis")
-        if low or self._filling is None:
+        words = Text(self.words)
+        words.truncate(self.size.width, overflow="ellipsis")
+        if self.size.height < 2 or self._filling is None:
             return words
         made, sent, limit, reserve, _, _ = self._filling
-        return Text("\n").join([cells(made, sent, limit, reserve, width, colours=True), words])
+        width = max(self.size.width // 3, self.size.width - len(self.kinds) - 1)
+        kinds = Text(f" {self.kinds}")
+        kinds.truncate(self.size.width - width, overflow="ellipsis")
+        return Text("\n").join([cells(made, sent, limit, reserve, width, colours=True) + kinds, words])

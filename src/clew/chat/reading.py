@@ -13,6 +13,14 @@ from clew.chat.entries import Entry
 from clew.chat.transcript import Transcript
 
 
+BESIDE = 8  # columns of the box that are no text
+
+
+def width(screen: int) -> int:
+    """Columns for a line of text on a screen so wide."""
+    return max(20, (screen if screen < 60 else min(110, screen * 9 // 10)) - BESIDE)
+
+
 class Reading(ModalScreen[None]):
     """Text that scrolls; Esc, Enter or q closes it."""
 

@@ -40,6 +40,7 @@ class Transcript(ScrollView, can_focus=True):
         self._lines: list[list[str]] = []  # of each entry
         self._starts: list[int] = [0]  # the first line of each entry, and the end
         self._pieces: list[str] = []
+        self._follows = True  # what is new is in view
 
     def on_mount(self) -> None:
         self.set_interval(PAUSE, self.flush)
@@ -84,15 +85,27 @@ class Transcript(ScrollView, can_focus=True):
         self.entries = list(entries)
         self._wrap_all()
 
+    def follow(self) -> None:
+        """Go to the end, and stay there."""
+        self._follows = True
+        self.scroll_end(animate=False, immediate=True, x_axis=False)
+
     def reveal(self, entry: Entry) -> None:
         """Scroll to where an entry begins."""
         self.scroll_to(y=self._starts[self.entries.index(entry)], animate=False, immediate=True)
 
     # --- how it is drawn ----------------------------------------------------------------------------------------------
 
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        if new_value < old_value or self.is_vertical_scroll_end:
+            self._follows = self.is_vertical_scroll_end
+
     def on_resize(self, event: Resize) -> None:
         if not self._lines or self._width != self._wrapped_at:
             self._wrap_all()
+        elif self._follows:  # a line of the prompt more or less
+            self.follow()
 
     @property
     def _width(self) -> int:
@@ -112,10 +125,9 @@ class Transcript(ScrollView, can_focus=True):
 
     def _changed(self, first: int) -> None:
         """The lines from an entry on are others."""
-        stays = self.is_vertical_scroll_end
         self.virtual_size = Size(self._width + GUTTER, self._starts[-1])
-        if stays:
-            self.scroll_end(animate=False, immediate=True, x_axis=False)
+        if self._follows:
+            self.follow()
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
