@@ -282,7 +282,7 @@ class Chat(App[None]):
 
     def measure(self) -> None:
         """Look how full the window is, and show it."""
-        self.run_worker(self._measure(), group="meter", exclusive=True, exit_on_error=False)
+        self.run_worker(self._measure, group="meter", exclusive=True, exit_on_error=False)
 
     async def _measure(self) -> None:
         who = f"{self.desk.agent.speaker.name} · {self.desk.helm.method}"

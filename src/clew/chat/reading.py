@@ -12,7 +12,6 @@ from textual.widgets import Static
 from clew.chat.entries import Entry
 from clew.chat.transcript import Transcript
 
-
 BESIDE = 8  # columns of the box that are no text
 
 
