@@ -148,7 +148,7 @@ async def test_what_is_typed_while_a_turn_runs_waits_for_its_end(store: Store, t
 
 
 async def test_the_method_is_refused_while_busy_then_saved_obeyed_and_remembered(store: Store, tmp_path: Path) -> None:
-    script = [Answer("One. " * 100, pause=0.02), Answer("Two."), Answer("Three.")]
+    script = [Answer("One. " * 4_000, pause=0.02), Answer("Two."), Answer("Three.")]
     with StrictProvider(script) as provider:
         async with chatting(store, tmp_path, provider.url) as hand:
             await hand.type("Count.")
@@ -229,8 +229,9 @@ async def test_a_session_begins_with_an_edited_summary(store: Store, tmp_path: P
 async def test_hostile_text_is_text_and_the_layout_stays_whole(store: Store, tmp_path: Path) -> None:
     (tmp_path / "evil.txt").write_text(HOSTILE)
     script = [Answer(HOSTILE, (Call("read_file", {"path": "evil.txt"}),)), Answer("So much for that.")]
-    with StrictProvider(script) as provider:
+    with StrictProvider([]) as provider:
         for size in ((80, 24), (30, 12)):
+            provider.script = list(script)
             async with chatting(store, tmp_path, provider.url, f"s{size[0]}", size) as hand:
                 await hand.say("Read it.")
                 talk = hand.chat.transcript
@@ -240,7 +241,6 @@ async def test_hostile_text_is_text_and_the_layout_stays_whole(store: Store, tmp
                 assert "[bold]markup[/bold]" in drawn.replace("\n", "")
                 assert drawn.isprintable()
                 assert hand.chat.prompt.region.bottom <= size[1]
-            provider.script = list(script)
 
 
 async def test_a_first_run_explains_itself_on_one_screen(store: Store, tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ async def test_a_first_run_explains_itself_on_one_screen(store: Store, tmp_path:
         page = hand.chat.screen.query_one(Transcript)
         told = " ".join(page.entries[0].visible.split())
         assert "No model is set, so the local one answers" in told
-        assert "it chats, and calls no tools" in told
+        assert "chats, and calls no tools" in told
         assert page.max_scroll_y == 0
         await hand.press("escape")
         assert hand.chat.focused is hand.chat.prompt

@@ -103,7 +103,7 @@ async def lost(chat: "Chat", typed: str) -> None:
     found = await chat.desk.lost(typed.rstrip("+"))
     out = StringIO()
     console = Console(
-        file=out, width=reading.width(chat.size.width), no_color=True, highlight=False, legacy_windows=False
+        file=out, width=reading.width(chat.size), no_color=True, highlight=False, legacy_windows=False
     )
     diffs.diff(console, found, full=True)
     await chat.ask(Reading(f"What was lost in {numbered(found.session)}", out.getvalue()))

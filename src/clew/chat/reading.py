@@ -6,6 +6,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
@@ -15,9 +16,10 @@ from clew.chat.transcript import Transcript
 BESIDE = 8  # columns of the box that are no text
 
 
-def width(screen: int) -> int:
-    """Columns for a line of text on a screen so wide."""
-    return max(20, (screen if screen < 60 else min(110, screen * 9 // 10)) - BESIDE)
+def width(screen: Size) -> int:
+    """Columns for a line of text on a screen of this size."""
+    whole = screen.width < 60 or screen.height < 30
+    return max(20, (screen.width if whole else min(110, screen.width * 9 // 10)) - BESIDE)
 
 
 class Reading(ModalScreen[None]):

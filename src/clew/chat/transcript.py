@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable
+from itertools import takewhile
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -17,8 +18,9 @@ from textual.strip import Strip
 from clew.chat.entries import MARKS, Entry, Kind, plain
 
 PAUSE = 0.03  # seconds for which what comes is gathered before it is drawn
-LONGEST = 4_000  # characters of one entry while it grows: what is wrapped again with every piece
+LONGEST = 2_000  # characters of one entry while it grows: what is wrapped again with every piece
 GUTTER = 2  # columns
+DRAWN = 2_000  # lines that are kept as they were drawn
 DIFF = {"+": "transcript--added", "-": "transcript--removed"}
 
 
@@ -39,6 +41,7 @@ class Transcript(ScrollView, can_focus=True):
         self.entries: list[Entry] = []
         self._lines: list[list[str]] = []  # of each entry
         self._starts: list[int] = [0]  # the first line of each entry, and the end
+        self._strips: dict[int, Strip] = {}  # by line, those that were drawn and are as they were
         self._pieces: list[str] = []
         self._follows = True  # what is new is in view
 
@@ -54,7 +57,7 @@ class Transcript(ScrollView, can_focus=True):
             self.entries.append(entry)
             self._lines.append(self._wrapped(entry))
             self._starts.append(self._starts[-1] + len(self._lines[-1]))
-        self._changed(len(self.entries) - len(entries))
+        self._changed(self._starts[-1 - len(entries)])
 
     def hear(self, kind: Kind, delta: str) -> None:
         """Show some more of what is being said; it is drawn a little later, with what comes until then."""
@@ -74,10 +77,11 @@ class Transcript(ScrollView, can_focus=True):
     def redraw(self, entry: Entry) -> None:
         """Show an entry as it is now."""
         at = self.entries.index(entry) if entry is not self.entries[-1] else len(self.entries) - 1
-        self._lines[at] = self._wrapped(entry)
+        before, self._lines[at] = self._lines[at], self._wrapped(entry)
         for n in range(at, len(self.entries)):
             self._starts[n + 1] = self._starts[n] + len(self._lines[n])
-        self._changed(at)
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(before, self._lines[at], strict=False))
+        self._changed(self._starts[at] + sum(1 for _ in same))
 
     def show(self, entries: Iterable[Entry]) -> None:
         """Show these and nothing else."""
@@ -124,22 +128,39 @@ class Transcript(ScrollView, can_focus=True):
         return [*lines, ""] if entry.kind in ("agent", "you", "failed", "result") else lines
 
     def _changed(self, first: int) -> None:
-        """The lines from an entry on are others."""
-        self.virtual_size = Size(self._width + GUTTER, self._starts[-1])
+        """The lines from this one on are others; those above it need no drawing."""
+        for line in [line for line in self._strips if line >= first]:
+            del self._strips[line]
+        size = Size(self._width + GUTTER, self._starts[-1])
+        if size == self.virtual_size:
+            self.refresh_lines(first, size.height - first)
+            return
+        self.virtual_size = size
         if self._follows:
             self.follow()
         self.refresh()
 
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._strips.clear()
+
     def render_line(self, y: int) -> Strip:
         at = self.scroll_offset.y + y
-        width = self.size.width
         if at >= self._starts[-1]:
-            return Strip.blank(width, self.rich_style)
+            return Strip.blank(self.size.width, self.get_component_rich_style("transcript--agent"))
+        if at not in self._strips:
+            if len(self._strips) > DRAWN:
+                self._strips.clear()
+            self._strips[at] = self._drawn(at)
+        return self._strips[at]
+
+    def _drawn(self, at: int) -> Strip:
         n = bisect_right(self._starts, at) - 1
         line, entry = at - self._starts[n], self.entries[n]
         text = f"{MARKS[entry.kind] if not line else ' '} {self._lines[n][line]}"
         segments = self._styled(text, self._style(entry, self._lines[n][line]), at)
-        return Strip(segments).adjust_cell_length(width, self.rich_style).apply_offsets(0, at)
+        around = self.get_component_rich_style("transcript--agent")
+        return Strip(segments).adjust_cell_length(self.size.width, around).apply_offsets(0, at)
 
     def _style(self, entry: Entry, line: str) -> Style:
         changed = DIFF.get(line[:1]) if entry.kind == "result" else None
@@ -161,6 +182,7 @@ class Transcript(ScrollView, can_focus=True):
         return selection.extract(text), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:
+        self._strips.clear()
         self.refresh()
 
     def on_click(self, event: Click) -> None:

@@ -16,7 +16,7 @@ def text(desk: Desk, env: Mapping[str, str]) -> str:
     else:
         now = (
             f"No model is set, so the local one answers: {speaker.name}, in this process, with no key. "
-            "It is small: it chats, and calls no tools. Its weights: clew model fetch."
+            "It is small: it chats, and calls no tools. It needs weights: clew model fetch."
         )
     keys = "\n".join(
         f"  {name:<20} {key} is set" if env.get(key) else f"  {name:<20} needs {key}" for name, key in KEYS.items()
@@ -29,7 +29,8 @@ To talk to another model, type /model and one of these; it is saved.
 {keys}
   http://HOST/v1#NAME  a server that speaks OpenAI's API
 
-It works in {desk.folder}. Before it changes a file or runs a command, it shows you what it would do and asks.
+It works in {desk.places.shown(desk.folder)}.
+Before it changes a file or runs a command, it shows you what, and asks.
 All that is said is kept in {desk.places.shown(desk.places.store())}.
 
 Ctrl+P commands · F1 help · Esc cancels · Ctrl+Q leaves"""

@@ -1,6 +1,7 @@
 """The command that talks: an agent in the terminal, with its window in view."""
 
 import asyncio
+import gc
 import os
 from importlib.util import find_spec
 from pathlib import Path
@@ -47,6 +48,8 @@ async def _chat(session: str, model: str, last: bool, folder: Path, light: bool,
         desk = Desk(Places(os.environ, Path.cwd()), store, folder, scope=scope, model=model, session=session)
         if last and not session and (known := await desk.all()):
             await desk.open(known[0].name or "")
+        gc.collect()
+        gc.freeze()  # what is loaded by now stays: to look through it again takes longer than a key may wait
         try:
             await Chat(desk, light).run_async()
         finally:
