@@ -116,7 +116,6 @@ def main() -> None:
             busy = press(terminal, ALPHABET[given.keys : 2 * given.keys])
         finally:
             terminal.close()
-    print([round(x) for x in busy], file=sys.stderr)
     print(f"{given.turns} turns, {given.keys} keys      median      95%      most")
     for what, took in (("nothing streams", quiet), ("an answer streams", busy)):
         ranked = sorted(took)

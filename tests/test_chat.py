@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.widgets import Input, OptionList, TextArea
 
 from clew.chat import Chat, Desk
@@ -44,20 +45,20 @@ class Hand:
                 await self.pilot.pause(0.01)
         await self.pilot.pause()
 
-    async def type(self, text: str) -> None:
+    async def enter(self, text: str) -> None:
         self.chat.prompt.replace_with(text)
         await self.pilot.press("enter")
 
     async def say(self, text: str) -> None:
         """Say something, and wait for the end of the turn."""
-        await self.type(text)
+        await self.enter(text)
         await self.until(lambda: not self.chat.busy and not self.chat._waiting)
 
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
         await self.pilot.pause()
 
-    async def sees(self, screen: type) -> None:
+    async def sees(self, screen: type[Screen[Any]]) -> None:
         await self.until(lambda: isinstance(self.chat.screen, screen) and self.chat.screen.is_mounted)
 
     async def hears(self, words: str) -> None:
@@ -105,14 +106,14 @@ async def test_a_tool_wants_permission_and_is_granted_or_refused_it(store: Store
     script = [Answer("I write.", (write,)), Answer("A pity."), Answer("", (write,)), Answer("Done.")]
     with StrictProvider(script) as provider:
         async with chatting(store, tmp_path, provider.url) as hand:
-            await hand.type("Write it.")
+            await hand.enter("Write it.")
             await hand.sees(Permitting)
             assert "+[bold]hello[/]" in hand.chat.screen.query_one(Transcript).entries[0].visible
             await hand.press("n")
             await hand.hears("A pity.")
             assert "the user said no" in hand.shown
             assert not (tmp_path / "new.txt").exists()
-            await hand.type("Please.")
+            await hand.enter("Please.")
             await hand.sees(Permitting)
             await hand.press("a")
             await hand.hears("Done.")
@@ -124,9 +125,9 @@ async def test_esc_cancels_and_gives_back_what_was_waiting(store: Store, tmp_pat
     script = [Answer("word " * 4_000, pause=0.02), Answer("Hello."), Answer("Again.")]
     with StrictProvider(script) as provider:
         async with chatting(store, tmp_path, provider.url) as hand:
-            await hand.type("Tell me all.")
+            await hand.enter("Tell me all.")
             await hand.hears("word word")
-            await hand.type("And then?")
+            await hand.enter("And then?")
             assert len(provider.heard) == 1
             await hand.press("escape")
             await hand.until(lambda: not hand.chat.busy)
@@ -141,7 +142,7 @@ async def test_what_is_typed_while_a_turn_runs_waits_for_its_end(store: Store, t
     script = [Answer("One. " * 40, pause=0.02), Answer("Two.")]
     with StrictProvider(script) as provider:
         async with chatting(store, tmp_path, provider.url) as hand:
-            await hand.type("First.")
+            await hand.enter("First.")
             await hand.hears("One.")
             await hand.say("Second.")
             assert hand.shown.index("One.") < hand.shown.index("Second.") < hand.shown.index("Two.")
@@ -151,7 +152,7 @@ async def test_the_method_is_refused_while_busy_then_saved_obeyed_and_remembered
     script = [Answer("One. " * 4_000, pause=0.02), Answer("Two."), Answer("Three.")]
     with StrictProvider(script) as provider:
         async with chatting(store, tmp_path, provider.url) as hand:
-            await hand.type("Count.")
+            await hand.enter("Count.")
             await hand.hears("One.")
             await hand.press("f2")
             await hand.hears("a turn is running: switch the compaction method when it has ended")
@@ -221,7 +222,7 @@ async def test_a_session_begins_with_an_edited_summary(store: Store, tmp_path: P
             assert "Never touch the config." in first
             line = await hand.chat.desk.sessions.lineage("work")
             assert [s.cause for s in line] == ["start", "handoff"]
-            await hand.type("/lost")
+            await hand.enter("/lost")
             await hand.sees(Reading)
             assert "facts behind stand-ins" in hand.chat.screen.query_one(Transcript).entries[0].visible
 
@@ -261,9 +262,9 @@ async def test_another_process_goes_on_where_one_was(store: Store, tmp_path: Pat
             await hand.say("Report.")
         async with chatting(store, tmp_path, provider.url, "other") as hand:
             assert hand.shown == ""
-            await hand.type("/resume work")
+            await hand.enter("/resume work")
             await hand.hears("file1_7.py has value 107.")
-            await hand.type("/compact reports")  # before anything is sent
+            await hand.enter("/compact reports")  # before anything is sent
             await hand.hears("ompact")
             await hand.say("Go on.")
             assert provider.heard[-1].body["messages"][-1]["content"] == "Go on."
@@ -273,27 +274,27 @@ async def test_pins_instructions_summaries_and_models(store: Store, tmp_path: Pa
     with StrictProvider([report(1), Answer("Two.")]) as provider:
         async with chatting(store, tmp_path, provider.url) as hand:
             await hand.say("Report.")
-            await hand.type("/pin")
+            await hand.enter("/pin")
             await hand.sees(Choosing)
             await hand.press(*"user", "enter")
             await hand.hears("stays as it is from now on")
             assert len((await store.load("default", (await hand.chat.desk.agent.view()).branch)).pinned) == 1
-            await hand.type("/save notes.md")
+            await hand.enter("/save notes.md")
             await hand.hears("characters written to")
             assert "Report." in (tmp_path / "notes.md").read_text()
-            await hand.type("/instructions")
+            await hand.enter("/instructions")
             await hand.until(lambda: len(hand.chat.screen.query(Input)) == 2)
             await hand.press(*"60%", "enter", *"brief", "enter")
             await hand.hears("The next call has these instructions")
-            await hand.type("/method llm")
+            await hand.enter("/method llm")
             await hand.hears("LLM/User-driven compaction, from")
             await hand.say("Go on.")
             assert "used_pct >= 60" in sent(provider)
-            await hand.type(f"/model {provider.url}/v1#gpt-4o-mini")
+            await hand.enter(f"/model {provider.url}/v1#gpt-4o-mini")
             await hand.hears("gpt-4o-mini answers from now on")
             await hand.say("Who are you?")
             assert provider.heard[-1].body["model"] == "gpt-4o-mini"
-            await hand.type("/nonsense")
+            await hand.enter("/nonsense")
             await hand.hears("there is no /nonsense")
 
 
@@ -310,11 +311,11 @@ async def test_every_command_is_in_the_palette_with_a_way_of_its_own(store: Stor
             await hand.press(*"lineage", "enter")
             await hand.until(lambda: "Lineage of work" in str(hand.chat.screen.query(".title").first().render()))
             await hand.press("escape")
-            await hand.type("/window")
+            await hand.enter("/window")
             await hand.sees(Reading)
             assert "reserve" in hand.chat.screen.query_one(Transcript).entries[0].visible
             await hand.press("escape")
-            await hand.type("/theme")
+            await hand.enter("/theme")
             await hand.until(lambda: not hand.chat.current_theme.dark)
 
 

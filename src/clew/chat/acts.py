@@ -102,9 +102,7 @@ async def lost(chat: "Chat", typed: str) -> None:
     """Show what a compaction took out of view, and what became of every fact."""
     found = await chat.desk.lost(typed.rstrip("+"))
     out = StringIO()
-    console = Console(
-        file=out, width=reading.width(chat.size), no_color=True, highlight=False, legacy_windows=False
-    )
+    console = Console(file=out, width=reading.width(chat.size), no_color=True, highlight=False, legacy_windows=False)
     diffs.diff(console, found, full=True)
     await chat.ask(Reading(f"What was lost in {numbered(found.session)}", out.getvalue()))
 

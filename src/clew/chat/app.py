@@ -8,6 +8,7 @@ from contextlib import aclosing
 from time import monotonic
 from typing import Any, ClassVar, TypeVar
 
+from textual import work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -280,11 +281,9 @@ class Chat(App[None]):
         self.notify(f"{sizes}\n{_kept(found)}", title=what, timeout=TOAST, markup=False)
         self.measure()
 
-    def measure(self) -> None:
+    @work(group="meter", exclusive=True, exit_on_error=False)
+    async def measure(self) -> None:
         """Look how full the window is, and show it."""
-        self.run_worker(self._measure, group="meter", exclusive=True, exit_on_error=False)
-
-    async def _measure(self) -> None:
         who = f"{self.desk.agent.speaker.name} · {self.desk.helm.method}"
         self.meter.tell(await self.desk.filling(), who)
 
@@ -293,7 +292,7 @@ class Chat(App[None]):
         now = f"working {monotonic() - self._since:.0f} s · Esc cancels{waits}" if self.busy else "ready"
         keys = "^P commands  F1 help  ^Q leave"
         status = self.screen_stack[0].query_one("#status", Static)
-        status.update(Content(f"{now} · {plain(self.desk.agent.session)} · {keys}"))
+        status.update(Content(f"{now} · {plain(self.desk.agent.session)} · {keys}"), layout=False)
 
 
 def _kept(found: Diff) -> str:

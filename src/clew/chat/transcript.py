@@ -17,7 +17,7 @@ from textual.strip import Strip
 
 from clew.chat.entries import MARKS, Entry, Kind, plain
 
-PAUSE = 0.03  # seconds for which what comes is gathered before it is drawn
+PAUSE = 0.05  # seconds for which what comes is gathered before it is drawn
 LONGEST = 2_000  # characters of one entry while it grows: what is wrapped again with every piece
 GUTTER = 2  # columns
 DRAWN = 2_000  # lines that are kept as they were drawn
