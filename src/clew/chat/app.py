@@ -67,7 +67,7 @@ class Chat(App[None]):
         self._told = ""  # the session whose beginning was shown last
 
     def compose(self) -> ComposeResult:
-        yield Transcript(id="talk")
+        yield Transcript(id="talk", grows=True)
         yield Meter(id="meter")
         yield Prompt(id="prompt")
         yield Static(id="status", markup=False)

@@ -40,4 +40,3 @@ class Permitting(ModalScreen[Permit]):
         text = self.query_one(Transcript)
         text.show([Entry("result", bounded(self._preview) or "(nothing to show)")])
         text.focus()
-        self.call_after_refresh(text.scroll_home, animate=False)

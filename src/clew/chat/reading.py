@@ -42,4 +42,3 @@ class Reading(ModalScreen[None]):
         text = self.query_one(Transcript)
         text.show([Entry("agent", self._text)])
         text.focus()
-        self.call_after_refresh(text.scroll_home, animate=False)

@@ -25,7 +25,7 @@ DIFF = {"+": "transcript--added", "-": "transcript--removed"}
 
 
 class Transcript(ScrollView, can_focus=True):
-    """Entries one below the other. It stays at its end, unless somebody looks further up."""
+    """Entries one below the other. If it `grows`, its end stays in view, unless somebody looks further up."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {*(f"transcript--{kind}" for kind in MARKS), *DIFF.values()}
 
@@ -36,14 +36,15 @@ class Transcript(ScrollView, can_focus=True):
             super().__init__()
             self.entry = entry
 
-    def __init__(self, id: str | None = None) -> None:
+    def __init__(self, id: str | None = None, grows: bool = False) -> None:
         super().__init__(id=id)
+        self._grows = grows
         self.entries: list[Entry] = []
         self._lines: list[list[str]] = []  # of each entry
         self._starts: list[int] = [0]  # the first line of each entry, and the end
         self._strips: dict[int, Strip] = {}  # by line, those that were drawn and are as they were
         self._pieces: list[str] = []
-        self._follows = True  # what is new is in view
+        self._follows = grows  # what is new is in view
 
     def on_mount(self) -> None:
         self.set_interval(PAUSE, self.flush)
@@ -102,7 +103,7 @@ class Transcript(ScrollView, can_focus=True):
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
-        if new_value < old_value or self.is_vertical_scroll_end:
+        if self._grows and (new_value < old_value or self.is_vertical_scroll_end):
             self._follows = self.is_vertical_scroll_end
 
     def on_resize(self, event: Resize) -> None:
