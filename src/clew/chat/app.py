@@ -21,16 +21,13 @@ from clew.chat import welcome
 from clew.chat.choosing import Choosing, Row
 from clew.chat.commands import BY_SLASH, COMMANDS, HELP, Command
 from clew.chat.desk import Desk
-from clew.chat.entries import Entry, called, came, history, opened, plain, standing
+from clew.chat.entries import Entry, called, came, history, kept, opened, plain, standing
 from clew.chat.meter import Meter
 from clew.chat.permitting import Permitting
 from clew.chat.prompt import Prompt
 from clew.chat.reading import Reading
 from clew.chat.transcript import Transcript
-from clew.composition import parts
-from clew.coverage import STATES
 from clew.errors import ClewError
-from clew.sessions import Diff
 from clew.speaking import Text, Thought
 from clew.workshop import Tool
 
@@ -186,7 +183,7 @@ class Chat(App[None]):
         self.transcript.add(Entry("you", text))
         self.transcript.follow()
         self._since = monotonic()
-        self._turn = self.run_worker(self._run(text), group="turn", exit_on_error=False)
+        self._turn = self.run_worker(self._run(text), group="turn")
         self._tick()
 
     async def _run(self, text: str) -> None:
@@ -198,7 +195,7 @@ class Chat(App[None]):
             self.transcript.add(Entry("note", "Cancelled. What was said until then is kept."))
             self._give_back()
             raise
-        except ClewError as error:
+        except (ClewError, OSError) as error:
             self.transcript.add(Entry("problem", str(error)))
             self._give_back()
         finally:
@@ -278,7 +275,7 @@ class Chat(App[None]):
         sizes = f"{found.before:,} → {found.after:,} tokens"
         stand_ins = [standing(s.id, s.by.partition("(")[0], len(s.said), s.nodes[0].item.text) for s in found.stand_ins]
         self.transcript.add(Entry("note", f"{what}: {sizes}. F8 what was lost · F9 undo"), *stand_ins)
-        self.notify(f"{sizes}\n{_kept(found)}", title=what, timeout=TOAST, markup=False)
+        self.notify(f"{sizes}\n{kept(found)}", title=what, timeout=TOAST, markup=False)
         self.measure()
 
     @work(group="meter", exclusive=True, exit_on_error=False)
@@ -293,9 +290,3 @@ class Chat(App[None]):
         keys = "^P commands  F1 help  ^Q leave"
         status = self.screen_stack[0].query_one("#status", Static)
         status.update(Content(f"{now} · {plain(self.desk.agent.session)} · {keys}"), layout=False)
-
-
-def _kept(found: Diff) -> str:
-    left = ", ".join(f"{part.kind} {part.tokens:,}" for part in parts(found.left))
-    facts = ", ".join(f"{found.coverage.count(state):,} {state}" for state in STATES)
-    return f"left: {left}\nfacts: {facts}"

@@ -5,8 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from clew.composition import parts
+from clew.coverage import STATES
 from clew.items import SHORT, Edit, Item, Node
 from clew.screens.lines import name, words
+from clew.sessions import Diff
 from clew.view import View
 from clew.workshop import shown
 
@@ -121,3 +124,10 @@ def opened(entry: Entry, nodes: Iterable[Node]) -> str:
     said = [f"{MARKS[of(n.item).kind]} {of(n.item).whole or of(n.item).text}" for n in nodes]
     head = f"{entry.text.partition(';')[0]}: {len(said):,} of what was said, word for word"
     return bounded("\n".join([head, *said, f"(end of {entry.id})"]))
+
+
+def kept(found: Diff) -> str:
+    """What left with a compaction, and what it kept."""
+    left = ", ".join(f"{part.kind} {part.tokens:,}" for part in parts(found.left))
+    facts = ", ".join(f"{found.coverage.count(state):,} {state}" for state in STATES)
+    return f"left: {left}\nfacts: {facts}"
