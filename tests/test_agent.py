@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from clew import Budget, Engine, ModelError, Sessions, SQLite
+from clew import Budget, Engine, ModelError, NotFound, Sessions, SQLite
 from clew.agent import Agent, Answered, Compacted, Event, Ran, Retrying, Running
 from clew.agentic import Helm
 from clew.provider import Answer, Call, StrictProvider
@@ -273,3 +273,39 @@ async def test_a_session_goes_on_in_another_process(store: SQLite, tmp_path: Pat
         assert other[-1]["content"] == "And now?"
     await first.speaker.close()
     await second.speaker.close()
+
+
+@pytest.mark.parametrize("format", FORMATS)
+async def test_a_conversation_is_compacted_or_begun_anew_by_an_engine_that_never_sent_it(
+    store: SQLite, format: str
+) -> None:
+    with StrictProvider(reading(8)) as provider:
+        await done(agent(provider, store, format, window=60_000).run("Read all pages. Never touch the config."))
+        provider.script = [Answer("Yes.")]
+        other = agent(provider, store, format, window=60_000)
+        view = await other.view()
+        assert await other.helm.engine.compact(view) is not view
+        shorter = await other.view()
+        assert shorter.stand_ins()
+        assert isinstance((await done(other.run("All of them?")))[-1], Answered)
+        another = agent(provider, store, format, window=60_000)
+        view = await another.view()
+        begun = await another.helm.engine.begin(view, "All pages are read.")
+        [node] = begun.nodes
+        assert node.item.text.startswith("All pages are read.")
+        assert "Never touch the config." in node.item.text
+        assert "the user's own" in node.item.text
+        await done(another.run("And now?"))
+        for heard in provider.heard:
+            assert check(heard.body, format) == []
+        assert b"All pages are read." in provider.heard[-1].raw
+        assert b"p3.txt line 3" not in provider.heard[-1].raw
+    sessions = await Sessions(another.helm.engine).lineage("work")
+    assert [(s.cause, s.method) for s in sessions[-2:]] == [("compaction", "manual"), ("handoff", "manual")]
+
+
+async def test_nothing_can_be_opened_where_nothing_was_said(store: SQLite) -> None:
+    with StrictProvider() as provider:
+        with pytest.raises(NotFound, match="nothing was said in work yet"):
+            await agent(provider, store, "openai_chat").view()
+        assert provider.heard == []

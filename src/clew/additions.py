@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as with_
 from typing import Any, Protocol, TypeVar
 
 from clew.errors import BadRequest, Conflict, NotFound
@@ -57,6 +58,10 @@ class Additions:
         """The view to send: all that was said in the conversation, with this at its end."""
         return await self._take(request, self._add)
 
+    async def open(self, request: Addition) -> View:
+        """The conversation as it stands; it is in memory then, and may be compacted."""
+        return await self._take(request, self._look)
+
     async def _take(self, request: Addition, act: Act[T]) -> T:
         body = Body(request.body, request.format)
         incoming = Known(body.format).read(body)
@@ -88,6 +93,17 @@ class Additions:
         view = await self._turns.turn(request.scope, live, frame, found, looking.guard)
         self._turns.memory.keep(request.scope, live)
         return view
+
+    async def _look(self, request: Addition, live: Live, fresh: bool, frame: Frame, items: Sequence[Item]) -> View:
+        scope, trace = request.scope, live.trace
+        if not trace.seq:
+            raise NotFound(f"nothing was said in {request.session} yet")
+        if fresh:
+            await self._turns.gauge.weigh(scope, live.scale, await self._turns.gauge.budget(scope, frame), frame)
+            await self._turns.refold(scope, live)
+            live.view = with_(live.view, scope=scope, branch=trace.branch, seq=trace.seq - 1)
+            self._turns.memory.keep(scope, live)
+        return live.view
 
     async def _say(self, request: Addition, live: Live, fresh: bool, frame: Frame, items: Sequence[Item]) -> None:
         looking = self._turns.recogniser(request.scope, frame.format)

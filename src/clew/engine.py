@@ -27,6 +27,7 @@ from clew.scale import Scale
 from clew.secrets import Policy
 from clew.step import Step
 from clew.steps import default
+from clew.steps.handoff import Handoff
 from clew.store.records import Batch, Call, Fork, Method, Pin, Store, Usage
 from clew.tokens import Counter
 from clew.turns import Request, Turns
@@ -119,6 +120,10 @@ class Engine:
             return await self._additions.take(request)
         return await self._turns.take(request)
 
+    async def open(self, addition: Addition) -> View:
+        """A named conversation as it stands, to look at or to compact; nothing is sent, nothing is added."""
+        return await self._additions.open(addition)
+
     async def append(self, addition: Addition) -> None:
         """Write down what was said in a named conversation, without sending anything."""
         await self._additions.append(addition)
@@ -207,6 +212,14 @@ class Engine:
             return await self._fitting.compacted(view.scope, live, live.view, budget, focus, step)
 
         return await self._turns.compact(view, act, method)
+
+    async def begin(self, view: View, summary: str, method: str = "manual") -> View:
+        """End the session of the newest view of a branch, and begin a child with this summary, as an agent would."""
+
+        async def act(live: Live, budget: Budget) -> View:
+            return await self._fitting.handed_over(view.scope, live, live.view, Handoff(summary))
+
+        return await self._turns.compact(view, act, method, "handoff")
 
     async def close(self) -> None:
         """End what goes on in the background; the store stays open, it is its owner's."""

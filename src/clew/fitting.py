@@ -84,7 +84,7 @@ class Fitting:
         live.pace.grow(live.scale.measure(view)[0].tokens)
         shadow, mended = None, view
         if (method or self.method) == "llm":
-            view, budget = await self._handed_over(scope, live, view), _net(budget)
+            view, budget = await self.handed_over(scope, live, view, Handoff()), _net(budget)
         cause: Cause = "compaction" if view is mended else "handoff"
         if self.compaction == "on":
             view = await self._compacted(scope, live, view, budget, prices)
@@ -101,9 +101,8 @@ class Fitting:
         fits = self.compaction != "on" or size.within(budget.at(rate).limit) or size.within(budget.limit)
         return Fitted(view, None if fits else over_budget(view, budget), shadow, folded, cause)
 
-    async def _handed_over(self, scope: Scope, live: Live, view: View) -> View:
-        """The view that begins a new session, if the agent asked for one."""
-        handoff = Handoff()
+    async def handed_over(self, scope: Scope, live: Live, view: View, handoff: Handoff) -> View:
+        """The view that begins a new session, if one was asked for."""
         if not handoff.is_due(view):
             return view
         await self.remember(scope, view)

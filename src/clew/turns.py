@@ -21,7 +21,7 @@ from clew.memory import Memory
 from clew.recognise import Recogniser, Recognition
 from clew.reports import told
 from clew.secrets import Policy
-from clew.store.records import Batch, Began, Call, Event, Method, Origin, Revert, Store, Trace
+from clew.store.records import Batch, Began, Call, Cause, Event, Method, Origin, Revert, Store, Trace
 from clew.store.rows import ABSENT
 from clew.switching import native
 from clew.view import View, fold
@@ -78,7 +78,7 @@ class Turns:
                 await wait(TRIES - left)
         raise AssertionError("unreachable")
 
-    async def compact(self, view: View, act: Act, method: str) -> View:
+    async def compact(self, view: View, act: Act, method: str, cause: Cause = "compaction") -> View:
         """The newest view of a branch, compacted now."""
         live = self.memory.newest(view)
         if live is None:
@@ -90,7 +90,7 @@ class Turns:
             after = await act(live, budget)
             if len(after.edits) == known:
                 return view
-            began = Began(after.digests.session(view.branch, first), "compaction", method)
+            began = Began(after.digests.session(view.branch, first), cause, method)
             edits: list[Event] = [began, *after.edits[known:]]
             sent = after.digests.run("", (n.content for n in after.nodes))
             try:

@@ -15,6 +15,7 @@ from clew.errors import ClewError, ModelError
 from clew.items import Scope
 from clew.speaking import Call, Speaker, Spoken, Text
 from clew.store.records import Origin
+from clew.view import View
 from clew.wire.convert_frame import Tool
 from clew.wire.formats import named
 from clew.workshop import Permissions, Workshop
@@ -144,6 +145,10 @@ class Agent:
             except (asyncio.CancelledError, GeneratorExit):
                 await asyncio.shield(self._say(partial("".join(heard), self.speaker.format)))
                 raise
+
+    async def view(self) -> View:
+        """The conversation as it stands, and would be sent. Raises `NotFound` where nothing was said yet."""
+        return await self.helm.open(self._addition(lead(self.speaker.format, self.system)))
 
     async def _prepare(self, new: Sequence[dict[str, Any]]) -> Sent:
         return await self.helm.prepare(self._addition([*lead(self.speaker.format, self.system), *new]))

@@ -64,6 +64,11 @@ class Helm:
             raise Busy("a turn is running: switch the compaction method when it has ended, or cancel it")
         self._method = method
 
+    def check_idle(self) -> None:
+        """Raise `Busy` while a turn runs."""
+        if self._running:
+            raise Busy("a turn is running: do this when it has ended, or cancel it")
+
     async def save(self, scope: Scope, session: str) -> None:
         """Remember the method of a session."""
         await self.engine.store.learn(scope, METHOD, session, {"method": self.method})
@@ -85,17 +90,23 @@ class Helm:
 
     async def prepare(self, request: Request | Addition) -> Sent:
         """What to send instead of a request: with the tools on offer, and the status where the agent decides."""
-        given: Any = rawjson.loads(request.body) if isinstance(request.body, bytes) else request.body
-        format = request.format or detect(given)
-        subagent = request.origin is not None and request.origin.cause == "subagent"
-        tools = offered(self.method, subagent, self.when, self.how) if self._offer else []
-        asked = with_(request, body=with_tools(given, format, tools), format=format, method=self.method)
-        view = await self.engine.prepare(asked)
-        window = None if self.method == "auto" or subagent else await self.engine.window(view)
+        view = await self.engine.prepare(with_(request, **self._offering(request)))
+        window = None if self.method == "auto" or _is_of_subagent(request) else await self.engine.window(view)
         if window is None:
             return Sent(view, body(view))
         told = status(await self.engine.expected(view) + STATUS, window)
-        return Sent(view, with_tail(body(view), format, told))
+        return Sent(view, with_tail(body(view), view.frame.format, told))
+
+    async def open(self, addition: Addition) -> View:
+        """A named conversation as it stands, with the tools on offer; nothing is sent."""
+        return await self.engine.open(with_(addition, **self._offering(addition)))
+
+    def _offering(self, request: Request | Addition) -> dict[str, Any]:
+        """What becomes of a request: the tools on offer are in it, and who decides."""
+        given: Any = rawjson.loads(request.body) if isinstance(request.body, bytes) else request.body
+        format = request.format or detect(given)
+        tools = offered(self.method, _is_of_subagent(request), self.when, self.how) if self._offer else []
+        return {"body": with_tools(given, format, tools), "format": format, "method": self.method}
 
     def is_ours(self, name: str) -> bool:
         """Whether a tool is one of those that are run here."""
@@ -138,6 +149,10 @@ class Helm:
         if after is view:
             return "There is nothing that could leave the window."
         return f"Done: {before:,} tokens became {await self.engine.expected(after):,}. What left can be recalled."
+
+
+def _is_of_subagent(request: Request | Addition) -> bool:
+    return request.origin is not None and request.origin.cause == "subagent"
 
 
 def framed(text: str) -> str:

@@ -136,9 +136,14 @@ def _table(console: Console, parts: Sequence[Part], colours: bool) -> None:
 
 def bar(shown: Window, width: int, colours: bool) -> Text:
     """The window as one line: what is in it, what is free, and what is kept for the answer."""
-    own = sum(part.tokens for part in shown.parts) or 1
-    filled = [(part.tokens * shown.sent / own, *LOOKS[part.kind]) for part in shown.parts]
-    free, kept = float(max(0, shown.limit - shown.sent)), float(shown.reserve or 0)
+    return cells(shown.parts, shown.sent, shown.limit, shown.reserve or 0, width, colours)
+
+
+def cells(parts: Sequence[Part], sent: int, limit: int, reserve: int, width: int, colours: bool) -> Text:
+    """Parts of a window as cells of a line, then what is free of the limit, then the reserve."""
+    own = sum(part.tokens for part in parts) or 1
+    filled = [(part.tokens * sent / own, *LOOKS[part.kind]) for part in parts]
+    free, kept = float(max(0, limit - sent)), float(reserve)
     whole = sum(tokens for tokens, _, _ in filled) + free + kept
     text, at = Text(), 0.0
     for n, (tokens, colour, letter) in enumerate([*filled, (free, *FREE), (kept, *RESERVE)]):

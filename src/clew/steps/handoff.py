@@ -26,25 +26,33 @@ SKILL_FILE = re.compile(r"(?:^|/)([\w.-]+)/SKILL\.md$")
 
 
 class Handoff:
-    """Folds a view behind the last call of `new_session` that was granted; anything else it leaves as it is."""
+    """Folds a view behind the last call of `new_session` that was granted; anything else it leaves as it is.
+
+    With a `summary`, somebody other than the agent asks for it, and all of the view is folded.
+    """
+
+    def __init__(self, summary: str = "") -> None:
+        self._summary = summary
 
     def __repr__(self) -> str:
         return "Handoff()"
 
     def is_due(self, view: View) -> bool:
         """Whether a new session is asked for that has not begun."""
-        return _granted(view.nodes) is not None
+        return bool(self._summary and view.nodes) or _granted(view.nodes) is not None
 
     def __call__(self, view: View) -> View:
         """The view that begins the new session; what is behind it must be in memory."""
-        found = _granted(view.nodes)
+        found = (len(view.nodes), len(view.nodes) - 1) if self._summary else _granted(view.nodes)
         if found is None:
             return view
-        call, result = found
-        stop = next(stop for start, stop in groups(view.nodes) if start <= result < stop)
+        call, last = found
+        stop = next(stop for start, stop in groups(view.nodes) if start <= last < stop)
         runs = list(_runs(view, stop))
-        summary = parsed(view.nodes[call].item.text)["summary"]
-        text = _message(view, stop, summary, beside=view.nodes[call:stop])
+        if not runs:  # all of it is pinned
+            return view
+        summary = self._summary or parsed(view.nodes[call].item.text)["summary"]
+        text = _message(view, stop, summary, beside=view.nodes[call:stop], by="user" if self._summary else "assistant")
         first, *others = runs
         swaps = [Swap(*first, [Item("summary", "user", text)])]
         swaps += [Swap(a, b, [Item("summary", "user", _line(view, a, b))]) for a, b in others]
@@ -80,7 +88,7 @@ def _runs(view: View, stop: int) -> Iterator[tuple[int, int]]:
         yield begin, stop
 
 
-def _message(view: View, stop: int, summary: str, beside: Sequence[Node]) -> str:
+def _message(view: View, stop: int, summary: str, beside: Sequence[Node], by: str) -> str:
     said = [n.item for n in view.originals(0, stop)]
     state = dict(sections(state_of(said)))
     parts = [neutral(summary.strip())]
@@ -90,9 +98,7 @@ def _message(view: View, stop: int, summary: str, beside: Sequence[Node]) -> str
     parts += _section("Skills that were loaded; load them again before use", list(_skills(said)))
     parts += _section("Results that came beside it", [_beside(n.item) for n in beside if _is_beside(n.item)])
     recall = view.short(0, stop)
-    parts.append(
-        f"[The summary is the assistant's own, from the session before this one; recall {recall} for all of it.]"
-    )
+    parts.append(f"[The summary is the {by}'s own, from the session before this one; recall {recall} for all of it.]")
     return "\n\n".join(parts)
 
 

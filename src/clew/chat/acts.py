@@ -1,0 +1,202 @@
+"""What commands of the chat do; each is a function of the chat and of what was typed after the command."""
+
+from io import StringIO
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from clew.chat import reading, welcome
+from clew.chat.choosing import Choosing, Row
+from clew.chat.reading import Reading
+from clew.chat.writing import Field, Filling, Writing
+from clew.items import SHORT
+from clew.screens import diff as diffs
+from clew.screens import tree
+from clew.screens.lines import called, count, label, moment, numbered, words
+from clew.sessions import chosen
+from clew.store.records import Method
+
+if TYPE_CHECKING:
+    from clew.chat.app import Chat
+
+METHODS: dict[Method, str] = {"auto": "Auto-compaction", "llm": "LLM/User-driven compaction"}
+
+
+async def method(chat: "Chat", typed: str) -> None:
+    """Choose who decides when to compact."""
+    helm = chat.desk.helm
+    helm.method = helm.method  # while a turn runs it is refused here, before anybody chooses
+    rows = [Row(name, text, f"/method {name}", name == helm.method) for name, text in METHODS.items()]
+    picked = typed if typed in METHODS else await chat.ask(Choosing("Select Compaction Method", rows, typed))
+    for name, text in METHODS.items():
+        if name == picked:
+            chat.say(f"{text}, from the next call on; {await chat.desk.switch(name)}")
+
+
+async def compact(chat: "Chat", typed: str) -> None:
+    """Compact now, with what is cared for above all."""
+    chat.desk.helm.check_idle()
+    field = Field("What matters most? Nothing: all alike.", typed, "such as: the failing test")
+    given = [typed] if typed else await chat.ask(Filling("Compact now", [field]))
+    if given is None:
+        return
+    if await chat.desk.compact(given[0]):
+        await chat.tell_compaction()
+        chat.transcript.follow()
+    else:
+        chat.say("There is nothing that could leave the window.")
+
+
+async def new_session(chat: "Chat", typed: str) -> None:
+    """Begin a new session with a summary that one can edit first."""
+    chat.desk.helm.check_idle()
+    title = "New session with this summary: edit it as you like"
+    text = await chat.ask(Writing(title, typed or await chat.desk.draft()))
+    if text is not None and await chat.desk.begin(text):
+        await chat.tell_compaction()
+        chat.transcript.follow()
+
+
+async def save_summary(chat: "Chat", typed: str) -> None:
+    """Write a summary of the conversation to a file."""
+    text = await chat.desk.draft()
+    field = Field("Where to", f"{chat.desk.agent.session}.md")
+    given = [typed] if typed else await chat.ask(Filling("Save summary to file", [field]))
+    if given and given[0].strip():
+        there = await chat.desk.write(given[0].strip(), text + "\n")
+        chat.say(f"{len(text):,} characters written to {there}")
+
+
+async def undo(chat: "Chat", typed: str) -> None:
+    """Take back the newest compaction."""
+    done = await chat.desk.undo()
+    chat.say(f"Compaction undone: {done.before:,} → {done.after:,} tokens of {done.limit:,}. All is in view again.")
+
+
+async def lineage(chat: "Chat", typed: str) -> None:
+    """Show the chain of sessions, and what a compaction of it did."""
+    every = await chat.desk.sessions.all()
+    own = chosen(chat.desk.agent.session, every)
+    roots = tree.conversations(every)
+    root = next(r for r in roots if any(c.first.branch == own.branch for c in r.all()))
+    rows = [_branch(row, own.id) for row in tree.rows(root, whole=True)]
+    picked = await chat.ask(Choosing(f"Lineage of {called(own)}: Enter shows what was lost", rows, typed))
+    if picked:
+        await lost(chat, picked)
+
+
+def _branch(row: tree.Row, here: str) -> Row:
+    """A line of the tree; a session that is all of its conversation has the line of that."""
+    only = len(row.chain.sessions) == 1
+    session = row.session or row.chain.first
+    marked = session.id == here and (only or row.session is not None)
+    if row.session is None:
+        return Row(f"{session.id}" if only else f"{session.id}+", f"{'   ' * row.depth}{called(session)}", "", marked)
+    undone = ", undone" if session.undone else ""
+    aside = f"{moment(session.at)}  {count(session.calls, 'call')}, {session.sent:,} sent"
+    text = f"{'   ' * row.depth}└─ {session.number} {session.cause} ({session.method or 'auto'}){undone}"
+    return Row(session.id, text, aside, marked)
+
+
+async def lost(chat: "Chat", typed: str) -> None:
+    """Show what a compaction took out of view, and what became of every fact."""
+    found = await chat.desk.lost(typed.rstrip("+"))
+    out = StringIO()
+    console = Console(file=out, width=reading.width(chat.size), no_color=True, highlight=False, legacy_windows=False)
+    diffs.diff(console, found, full=True)
+    await chat.ask(Reading(f"What was lost in {numbered(found.session)}", out.getvalue()))
+
+
+async def expand(chat: "Chat", typed: str) -> None:
+    """Open what an entry stands for, where it stands; or close it again."""
+    entries = [entry for entry in chat.transcript.entries if entry.opens]
+    rows = [
+        Row(str(n), words(entry.text, 160), entry.kind, entry.open)
+        for n, entry in reversed([*enumerate(entries)])
+    ]  # fmt: skip
+    picked = await chat.ask(
+        Choosing("What did that stand for?", rows, typed, "nothing here stands for anything else yet")
+    )
+    if picked is not None:
+        await chat.toggle(entries[int(picked)])
+
+
+async def pin(chat: "Chat", typed: str) -> None:
+    """Keep an item as it is in every later window, or no longer."""
+    view = await chat.desk.agent.view()
+    rows = [
+        Row(n.id, f"{label(n.item)}: {words(f'{n.item.name} {n.item.text}', 120)}", n.id[:SHORT], n.id in view.pinned)
+        for n in reversed(view.nodes)
+    ]
+    picked = await chat.ask(Choosing("Pin or unpin", rows, typed))
+    if picked:
+        pinned = await chat.desk.pin(picked)
+        chat.say(f"{picked[:SHORT]} {'stays as it is from now on' if pinned else 'is no longer pinned'}.")
+
+
+async def instructions(chat: "Chat", typed: str) -> None:
+    """Say when the agent shall begin a new session, and what its summary shall be like."""
+    chat.desk.helm.check_idle()
+    helm = chat.desk.helm
+    fields = [
+        Field("When to begin a new session (75% if nothing is said)", helm.when, "80%, 150000 tokens, or words"),
+        Field("What its summary shall be like", helm.how, "such as: a table of decisions"),
+    ]
+    given = await chat.ask(Filling("Instructions for new sessions", fields))
+    if given:
+        chat.say(f"The next call has these instructions; {await chat.desk.instruct(*given)}")
+
+
+async def sessions(chat: "Chat", typed: str) -> None:
+    """Go on with another conversation."""
+    chat.desk.helm.check_idle()
+    rows = [
+        Row(s.name or s.id, called(s), f"{moment(s.at)}  {s.number} sessions", s.name == chat.desk.agent.session)
+        for s in await chat.desk.all()
+    ]
+    known = {row.id for row in rows}
+    picked = typed if typed in known else await chat.ask(Choosing("Sessions: Enter resumes", rows, typed))
+    if picked:
+        await chat.resume(picked)
+
+
+async def new(chat: "Chat", typed: str) -> None:
+    """Begin a conversation that knows nothing of this one."""
+    chat.desk.helm.check_idle()
+    await chat.resume("")
+
+
+async def model(chat: "Chat", typed: str) -> None:
+    """Talk to another model."""
+    chat.desk.helm.check_idle()
+    field = Field(welcome.MODELS, chat.desk.model, "openai/gpt-5")
+    given = [typed] if typed else await chat.ask(Filling("Model", [field]))
+    if given and given[0].strip():
+        session = chat.desk.agent.session
+        chat.say(f"{given[0].strip()} answers from now on; {await chat.desk.use(given[0].strip())}")
+        if session != chat.desk.agent.session:
+            await chat.resume(None)
+
+
+async def window(chat: "Chat", typed: str) -> None:
+    """Show what the window is made of, item by item."""
+    filling, view = await chat.desk.filling(), await chat.desk.agent.view()
+    assert filling is not None, "there is a view"
+    kinds = [f"{part.kind:<18}{part.tokens:>9,} tokens {part.items:>6,} items" for part in filling.parts]
+    free = f"{'free':<18}{max(0, filling.limit - filling.sent):>9,} tokens"
+    kept = f"{'reserve':<18}{filling.reserve:>9,} tokens, kept for the answer"
+    made = {n.id for edit in view.edits for n in edit.stand_ins}
+    lines = [f"{'▣' if n.id in made else ' '} {label(n.item):<10}{words(n.item.text, 80)}" for n in view.nodes]
+    await chat.ask(
+        Reading("The window", "\n".join([chat.meter.words, chat.meter.kinds, "", *kinds, free, kept, "", *lines]))
+    )
+
+
+async def theme(chat: "Chat", typed: str) -> None:
+    """Change between dark and light."""
+    chat.theme = "textual-light" if chat.current_theme.dark else "textual-dark"
+
+
+async def leave(chat: "Chat", typed: str) -> None:
+    """Leave; the conversation stays."""
+    await chat.action_quit()

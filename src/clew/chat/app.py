@@ -1,0 +1,292 @@
+"""The chat on the screen: what is typed, what is heard, and the commands."""
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import Mapping
+from contextlib import aclosing
+from time import monotonic
+from typing import Any, ClassVar, TypeVar
+
+from textual import work
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Static
+from textual.worker import Worker
+
+from clew.agent import Answered, Compacted, Event, Ran, Retrying, Running
+from clew.chat import welcome
+from clew.chat.choosing import Choosing, Row
+from clew.chat.commands import BY_SLASH, COMMANDS, HELP, Command
+from clew.chat.desk import Desk
+from clew.chat.entries import Entry, called, came, history, kept, opened, plain, standing
+from clew.chat.meter import Meter
+from clew.chat.permitting import Permitting
+from clew.chat.prompt import Prompt
+from clew.chat.reading import Reading
+from clew.chat.transcript import Transcript
+from clew.errors import ClewError
+from clew.speaking import Text, Thought
+from clew.workshop import Tool
+
+T = TypeVar("T")
+TICK = 0.5  # seconds between two looks at the clock
+TOAST = 10  # seconds
+
+
+class Chat(App[None]):
+    """A conversation with an agent, its window, and all that can be done about it."""
+
+    CSS_PATH = "chat.tcss"
+    TITLE = "clew chat"
+    ENABLE_COMMAND_PALETTE = False
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-wide")]  # noqa: RUF012  # as Textual has it
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-middle"), (30, "-high")]  # noqa: RUF012
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+p", "palette", "Commands", priority=True),
+        Binding("f1", "help", "Help", priority=True),
+        Binding("escape", "cancel", "Cancel"),
+        Binding("ctrl+c", "interrupt", "Cancel"),
+        *(Binding(c.key, f"command({c.slash!r})", c.title, priority=True) for c in COMMANDS if c.key),
+    ]
+
+    def __init__(self, desk: Desk, light: bool = False) -> None:
+        super().__init__()
+        self.desk = desk
+        desk.ask = self.permit
+        self.theme = "textual-light" if light else "textual-dark"
+        self._turn: Worker[None] | None = None
+        self._since = 0.0
+        self._waiting: deque[str] = deque()
+        self._always: set[str] = set()
+        self._told = ""  # the session whose beginning was shown last
+
+    def compose(self) -> ComposeResult:
+        yield Transcript(id="talk", grows=True)
+        yield Meter(id="meter")
+        yield Prompt(id="prompt")
+        yield Static(id="status", markup=False)
+
+    @property
+    def transcript(self) -> Transcript:
+        return self.screen_stack[0].query_one("#talk", Transcript)
+
+    @property
+    def meter(self) -> Meter:
+        return self.screen_stack[0].query_one(Meter)
+
+    @property
+    def prompt(self) -> Prompt:
+        return self.screen_stack[0].query_one(Prompt)
+
+    @property
+    def busy(self) -> bool:
+        return self._turn is not None and self._turn.is_running
+
+    async def on_mount(self) -> None:
+        self.prompt.focus()
+        self.set_interval(TICK, self._tick)
+        await self.resume(None)
+        if not self.desk.model:
+            self.push_screen(Reading("Welcome", welcome.text(self.desk, os.environ)))
+
+    async def resume(self, session: str | None) -> None:
+        """Go on with a conversation, begin one where it has no name, or show the one that is there."""
+        view = await (self.desk.start() if session is None else self.desk.open(session))
+        self.transcript.show(history(view) if view else [])
+        try:
+            self._told = (await self.desk.sessions.get(self.desk.agent.session)).id if view else ""
+        except ClewError:
+            self._told = ""
+        self.measure()
+        self._tick()
+
+    # --- what is typed ------------------------------------------------------------------------------------------------
+
+    def on_prompt_sent(self, event: Prompt.Sent) -> None:
+        name, _, rest = event.text.removeprefix("/").partition(" ")
+        if event.text.startswith("/") and name in BY_SLASH:
+            self.perform(BY_SLASH[name], rest.strip())
+        elif event.text == "/help":
+            self.action_help()
+        elif event.text.startswith("/") and "\n" not in event.text and name.isalpha():
+            self.notify(f"there is no /{name}: Ctrl+P has all commands", severity="warning", markup=False)
+        elif self.busy:
+            self._waiting.append(event.text)
+            self._tick()
+        else:
+            self._begin(event.text)
+
+    def on_prompt_completing(self, event: Prompt.Completing) -> None:
+        self.run_worker(self._palette(event.text[1:]), exit_on_error=False)
+
+    def action_palette(self) -> None:
+        if len(self.screen_stack) == 1:
+            self.run_worker(self._palette(""), exit_on_error=False)
+
+    async def _palette(self, typed: str) -> None:
+        rows = [Row(command.slash, command.title, command.ways) for command in COMMANDS]
+        if picked := await self.ask(Choosing("Commands", rows, typed)):
+            self.prompt.replace_with("" if self.prompt.text.startswith("/") else self.prompt.text)
+            self.perform(BY_SLASH[picked])
+
+    def action_command(self, slash: str) -> None:
+        if len(self.screen_stack) == 1:  # not above another screen
+            self.perform(BY_SLASH[slash])
+
+    def perform(self, command: Command, typed: str = "") -> None:
+        """Have a command done; what cannot be done is said."""
+
+        async def act() -> None:
+            try:
+                await command.act(self, typed)
+            except (ClewError, OSError) as error:
+                self.notify(plain(str(error)), title=command.title, severity="error", timeout=TOAST, markup=False)
+            self.measure()
+
+        self.run_worker(act(), group="commands")
+
+    def action_help(self) -> None:
+        if len(self.screen_stack) == 1:
+            self.push_screen(Reading("Help", HELP))
+
+    async def ask(self, screen: Screen[T]) -> T | None:
+        """Show a screen, and wait for what comes of it; it goes with whoever asked."""
+        try:
+            return await self.push_screen_wait(screen)
+        except asyncio.CancelledError:
+            if screen in self.screen_stack:
+                screen.dismiss()
+            raise
+
+    def say(self, text: str) -> None:
+        """Tell the user what was done, where the conversation is."""
+        self.transcript.add(Entry("note", text))
+        self.transcript.follow()
+
+    async def toggle(self, entry: Entry) -> None:
+        """Open an entry where it stands, or close it."""
+        if not entry.whole:
+            entry.whole = opened(entry, await self.desk.recall(entry.id))
+        entry.open = not entry.open
+        self.transcript.redraw(entry)
+        self.transcript.reveal(entry)
+
+    def on_transcript_opened(self, event: Transcript.Opened) -> None:
+        self.run_worker(self.toggle(event.entry), exit_on_error=False)
+
+    # --- a turn -------------------------------------------------------------------------------------------------------
+
+    def _begin(self, text: str) -> None:
+        self.transcript.add(Entry("you", text))
+        self.transcript.follow()
+        self._since = monotonic()
+        self._turn = self.run_worker(self._run(text), group="turn")
+        self._tick()
+
+    async def _run(self, text: str) -> None:
+        try:
+            async with aclosing(self.desk.agent.run(text)) as events:
+                async for event in events:
+                    await self._hear(event)
+        except asyncio.CancelledError:
+            self.transcript.add(Entry("note", "Cancelled. What was said until then is kept."))
+            self._give_back()
+            raise
+        except (ClewError, OSError) as error:
+            self.transcript.add(Entry("problem", str(error)))
+            self._give_back()
+        finally:
+            self.transcript.flush()
+            self.call_later(self._ended)
+
+    def _give_back(self) -> None:
+        """What waited for its turn is not sent unseen after one that went wrong."""
+        if self._waiting:
+            self.prompt.replace_with("\n".join([*self._waiting, self.prompt.text]).strip())
+            self._waiting.clear()
+
+    def _ended(self) -> None:
+        self._turn = None
+        self.measure()
+        if self._waiting:
+            self._begin(self._waiting.popleft())
+        self._tick()
+
+    async def _hear(self, event: Event) -> None:
+        match event:
+            case Text(delta):
+                self.transcript.hear("agent", delta)
+            case Thought(delta):
+                self.transcript.hear("thought", delta)
+            case Running(name=name, arguments=given):
+                self.transcript.add(called(name, given))
+            case Ran(text=text, failed=failed):
+                self.transcript.add(came(text, failed))
+                self.measure()
+            case Compacted():
+                await self.tell_compaction()
+            case Retrying(why=why, seconds=seconds):
+                self.say(f"{why}: trying again" + (f" after {seconds:.0f} s" if seconds else " with less"))
+            case Answered(stop=stop) if stop != "end":
+                self.say(f"stopped: {stop}")
+
+    async def permit(self, tool: Tool, arguments: Mapping[str, Any], preview: str) -> bool:
+        """Ask whether a tool may do something."""
+        if tool.name in self._always:
+            return True
+        answer = await self.ask(Permitting(tool.name, preview))
+        if answer == "always":
+            self._always.add(tool.name)
+        return answer in ("yes", "always")
+
+    def action_cancel(self) -> None:
+        if self._turn is not None and self.busy:
+            self._turn.cancel()
+        else:
+            self.prompt.focus()
+
+    def action_interrupt(self) -> None:
+        if self.busy:
+            self.action_cancel()
+        else:
+            self.notify("Ctrl+Q leaves", markup=False)
+
+    async def action_quit(self) -> None:
+        if self._turn is not None and self.busy:
+            self._waiting.clear()
+            self._turn.cancel()
+            while self.busy:  # what was said is written down before the log is closed
+                await asyncio.sleep(0.01)
+        self.exit()
+
+    # --- what is told -------------------------------------------------------------------------------------------------
+
+    async def tell_compaction(self) -> None:
+        """Say what left the window and what stands there now, once."""
+        session = await self.desk.sessions.get(self.desk.agent.session)
+        if session.id == self._told:
+            return
+        self._told = session.id
+        found = await self.desk.lost()
+        what = "A new session begins" if session.cause == "handoff" else "Compacted"
+        sizes = f"{found.before:,} → {found.after:,} tokens"
+        stand_ins = [standing(s.id, s.by.partition("(")[0], len(s.said), s.nodes[0].item.text) for s in found.stand_ins]
+        self.transcript.add(Entry("note", f"{what}: {sizes}. F8 what was lost · F9 undo"), *stand_ins)
+        self.notify(f"{sizes}\n{kept(found)}", title=what, timeout=TOAST, markup=False)
+        self.measure()
+
+    @work(group="meter", exclusive=True, exit_on_error=False)
+    async def measure(self) -> None:
+        """Look how full the window is, and show it."""
+        who = f"{self.desk.agent.speaker.name} · {self.desk.helm.method}"
+        self.meter.tell(await self.desk.filling(), who)
+
+    def _tick(self) -> None:
+        waits = f" · {len(self._waiting)} waiting" if self._waiting else ""
+        now = f"working {monotonic() - self._since:.0f} s · Esc cancels{waits}" if self.busy else "ready"
+        keys = "^P commands  F1 help  ^Q leave"
+        status = self.screen_stack[0].query_one("#status", Static)
+        status.update(Content(f"{now} · {plain(self.desk.agent.session)} · {keys}"), layout=False)

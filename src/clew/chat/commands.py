@@ -1,0 +1,60 @@
+"""The commands of the chat: one table, from which the palette, the slash commands, the keys and the help follow."""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from clew.chat import acts
+
+if TYPE_CHECKING:
+    from clew.chat.app import Chat
+
+
+class Command(NamedTuple):
+    """Something that one can have done."""
+
+    title: str
+    slash: str
+    act: "Callable[[Chat, str], Awaitable[None]]"
+    key: str = ""
+
+    @property
+    def ways(self) -> str:
+        """How it is reached without the palette."""
+        return f"/{self.slash}  {self.key.capitalize()}".rstrip()
+
+
+COMMANDS = (
+    Command("Select Compaction Method", "method", acts.method, "f2"),
+    Command("Compact now…", "compact", acts.compact, "f3"),
+    Command("New session with summary…", "handoff", acts.new_session, "f4"),
+    Command("Save summary to file", "save", acts.save_summary),
+    Command("Undo last compaction", "undo", acts.undo, "f9"),
+    Command("Lineage", "lineage", acts.lineage, "f6"),
+    Command("What did that stand for?", "expand", acts.expand, "f7"),
+    Command("What was lost?", "lost", acts.lost, "f8"),
+    Command("The window", "window", acts.window, "f5"),
+    Command("Pin or unpin", "pin", acts.pin),
+    Command("Instructions for when and how", "instructions", acts.instructions),
+    Command("Sessions", "sessions", acts.sessions),
+    Command("Resume a session", "resume", acts.sessions),
+    Command("New conversation", "new", acts.new),
+    Command("Model", "model", acts.model),
+    Command("Dark or light", "theme", acts.theme),
+    Command("Quit", "quit", acts.leave),
+)
+BY_SLASH = {command.slash: command for command in COMMANDS}
+
+HELP = "\n".join(
+    [
+        "Enter       sends what you typed; while the agent works, it waits its turn",
+        "Ctrl+J      begins a new line",
+        "Esc         cancels the turn; what was said until then is kept",
+        "Ctrl+P      all commands; a slash and Tab, too",
+        "Tab         to the conversation and back; there, arrows and PageUp scroll",
+        "Ctrl+Q      leaves; clew chat NAME goes on",
+        "",
+        *(f"{command.ways:<20}{command.title}" for command in COMMANDS),
+        "",
+        "A line with ▣ stands for what was compacted: F7, or a double click, opens it where it stands.",
+    ]
+)

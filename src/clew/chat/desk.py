@@ -1,0 +1,241 @@
+"""What a chat does, without a screen: its agent, its log, the user's settings."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from clew.agent import Agent
+from clew.agentic import Helm
+from clew.composition import Part, parts, shown
+from clew.config import Config, Places, assembled, edited, engine, read_key, write_key
+from clew.errors import ClewError, ModelError, NotFound
+from clew.items import Node, Scope
+from clew.screens import save
+from clew.sessions import Diff, Sessions
+from clew.speaking import Piece, Speaker, speaker
+from clew.steps.summarize import summary
+from clew.store.records import Method, Session, Store
+from clew.undoing import Undone
+from clew.view import View
+from clew.workshop import Ask, Permissions, Workshop, tools
+
+DRAFT = 6_000  # characters of a summary that is proposed
+
+
+class Filling(NamedTuple):
+    """What the window is made of, and what the conversation came to."""
+
+    parts: list[Part]
+    sent: int  # tokens, as the provider counts
+    limit: int
+    reserve: int
+    cost: float  # dollars
+    compactions: int
+
+
+class Absent:
+    """A model that is not to be had here; asked all the same, it says why."""
+
+    format = "openai_chat"
+    name = "none"
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+    async def speak(self, body: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
+        raise ModelError(f"{self.why}; or choose a model with /model", "refused")
+        yield  # what makes it a stream
+
+    async def close(self) -> None:
+        pass
+
+
+class Desk:
+    """A conversation with an agent, and all that can be done with it."""
+
+    def __init__(
+        self,
+        places: Places,
+        store: Store,
+        folder: Path | None = None,
+        *,
+        scope: Scope = "",
+        model: str = "",
+        session: str = "",
+        ask: Ask | None = None,
+    ) -> None:
+        self.places = places
+        self.folder = (folder or places.folder).resolve()
+        self.store = store
+        self.ask = ask
+        self.config: Config = replace(assembled(places), log="off")  # what it would write to is the screen
+        self.scope = scope or self.config.scope
+        self.model = model or self.config.agent.model or ""  # nothing: the local one
+        self.engine = engine(self.config, store)
+        self.sessions = Sessions(self.engine, self.scope)
+        self.agent = self._agent(session)
+
+    @property
+    def helm(self) -> Helm:
+        return self.agent.helm
+
+    def _agent(self, session: str) -> Agent:
+        here, config = self.folder, self.config
+        system = files("clew.agent").joinpath("prompts", "system.md").read_text(encoding="utf-8")
+        words = config.new_session
+        return Agent(
+            _speaker(self.model or "local"),
+            Helm(self.engine, when=words.when, how=words.how, offer=bool(self.model)),
+            Workshop(tools(here) if self.model else (), Permissions(ask=self._asked)),
+            system=system.replace("{folder}", str(here)).strip(),
+            session=session or f"chat-{uuid4().hex[:6]}",
+            scope=self.scope,
+            steps=config.agent.steps,
+            limit=config.agent.answer,
+        )
+
+    async def _asked(self, tool: Any, arguments: Mapping[str, Any], preview: str) -> bool:
+        return self.ask is not None and await self.ask(tool, arguments, preview)
+
+    async def close(self) -> None:
+        await self.agent.speaker.close()
+        await self.engine.close()
+
+    # --- the conversation ---------------------------------------------------------------------------------------------
+
+    async def open(self, session: str = "") -> View | None:
+        """Go on with a conversation, or begin one; None where nothing was said in it yet."""
+        name = (await self.sessions.get(session)).name if session else None
+        await self.agent.speaker.close()
+        self.agent = self._agent(name or "")
+        return await self.start()
+
+    async def start(self) -> View | None:
+        """Have the conversation as it was left, with the method that it was left with."""
+        await self.helm.load(self.scope, self.agent.session)
+        try:
+            return await self.agent.view()
+        except NotFound:
+            return None
+
+    async def filling(self) -> Filling | None:
+        """What the window is made of now; None before anything was said."""
+        try:
+            view = await self.agent.view()
+        except NotFound:
+            return None
+        budget = await self.engine.gauge.budget(self.scope, view.frame)
+        framed = budget.meter.frame(view.frame).tokens
+        made = parts(shown(view.nodes, view.edits, budget.meter), framed)
+        own = [s for s in await self.store.sessions(self.scope, view.branch) if s.branch == view.branch]
+        folds = sum(s.cause in ("compaction", "handoff") and not s.undone for s in own)
+        sent = await self.engine.expected(view)
+        return Filling(made, sent, budget.limit.tokens, budget.kept_free, sum(s.cost for s in own), folds)
+
+    async def all(self) -> list[Session]:
+        """The newest session of each conversation that has a name, newest first."""
+        newest: dict[str, Session] = {}
+        for session in await self.sessions.all():
+            if session.name and not session.archived:
+                newest.setdefault(session.name, session)
+        return list(newest.values())
+
+    # --- compactions --------------------------------------------------------------------------------------------------
+
+    async def compact(self, focus: str) -> bool:
+        """Make the window shorter now; False where nothing could leave it."""
+        self.helm.check_idle()
+        view = await self.agent.view()
+        return await self.engine.compact(view, focus) is not view
+
+    async def draft(self) -> str:
+        """What code would write of the conversation, to be edited."""
+        view = await self.agent.view()
+        said = (await self.store.load(self.scope, view.branch)).said
+        nodes = await self.store.nodes(self.scope, [place.id for place in said])
+        told = await asyncio.to_thread(summary, view, [nodes[place.id] for place in said], "", DRAFT)
+        return told.partition("\n")[2].strip()  # without its heading: a person wrote it now
+
+    async def begin(self, text: str) -> bool:
+        """Begin a new session with a summary, as the agent's tool does; False where all that was said is pinned."""
+        if not text.strip():
+            raise NotFound("the summary is blank: say what is done, what remains, and what must not be forgotten")
+        self.helm.check_idle()
+        view = await self.agent.view()
+        return await self.engine.begin(view, text) is not view
+
+    async def undo(self) -> Undone:
+        """Take back the newest compaction."""
+        self.helm.check_idle()
+        return await self.sessions.undo(self.agent.session)
+
+    async def lost(self, session: str = "") -> Diff:
+        """What a compaction took out of view: the newest one, or that which began a session."""
+        return await self.sessions.diff(session or self.agent.session)
+
+    async def recall(self, id: str) -> list[Node]:
+        """What a stand-in stands for."""
+        return list(await self.engine.recall(self.scope, id, (await self.agent.view()).branch))
+
+    async def pin(self, id: str) -> bool:
+        """Keep an item as it is, or no longer; whether it is pinned now."""
+        view = await self.agent.view()
+        off = id in (await self.store.load(self.scope, view.branch)).pins()
+        await self.engine.pin(view, id, off=off)
+        return not off
+
+    # --- settings -----------------------------------------------------------------------------------------------------
+
+    async def switch(self, method: Method) -> str:
+        """Have somebody else decide when to compact, from the next call on and for good. Raises `Busy`."""
+        self.helm.method = method
+        await self.helm.save(self.scope, self.agent.session)
+        self.engine.method = method  # for conversations that begin here
+        return await self.set("compaction_method", method)
+
+    async def instruct(self, when: str, how: str) -> str:
+        """Tell the agent when to begin a new session, and what its summary shall be like."""
+        self.helm.check_idle()
+        self.helm.when, self.helm.how = when, how
+        await self.set("new_session.when", when)
+        return await self.set("new_session.how", how)
+
+    async def use(self, model: str) -> str:
+        """Talk to another model; where that one speaks another format, in a conversation of its own."""
+        self.helm.check_idle()
+        new = await asyncio.to_thread(speaker, model)  # an SDK may take a second to import
+        told = await self.set("agent.model", model)
+        before, self.model = self.agent, model
+        same = isinstance(before.speaker, Absent) or new.format == before.speaker.format
+        self.agent = self._agent(before.session if same else "")
+        self.agent.helm.method = before.helm.method
+        await before.speaker.close()
+        await new.close()
+        return told if same else f"{told}; it speaks {new.format}, so a new conversation begins"
+
+    async def set(self, key: str, value: str) -> str:
+        """Set something in the user's file, and say where it is."""
+        path, text, holds = edited(self.places, key, value)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        await asyncio.to_thread(save, path, text.encode())
+        self.config = replace(holds, log="off")
+        source = holds.sources[write_key(read_key(key))]
+        where = self.places.shown(path)
+        return f"saved in {where}" if source.endswith(where) else f"saved in {where}, but {source} counts more"
+
+    async def write(self, path: str, text: str) -> Path:
+        """Save a text where the user says."""
+        there = self.places.path(path, self.folder)
+        await asyncio.to_thread(save, there, text.encode("utf-8", "replace"))
+        return there
+
+
+def _speaker(model: str) -> Speaker:
+    try:
+        return speaker(model)
+    except ClewError as error:
+        return Absent(str(error))

@@ -1,0 +1,133 @@
+"""What a conversation is on the screen: entries, each of which is text and nothing but text."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from clew.composition import parts
+from clew.coverage import STATES
+from clew.items import SHORT, Edit, Item, Node
+from clew.screens.lines import name, words
+from clew.sessions import Diff
+from clew.view import View
+from clew.workshop import shown
+
+Kind = Literal["you", "agent", "thought", "call", "result", "failed", "note", "problem", "stand-in"]
+
+MARKS: Mapping[Kind, str] = {
+    "you": ">",
+    "agent": " ",
+    "thought": "·",
+    "call": "▸",
+    "result": " ",
+    "failed": "✗",
+    "note": "◇",
+    "problem": "!",
+    "stand-in": "▣",
+}
+BRIEF = 8  # lines of a result that are shown at first
+WIDE = 1_200  # and characters
+WHOLE = 200_000  # characters of anything that is opened
+ARGUMENTS = 300  # characters of a call
+TURNS_INTO_TEXT = "\ufe0f"  # after it a character is as wide as a terminal likes: nobody can count on that
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """Something on the screen; some have more to them, which is there once they are opened."""
+
+    kind: Kind
+    text: str
+    whole: str = ""  # shown instead, once it is open
+    id: str = ""  # of a stand-in, by which what it stands for is recalled
+    open: bool = False
+
+    @property
+    def opens(self) -> bool:
+        """Whether there is more to it."""
+        return bool(self.whole or self.id)
+
+    @property
+    def visible(self) -> str:
+        return self.whole if self.open else self.text
+
+
+def plain(text: str) -> str:
+    """Text that a terminal shows and does not obey, in which each character is as wide as we think."""
+    return shown(text).replace(TURNS_INTO_TEXT, "")
+
+
+def called(name: str, arguments: Mapping[str, Any] | str) -> Entry:
+    """A call of a tool."""
+    given = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    text = f"{name} {given}"
+    return Entry("call", words(text, ARGUMENTS), text[:WHOLE] if len(text) > ARGUMENTS else "")
+
+
+def came(text: str, failed: bool = False) -> Entry:
+    """What a tool gave: its first lines, and the rest on demand."""
+    kind: Kind = "failed" if failed else "result"
+    lines = text.rstrip().split("\n")
+    brief = "\n".join(lines[:BRIEF])[:WIDE]
+    if brief == text.rstrip():
+        return Entry(kind, brief or "(nothing)")
+    rest = f"… {len(lines):,} lines, {len(text):,} characters in all; F7 opens it"
+    return Entry(kind, f"{brief}\n{rest}", bounded(text))
+
+
+def bounded(text: str) -> str:
+    """As much of a text as can be looked at."""
+    if len(text) <= WHOLE:
+        return text
+    return f"{text[:WHOLE]}\n… {len(text) - WHOLE:,} characters more: clew recall has all of it"
+
+
+def history(view: View) -> Iterator[Entry]:
+    """A conversation as its model sees it."""
+    by_id = {n.id: edit for edit in view.edits for n in edit.stand_ins}
+    for node in view.nodes:
+        edit = by_id.get(node.id)
+        yield of(node.item) if edit is None else stand_in(node, edit, view)
+
+
+def of(item: Item) -> Entry:
+    """Something that was said."""
+    match item.kind:
+        case "call":
+            return called(item.name, item.text)
+        case "result":
+            return came(item.text)
+        case "reasoning":
+            return Entry("thought", item.text or "(a thought that only its provider can read)")
+        case "summary":
+            return Entry("stand-in", item.text)
+        case "media" | "opaque":
+            return Entry("note", f"({item.kind})")
+    return Entry("agent" if item.role == "assistant" else "you", item.text)
+
+
+def stand_in(node: Node, edit: Edit, view: View) -> Entry:
+    """What stands where something was."""
+    id = view.digests.handle(edit.old)[:SHORT]
+    return standing(id, name(edit), len(edit.old), node.item.text)
+
+
+def standing(id: str, by: str, items: int, text: str) -> Entry:
+    """A stand-in, before it is opened."""
+    many = "1 item" if items == 1 else f"{items:,} items"
+    return Entry("stand-in", f"{id} stands for {many} ({by}); F7 opens it: {words(text, 120)}", id=id)
+
+
+def opened(entry: Entry, nodes: Iterable[Node]) -> str:
+    """What a stand-in stands for, in full."""
+    said = [f"{MARKS[of(n.item).kind]} {of(n.item).whole or of(n.item).text}" for n in nodes]
+    head = f"{entry.text.partition(';')[0]}: {len(said):,} of what was said, word for word"
+    return bounded("\n".join([head, *said, f"(end of {entry.id})"]))
+
+
+def kept(found: Diff) -> str:
+    """What left with a compaction, and what it kept."""
+    left = ", ".join(f"{part.kind} {part.tokens:,}" for part in parts(found.left))
+    facts = ", ".join(f"{found.coverage.count(state):,} {state}" for state in STATES)
+    return f"left: {left}\nfacts: {facts}"

@@ -1,0 +1,58 @@
+"""How full the window is, and of what: a bar, and the same in words for whoever does not see bars."""
+
+from rich.text import Text
+from textual.widget import Widget
+
+from clew.chat.desk import Filling
+from clew.screens.lines import dollars
+from clew.screens.window import cells
+
+SHORT = {
+    "system and tools": "system",
+    "other stand-ins": "stand-ins",
+    "user text": "user",
+    "assistant text": "assistant",
+}
+
+
+class Meter(Widget):
+    """Two lines; in a low pane the words alone."""
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._filling: Filling | None = None
+        self._who = ""
+
+    def tell(self, filling: Filling | None, who: str) -> None:
+        """Show this; `who` is the model and who decides."""
+        self._filling, self._who = filling, who
+        self.refresh()
+
+    @property
+    def words(self) -> str:
+        """How full it is, and what all came to."""
+        if self._filling is None:
+            return f"window empty · {self._who}"
+        _, sent, limit, reserve, cost, folds = self._filling
+        compacted = f"compacted {folds}×" if folds else ""
+        told = (f"{sent / limit:.0%} full", f"{sent:,} of {limit:,}", dollars(cost), self._who, compacted)
+        return " · ".join(filter(None, (*told, f"reserve {reserve:,}")))
+
+    @property
+    def kinds(self) -> str:
+        """What it is made of, most of it first."""
+        made = self._filling.parts if self._filling else []
+        own = sum(part.tokens for part in made) or 1
+        most = sorted(made, key=lambda part: -part.tokens)
+        return ", ".join(f"{SHORT.get(part.kind, part.kind)} {part.tokens / own:.0%}" for part in most)
+
+    def render(self) -> Text:
+        words = Text(self.words)
+        words.truncate(self.size.width, overflow="ellipsis")
+        if self.size.height < 2 or self._filling is None:
+            return words
+        made, sent, limit, reserve, _, _ = self._filling
+        width = max(self.size.width // 3, self.size.width - len(self.kinds) - 1)
+        kinds = Text(f" {self.kinds}")
+        kinds.truncate(self.size.width - width, overflow="ellipsis")
+        return Text("\n").join([cells(made, sent, limit, reserve, width, colours=True) + kinds, words])

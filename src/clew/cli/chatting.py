@@ -1,0 +1,59 @@
+"""The command that talks: an agent in the terminal, with its window in view."""
+
+import asyncio
+import gc
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from clew.cli.app import ScopeName, StorePath, app, configured, opened, printable
+from clew.cli.completion import names
+from clew.errors import ClewError
+
+
+@app.command(epilog="Example: clew chat build")
+def chat(
+    session: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="Go on with this one, or call it so.", autocompletion=names)
+    ] = "",
+    model: Annotated[str, typer.Option("--model", metavar="NAME", help="As in clew model list.")] = "",
+    last: Annotated[bool, typer.Option("--last", help="Go on with the newest conversation.")] = False,
+    folder: Annotated[Path, typer.Option("--in", metavar="FOLDER", help="Where the agent works.")] = Path(),
+    light: Annotated[bool, typer.Option("--light", help="Dark on light.")] = False,
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Talk to an agent, and see its window: how full, of what, what was compacted; and take it back.
+
+    It reads and searches in the folder; before it changes a file or runs a command it asks. All of it is kept.
+    """
+    if find_spec("textual") is None:
+        raise ClewError("clew chat needs Textual: pip install 'clew[chat]'")
+    if not folder.is_dir():
+        raise typer.BadParameter(f"{folder} is no folder")
+    name = asyncio.run(_chat(session, model, last, folder, light, scope, store))
+    typer.echo(f"clew chat {printable(name)} goes on")
+
+
+async def _chat(session: str, model: str, last: bool, folder: Path, light: bool, scope: str, where: str | None) -> str:
+    from clew.chat import Chat, Desk
+    from clew.config import Places
+
+    configured()  # says what it passes over, while there is a place to say it
+    store = opened(where, create=True)
+    try:
+        desk = Desk(Places(os.environ, Path.cwd()), store, folder, scope=scope, model=model, session=session)
+        if last and not session and (known := await desk.all()):
+            await desk.open(known[0].name or "")
+        gc.collect()
+        gc.freeze()  # what is loaded by now stays: to look through it again takes longer than a key may wait
+        try:
+            await Chat(desk, light).run_async()
+        finally:
+            await desk.close()
+        return desk.agent.session
+    finally:
+        await store.close()

@@ -1,0 +1,338 @@
+"""`clew chat` by its keys, over a server as strict as providers are."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.widgets import Input, OptionList, TextArea
+
+from clew.chat import Chat, Desk
+from clew.chat.choosing import Choosing
+from clew.chat.commands import COMMANDS
+from clew.chat.permitting import Permitting
+from clew.chat.reading import Reading
+from clew.chat.transcript import Transcript
+from clew.config import Places
+from clew.provider import Answer, Call, StrictProvider
+from clew.store.records import Store
+
+SIZE = (80, 24)
+HOSTILE = (
+    "\x1b[31mred\x1b]0;title\x07 [bold]markup[/bold] [@click=app.quit]x[/] "
+    + "x" * 5_000
+    + " שלום 👩‍👩‍👧 ❤️ \u202eevil\r\t|"
+)
+
+
+class Hand:
+    """Somebody at the keyboard, who looks before going on."""
+
+    def __init__(self, chat: Chat, pilot: Pilot[None]) -> None:
+        self.chat = chat
+        self.pilot = pilot
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        async with asyncio.timeout(30):
+            while not holds():
+                await self.pilot.pause(0.01)
+        await self.pilot.pause()
+
+    async def enter(self, text: str) -> None:
+        self.chat.prompt.replace_with(text)
+        await self.pilot.press("enter")
+
+    async def say(self, text: str) -> None:
+        """Say something, and wait for the end of the turn."""
+        await self.enter(text)
+        await self.until(lambda: not self.chat.busy and not self.chat._waiting)
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    async def sees(self, screen: type[Screen[Any]]) -> None:
+        await self.until(lambda: isinstance(self.chat.screen, screen) and self.chat.screen.is_mounted)
+
+    async def hears(self, words: str) -> None:
+        """Wait until something is said, in the conversation or above it."""
+        await self.until(lambda: words in self.shown or words in self.toasts)
+
+    @property
+    def shown(self) -> str:
+        return "\n".join(entry.visible for entry in self.chat.transcript.entries)
+
+    @property
+    def toasts(self) -> str:
+        return "\n".join(f"{n.title}: {n.message}" for n in self.chat._notifications)
+
+
+def places(folder: Path, url: str = "") -> Places:
+    env = {"HOME": str(folder / "home")}
+    if url:
+        env["CLEW_AGENT_MODEL"] = f"{url}/v1#gpt-4o"
+    return Places(env, folder)
+
+
+@asynccontextmanager
+async def chatting(
+    store: Store, folder: Path, url: str = "", session: str = "work", size: tuple[int, int] = SIZE
+) -> AsyncIterator[Hand]:
+    desk = Desk(places(folder, url), store, session=session)
+    chat = Chat(desk)
+    async with chat.run_test(size=size) as pilot:
+        await pilot.pause()
+        yield Hand(chat, pilot)
+    await desk.close()
+
+
+def sent(provider: StrictProvider) -> str:
+    return json.dumps(provider.heard[-1].body)
+
+
+def report(n: int) -> Answer:
+    return Answer(f"Report {n}. " + " ".join(f"file{n}_{i}.py has value {n * 100 + i}." for i in range(60)))
+
+
+async def test_a_tool_wants_permission_and_is_granted_or_refused_it(store: Store, tmp_path: Path) -> None:
+    write = Call("write_file", {"path": "new.txt", "content": "[bold]hello[/]\n"})
+    script = [Answer("I write.", (write,)), Answer("A pity."), Answer("", (write,)), Answer("Done.")]
+    with StrictProvider(script) as provider:
+        async with chatting(store, tmp_path, provider.url) as hand:
+            await hand.enter("Write it.")
+            await hand.sees(Permitting)
+            assert "+[bold]hello[/]" in hand.chat.screen.query_one(Transcript).entries[0].visible
+            await hand.press("n")
+            await hand.hears("A pity.")
+            assert "the user said no" in hand.shown
+            assert not (tmp_path / "new.txt").exists()
+            await hand.enter("Please.")
+            await hand.sees(Permitting)
+            await hand.press("a")
+            await hand.hears("Done.")
+            assert (tmp_path / "new.txt").read_text() == "[bold]hello[/]\n"
+            assert hand.chat._always == {"write_file"}
+
+
+async def test_esc_cancels_and_gives_back_what_was_waiting(store: Store, tmp_path: Path) -> None:
+    script = [Answer("word " * 4_000, pause=0.02), Answer("Hello."), Answer("Again.")]
+    with StrictProvider(script) as provider:
+        async with chatting(store, tmp_path, provider.url) as hand:
+            await hand.enter("Tell me all.")
+            await hand.hears("word word")
+            await hand.enter("And then?")
+            assert len(provider.heard) == 1
+            await hand.press("escape")
+            await hand.until(lambda: not hand.chat.busy)
+            assert "Cancelled." in hand.shown
+            assert hand.chat.prompt.text == "And then?"
+            await hand.press("enter")
+            await hand.hears("Hello.")
+            assert "word word" in sent(provider)
+
+
+async def test_what_is_typed_while_a_turn_runs_waits_for_its_end(store: Store, tmp_path: Path) -> None:
+    script = [Answer("One. " * 40, pause=0.02), Answer("Two.")]
+    with StrictProvider(script) as provider:
+        async with chatting(store, tmp_path, provider.url) as hand:
+            await hand.enter("First.")
+            await hand.hears("One.")
+            await hand.say("Second.")
+            assert hand.shown.index("One.") < hand.shown.index("Second.") < hand.shown.index("Two.")
+
+
+async def test_the_method_is_refused_while_busy_then_saved_obeyed_and_remembered(store: Store, tmp_path: Path) -> None:
+    script = [Answer("One. " * 4_000, pause=0.02), Answer("Two."), Answer("Three.")]
+    with StrictProvider(script) as provider:
+        async with chatting(store, tmp_path, provider.url) as hand:
+            await hand.enter("Count.")
+            await hand.hears("One.")
+            await hand.press("f2")
+            await hand.hears("a turn is running: switch the compaction method when it has ended")
+            assert "context_status" not in sent(provider)
+            await hand.press("escape")
+            await hand.until(lambda: not hand.chat.busy)
+            await hand.press("f2")
+            await hand.sees(Choosing)
+            options = hand.chat.screen.query_one(OptionList)
+            rows = [str(options.get_option_at_index(n).prompt) for n in range(options.option_count)]
+            assert [row.split("  /")[0] for row in rows] == [
+                "● Auto-compaction (current)",
+                "  LLM/User-driven compaction",
+            ]
+            await hand.press(*"user", "enter")
+            await hand.hears("LLM/User-driven compaction, from the next call on")
+            assert 'compaction_method = "llm"' in (tmp_path / "home/.config/clew/config.toml").read_text()
+            await hand.say("Go on.")
+            assert "context_status" in sent(provider)
+        async with chatting(store, tmp_path, provider.url) as hand:  # another process
+            assert hand.chat.desk.helm.method == "llm"
+            await hand.say("And on.")
+            assert "context_status" in sent(provider)
+
+
+async def test_compact_with_a_focus_expand_in_place_and_undo(store: Store, tmp_path: Path) -> None:
+    with StrictProvider([report(n) for n in range(4)] + [Answer("Understood.")]) as provider:
+        async with chatting(store, tmp_path, provider.url) as hand:
+            for n in range(4):
+                await hand.say(f"Report {n}, please.")
+            before = (await hand.chat.desk.agent.view()).nodes
+            await hand.press("f3")
+            await hand.until(lambda: bool(hand.chat.screen.query(Input)))
+            await hand.press(*"file2", "enter")
+            await hand.hears("Compacted: ")
+            assert "recallable" in hand.toasts
+            stand_in = next(e for e in hand.chat.transcript.entries if e.kind == "stand-in")
+            assert "file1_7.py has value 107" not in stand_in.visible
+            await hand.press("f7")
+            await hand.sees(Choosing)
+            await hand.press(*stand_in.id, "enter")
+            await hand.until(lambda: stand_in.open)
+            assert "file0_7.py has value 7." in stand_in.visible
+            await hand.say("Is that so?")
+            assert hand.shown.count("Compacted: ") == 1  # told once
+            await hand.press("f9")
+            await hand.hears("Compaction undone")
+            assert (await hand.chat.desk.agent.view()).nodes[: len(before)] == before
+            await hand.say("And now?")
+            assert "file0_7.py has value 7." in sent(provider)
+
+
+async def test_a_session_begins_with_an_edited_summary(store: Store, tmp_path: Path) -> None:
+    with StrictProvider([report(1), Answer("Understood.")]) as provider:
+        async with chatting(store, tmp_path, provider.url) as hand:
+            await hand.say("Report, please. Never touch the config.")
+            await hand.press("f4")
+            await hand.until(lambda: bool(hand.chat.screen.query(TextArea)) and len(hand.chat.screen_stack) == 2)
+            text = hand.chat.screen.query_one(TextArea)
+            assert "Report, please" in text.text
+            text.text = "We have one report; next is the second."
+            await hand.press("ctrl+s")
+            await hand.hears("A new session begins")
+            await hand.say("Go on.")
+            first = provider.heard[-1].body["messages"][1]["content"]
+            assert first.startswith("We have one report; next is the second.")
+            assert "Never touch the config." in first
+            line = await hand.chat.desk.sessions.lineage("work")
+            assert [s.cause for s in line] == ["start", "handoff"]
+            await hand.enter("/lost")
+            await hand.sees(Reading)
+            assert "facts behind stand-ins" in hand.chat.screen.query_one(Transcript).entries[0].visible
+
+
+async def test_hostile_text_is_text_and_the_layout_stays_whole(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "evil.txt").write_text(HOSTILE)
+    script = [Answer(HOSTILE, (Call("read_file", {"path": "evil.txt"}),)), Answer("So much for that.")]
+    with StrictProvider([]) as provider:
+        for size in ((80, 24), (30, 12)):
+            provider.script = list(script)
+            async with chatting(store, tmp_path, provider.url, f"s{size[0]}", size) as hand:
+                await hand.say("Read it.")
+                talk = hand.chat.transcript
+                lines = [talk.render_line(y) for y in range(talk.size.height)]
+                assert {line.cell_length for line in lines} == {talk.size.width}
+                drawn = "".join(line for lines in talk._lines for line in lines)
+                assert "[bold]markup[/bold]" in drawn.replace("\n", "")
+                assert drawn.isprintable()
+                assert hand.chat.prompt.region.bottom <= size[1]
+
+
+async def test_a_first_run_explains_itself_on_one_screen(store: Store, tmp_path: Path) -> None:
+    async with chatting(store, tmp_path) as hand:
+        await hand.sees(Reading)
+        page = hand.chat.screen.query_one(Transcript)
+        told = " ".join(page.entries[0].visible.split())
+        assert "No model is set, so the local one answers" in told
+        assert "chats, and calls no tools" in told
+        assert page.max_scroll_y == 0
+        await hand.press("escape")
+        assert hand.chat.focused is hand.chat.prompt
+
+
+async def test_another_process_goes_on_where_one_was(store: Store, tmp_path: Path) -> None:
+    with StrictProvider([report(1), Answer("Two.")]) as provider:
+        async with chatting(store, tmp_path, provider.url) as hand:
+            await hand.say("Report.")
+        async with chatting(store, tmp_path, provider.url, "other") as hand:
+            assert hand.shown == ""
+            await hand.enter("/resume work")
+            await hand.hears("file1_7.py has value 107.")
+            await hand.enter("/compact reports")  # before anything is sent
+            await hand.hears("ompact")
+            await hand.say("Go on.")
+            assert provider.heard[-1].body["messages"][-1]["content"] == "Go on."
+
+
+async def test_pins_instructions_summaries_and_models(store: Store, tmp_path: Path) -> None:
+    with StrictProvider([report(1), Answer("Two.")]) as provider:
+        async with chatting(store, tmp_path, provider.url) as hand:
+            await hand.say("Report.")
+            await hand.enter("/pin")
+            await hand.sees(Choosing)
+            await hand.press(*"user", "enter")
+            await hand.hears("stays as it is from now on")
+            assert len((await store.load("default", (await hand.chat.desk.agent.view()).branch)).pinned) == 1
+            await hand.enter("/save notes.md")
+            await hand.hears("characters written to")
+            assert "Report." in (tmp_path / "notes.md").read_text()
+            await hand.enter("/instructions")
+            await hand.until(lambda: len(hand.chat.screen.query(Input)) == 2)
+            await hand.press(*"60%", "enter", *"brief", "enter")
+            await hand.hears("The next call has these instructions")
+            await hand.enter("/method llm")
+            await hand.hears("LLM/User-driven compaction, from")
+            await hand.say("Go on.")
+            assert "used_pct >= 60" in sent(provider)
+            await hand.enter(f"/model {provider.url}/v1#gpt-4o-mini")
+            await hand.hears("gpt-4o-mini answers from now on")
+            await hand.say("Who are you?")
+            assert provider.heard[-1].body["model"] == "gpt-4o-mini"
+            await hand.enter("/nonsense")
+            await hand.hears("there is no /nonsense")
+
+
+async def test_every_command_is_in_the_palette_with_a_way_of_its_own(store: Store, tmp_path: Path) -> None:
+    assert len({c.slash for c in COMMANDS}) == len(COMMANDS)
+    keys = [c.key for c in COMMANDS if c.key]
+    assert len(set(keys)) == len(keys)
+    with StrictProvider([report(1)]) as provider:
+        async with chatting(store, tmp_path, provider.url, size=(140, 45)) as hand:
+            await hand.say("Report.")
+            await hand.press("ctrl+p")
+            await hand.sees(Choosing)
+            assert hand.chat.screen.query_one(OptionList).option_count == len(COMMANDS)
+            await hand.press(*"lineage", "enter")
+            await hand.until(lambda: "Lineage of work" in str(hand.chat.screen.query(".title").first().render()))
+            await hand.press("escape")
+            await hand.enter("/window")
+            await hand.sees(Reading)
+            assert "reserve" in hand.chat.screen.query_one(Transcript).entries[0].visible
+            await hand.press("escape")
+            await hand.enter("/theme")
+            await hand.until(lambda: not hand.chat.current_theme.dark)
+
+
+def test_the_meter_says_in_words_what_the_bar_shows() -> None:
+    from clew.chat.desk import Filling
+    from clew.chat.meter import Meter
+    from clew.composition import Part
+
+    meter = Meter()
+    meter._filling = Filling([Part("results", 3, 600), Part("user text", 1, 200)], 800, 1_000, 100, 0.5, 2)
+    meter._who = "gpt-4o · auto"
+    assert meter.words == "80% full · 800 of 1,000 · $0.5000 · gpt-4o · auto · compacted 2× · reserve 100"
+    assert meter.kinds == "results 75%, user 25%"
+
+
+@pytest.mark.parametrize("args", [("chat",), ("chat", "--last")])
+def test_without_textual_it_says_what_to_install(args: tuple[Any, ...]) -> None:
+    code = "import sys; sys.modules['textual'] = None; import clew.cli; clew.cli.main()"
+    done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "clew: clew chat needs Textual: pip install 'clew[chat]'\n")
