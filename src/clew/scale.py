@@ -55,8 +55,10 @@ class Scale:
         return size, min(max(rate, EXACT if self._own.counter.exact else FLATTEST), STEEPEST)
 
     def expected(self, view: View) -> int:
-        """The tokens that the provider will count."""
-        return round(self.anchor.expected(self.calibration, self._whole(view)[1]))
+        """The tokens that the provider will count; what few reports teach of a much larger view is not trusted far."""
+        size, traits = self._whole(view)
+        thought = self.anchor.expected(self.calibration, traits)
+        return round(min(max(thought, FLATTEST * size.tokens), STEEPEST * size.tokens))
 
     def prefix(self, before: View, view: View) -> int:
         """How many of them the request before this one began with too: a provider has those in its cache."""
