@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clew import Addition, Budget, Engine, Origin, Request, Sessions, SQLite, body
+from clew import Addition, BadRequest, Budget, Engine, Origin, Request, Sessions, SQLite, body
 from clew.agentic import Busy, Helm
 from clew.proactive import proactive
 from clew.steps.handoff import BEGUN
@@ -221,6 +221,14 @@ async def test_tools_of_the_agent_act_on_its_own_lineage(store: SQLite) -> None:
     assert page in sent.view.nodes
     assert (await Sessions(steering.engine).get("s")).method == "llm"
     assert "Error: " in await steering.answer(sent.view, "recall", {})
+
+
+async def test_a_tool_of_the_same_name_is_nobodys(store: SQLite) -> None:
+    own = {"type": "function", "function": {"name": "recall", "parameters": {"type": "object", "properties": {}}}}
+    request = Request({"model": MODEL, "messages": [{"role": "user", "content": "hi"}], "tools": [own]})
+    with pytest.raises(BadRequest, match="has tools named recall of its own: rename them, or offer none"):
+        await helm(store).prepare(request)
+    assert (await helm(store, offer=False).prepare(request)).body["tools"] == [own]
 
 
 @pytest.mark.parametrize("format", ["openai_chat", "anthropic", "openai_responses", "bedrock", "gemini"])

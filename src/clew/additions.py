@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from dataclasses import replace as with_
 from typing import Any, Protocol, TypeVar
 
-from clew.errors import BadRequest, Conflict, NotFound
+from clew.errors import BadRequest, NotFound
 from clew.guard import Guard
 from clew.hot import Body, Known
 from clew.items import Digests, Frame, Item, Scope
 from clew.live import Entry, Live, apply, chained
 from clew.recognise import Recognition, begin, named_branch
 from clew.store.records import Batch, Event, Method, Origin, Said, Trace
-from clew.turns import TRIES, Turns, wait
+from clew.turns import LATE, TRIES, Turns, wait
 from clew.view import View
 
 LENGTHEN = frozenset({"said", "call", "usage"})  # kinds of events that leave the view as it was, or lengthen it
@@ -70,14 +70,14 @@ class Additions:
         # Several may add to it at once. They take turns: else most of what each of them does is in vain.
         async with self._store.alone(request.scope, branch):
             for left in range(TRIES - 1, -1, -1):
-                known = await self._known(request)
-                live = known or await self._loaded(request, body.format, incoming.frame)
                 try:
+                    known = await self._known(request)
+                    live = known or await self._loaded(request, body.format, incoming.frame)
                     _expect_format(request, live.trace, incoming.frame.format)
                     async with live.lock:
                         if not live.stale:
                             return await act(request, live, known is None, incoming.frame, incoming.flat())
-                except Conflict:
+                except LATE:
                     if not left:
                         raise
                     await wait(TRIES - left)

@@ -9,7 +9,7 @@ from typing import Any
 
 from clew import events
 from clew.budget import Budget
-from clew.errors import Conflict, NotFound
+from clew.errors import Conflict, NotFound, Purged
 from clew.events import Listener, tell
 from clew.fitting import Fitting
 from clew.gauge import Gauge
@@ -28,6 +28,7 @@ from clew.view import View, fold
 
 Act = Callable[[Live, Budget], Awaitable[View]]  # what makes a view shorter
 
+LATE = (Conflict, Purged)  # somebody wrote, or purged what was found, since it was looked for: look again
 TRIES = 20  # when another process extends the same branch at the same moment
 
 
@@ -70,7 +71,7 @@ class Turns:
             try:
                 view = await self._warm(live, request, body) if live else None
                 return view or await self._cold(request, body)
-            except Conflict:
+            except LATE:
                 if live is not None:  # what it remembers may have been purged
                     self.memory.forget(request.scope, live)
                 if not left:
@@ -153,7 +154,7 @@ class Turns:
         except BaseException as error:
             # What memory holds may be half done; the log is not. The next turn reads it.
             self.memory.forget(scope, live)
-            if not isinstance(error, Conflict):  # that one is tried again
+            if not isinstance(error, LATE):  # that one is tried again
                 failed = events.Failed(scope, live.trace.branch, live.trace.seq, type(error).__name__)
                 tell(self.listeners, [failed])
             raise

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
@@ -21,7 +22,7 @@ from clew.store.writing import label, learn, write
 T = TypeVar("T")
 
 
-class SQLStore:
+class SQLStore(ABC):
     """A store in an SQL database; which one it is, and in which threads it works, is what a kind of store adds."""
 
     secret: bytes
@@ -152,35 +153,35 @@ class SQLStore:
             took.wiped = await self.wipe()
         return took
 
+    @abstractmethod
     async def backup(
         self, target: str | os.PathLike[str], force: bool = False, progress: Progress | None = None
     ) -> int:
         """Copy the store to a private file while others write; how many bytes it has."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def wipe(self) -> bool:
         """Let the bytes of what was deleted be overwritten; False if that must wait for somebody else."""
-        raise NotImplementedError
 
+    @abstractmethod
     def alone(self, scope: Scope, branch: str) -> AbstractAsyncContextManager[None]:
         """A turn in which nobody else writes on a branch who asks for one, too; a way to wait, no lock."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def close(self) -> None:
         """Finish what was begun and let go of the database."""
-        raise NotImplementedError
 
     # --- what a kind of store adds ------------------------------------------------------------------------------------
 
-    async def _read(self, act: Callable[[Database], T]) -> T:
-        raise NotImplementedError
+    @abstractmethod
+    async def _read(self, act: Callable[[Database], T]) -> T: ...
 
-    async def _write(self, act: Callable[[Database], T]) -> T:
-        raise NotImplementedError
+    @abstractmethod
+    async def _write(self, act: Callable[[Database], T]) -> T: ...
 
+    @abstractmethod
     def _telling(self) -> AbstractContextManager[None]:
         """Lets what the database raises be said as an error of ours."""
-        raise NotImplementedError
 
     async def _run(self, thread: Executor, act: Callable[[], T]) -> T:
         with self._telling():

@@ -85,6 +85,13 @@ def declare(frame: Frame, names: Iterable[str]) -> Frame:
     return codec.split({**frame.body, **written(tools, Choice("none"), frame.format), codec.LIST: []})[0]
 
 
+def declared(body: Mapping[str, Any], format: str) -> set[str]:
+    """The names of the tools that a body declares."""
+    codec = named(format)
+    frame = codec.split({**body, codec.LIST: []})[0]
+    return {tool.name for told in _declared(frame) if (tool := _tool(told, format))}
+
+
 def written(tools: list[Tool], choice: Choice, format: str) -> Block:
     """Tools as a format declares them."""
     return _WRITERS[format](tools, choice)

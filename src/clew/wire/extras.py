@@ -3,16 +3,21 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from clew.wire.convert_frame import Choice, Tool, written
+from clew.errors import BadRequest
+from clew.wire.convert_frame import Choice, Tool, declared, written
 from clew.wire.formats import named
 
 Block = dict[str, Any]
 
 
 def with_tools(body: Mapping[str, Any], format: str, tools: Sequence[Tool]) -> Block:
-    """The body with these tools after its own."""
+    """The body with these tools after its own. Raises `BadRequest` where it has one of the same name."""
     if not tools:
         return dict(body)
+    if taken := declared(body, format) & {tool.name for tool in tools}:
+        raise BadRequest(
+            f"the request has tools named {', '.join(sorted(taken))} of its own: rename them, or offer none"
+        )
     new = written(list(tools), Choice(), format)
     if format == "bedrock":
         config = body.get("toolConfig") or {}
