@@ -6,7 +6,9 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_PYTHON ?= $(PYTHON)
 ENV := .venv/bin
 
-.PHONY: demo test check bench format clean
+FRAMEWORKS := crewai praisonai strands
+
+.PHONY: demo test check bench format clean frameworks relock $(FRAMEWORKS)
 
 demo: $(UV)  ## Replay a real agent session in a small window.
 	@$(UV) sync --quiet --no-dev --inexact
@@ -15,13 +17,34 @@ demo: $(UV)  ## Replay a real agent session in a small window.
 test: $(UV)  ## Set up and run all tests.
 	@$(UV) sync --quiet --inexact
 	$(ENV)/python -m pytest -n auto
+	@$(MAKE) --no-print-directory frameworks
+
+frameworks: $(FRAMEWORKS)  ## The adapters, each inside the real framework, in an environment of its own.
+
+$(FRAMEWORKS): %: frameworks/%/.venv/ready
+	frameworks/$@/.venv/bin/python -m pytest -c frameworks/pytest.ini --rootdir frameworks frameworks/$@
+
+frameworks/%/.venv/ready: frameworks/%/requirements.txt pyproject.toml $(UV)
+	@$(UV) venv --quiet --clear frameworks/$*/.venv
+	@$(UV) pip install --quiet --python frameworks/$*/.venv/bin/python -r $< --editable .
+	@touch $@
+
+relock: $(UV)  ## The newest releases of the frameworks.
+	@for name in $(FRAMEWORKS); do \
+	  $(UV) pip compile --quiet --upgrade --universal --no-header --no-annotate --python-version 3.11 \
+	    frameworks/$$name/wanted.txt pyproject.toml --extra $$name -o frameworks/$$name/requirements.txt; \
+	done
 
 check: $(UV)  ## Format, lint, types, floors.
 	@$(UV) sync --quiet --inexact
 	$(ENV)/ruff format --check
 	$(ENV)/ruff check
 	$(ENV)/mypy
+	@$(MAKE) --no-print-directory $(FRAMEWORKS:%=types-%)
 	$(ENV)/lint-imports --no-cache
+
+types-%: frameworks/%/.venv/ready
+	frameworks/$*/.venv/bin/python -m mypy --config-file frameworks/mypy.ini src/clew/adapters/$*.py
 
 bench: $(UV)  ## Speed, peers beside, import cost, counting errors. Minutes.
 	@$(UV) sync --quiet --inexact
@@ -37,7 +60,7 @@ format: $(UV)
 	$(ENV)/ruff check --fix
 
 clean:
-	rm -rf .venv .uv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
+	rm -rf .venv frameworks/*/.venv .uv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
 
 # uv for a machine that has none; into a folder of the project, so that nothing outside it changes.
 .uv/bin/uv:

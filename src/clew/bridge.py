@@ -29,6 +29,13 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         raise
 
 
+async def cross(work: Coroutine[Any, Any, T]) -> T:
+    """Await a coroutine that runs on the loop of `run`, from a loop of whoever's."""
+    if threading.current_thread().name == _NAME:
+        return await work
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, _background()))
+
+
 _NAME = "clew-loop"
 
 

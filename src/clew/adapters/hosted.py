@@ -1,0 +1,36 @@
+"""A model that a framework already talks to, as one that writes notes for clew."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from clew import catalog
+from clew.errors import ModelError
+from clew.models.remote import fault_of
+from clew.step import Prompt, Reply
+
+LONG = 300  # characters of what an error says
+
+
+@dataclass(frozen=True, slots=True)
+class Hosted:
+    """What `ask` answers to a prompt; whatever it raises is a `ModelError`, as of any model."""
+
+    name: str
+    ask: Callable[[Prompt], Awaitable[Reply]]
+    limit: int | None = None  # its window, where the host knows it
+
+    @property
+    def window(self) -> int:
+        return self.limit or catalog.window(self.name)
+
+    async def __call__(self, prompt: Prompt) -> Reply:
+        try:
+            return await self.ask(prompt)
+        except ModelError:
+            raise
+        except Exception as error:
+            status = getattr(error, "status_code", None)
+            said = " ".join(str(error).split())[:LONG] or type(error).__name__
+            raise ModelError(
+                f"{self.name}: {said}", fault_of(status if isinstance(status, int) else 0, error)
+            ) from None

@@ -1,0 +1,75 @@
+"""A conversation of a host that keeps its own list of messages: what every adapter does with it."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from clew import config
+from clew.agentic import Helm, Sent
+from clew.bridge import cross
+from clew.engine import Engine, Request
+from clew.errors import ClewError
+from clew.items import Scope
+from clew.store.places import open_store
+from clew.store.records import Origin
+
+
+def engine_at(where: Engine | str | Path | None = None, **given: Any) -> Engine:
+    """An engine as it is, or one over this store, or over the configured one; what is `given` is as for `Engine`."""
+    if isinstance(where, Engine):
+        return where
+    settings = config.load(os.environ, Path.cwd())
+    return config.engine(settings, open_store(settings.store if where is None else where), **given)
+
+
+class Thread:
+    """What to send of a host's conversation, what came of it, and what its agent may ask.
+
+    May be used from any loop, or from none with `clew.run`: the work is done on clew's own, where its engine lives.
+    """
+
+    def __init__(
+        self, helm: Helm, session: str | None = None, *, scope: Scope = "default", origin: Origin | None = None
+    ) -> None:
+        self.helm = helm
+        self.session = session  # the host's name for it; without one it is known by its past
+        self.scope = scope
+        self.origin = origin
+        self.last: Sent | None = None
+
+    async def fit(self, body: Mapping[str, Any], format: str | None = None) -> Sent:
+        """What to send instead of a request of the host. Raises `OverBudget`."""
+        request = Request(body, format, self.scope, self.session, self.origin)
+        self.last = await cross(self.helm.prepare(request))
+        return self.last
+
+    async def heard(self, usage: Any) -> None:
+        """What the provider reported for what was last sent."""
+        if self.last is not None and usage is not None:
+            await cross(self.helm.engine.observe(self.last.view, usage))
+
+    async def refused(self, error: BaseException | Mapping[str, Any] | str) -> bool:
+        """Whether an error says that it was too long, and what `fit` gives next is shorter."""
+        return self.last is not None and await cross(self._refused(self.last, error))
+
+    async def _refused(self, sent: Sent, error: BaseException | Mapping[str, Any] | str) -> bool:
+        engine = self.helm.engine
+        if await engine.refused(sent.view, error) is None:
+            return False
+        return await engine.compact(sent.view, method="reactive") is not sent.view
+
+    async def answer(self, name: str, given: Mapping[str, Any]) -> str:
+        """What one of clew's tools gives back to the agent; what cannot be done is said, not raised."""
+        if self.last is None:
+            return "Error: nothing was said yet"
+        return await cross(self.helm.answer(self.last.view, name, given))
+
+    def child(self, name: str) -> "Thread":
+        """A conversation for a part of the work, whose lineage hangs under this one's."""
+        if self.last is None:
+            raise ClewError("nothing was said yet that a sub-agent could come of")
+        origin = Origin("subagent", self.last.view.branch)
+        session = f"{self.session or 'agent'}-{name}-{uuid4().hex[:4]}"
+        return Thread(self.helm, session, scope=self.scope, origin=origin)
