@@ -31,6 +31,8 @@ REPORTS: list[tuple[Any, Spent]] = [
         {"inputTokens": 3, "outputTokens": 5, "cacheReadInputTokens": 10, "cacheWriteInputTokens": 20},
         Spent(33, 5, 10, 20),
     ),
+    ({"inputTokens": 33, "outputTokens": 5, "totalTokens": 38, "cacheReadInputTokens": 10}, Spent(33, 5, 10)),
+    ({"inputTokens": 3, "outputTokens": 5, "totalTokens": 18, "cacheReadInputTokens": 10}, Spent(13, 5, 10)),
     (
         {"promptTokenCount": 70, "candidatesTokenCount": 4, "thoughtsTokenCount": 6, "cachedContentTokenCount": 30},
         Spent(70, 10, 30),

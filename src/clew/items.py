@@ -187,7 +187,9 @@ def extras(opens: Opening | None) -> dict[str, Any] | None:
 
 
 # Said by the items themselves, or about the message and not in it.
-_CARRIED = frozenset({"role", "content", "tool_calls", "tool_call_id", "cache_control", "type", "id", "status"})
+_CARRIED = frozenset(
+    {"role", "content", "tool_calls", "tool_call_id", "cache_control", "type", "id", "status", "tracking_id", "metadata"}
+)
 
 
 def _unmarked(value: Any) -> Any:

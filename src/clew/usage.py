@@ -34,7 +34,10 @@ def spent(usage: Any) -> Spent:
         return Spent(_first(given, "prompt_tokens"), _first(given, "completion_tokens"), cached)
     if "inputTokens" in given:  # Bedrock: what a cache gave or took is not in the input
         read, write = _first(given, "cacheReadInputTokens"), _first(given, "cacheWriteInputTokens")
-        return Spent(_first(given, "inputTokens") + read + write, _first(given, "outputTokens"), read, write)
+        input, output = _first(given, "inputTokens"), _first(given, "outputTokens")
+        if input + output == _first(given, "totalTokens"):  # Strands writes what others report in this form
+            return Spent(input, output, read, write)
+        return Spent(input + read + write, output, read, write)
     if "input_tokens" in given:
         output = _first(given, "output_tokens")
         if "input_tokens_details" in given:  # OpenAI responses: the input includes what was cached
