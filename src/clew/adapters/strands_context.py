@@ -1,0 +1,221 @@
+"""Clew in Strands' newer facade: a plugin that does all of it, and a strategy for a pipeline of strategies."""
+
+import logging
+from contextvars import ContextVar
+from operator import is_
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+from weakref import WeakKeyDictionary
+
+from clew.adapters.strands_messages import (
+    FORMAT,
+    TOO_LONG,
+    hear,
+    merged,
+    open_thread,
+    request,
+    request_of,
+    shortened,
+    written_by,
+)
+from clew.adapters.thread import Thread
+from clew.agentic import STEERING, Helm, offered
+from clew.bridge import cross
+from clew.engine import Engine
+from clew.items import Scope
+from clew.store.records import Cause, Method, Origin
+from clew.wire.convert_frame import Tool
+
+try:
+    from strands import Agent
+    from strands.agent.conversation_manager import ConversationManager, NullConversationManager
+    from strands.experimental.context_manager import ContextState
+    from strands.hooks import (
+        AfterModelCallEvent,
+        AfterToolCallEvent,
+        BeforeInvocationEvent,
+        BeforeToolCallEvent,
+    )
+    from strands.middleware import InvokeModelStage
+    from strands.middleware.stages import InvokeModelContext
+    from strands.plugins import Plugin
+    from strands.tools.tools import PythonAgentTool
+    from strands.types.agent import LocalAgent
+    from strands.types.content import Message
+    from strands.types.exceptions import ContextWindowOverflowException
+    from strands.types.tools import ToolResult, ToolResultStatus, ToolSpec, ToolUse
+except ImportError as error:
+    raise ImportError("clew.adapters.strands needs Strands Agents: pip install 'clew[strands]'") from error
+
+TOLD = "<context_status>"  # how the status begins
+
+log = logging.getLogger("clew")
+
+
+class ClewStrategy:
+    """A strategy for `Agent(context_manager={"strategies": [...]})`: what leaves the messages can be recalled."""
+
+    name = "clew"
+
+    def __init__(
+        self,
+        engine: Engine | str | Path | None = None,
+        *,
+        session: str | None = None,
+        scope: Scope = "default",
+    ) -> None:
+        self._where, self._session, self._scope = engine, session, scope
+        self._threads: WeakKeyDictionary[LocalAgent, Thread] = WeakKeyDictionary()
+
+    def init(self, agent: Agent, stash: object = None) -> None:
+        """Begin with an agent; clew's own log is its stash."""
+        self._threads[agent] = open_thread(agent, self._where, self._session, self._scope)
+        agent.add_hook(self._hear, AfterModelCallEvent)
+
+    async def apply(self, context: ContextState) -> bool:
+        """Make the messages fit; whether that changed them."""
+        thread, asked = self._threads[context.agent], request_of(context.agent)
+        if context.overflow:
+            messages = await shortened(thread, asked, ContextWindowOverflowException(TOO_LONG), None)
+        else:
+            messages = (await thread.fit(asked, FORMAT)).body["messages"]
+        before = list(context.messages)
+        context.messages[:] = merged(before, messages)
+        return len(before) != len(context.messages) or not all(map(is_, before, context.messages))
+
+    async def _hear(self, event: AfterModelCallEvent) -> None:
+        await hear(self._threads[event.agent], event)
+
+
+class Whole(NullConversationManager):
+    """Leaves the messages as they are, instead of a manager whose state it keeps."""
+
+    def __init__(self, other: ConversationManager) -> None:
+        super().__init__()
+        self._other = other
+
+    def get_state(self) -> dict[str, Any]:
+        """The other's: whoever goes back to it finds it."""
+        return self._other.get_state()
+
+    def restore_from_session(self, state: dict[str, Any]) -> list[Message] | None:
+        """What the other would put before the messages."""
+        before = self._other.restore_from_session(state)
+        self.removed_message_count = self._other.removed_message_count
+        return before
+
+
+_caller: ContextVar[Thread | None] = ContextVar("clew_caller", default=None)  # whose tool is running
+
+
+class Clew(Plugin):
+    """Each call sends what fits of an agent's messages, which themselves stay whole.
+
+    With the method `llm`, the agent is told how full its window is, and may begin a new session. `notes` has the
+    agent's auxiliary model write notes for summaries, which code checks.
+    """
+
+    name = "clew"
+
+    def __init__(
+        self,
+        engine: Engine | str | Path | None = None,
+        *,
+        session: str | None = None,
+        scope: Scope = "default",
+        method: Method | None = None,
+        when: str = "",
+        how: str = "",
+        offer: bool = True,
+        notes: bool = False,
+    ) -> None:
+        super().__init__()
+        self._where, self._session, self._scope = engine, session, scope
+        self._method, self._when, self._how, self._offer, self._notes = method, when, how, offer, notes
+        self._threads: WeakKeyDictionary[LocalAgent, Thread] = WeakKeyDictionary()
+        self._callers: dict[str, Thread | None] = {}
+
+    def init_agent(self, agent: Agent) -> None:
+        """Stand between an agent and its model."""
+        if not isinstance(agent.conversation_manager, NullConversationManager):
+            agent.conversation_manager = Whole(agent.conversation_manager)
+        given = {"writer": written_by(agent.aux_model)} if self._notes else {}
+        thread = open_thread(agent, self._where, self._session, self._scope, **given)
+        thread.helm = Helm(thread.helm.engine, when=self._when, how=self._how, offer=self._offer)
+        if self._method:
+            thread.helm.method = self._method
+        self._threads[agent] = thread
+        if self._offer:
+            tools = offered("llm", False, self._when, self._how)
+            agent.tool_registry.process_tools([self._tool(tool) for tool in tools])
+        agent.add_middleware(InvokeModelStage.Input, self._fit)
+        agent.add_hook(self._begin, BeforeInvocationEvent)
+        agent.add_hook(self._hear, AfterModelCallEvent)
+        agent.add_hook(self._lend, BeforeToolCallEvent)
+        agent.add_hook(self._take_back, AfterToolCallEvent)
+
+    def thread(self, agent: Agent) -> Thread:
+        """The conversation of an agent: its `helm` has the method and the engine."""
+        return self._threads[agent]
+
+    async def switch(self, agent: Agent, method: Method) -> None:
+        """Who decides from the next call on; remembered where the conversation has a name."""
+        thread = self._threads[agent]
+        thread.helm.method = method
+        if thread.session is not None:
+            await cross(thread.helm.save(thread.scope, thread.session))
+
+    async def _fit(self, context: InvokeModelContext) -> InvokeModelContext:
+        own = [spec for spec in context.tool_specs if not (self._offer and spec["name"] in STEERING)]
+        try:
+            asked = request(context.model, context.messages, context.system_prompt, own)
+            sent = (await self._threads[context.agent].fit(asked, FORMAT)).body
+        except Exception:
+            log.warning("clew could not look after the context: all that was said is sent", exc_info=True)
+            return context.replace(tool_specs=own)
+        tools = [tool["toolSpec"] for tool in sent.get("toolConfig", {}).get("tools", ())]
+        last = sent["messages"][-1]["content"][-1].get("text", "")
+        told = context.dynamic_trailing_blocks + last.startswith(TOLD)
+        return context.replace(messages=sent["messages"], tool_specs=tools, dynamic_trailing_blocks=told)
+
+    def _tool(self, tool: Tool) -> PythonAgentTool:
+        async def answer(use: ToolUse, **state: Any) -> ToolResult:
+            text = await self._threads[state["agent"]].answer(tool.name, use["input"])
+            status: ToolResultStatus = "error" if text.startswith("Error:") else "success"
+            return {"toolUseId": use["toolUseId"], "status": status, "content": [{"text": text}]}
+
+        spec: ToolSpec = {
+            "name": tool.name,
+            "description": tool.description,
+            "inputSchema": {"json": dict(tool.schema or {})},
+        }
+        return PythonAgentTool(tool.name, spec, answer)
+
+    async def _hear(self, event: AfterModelCallEvent) -> None:
+        """Learn from what the provider reported; after a refusal, have less sent."""
+        thread, error = self._threads[event.agent], event.exception
+        await hear(thread, event)
+        if isinstance(error, ContextWindowOverflowException):
+            event.retry = await thread.refused(error.__cause__ or error) or await thread.refused(TOO_LONG)
+
+    async def _begin(self, event: BeforeInvocationEvent) -> None:
+        """Hang what a tool of another agent begins under that agent's conversation, and what a swarm hands over too."""
+        thread = self._threads[event.agent]
+        if self._method is None and thread.session is not None:
+            await cross(thread.helm.load(thread.scope, thread.session))
+        cause: Cause = "subagent" if _caller.get() else "handoff"
+        parent = _caller.get() or event.invocation_state.get(self.name)
+        if parent is not None and parent is not thread and parent.last is not None and not event.agent.messages:
+            thread.origin = Origin(cause, parent.last.view.branch)
+            thread.session = f"{parent.session or 'agent'}-{event.agent.name}-{uuid4().hex[:4]}"
+        event.invocation_state[self.name] = thread
+
+    def _lend(self, event: BeforeToolCallEvent) -> None:
+        """While a tool runs, whoever it calls is called by this agent."""
+        self._callers[event.tool_use["toolUseId"]] = _caller.get()
+        _caller.set(self._threads[event.agent])
+
+    def _take_back(self, event: AfterToolCallEvent) -> None:
+        """And no longer."""
+        _caller.set(self._callers.pop(event.tool_use["toolUseId"], None))
