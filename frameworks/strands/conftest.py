@@ -4,10 +4,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
+import openai
 import pytest
 from strands import Agent
 from strands.models.openai import OpenAIModel
 
+import clew
+from clew.store.places import open_store
 from clew.testing import StrictProvider
 
 WINDOW = 4_000
@@ -44,8 +48,10 @@ def model() -> Callable[..., OpenAIModel]:
     """A model that a provider serves."""
 
     def make(provider: StrictProvider, window: int | None = WINDOW, **more: Any) -> OpenAIModel:
-        args = {"base_url": f"{provider.url}/v1", "api_key": "none", "max_retries": 0}
-        return OpenAIModel(client_args=args, model_id="gpt-4o", context_window_limit=window, **more)
+        # Certificates are not read for each call, and no connection outlives the loop that made it.
+        http = httpx.AsyncClient(verify=False, limits=httpx.Limits(max_keepalive_connections=0))  # noqa: S501
+        client = openai.AsyncOpenAI(base_url=f"{provider.url}/v1", api_key="none", max_retries=0, http_client=http)
+        return OpenAIModel(client, model_id="gpt-4o", context_window_limit=window, **more)
 
     return make
 
@@ -58,3 +64,18 @@ def agent(model: Callable[..., OpenAIModel]) -> Callable[..., Agent]:
         return Agent(**{"model": model(provider, window), "callback_handler": None} | given)
 
     return make
+
+
+@pytest.fixture
+def found(tmp_path: Path) -> Callable[..., str]:
+    """What the log has about something that was said in a session, whole."""
+
+    async def search(session: str, text: str) -> str:
+        store = open_store(tmp_path / "clew.db")
+        branch = await store.session("default", session)
+        assert branch is not None
+        nodes = await clew.Engine(store).search("default", text, branch)
+        await store.close()
+        return "\n".join(node.item.text for node in nodes)
+
+    return lambda session, text: clew.run(search(session, text))

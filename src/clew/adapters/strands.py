@@ -4,21 +4,21 @@ What leaves an agent's messages is in clew's log, and what stands there instead 
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
-from operator import is_
 from pathlib import Path
 from typing import Any
 
 from clew.adapters.strands_context import Clew, ClewStrategy
 from clew.adapters.strands_messages import (
-    FORMAT,
     Protecting,
+    fitted,
     hear,
-    merged,
     open_thread,
     request_of,
     shortened,
+    taken,
     written_by,
     written_by_agent,
 )
@@ -113,8 +113,9 @@ class Keeping(ConversationManager):
             return
         agent = event.agent
         try:
-            sent = await self._open(agent).fit(request_of(agent), FORMAT)
-            self._take(agent, sent.body["messages"])
+            with self._counted(agent):
+                thread = self._open(agent)
+                await taken(thread, agent, (await fitted(thread, request_of(agent))).view)
         except Exception:
             log.warning("clew could not compress: the call goes on with all that was said", exc_info=True)
 
@@ -125,13 +126,14 @@ class Keeping(ConversationManager):
     # --- shorter messages -----------------------------------------------------------------------------------------
 
     def _shorten(self, agent: Agent, e: Exception | None, step: Step | None, otherwise: Callable[[], None]) -> None:
-        """Make the messages shorter; what Strands does `otherwise` is done only where clew fails."""
+        """Have the agent hold less; what Strands does `otherwise` is done only where clew fails."""
         try:
-            thread = self._open(agent)
-            shorter = self._take(agent, run(shortened(thread, request_of(agent), e, step)))
+            with self._counted(agent):
+                shorter = run(shortened(self._open(agent), agent, e, step))
         except Exception:
             log.warning("clew could not compress: it is left to Strands", exc_info=True)
-            self._counted(agent, otherwise)
+            with self._counted(agent):
+                otherwise()
             return
         if not shorter and e is not None:
             raise ContextWindowOverflowException("Unable to compress the conversation: nothing may leave it") from e
@@ -141,25 +143,16 @@ class Keeping(ConversationManager):
     def _keep(self, agent: Agent) -> None:
         """Have all that is said now in the log."""
         try:
-            run(self._open(agent).fit(request_of(agent), FORMAT))
+            run(fitted(self._open(agent), request_of(agent)))
         except Exception:
             log.warning("clew could not keep what is about to leave the messages", exc_info=True)
 
-    def _take(self, agent: Agent, messages: Messages) -> bool:
-        """Have the agent hold these; whether that is a change."""
-        before = list(agent.messages)
-        after = merged(before, messages)
-        if len(after) == len(before) and all(map(is_, after, before)):
-            return False
-        agent.messages[:] = after
-        self._count(before, after)
-        return True
-
-    def _counted(self, agent: Agent, act: Callable[[], None]) -> None:
-        """Do it as Strands does, and count what is gone afterwards, not what was meant to go."""
+    @contextmanager
+    def _counted(self, agent: Agent) -> Iterator[None]:
+        """Count the messages that are gone afterwards, not those that were meant to go."""
         before, removed = list(agent.messages), self.removed_message_count
         try:
-            act()
+            yield
         finally:
             self.removed_message_count = removed
             self._count(before, agent.messages)
@@ -225,7 +218,8 @@ class SlidingWindowConversationManager(Keeping, theirs.SlidingWindowConversation
         theirs = partial(super().reduce_context, agent, e, **kwargs)
         if self.window_size == 0 or (e is None and len(agent.messages) > self.window_size):
             self._keep(agent)
-            self._counted(agent, theirs)
+            with self._counted(agent):
+                theirs()
         else:
             cheap = (Offload(), ClearResults()) if e is not None and self.should_truncate_results else ()
             self._shorten(agent, e, Protecting(Pipeline(*cheap, Trim())), theirs)

@@ -2,21 +2,20 @@
 
 import logging
 from contextvars import ContextVar
-from operator import is_
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from clew.adapters.strands_messages import (
-    FORMAT,
     TOO_LONG,
+    fitted,
     hear,
-    merged,
     open_thread,
     request,
     request_of,
     shortened,
+    taken,
     written_by,
 )
 from clew.adapters.thread import Thread
@@ -75,14 +74,10 @@ class ClewStrategy:
 
     async def apply(self, context: ContextState) -> bool:
         """Make the messages fit; whether that changed them."""
-        thread, asked = self._threads[context.agent], request_of(context.agent)
+        agent, thread = context.agent, self._threads[context.agent]
         if context.overflow:
-            messages = await shortened(thread, asked, ContextWindowOverflowException(TOO_LONG), None)
-        else:
-            messages = (await thread.fit(asked, FORMAT)).body["messages"]
-        before = list(context.messages)
-        context.messages[:] = merged(before, messages)
-        return len(before) != len(context.messages) or not all(map(is_, before, context.messages))
+            return await shortened(thread, agent, ContextWindowOverflowException(TOO_LONG), None)
+        return await taken(thread, agent, (await fitted(thread, request_of(agent))).view)
 
     async def _hear(self, event: AfterModelCallEvent) -> None:
         await hear(self._threads[event.agent], event)
@@ -170,7 +165,7 @@ class Clew(Plugin):
         own = [spec for spec in context.tool_specs if not (self._offer and spec["name"] in STEERING)]
         try:
             asked = request(context.model, context.messages, context.system_prompt, own)
-            sent = (await self._threads[context.agent].fit(asked, FORMAT)).body
+            sent = (await fitted(self._threads[context.agent], asked)).body
         except Exception:
             log.warning("clew could not look after the context: all that was said is sent", exc_info=True)
             return context.replace(tool_specs=own)

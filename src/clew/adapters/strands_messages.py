@@ -2,28 +2,34 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from dataclasses import replace as with_
 from functools import partial
+from operator import is_
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from clew import rawjson
 from clew.adapters.hosted import Hosted
 from clew.adapters.thread import Thread, engine_at
-from clew.agentic import Helm
+from clew.agentic import Helm, Sent
 from clew.bridge import cross
 from clew.budget import Budget
 from clew.drafting.writing import Writer
 from clew.engine import Engine, body
-from clew.items import Node, Scope
+from clew.items import Item, Node, Scope
 from clew.step import Prompt, Reply, Step
+from clew.steps.places import arrived
 from clew.usage import spent
-from clew.view import View
+from clew.view import View, groups
+from clew.wire import decode
 from clew.wire.extras import with_tail
 
 try:
     from strands import Agent
+    from strands.agent.conversation_manager.compression.pin_message import is_pinned
     from strands.event_loop.streaming import process_stream
     from strands.hooks import AfterModelCallEvent
     from strands.models import Model
@@ -34,6 +40,10 @@ except ImportError as error:
 
 FORMAT = "bedrock"  # whose shape the messages of Strands have, whatever the model
 TOO_LONG = "prompt is too long"  # which Strands knows of an error, whatever its provider's words
+
+LEAST = 0.1  # of the limit: with less room beside what is held, nothing is held but pins
+
+JOINED = "clew_joined"  # marks a message that several went into
 
 log = logging.getLogger("clew")
 
@@ -118,9 +128,13 @@ def written_by_agent(agent: Agent) -> Writer:
     return Writer(Hosted(agent.name, ask, agent.model.context_window_limit))
 
 
+_pins: ContextVar[tuple[Item, ...]] = ContextVar("clew_pins", default=())  # of the request that is fitted
+
+
 @dataclass(frozen=True)
 class Protecting:
-    """A step that leaves pinned messages as they are, and the `recent` last ones too where it then fits.
+    """A step that leaves pinned messages as they are, and where there is room beside them, what no model has read yet
+    and the `recent` last ones.
 
     Where it has something to do, at least `share` of the tokens go.
     """
@@ -131,14 +145,18 @@ class Protecting:
 
     async def __call__(self, view: View, budget: Budget) -> View:
         size = budget.size(view)
-        if self.share and not size.within(budget.goal):
-            fewer = min(budget.goal.tokens, int((1 - self.share) * size.tokens))
-            budget = with_(budget, goal=budget.goal._replace(tokens=fewer))
-        pins = _pinned(view.nodes)
-        after = await self._held(view, budget, pins | _last(view.nodes, self.recent))
-        if self.recent and not budget.size(after).within(budget.limit):
-            after = await self._held(after, budget, pins)
-        return after
+        if size.within(budget.goal):
+            return view
+        goal = min(budget.goal.tokens, int((1 - self.share) * size.tokens))
+        pins = frozenset(n.id for n in view.nodes if _bare(n.item) in _pins.get())
+        for ids in (pins | _last(view.nodes, self.recent), pins | _last(view.nodes, 0), pins):
+            held = budget.meter.frame(view.frame).plus(budget.meter.nodes(n for n in view.nodes if n.id in ids))
+            room = budget.limit.tokens - held.tokens
+            if room >= LEAST * budget.limit.tokens:
+                # What is held takes most of the goal, perhaps; the rest must not become nothing for that.
+                goal = max(goal, held.tokens + room // 2) if ids != pins else goal
+                break
+        return await self._held(view, with_(budget, goal=budget.goal._replace(tokens=goal)), ids)
 
     async def _held(self, view: View, budget: Budget, ids: frozenset[str]) -> View:
         holding = with_(view, pinned=view.pinned | ids)
@@ -146,56 +164,93 @@ class Protecting:
         return view if after is holding else with_(after, pinned=view.pinned)
 
 
-def _pinned(nodes: Sequence[Node]) -> frozenset[str]:
-    """The nodes of messages that Strands has marked as pinned, and what the calls in them are paired with."""
-    ids, calls, marked = set(), set(), False
-    for node in nodes:
-        if node.item.opens is not None or node.item.kind == "summary":
-            keys = node.item.opens.keys if node.item.opens else {}
-            marked = ((keys.get("metadata") or {}).get("custom") or {}).get("pinned") is True
-        if marked:
-            ids.add(node.id)
-            calls.add(node.item.call_id)
-    return frozenset(ids) | {n.id for n in nodes if n.item.call_id and n.item.call_id in calls}
-
-
 def _last(nodes: Sequence[Node], count: int) -> frozenset[str]:
-    """The nodes of the last messages."""
+    """The nodes of the last messages, and of what came since the model last spoke, with the calls it answers."""
     opening = [i for i, n in enumerate(nodes) if n.item.opens is not None or n.item.kind == "summary"]
-    start = opening[-count] if 0 < count <= len(opening) else 0
-    return frozenset(n.id for n in nodes[start:]) if count else frozenset()
+    start = 0 if count > len(opening) else opening[-count] if count else len(nodes)
+    since = arrived(nodes)[0]
+    unread = next(first for first, stop in groups(nodes) if stop > since) if since < len(nodes) else since
+    return frozenset(n.id for n in nodes[min(start, unread) :])
 
 
-async def shortened(thread: Thread, asked: Mapping[str, Any], error: Exception | None, step: Step | None) -> Messages:
-    """The messages of a request made shorter now, whatever their size."""
+def _bare(item: Item) -> Item:
+    """What was said, wherever in a message."""
+    return with_(item, opens=None, mark=None)
 
-    async def work() -> Messages:
-        engine, view = thread.helm.engine, (await thread.fit(asked, FORMAT)).view
+
+async def fitted(thread: Thread, asked: Mapping[str, Any]) -> Sent:
+    """What to send instead of a request; what Strands has pinned in it stays."""
+    messages = asked["messages"]
+    pinned = [m for i, m in enumerate(messages) if is_pinned(messages, i) and not _custom(m).get(JOINED)]
+    _pins.set(tuple(_bare(item) for item in decode({"messages": pinned}, FORMAT)[1]))
+    return await thread.fit(asked, FORMAT)
+
+
+async def taken(thread: Thread, agent: Agent, view: View) -> bool:
+    """Have an agent hold a view; whether that is a change. Its pins are in the log then: messages may be joined."""
+    before = list(agent.messages)
+    after = merged(before, body(view)["messages"])
+    if len(after) == len(before) and all(map(is_, after, before)):
+        return False
+    if ids := [n.id for n in view.nodes if n.id not in view.pinned and _bare(n.item) in _pins.get()]:
+        await cross(thread.helm.engine.pin(view, *ids))
+    agent.messages[:] = after
+    return True
+
+
+async def shortened(thread: Thread, agent: Agent, error: Exception | None, step: Step | None) -> bool:
+    """Have an agent hold less now, whatever it holds; whether it does."""
+    engine, view = thread.helm.engine, (await fitted(thread, request_of(agent))).view
+
+    async def work() -> View:
         if error is not None and await engine.refused(view, error.__cause__ or error) is None:
             await engine.refused(view, TOO_LONG)
-        after = await engine.compact(view, "", step, "reactive" if error else "manual")
-        messages: Messages = asked["messages"] if after is view else body(after)["messages"]
-        return messages
+        return await engine.compact(view, "", step, "reactive" if error else "manual")
 
-    return await cross(work())
+    after = await cross(work())
+    # What is only mended is no help; what was compacted before, and came back whole, is.
+    if after is view and _weight(body(after)["messages"]) >= _weight(agent.messages):
+        return False
+    return await taken(thread, agent, after)
+
+
+def _weight(messages: Messages) -> int:
+    return sum(len(rawjson.dumps(message["content"])) for message in messages)
 
 
 def merged(before: Messages, after: Messages) -> Messages:
     """The messages `after`, each of them the host's own where it is unchanged."""
     found: Messages = []
-    at = 0
-    for message in after:
-        same = next((i for i in range(at, len(before)) if _is_same(before[i], message)), None)
-        if same is None:
-            found.append({**message, "tracking_id": message.get("tracking_id") or str(uuid4())})
+    left = len(before)
+    for message in reversed(after):  # from the end, where most is as it was
+        parts = [i for i in range(left) if _holds(message, before[i])]
+        if parts and before[parts[-1]]["content"] == message["content"]:
+            parts = parts[-1:]
+            found.append(before[parts[0]])
         else:
-            found.append(before[same])
-            at = same + 1
-    return found
+            found.append(_joined(message, [before[i] for i in parts]))
+        left = min(parts, default=left)
+    return found[::-1]
 
 
-def _is_same(one: Message, other: Message) -> bool:
-    return one["role"] == other["role"] and one["content"] == other["content"]
+def _joined(message: Message, parts: Messages) -> Message:
+    """A message of ours, and of those that went into it: roles must alternate. It is pinned if one of them was."""
+    joined = message.copy()
+    joined["tracking_id"] = str(uuid4())
+    if pins := [part for part in parts if _custom(part).get("pinned")]:
+        joined["metadata"] = {**pins[-1]["metadata"], "custom": {**_custom(pins[-1]), JOINED: True}}
+    return joined
+
+
+def _custom(message: Message) -> dict[str, Any]:
+    return message.get("metadata", {}).get("custom") or {}
+
+
+def _holds(message: Message, other: Message) -> bool:
+    """Whether all of another message is in this one."""
+    blocks, part = message["content"], other["content"]
+    starts = range(len(blocks) - len(part) + 1)
+    return message["role"] == other["role"] and bool(part) and any(blocks[i : i + len(part)] == part for i in starts)
 
 
 async def hear(thread: Thread, event: AfterModelCallEvent) -> None:

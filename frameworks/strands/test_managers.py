@@ -1,0 +1,360 @@
+"""Our conversation managers in the place of Strands' own: the same where nothing is wanted, better where it is."""
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from frameworks.strands.talking import LONG, grown, read, reading, said, texts
+from strands import Agent
+from strands.agent import conversation_manager as theirs
+from strands.agent.conversation_manager.compression.pin_message import pin_message
+from strands.hooks import BeforeModelCallEvent, HookRegistry
+from strands.models.anthropic import AnthropicModel
+from strands.session import FileSessionManager, SnapshotSessionManager
+from strands.storage import LocalFileStorage
+from strands.types.exceptions import ContextWindowOverflowException
+
+from clew import Budget
+from clew.adapters import strands as ours
+from clew.drafting.writing import Writer
+from clew.engine import Engine
+from clew.store.places import open_store
+from clew.testing import Answer, ScriptedModel, StrictProvider
+
+MANAGERS = ["SlidingWindowConversationManager", "SummarizingConversationManager"]
+
+
+def talkative(body: dict[str, Any]) -> Answer:
+    """Calls tools when it is asked to look at something, one or two at once."""
+    last = body["messages"][-1]
+    words = str(last["content"])
+    if last["role"] == "user" and "look" in words:
+        return reading(1 + len(words) % 2, f"{len(words)}.py")
+    return Answer(f"Noted: {len(body['messages'])}.")
+
+
+SETTINGS: list[tuple[str, dict[str, Any]]] = [
+    ("NullConversationManager", {}),
+    ("SlidingWindowConversationManager", {}),
+    *(
+        ("SlidingWindowConversationManager", {"window_size": size, "per_turn": turn, "pin_first": pins})
+        for size, turn, pins in [(4, False, None), (5, True, None), (6, 2, 2), (7, False, 1), (0, False, None)]
+    ),
+    ("SummarizingConversationManager", {}),
+    ("SummarizingConversationManager", {"summary_ratio": 0.5, "preserve_recent_messages": 2, "pin_first": 1}),
+]
+
+
+@pytest.mark.parametrize(("name", "given"), SETTINGS, ids=str)
+def test_unset_the_messages_are_those_of_strands(name: str, given: Any, provide: Any, agent: Any) -> None:
+    one, other = (
+        agent(provide(talkative, 100_000), tools=[read], conversation_manager=getattr(kind, name)(**given))
+        for kind in (theirs, ours)
+    )
+    for n in range(8):
+        for each in (one, other):
+            each(f"{n}: {'look at it' if n % 3 else 'remember this'} {'x' * n}")
+        assert said(other.messages) == said(one.messages)
+    expected = one.conversation_manager.get_state()
+    pinned = sum("metadata" in m and "custom" in m["metadata"] for m in one.messages)
+    # With pins, Strands counts what is gone: a session needs where the rest begins.
+    expected["removed_message_count"] += pinned if expected["removed_message_count"] else 0
+    assert {k: v for k, v in other.conversation_manager.get_state().items() if k != "head"} == expected
+
+
+@pytest.mark.parametrize("name", MANAGERS)
+def test_growth_past_the_window_is_never_refused_and_loses_nothing(
+    name: str, provide: Any, agent: Any, model: Any, found: Any
+) -> None:
+    provider, aux = provide([Answer("Noted.")]), model(provide([Answer("")]))
+    few = {"preserve_recent_messages": 2} if name == "SummarizingConversationManager" else {}
+    manager = getattr(ours, name)(proactive_compression=True, engine="clew.db", session="talk", **few)
+    talking = agent(provider, conversation_manager=manager, aux_model=aux)
+    for n in range(20):
+        talking(f"Turn {n}: the port of host{n}.example is {9000 + n}. {LONG}")
+    assert len(provider.heard) == 20  # it never refused, so nothing was asked twice
+    assert max(heard.spent.input for heard in provider.heard) < 0.85 * 4_000
+    assert len(talking.messages) < 40
+    assert "recall" in "".join(texts(provider.heard[-1].body))
+    assert "host2.example is 9002" in found("talk", "host2.example")
+
+
+@pytest.mark.parametrize("name", MANAGERS)
+@pytest.mark.parametrize("value", [0, -0.5, 1.5])
+def test_a_threshold_out_of_range_is_refused(name: str, value: float) -> None:
+    with pytest.raises(ValueError, match="compression_threshold must be"):
+        getattr(ours, name)(proactive_compression={"compression_threshold": value})
+
+
+@pytest.mark.parametrize("given", [None, False])
+async def test_the_hook_is_always_there_and_does_nothing_unset(given: Any, provide: Any, agent: Any) -> None:
+    manager = ours.SlidingWindowConversationManager(proactive_compression=given)
+    registry = HookRegistry()
+    manager.register_hooks(registry)
+    talking = agent(provide([]), messages=[{"role": "user", "content": [{"text": LONG * 50}]}])
+    event = BeforeModelCallEvent(talking, projected_input_tokens=1_000_000)
+    assert list(registry.get_callbacks_for(event))
+    await registry.invoke_callbacks_async(event)
+    assert said(talking.messages) == [("user", [{"text": LONG * 50}])]
+    assert not list(Path.home().rglob("*.db"))  # nor is a store made
+
+
+async def test_an_unknown_size_is_left_alone(provide: Any, agent: Any) -> None:
+    manager = ours.SlidingWindowConversationManager(proactive_compression=True, engine="clew.db")
+    registry = HookRegistry()
+    manager.register_hooks(registry)
+    talking = agent(provide([]), messages=grown(30))
+    await registry.invoke_callbacks_async(BeforeModelCallEvent(talking, projected_input_tokens=None))
+    assert len(talking.messages) == 60
+    await registry.invoke_callbacks_async(BeforeModelCallEvent(talking, projected_input_tokens=1))
+    assert len(talking.messages) < 60
+
+
+# --- the contract of reduce_context -------------------------------------------------------------------------------
+
+
+def test_null_raises_what_it_is_given_and_else_does_nothing(provide: Any, agent: Any) -> None:
+    talking, error = agent(provide([]), messages=grown(3)), ContextWindowOverflowException("too long")
+    manager = ours.NullConversationManager(engine="clew.db")
+    manager.reduce_context(talking)
+    with pytest.raises(ContextWindowOverflowException) as raised:
+        manager.reduce_context(talking, error)
+    assert raised.value is error
+    assert said(talking.messages) == said(grown(3))
+
+
+@pytest.mark.parametrize("name", MANAGERS)
+def test_what_cannot_be_reduced_raises_the_error_as_its_cause_or_is_told(
+    name: str, provide: Any, agent: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    only = [{"role": "user", "content": [{"text": "Hello"}]}]
+    talking, error = agent(provide([]), messages=only), ContextWindowOverflowException("too long")
+    manager = getattr(ours, name)(engine="clew.db")
+    with pytest.raises(ContextWindowOverflowException) as raised:
+        manager.reduce_context(talking, error)
+    assert raised.value.__cause__ is error
+    with caplog.at_level(logging.WARNING, "clew"):
+        manager.reduce_context(talking)
+    assert "nothing to compress" in caplog.text
+    assert said(talking.messages) == [("user", [{"text": "Hello"}])]
+
+
+def test_sliding_shortens_results_only_after_a_refusal(provide: Any, agent: Any) -> None:
+    whole = "line " * 250
+    held: list[Any] = [{"role": "user", "content": [{"text": "Look at the logs."}]}]
+    for n in range(12):
+        use = {"toolUseId": f"t{n}", "name": "read", "input": {"path": f"{n}.log"}}
+        result = {"toolUseId": f"t{n}", "content": [{"text": whole}], "status": "success"}
+        held += [{"role": "assistant", "content": [{"toolUse": use}]}]
+        held += [{"role": "user", "content": [{"toolResult": result}]}]
+    held.append({"role": "assistant", "content": [{"text": "They fail."}]})
+    error = ContextWindowOverflowException("too long")
+
+    def reduced(error: Exception | None, **given: Any) -> list[str]:
+        talking = agent(provide([]), messages=[dict(m) for m in held], tools=[read])
+        ours.SlidingWindowConversationManager(engine=f"{given} {error}.db", **given).reduce_context(talking, error)
+        blocks = [block for message in talking.messages for block in message["content"]]
+        return [block["toolResult"]["content"][0]["text"] for block in blocks if "toolResult" in block]
+
+    assert any(text.startswith("[result of read") for text in reduced(error))
+    for kept in (reduced(None), reduced(error, should_truncate_results=False)):
+        assert 0 < len(kept) < 12
+        assert set(kept) == {whole}
+
+
+@pytest.mark.parametrize("name", MANAGERS)
+def test_where_clew_fails_strands_own_way_is_taken(
+    name: str, provide: Any, agent: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "broken.db").write_bytes(b"this is no database" * 100)
+    provider = provide([Answer("A summary by Strands.")], 100_000)
+    manager = getattr(ours, name)(proactive_compression=True, engine="broken.db")
+    talking = agent(provider, conversation_manager=manager, messages=grown(15))
+    talking("Go on.")  # all of it is sent, as the host had it
+    assert len(provider.heard[0].body["messages"]) == 31
+    assert "clew could not" in caplog.text
+    manager.reduce_context(talking, ContextWindowOverflowException("too long"))
+    assert len(talking.messages) < 32
+
+
+# --- summaries ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [Answer(status=500), Answer(""), Answer("$#!? " * 300), Answer("late", seconds=3)],
+    ids=["error", "empty", "garbage", "slow"],
+)
+def test_a_summariser_that_fails_loses_nothing(bad: Answer, provide: Any, agent: Any, model: Any, found: Any) -> None:
+    main, aux = provide([Answer("Noted.")]), provide([bad])
+    kind, store = ours.SummarizingConversationManager, open_store("clew.db")
+    if bad.seconds:  # nobody waits longer than they said
+        slow = Writer(ScriptedModel(lambda _: "late", seconds=3), seconds=0.1)
+        manager = kind(
+            0.3,
+            2,
+            proactive_compression=True,
+            engine=Engine(store, Budget(window=4_000), writer=slow, patience=0.1),
+            session="talk",
+        )
+    else:
+        manager = kind(0.3, 2, proactive_compression=True, engine="clew.db", session="talk")
+    talking = agent(main, conversation_manager=manager, aux_model=model(aux))
+    for n in range(12):
+        talking(f"Turn {n}: host{n}.example has port {9000 + n}. {LONG}")
+    assert len(main.heard) == 12
+    assert "host1.example has port 9001" in found("talk", "host1.example")
+    assert "host1.example" in "".join(texts(main.heard[-1].body))  # code wrote the summary
+
+
+def test_the_auxiliary_model_is_asked_for_notes(provide: Any, agent: Any, model: Any) -> None:
+    main, aux = provide([Answer("Noted.")]), provide([Answer("## goal\n- none")])
+    manager = ours.SummarizingConversationManager(
+        summarization_system_prompt="Mind the ports.", engine="clew.db", proactive_compression=True
+    )
+    talking = agent(main, conversation_manager=manager, aux_model=model(aux))
+    for n in range(12):
+        talking(f"Turn {n}: host{n}.example has port {9000 + n}. {LONG}")
+    assert len(main.heard) == 12
+    assert aux.heard
+    assert "Mind the ports." in str(aux.heard[0].body["messages"])
+
+
+def test_an_agent_may_write_the_notes_and_keeps_its_own_messages(provide: Any, agent: Any) -> None:
+    writing = provide([Answer("## goal\n- none")], 100_000)
+    writer = agent(writing, system_prompt="You write notes.", messages=grown(1))
+    manager = ours.SummarizingConversationManager(summarization_agent=writer, engine="clew.db")
+    talking = agent(provide([]), messages=grown(20))
+    manager.reduce_context(talking, ContextWindowOverflowException("too long"))
+    assert len(talking.messages) < 40
+    assert writing.heard
+    assert said(writer.messages) == said(grown(1))
+    with pytest.raises(ValueError, match="summarization_agent and summarization_system_prompt"):
+        ours.SummarizingConversationManager(summarization_agent=writer, summarization_system_prompt="Be brief.")
+
+
+def test_recent_messages_are_preserved_while_it_fits(provide: Any, agent: Any) -> None:
+    talking = agent(provide([]), messages=grown(8), window=20_000)
+    manager = ours.SummarizingConversationManager(preserve_recent_messages=4, engine="clew.db")
+    manager.reduce_context(talking, ContextWindowOverflowException("too long"))
+    assert said(talking.messages)[-3:] == said(grown(8))[-3:]
+    assert talking.messages[-4]["content"][-1] == grown(8)[-4]["content"][0]  # after the summary, in one message
+    assert len(talking.messages) < 16
+
+
+# --- pins, sessions -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MANAGERS)
+def test_pinned_messages_stay_byte_for_byte(name: str, provide: Any, agent: Any) -> None:
+    provider = provide([Answer("Noted.")])
+    manager = getattr(ours, name)(pin_first=1, proactive_compression=True, engine="clew.db")
+    talking = agent(provider, conversation_manager=manager)
+    for n in range(20):
+        talking(f"Turn {n}: {LONG}")
+        if n == 2:
+            pin_message(talking.messages, 4)
+    (pinned,) = [m for m in talking.messages if m.get("metadata", {}).get("custom", {}).get("pinned")]
+    for n in (0, 2):  # in one message, for roles must alternate
+        assert {"text": f"Turn {n}: {LONG}"} in pinned["content"]
+    assert {"text": f"Turn 5: {LONG}"} not in pinned["content"]
+
+
+@pytest.mark.parametrize("name", MANAGERS)
+@pytest.mark.parametrize("proactive", [True, None])
+@pytest.mark.parametrize("pins", [None, 1])
+def test_a_session_restores_what_was_there(
+    name: str, proactive: Any, pins: Any, provide: Any, agent: Any, found: Any, tmp_path: Path
+) -> None:
+    provider = provide([Answer("Noted.")])
+
+    def resumed() -> Agent:
+        manager = getattr(ours, name)(pin_first=pins, proactive_compression=proactive, engine="clew.db")
+        sessions = FileSessionManager("s1", storage_dir=str(tmp_path / "sessions"))
+        return agent(provider, conversation_manager=manager, session_manager=sessions)
+
+    talking = resumed()
+    for n in range(12):
+        talking(f"Turn {n}: host{n}.example. {LONG}")
+    manager = talking.conversation_manager
+    assert manager.removed_message_count > 0
+    assert manager.removed_message_count + len(talking.messages) - len(manager.get_state()["head"]) == 24
+    again = resumed()
+    assert said(again.messages) == said(talking.messages)
+    again("Go on.")
+    assert said(resumed().messages) == said(again.messages)
+    assert "host1.example" in found("s1", "host1.example")
+
+
+def test_a_snapshot_restores_what_was_there(provide: Any, agent: Any, tmp_path: Path) -> None:
+    provider = provide([Answer("Noted.")])
+
+    def resumed() -> Agent:
+        manager = ours.SummarizingConversationManager(proactive_compression=True, engine="clew.db")
+        sessions = SnapshotSessionManager("s1", storage=LocalFileStorage(str(tmp_path / "sessions")))
+        return agent(provider, conversation_manager=manager, session_manager=sessions)
+
+    talking = resumed()
+    for n in range(12):
+        talking(f"Turn {n}: {LONG}")
+    again = resumed()
+    assert said(again.messages) == said(talking.messages)
+    assert again.conversation_manager.get_state() == talking.conversation_manager.get_state()
+
+
+def test_a_state_that_strands_saved_is_restored(provide: Any, agent: Any, tmp_path: Path) -> None:
+    provider = provide([Answer("A summary.")], 100_000)
+    sessions = FileSessionManager("s1", storage_dir=str(tmp_path / "sessions"))
+    talking = agent(
+        provider, conversation_manager=theirs.SummarizingConversationManager(0.5, 2), session_manager=sessions
+    )
+    for n in range(6):
+        talking(f"Turn {n}")
+    talking.conversation_manager.reduce_context(talking, ContextWindowOverflowException("too long"))
+    sessions.sync_agent(talking)
+    again = agent(
+        provider,
+        conversation_manager=ours.SummarizingConversationManager(engine="clew.db"),
+        session_manager=FileSessionManager("s1", storage_dir=str(tmp_path / "sessions")),
+    )
+    assert said(again.messages) == said(talking.messages)
+
+
+def test_anthropic_with_parallel_calls(provide: Any) -> None:
+    def script(body: dict[str, Any]) -> Answer:
+        return Answer("Seen.") if "tool_result" in str(body["messages"][-1]) else reading(3)
+
+    provider: StrictProvider = provide(script)
+    args = {"base_url": provider.url, "api_key": "none", "max_retries": 0}
+    model = AnthropicModel(client_args=args, model_id="claude-sonnet-4-5", max_tokens=500, context_window_limit=4_000)
+    manager = ours.SlidingWindowConversationManager(proactive_compression=True, engine="clew.db")
+    talking = Agent(model=model, tools=[read], conversation_manager=manager, callback_handler=None)
+    for n in range(12):
+        talking(f"{n}: look at these. {LONG}")
+    assert len(provider.heard) == 24
+    assert manager.removed_message_count > 0
+
+
+async def test_the_hook_does_not_block_the_loop(provide: Any, agent: Any, model: Any) -> None:
+    manager = ours.SummarizingConversationManager(proactive_compression=True, engine="clew.db")
+    talking = agent(
+        provide([Answer("Noted.")]), conversation_manager=manager, aux_model=model(provide([Answer("x", seconds=0.3)]))
+    )
+    beats = 0
+
+    async def beat() -> None:
+        nonlocal beats
+        while True:
+            await asyncio.sleep(0.005)
+            beats += 1
+
+    heart = asyncio.create_task(beat())
+    before = 0
+    for n in range(12):
+        await talking.invoke_async(f"Turn {n}: {LONG}")
+        assert beats > before  # it beats while each turn goes on
+        before = beats
+    heart.cancel()
+    assert manager.removed_message_count > 0
