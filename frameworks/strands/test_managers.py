@@ -53,7 +53,7 @@ def test_unset_the_messages_are_those_of_strands(name: str, given: Any, provide:
         agent(provide(talkative, 100_000), tools=[read], conversation_manager=getattr(kind, name)(**given))
         for kind in (theirs, ours)
     )
-    for n in range(8):
+    for n in range(6):
         for each in (one, other):
             each(f"{n}: {'look at it' if n % 3 else 'remember this'} {'x' * n}")
         assert said(other.messages) == said(one.messages)
@@ -262,9 +262,8 @@ def test_pinned_messages_stay_byte_for_byte(name: str, provide: Any, agent: Any)
     assert {"text": f"Turn 5: {LONG}"} not in pinned["content"]
 
 
+@pytest.mark.parametrize(("proactive", "pins"), [(True, None), (None, 1)])
 @pytest.mark.parametrize("name", MANAGERS)
-@pytest.mark.parametrize("proactive", [True, None])
-@pytest.mark.parametrize("pins", [None, 1])
 def test_a_session_restores_what_was_there(
     name: str, proactive: Any, pins: Any, provide: Any, agent: Any, found: Any, tmp_path: Path
 ) -> None:

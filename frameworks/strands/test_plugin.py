@@ -4,14 +4,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from frameworks.strands.talking import LONG, read, reading, said, texts
 from strands import Agent, tool
 from strands.agent import conversation_manager as theirs
 from strands.agent.conversation_manager.compression.pin_message import pin_message
+from strands.multiagent import Swarm
 from strands.session import FileSessionManager
 
 import clew
-from clew.adapters.strands import Clew
+from clew.adapters.strands import Clew, ClewStrategy
 from clew.sessions import Sessions
 from clew.store.places import open_store
 from clew.testing import Answer, Call
@@ -253,14 +255,14 @@ def test_an_agent_that_a_swarm_hands_over_to_hangs_under_the_one_before(provide:
 # --- where clew fails, and the other facade -----------------------------------------------------------------------
 
 
-def test_where_clew_fails_the_agent_goes_on(
-    provide: Any, agent: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / "broken.db").write_bytes(b"this is no database" * 100)
-    provider = provide([Answer("Noted.")])
-    talking = agent(provider, tools=[read], plugins=[Clew("broken.db")])
-    assert str(talking("Hello")).strip() == "Noted."
-    assert offered(provider.heard[0]) == ["read"]
+def test_where_clew_fails_the_agent_goes_on(provide: Any, agent: Any, caplog: pytest.LogCaptureFixture) -> None:
+    provider, plugin = provide([Answer("Noted.")]), Clew("clew.db")
+    talking = agent(provider, tools=[read], plugins=[plugin])
+    talking("Hello")
+    clew.run(plugin.thread(talking).helm.engine.store.close())
+    assert str(talking("Again")).strip() == "Noted."
+    assert offered(provider.heard[1]) == ["read"]
+    assert len(provider.heard[1].body["messages"]) == 3
     assert "clew could not" in caplog.text
 
 

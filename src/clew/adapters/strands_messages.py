@@ -147,14 +147,13 @@ class Protecting:
         size = budget.size(view)
         if size.within(budget.goal):
             return view
-        goal = min(budget.goal.tokens, int((1 - self.share) * size.tokens))
+        goal, most = min(budget.goal.tokens, int((1 - self.share) * size.tokens)), budget.limit.tokens
         pins = frozenset(n.id for n in view.nodes if _bare(n.item) in _pins.get())
         for ids in (pins | _last(view.nodes, self.recent), pins | _last(view.nodes, 0), pins):
-            held = budget.meter.frame(view.frame).plus(budget.meter.nodes(n for n in view.nodes if n.id in ids))
-            room = budget.limit.tokens - held.tokens
-            if room >= LEAST * budget.limit.tokens:
+            held = budget.meter.frame(view.frame).plus(budget.meter.nodes(n for n in view.nodes if n.id in ids)).tokens
+            if most - held >= LEAST * most:
                 # What is held takes most of the goal, perhaps; the rest must not become nothing for that.
-                goal = max(goal, held.tokens + room // 2) if ids != pins else goal
+                goal = max(goal, (held + min(most, size.tokens)) // 2) if ids != pins else goal
                 break
         return await self._held(view, with_(budget, goal=budget.goal._replace(tokens=goal)), ids)
 
