@@ -1,0 +1,475 @@
+"""Wrapped clients of the official SDKs: their requests fit, nothing is lost, and nobody notices."""
+
+import asyncio
+import json
+import logging
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import openai
+import pytest
+from pydantic import BaseModel
+
+import clew
+from asking import FORMATS, MODEL, request
+from clew import Budget, Engine, OverBudget, Sessions, SQLite
+from clew.drafting.writing import Writer
+from clew.testing import Answer, Call, ScriptedModel, StrictProvider
+
+Body = dict[str, Any]
+WINDOW = 6_000
+
+
+class Verdict(BaseModel):
+    ok: bool
+
+
+def plain_of(provider: StrictProvider, format: str, blocking: bool = True, retries: int = 0) -> Any:
+    """A client as people make it; reading certificates is what takes time, and none is used."""
+    sdk: Any = anthropic if format == "anthropic" else openai
+    http = sdk.DefaultHttpxClient(verify=False) if blocking else sdk.DefaultAsyncHttpxClient(verify=False)
+    url = provider.url if format == "anthropic" else f"{provider.url}/v1"
+    name = ("" if blocking else "Async") + ("Anthropic" if format == "anthropic" else "OpenAI")
+    return getattr(sdk, name)(api_key="none", base_url=url, max_retries=retries, http_client=http)
+
+
+def engine(place: Path | str, window: int = WINDOW, **given: Any) -> Engine:
+    return Engine(SQLite(place), Budget(window=window, reserve=500), **given)
+
+
+def create(client: Any, format: str) -> Any:
+    return {
+        "anthropic": lambda: client.messages.create,
+        "openai_chat": lambda: client.chat.completions.create,
+        "openai_responses": lambda: client.responses.create,
+    }[format]()
+
+
+def said(format: str, answer: Any) -> list[Body]:
+    """An answer as a plain loop puts it into its list."""
+    match format:
+        case "openai_chat":
+            return [answer.choices[0].message.model_dump(exclude_none=True)]
+        case "openai_responses":
+            return [item.model_dump(exclude_none=True) for item in answer.output]
+    return [{"role": "assistant", "content": [block.model_dump(exclude_none=True) for block in answer.content]}]
+
+
+def text_of(format: str, answer: Any) -> str:
+    match format:
+        case "openai_chat":
+            return str(answer.choices[0].message.content or "")
+        case "openai_responses":
+            return str(answer.output_text)
+    return "".join(block.text for block in answer.content if block.type == "text")
+
+
+def joined(format: str, stream: Any) -> str:
+    """The text of a stream."""
+    match format:
+        case "openai_chat":
+            return "".join(chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices)
+        case "openai_responses":
+            return "".join(event.delta for event in stream if event.type == "response.output_text.delta")
+    return "".join(event.delta.text for event in stream if getattr(getattr(event, "delta", 0), "type", "") == "text_delta")
+
+
+def called(format: str, answer: Any) -> list[tuple[str, str]]:
+    """The ids and names of what an answer calls."""
+    match format:
+        case "openai_chat":
+            return [(c.id, c.function.name) for c in answer.choices[0].message.tool_calls or ()]
+        case "openai_responses":
+            return [(item.call_id, item.name) for item in answer.output if item.type == "function_call"]
+    return [(block.id, block.name) for block in answer.content if block.type == "tool_use"]
+
+
+def results(format: str, given: dict[str, str]) -> list[Body]:
+    match format:
+        case "openai_chat":
+            return [{"role": "tool", "tool_call_id": id, "content": text} for id, text in given.items()]
+        case "openai_responses":
+            return [{"type": "function_call_output", "call_id": id, "output": text} for id, text in given.items()]
+    blocks = [{"type": "tool_result", "tool_use_id": id, "content": text} for id, text in given.items()]
+    return [{"role": "user", "content": blocks}]
+
+
+def user(text: str) -> Body:
+    return {"role": "user", "content": text}
+
+
+def page(n: int) -> str:
+    return f"Page {n}, marked mark-{n:04d}. " + "All is well here. " * 80
+
+
+# --- with room, nobody notices ----------------------------------------------------------------------------------------
+
+Way = Callable[[Any, Body], Any]
+
+
+def chat_stream(client: Any, body: Body) -> Any:
+    with client.chat.completions.stream(**body) as stream:
+        return stream.get_final_completion()
+
+
+def responses_stream(client: Any, body: Body) -> Any:
+    with client.responses.stream(**body) as stream:
+        return stream.get_final_response()
+
+
+def messages_stream(client: Any, body: Body) -> Any:
+    with client.messages.stream(**body) as stream:
+        return stream.get_final_message()
+
+
+def lines(client: Any, body: Body) -> Any:
+    with client.chat.completions.with_streaming_response.create(**body) as response:
+        return list(response.iter_lines())
+
+
+WAYS: dict[str, tuple[str, Way]] = {
+    "chat": ("openai_chat", lambda c, b: c.chat.completions.create(**b)),
+    "chat stream": ("openai_chat", lambda c, b: list(c.chat.completions.create(**b, stream=True))),
+    "chat.stream": ("openai_chat", chat_stream),
+    "chat.parse": ("openai_chat", lambda c, b: c.chat.completions.parse(**b, response_format=Verdict)),
+    "chat raw": ("openai_chat", lambda c, b: c.chat.completions.with_raw_response.create(**b).parse()),
+    "chat lines": ("openai_chat", lines),
+    "chat options": ("openai_chat", lambda c, b: c.with_options(timeout=9).chat.completions.create(**b)),
+    "responses": ("openai_responses", lambda c, b: c.responses.create(**b)),
+    "responses stream": ("openai_responses", lambda c, b: list(c.responses.create(**b, stream=True))),
+    "responses.stream": ("openai_responses", responses_stream),
+    "responses.parse": ("openai_responses", lambda c, b: c.responses.parse(**b, text_format=Verdict)),
+    "messages": ("anthropic", lambda c, b: c.messages.create(**b)),
+    "messages stream": ("anthropic", lambda c, b: list(c.messages.create(**b, stream=True))),
+    "messages.stream": ("anthropic", messages_stream),
+    "messages beta": ("anthropic", lambda c, b: c.beta.messages.create(**b)),
+    "messages raw": ("anthropic", lambda c, b: c.messages.with_raw_response.create(**b).parse()),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_with_room_the_provider_hears_the_very_bytes(tmp_path: Path, way: str) -> None:
+    format, ask = WAYS[way]
+    body = request(format)
+    if "parse" in way or ".stream" in way:
+        body = {k: v for k, v in body.items() if k != "tools"}  # the SDK parses only tools of the strict kind
+    heard, got = [], []
+    for wrapped in (False, True):
+        with StrictProvider([Answer('{"ok": true}', reasoning="Hm.")]) as provider, plain_of(provider, format) as plain:
+            client = clew.wrap(plain, engine(tmp_path / "clew.db")) if wrapped else plain
+            got.append(ask(client, body))
+            heard.append([(h.raw, h.path, h.query) for h in provider.heard])
+    assert heard[0] == heard[1]
+    assert got[0] == got[1]
+    assert len(heard[0]) == 1
+
+
+async def async_chat_stream(client: Any, body: Body) -> Any:
+    async with client.chat.completions.stream(**body) as stream:
+        return await stream.get_final_completion()
+
+
+async def async_messages_stream(client: Any, body: Body) -> Any:
+    async with client.messages.stream(**body) as stream:
+        return await stream.get_final_message()
+
+
+async def whole(client: Any, body: Body) -> Any:
+    return await create(client, detect(body))(**body)
+
+
+async def streamed(client: Any, body: Body) -> Any:
+    return [event async for event in await create(client, detect(body))(**body, stream=True)]
+
+
+def detect(body: Body) -> str:
+    return "openai_responses" if "input" in body else "anthropic" if "max_tokens" in body else "openai_chat"
+
+
+ASYNC: list[tuple[str, Any]] = [
+    *((format, way) for format in FORMATS for way in (whole, streamed)),
+    ("openai_chat", async_chat_stream),
+    ("anthropic", async_messages_stream),
+]
+
+
+@pytest.mark.parametrize(("format", "way"), ASYNC)
+async def test_so_it_is_with_clients_that_await(tmp_path: Path, format: str, way: Any) -> None:
+    body = {k: v for k, v in request(format).items() if k != "tools"}
+    heard, got = [], []
+    for wrapped in (False, True):
+        with StrictProvider([Answer("Yes.", reasoning="Hm.")]) as provider:
+            async with plain_of(provider, format, blocking=False) as plain:
+                client = clew.wrap(plain, engine(tmp_path / "clew.db")) if wrapped else plain
+                got.append(await way(client, body))
+                heard.append([h.raw for h in provider.heard])
+    assert heard[0] == heard[1]
+    assert got[0] == got[1]
+
+
+def test_what_has_no_history_in_it_passes(tmp_path: Path) -> None:
+    with StrictProvider(models={MODEL: WINDOW}) as provider, plain_of(provider, "openai_responses") as plain:
+        client = clew.wrap(plain, engine(tmp_path / "clew.db"), tools=True)
+        assert [model.id for model in client.models.list()] == [MODEL]
+        client.responses.create(model=MODEL, input="hi", previous_response_id="resp_1")
+        assert json.loads(provider.heard[0].raw) == {"model": MODEL, "input": "hi", "previous_response_id": "resp_1"}
+        with pytest.raises(openai.NotFoundError):
+            client.embeddings.create(model=MODEL, input="hi")
+        assert client.clew.last is None
+
+
+# --- past the window --------------------------------------------------------------------------------------------------
+
+
+def messages_in(body: Body) -> list[Body]:
+    found: list[Body] = body.get("messages") or body.get("input") or []
+    return [m for m in found if "context_status" not in str(m.get("content", ""))[:40]]
+
+
+def has_results(body: Body) -> bool:
+    last = messages_in(body)[-1]
+    kinds = {block.get("type") for block in last["content"]} if isinstance(last.get("content"), list) else set()
+    return last.get("role") == "tool" or last.get("type") == "function_call_output" or "tool_result" in kinds
+
+
+def reader() -> Callable[[Body], Answer]:
+    """An agent that reads two pages at once, each time it is asked, and says so."""
+    pages = iter(range(0, 1_000, 2))
+
+    def answer(body: Body) -> Answer:
+        if has_results(body):
+            return Answer("I have read them.")
+        n = next(pages)
+        return Answer("Let me look.", calls=(Call("read", {"path": f"{n}"}), Call("read", {"path": f"{n + 1}"})))
+
+    return answer
+
+
+def turn(client: Any, format: str, history: list[Body], text: str, **more: Any) -> Any:
+    """A turn of a plain loop: ask, run what is called, ask again."""
+    history.append(user(text))
+    while True:
+        answer = create(client, format)(**request(format, *history, **more))
+        history += said(format, answer)
+        given = {id: page(len(history) * 2 + n) for n, (id, _) in enumerate(called(format, answer))}
+        if not given:
+            return answer
+        history += results(format, given)
+
+
+def behind(client: Any) -> str:
+    """All that the view which was last sent stands for."""
+    nodes = [n for node in client.clew.last.nodes for n in clew.run(client.clew.recall(node.id))]
+    return "\n".join(node.item.text for node in nodes)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_plain_loop_goes_on_past_the_window(tmp_path: Path, format: str) -> None:
+    with StrictProvider(reader(), window=WINDOW, conversation=lambda _: 0) as provider:
+        with plain_of(provider, format) as plain:
+            client = clew.wrap(plain, engine(tmp_path / "clew.db"))
+            history: list[Body] = []
+            edits = [0]
+            for n in range(30):  # two calls of the model each
+                assert text_of(format, turn(client, format, history, f"Read on, {n}.")) == "I have read them."
+                edits.append(len(client.clew.last.edits))
+    assert len(provider.heard) == 60  # none was refused
+    assert len(json.dumps(history)) > 4 * 4 * WINDOW
+    whole = behind(client)
+    marks = re.findall(r"mark-\d{4}", json.dumps(history))
+    assert len(marks) == 60
+    assert all(mark in whole for mark in marks)
+    # What a provider has cached is lost only where something was compacted.
+    compactions = sum(a != b for a, b in zip(edits, edits[1:], strict=False))
+    assert 0 < len(provider.moved) <= 2 * compactions < 30
+    assert all(heard.moved for heard in provider.heard if heard.before and len(heard.raw) < len(heard.before.raw))
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_result_too_large_for_the_window(tmp_path: Path, format: str) -> None:
+    with StrictProvider(reader(), window=WINDOW) as provider, plain_of(provider, format) as plain:
+        client = clew.wrap(plain, engine(tmp_path / "clew.db"))
+        history = [user("Read.")]
+        answer = create(client, format)(**request(format, *history))
+        [(one, _), (other, _)] = called(format, answer)
+        large = "\n".join(f"line {n} of a large file" for n in range(8_000))
+        history += [*said(format, answer), *results(format, {one: large, other: "short"})]
+        assert text_of(format, create(client, format)(**request(format, *history))) == "I have read them."
+    assert len(provider.heard[-1].raw) < 4 * WINDOW < len(large)
+    assert large in behind(client)
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("format", FORMATS)
+def test_an_overflow_that_nobody_foresaw_is_mended(tmp_path: Path, format: str, streams: bool) -> None:
+    with StrictProvider([Answer("Yes.")], window=3_000) as provider, plain_of(provider, format) as plain:
+        client = clew.wrap(plain, engine(tmp_path / "clew.db", window=20_000))
+        history = [m for n in range(12) for m in (user(page(n)), {"role": "assistant", "content": f"Read {n}."})]
+        answer = create(client, format)(**request(format, *history, user("And?")), stream=streams)
+        assert (joined(format, answer) if streams else text_of(format, answer)) == "Yes."
+    assert len(provider.heard) > 1
+    assert len(provider.heard[-1].raw) < len(provider.heard[0].raw)
+    assert all(f"mark-{n:04d}" in behind(client) for n in range(12))
+
+
+def test_what_cannot_be_made_to_fit_is_said_at_once_with_numbers(tmp_path: Path) -> None:
+    for format in FORMATS:
+        with StrictProvider() as provider, plain_of(provider, format, retries=3) as plain:
+            client = clew.wrap(plain, engine(tmp_path / "clew.db"))
+            lead = {"anthropic": {"system": "rule " * 9_000}, "openai_responses": {"instructions": "rule " * 9_000}}
+            history = [{"role": "system", "content": "rule " * 9_000}] if format == "openai_chat" else []
+            with pytest.raises(OverBudget, match="does not fit") as raised:
+                create(client, format)(**request(format, *history, user("hi"), **lead.get(format, {})))
+            assert raised.value.needed > raised.value.limit == WINDOW - 500
+            assert provider.heard == []
+
+
+def test_an_error_that_is_not_about_length_is_the_callers(tmp_path: Path) -> None:
+    script = [Answer(status=429, retry_after=0), Answer(status=401), Answer("Yes.")]
+    with StrictProvider(script) as provider, plain_of(provider, "openai_chat", retries=1) as plain:
+        client = clew.wrap(plain, engine(tmp_path / "clew.db"))
+        with pytest.raises(openai.AuthenticationError):
+            client.chat.completions.create(**request("openai_chat"))
+        assert len(provider.heard) == 2
+        assert text_of("openai_chat", client.chat.completions.create(**request("openai_chat"))) == "Yes."
+
+
+def test_a_stream_that_breaks_off_does_so_for_the_caller_too(tmp_path: Path) -> None:
+    heard: list[tuple[list[Any], str]] = []
+    for wrapped in (False, True):
+        with StrictProvider([Answer("A long answer. " * 50, cut=2_000)]) as provider:
+            with plain_of(provider, "openai_chat") as plain:
+                client = clew.wrap(plain, engine(tmp_path / "clew.db")) if wrapped else plain
+                chunks: list[Any] = []
+                try:
+                    chunks.extend(client.chat.completions.create(**request("openai_chat"), stream=True))
+                except Exception as error:
+                    heard.append((chunks, repr(error)))
+    assert heard[0] == heard[1]
+
+
+async def test_who_stops_listening_hangs_up(tmp_path: Path) -> None:
+    with StrictProvider([Answer("A long answer. " * 5_000)]) as provider:
+        with plain_of(provider, "openai_chat") as plain:
+            client = clew.wrap(plain, engine(tmp_path / "clew.db"))
+            with client.chat.completions.create(**request("openai_chat"), stream=True) as stream:
+                next(iter(stream))
+            assert plain._client._transport._pool.connections == []
+        async with plain_of(provider, "openai_chat", blocking=False) as plain:
+            client = clew.wrap(plain, engine(tmp_path / "clew.db"))
+            async with await client.chat.completions.create(**request("openai_chat"), stream=True) as stream:
+                await anext(aiter(stream))
+            async with await client.chat.completions.create(**request("openai_chat"), stream=True):
+                pass
+            assert plain._client._transport._pool.connections == []
+
+
+# --- when clew itself fails -------------------------------------------------------------------------------------------
+
+
+def test_a_store_that_fails_costs_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    made = engine(tmp_path / "clew.db")
+    with StrictProvider([Answer("Yes.")]) as provider, plain_of(provider, "openai_chat") as plain:
+        client = clew.wrap(plain, made, tools=True)
+        clew.run(made.store.close())
+        with caplog.at_level(logging.WARNING, "clew"):
+            answer = client.chat.completions.create(**request("openai_chat"))
+    assert text_of("openai_chat", answer) == "Yes."
+    assert json.loads(provider.heard[0].raw) == request("openai_chat")
+    assert "goes out as it was" in caplog.text
+    assert "none" not in caplog.text  # the key
+
+
+@pytest.mark.parametrize("reply", [RuntimeError("boom"), "", "garbage " * 50, "slow"], ids=["error", "empty", "garbage", "slow"])
+def test_a_summariser_that_fails_stops_nobody(tmp_path: Path, reply: Any) -> None:
+    model = ScriptedModel(lambda _: reply, seconds=30 if reply == "slow" else 0)
+    made = engine(tmp_path / "clew.db", writer=Writer(model), patience=0.01)
+    with StrictProvider(reader(), window=WINDOW) as provider, plain_of(provider, "openai_chat") as plain:
+        client = clew.wrap(plain, made)
+        history: list[Body] = []
+        for n in range(12):
+            turn(client, "openai_chat", history, f"Read on, {n}.")
+        assert model.prompts
+        assert len(provider.heard) == 24
+        assert "mark-0004" in behind(client)
+    clew.run(made.close())
+
+
+# --- many at once, and later ------------------------------------------------------------------------------------------
+
+
+def test_many_threads_share_a_client(tmp_path: Path) -> None:
+    with StrictProvider(window=WINDOW) as provider, plain_of(provider, "openai_chat") as plain:
+        client = clew.wrap(plain, engine(tmp_path / "clew.db"))
+
+        def talk(who: int) -> None:
+            history = [user(f"I am {who}.")]
+            for n in range(8):
+                body = request("openai_chat", *history)
+                if n % 2:
+                    answer = client.chat.completions.create(**body)
+                    history += said("openai_chat", answer)
+                else:
+                    chunks = client.chat.completions.create(**body, stream=True)
+                    text = "".join(c.choices[0].delta.content or "" for c in chunks)
+                    history.append({"role": "assistant", "content": text})
+                history.append(user(f"of {who}: {page(n)}"))
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(talk, range(4)))
+    assert len(provider.heard) == 32
+    assert all(len({w for w in re.findall(rb"of (\d)", heard.raw)}) <= 1 for heard in provider.heard)
+
+
+async def test_many_tasks_share_a_client(tmp_path: Path) -> None:
+    with StrictProvider(window=WINDOW) as provider:
+        async with plain_of(provider, "anthropic", blocking=False) as plain:
+            client = clew.wrap(plain, engine(tmp_path / "clew.db"))
+
+            async def talk(who: int) -> None:
+                history = [user(f"I am {who}.")]
+                for n in range(6):
+                    async with client.messages.stream(**request("anthropic", *history)) as stream:
+                        history += said("anthropic", await stream.get_final_message())
+                    history.append(user(f"of {who}: {page(n)} {page(n)}"))
+
+            await asyncio.gather(*map(talk, range(10)))
+    assert len(provider.heard) == 60
+    assert all(len({w for w in re.findall(rb"of (\d)", heard.raw)}) <= 1 for heard in provider.heard)
+
+
+@pytest.mark.parametrize("session", [None, "work"])
+def test_a_new_process_goes_on_where_the_last_one_was(tmp_path: Path, session: str | None) -> None:
+    history: list[Body] = []
+    with StrictProvider(reader(), window=WINDOW) as provider:
+        for _ in range(2):
+            made = engine(tmp_path / "clew.db")
+            with plain_of(provider, "openai_chat") as plain:
+                client = clew.wrap(plain, made, session=session)
+                for n in range(8):
+                    turn(client, "openai_chat", history, f"Read on, {n}.")
+                branch = client.clew.last.branch
+            clew.run(made.store.close())
+        made = engine(tmp_path / "clew.db")
+        sessions = clew.run(Sessions(made).all())
+    assert {s.branch for s in sessions} == {branch}
+    assert len(provider.heard) == 32
+    assert len(provider.moved) < 8
+
+
+def test_the_work_of_a_sub_agent_hangs_under_its_parents(tmp_path: Path) -> None:
+    made = engine(tmp_path / "clew.db")
+    with StrictProvider() as provider, plain_of(provider, "openai_chat") as plain:
+        client = clew.wrap(plain, made, session="work")
+        with pytest.raises(clew.ClewError, match="nothing was said yet"):
+            client.clew.child("tests")
+        client.chat.completions.create(**request("openai_chat"))
+        child = client.clew.child("tests")
+        child.chat.completions.create(**request("openai_chat", user("Write the tests.")))
+    [parent, under] = clew.run(Sessions(made).all())
+    assert {parent.cause, under.cause} >= {"subagent"}
+    assert child.clew.last.branch != client.clew.last.branch
