@@ -1,14 +1,10 @@
-"""What an agent asked clew in the middle of an answer: its caller never sees it, and the model does not forget it."""
+"""An answer on its way to the caller: listened to, and without what is none of his business."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby
-from threading import Lock
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from clew import rawjson
 from clew.errors import BadRequest, ModelError
-from clew.items import Digests, Item
 from clew.speaking.answers import MISSHAPEN, Answer
 from clew.speaking.chat import ChatAnswer
 from clew.speaking.events import END, Events
@@ -23,7 +19,6 @@ ANSWERS: Mapping[str, type[Answer]] = {
     "openai_responses": ResponsesAnswer,
     "anthropic": MessagesAnswer,
 }
-MOST = 1_000  # asides that are remembered
 _ENDED = {"finish_reason": "stop", "stop_reason": "end_turn"}  # of an answer whose calls were all taken out
 
 
@@ -57,59 +52,6 @@ class Hearing:
             return None if self._lost else self._answer.spoken()
         except MISSHAPEN:
             return None
-
-
-@dataclass(frozen=True, slots=True)
-class Aside:
-    """What belongs into a history beside an answer that its caller has: before it, in it, and after its results."""
-
-    before: Sequence[Item]
-    calls: Sequence[Item] = ()
-    results: Sequence[Item] = ()
-
-
-class Asides:
-    """The newest asides of all conversations, found again by what was said before them and the answer they led to."""
-
-    def __init__(self) -> None:
-        self._digests = Digests()
-        self._kept: dict[tuple[str, str, tuple[str, ...]], Aside] = {}
-        self._lock = Lock()
-
-    def keep(self, past: Sequence[Item], answer: Sequence[Item], aside: Aside) -> None:
-        """Remember an aside between what a caller said and the answer that he got."""
-        chain = self._digests.run("", map(self._digests.content, past))
-        with self._lock:
-            self._kept[chain, *_answer(answer)] = aside
-            if len(self._kept) > MOST:
-                del self._kept[next(iter(self._kept))]
-
-    def weave(self, items: Sequence[Item]) -> list[Item]:
-        """A history as its caller has it, with its asides where they were."""
-        if not self._kept:
-            return list(items)
-        woven: list[Item] = []
-        owed: Sequence[Item] = ()
-        chain = ""
-        for role, run in groupby(items, key=lambda item: item.role):
-            said = list(run)
-            if role == "assistant":
-                aside = self._kept.get((chain, *_answer(said)), _NONE)
-                woven += [*owed, *aside.before, *said, *aside.calls]
-                owed = aside.results
-            else:  # all results of an answer stand together
-                woven += [*said, *owed] if role == "tool" else [*owed, *said]
-                owed = ()
-            chain = self._digests.run(chain, map(self._digests.content, said))
-        return [*woven, *owed]
-
-
-_NONE = Aside(())
-
-
-def _answer(said: Sequence[Item]) -> tuple[str, tuple[str, ...]]:
-    """By what an answer is known, however its caller wrote it down."""
-    return "".join(i.text for i in said if i.kind == "text"), tuple(i.call_id for i in said if i.kind == "call")
 
 
 class Muted:
