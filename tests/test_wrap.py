@@ -1,12 +1,12 @@
 """Wrapped clients of the official SDKs: their requests fit, nothing is lost, and nobody notices."""
 
 import asyncio
-import itertools
 import json
 import logging
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -225,6 +225,46 @@ def test_what_has_no_history_in_it_passes(tmp_path: Path) -> None:
         assert client.clew.last is None
 
 
+def test_what_is_set_on_a_client_holds(tmp_path: Path) -> None:
+    heard: list[str] = []
+    hooks = {"response": [lambda response: heard.append(str(response.status_code))]}
+    http = openai.DefaultHttpxClient(
+        headers={"x-team": "blue"}, cookies={"a": "1"}, params={"p": "q"}, event_hooks=hooks, verify=False
+    )
+    with StrictProvider([Answer("Yes."), Answer("Late.", seconds=30)]) as provider:
+        plain = openai.OpenAI(api_key="none", base_url=f"{provider.url}/v1", http_client=http, max_retries=0)
+        client = clew.wrap(plain, engine(tmp_path / "clew.db"), tools=True)
+        assert type(client) is openai.OpenAI
+        client.chat.completions.create(**request("openai_chat"), extra_headers={"x-turn": "1"})
+        with pytest.raises(openai.APITimeoutError):
+            client.with_options(timeout=0.3).chat.completions.create(**request("openai_chat"))
+        [first, _] = provider.heard
+        assert (first.headers["x-team"], first.headers["x-turn"], first.headers["cookie"]) == ("blue", "1", "a=1")
+        assert first.query == "p=q"
+        assert heard == ["200"]
+        with pytest.raises(clew.BadRequest, match="wrapped already"):
+            clew.wrap(client)
+        client.close()
+        assert plain.is_closed()
+    with pytest.raises(clew.BadRequest, match="expected a client of openai or anthropic, got object"):
+        clew.wrap(object(), engine(tmp_path / "clew.db"))
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_is_reported_is_written_down(tmp_path: Path, format: str, streams: bool) -> None:
+    made = engine(tmp_path / "clew.db")
+    with StrictProvider() as provider, plain_of(provider, format) as plain:
+        client = clew.wrap(plain, made)
+        usage = {"stream_options": {"include_usage": True}} if streams and format == "openai_chat" else {}
+        answer = create(client, format)(**request(format), stream=streams, **usage)
+        if streams:
+            assert joined(format, answer) == "Understood."
+    [call] = clew.run(made.store.calls("default", client.clew.last.branch))
+    assert call.usage is not None
+    assert call.usage["input"] == provider.heard[0].spent.input
+
+
 # --- past the window --------------------------------------------------------------------------------------------------
 
 
@@ -252,11 +292,13 @@ def reader() -> Callable[[Body], Answer]:
     return answer
 
 
-def turn(client: Any, format: str, history: list[Body], text: str, **more: Any) -> Any:
-    """A turn of a plain loop: ask, run what is called, ask again."""
+def turn(client: Any, format: str, history: list[Body], text: str, edits: list[int] | None = None) -> Any:
+    """A turn of a plain loop: ask, run what is called, ask again; `edits` counts those before each call."""
     history.append(user(text))
     while True:
-        answer = create(client, format)(**request(format, *history, **more))
+        answer = create(client, format)(**request(format, *history))
+        if edits is not None:
+            edits.append(len(client.clew.last.edits))
         history += said(format, answer)
         given = {id: page(len(history) * 2 + n) for n, (id, _) in enumerate(called(format, answer))}
         if not given:
@@ -277,20 +319,19 @@ def test_a_plain_loop_goes_on_past_the_window(tmp_path: Path, format: str) -> No
     with provider, plain_of(provider, format) as plain:
         client = clew.wrap(plain, engine(tmp_path / "clew.db"))
         history: list[Body] = []
-        edits = [0]
+        edits: list[int] = []
         for n in range(turns):  # two calls of the model each
-            assert text_of(format, turn(client, format, history, f"Read on, {n}.")) == "I have read them."
-            edits.append(len(client.clew.last.edits))
+            assert text_of(format, turn(client, format, history, f"Read on, {n}.", edits)) == "I have read them."
     assert len(provider.heard) == 2 * turns  # none was refused
     assert len(json.dumps(history)) > 4 * WINDOW * turns / 10
     whole = behind(client)
     marks = re.findall(r"mark-\d{4}", json.dumps(history))
     assert len(marks) == 2 * turns
     assert all(mark in whole for mark in marks)
-    # What a provider has cached is lost only where something was compacted.
-    compactions = sum(a != b for a, b in itertools.pairwise(edits))
-    assert 0 < len(provider.moved) <= 2 * compactions < turns
-    assert all(heard.moved for heard in provider.heard if heard.before and len(heard.raw) < len(heard.before.raw))
+    # What a provider has cached is lost only where something was compacted, which is seldom.
+    compacted = [now != before for before, now in pairwise([0, *edits])]
+    assert [heard.moved for heard in provider.heard] == compacted
+    assert 0 < sum(compacted) < turns / 2
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -330,6 +371,15 @@ def test_what_cannot_be_made_to_fit_is_said_at_once_with_numbers(tmp_path: Path)
                 create(client, format)(**request(format, *history, user("hi"), **lead.get(format, {})))
             assert raised.value.needed > raised.value.limit == WINDOW - 500
             assert provider.heard == []
+
+
+def test_a_secret_that_may_not_go_out_does_not(tmp_path: Path) -> None:
+    key = "sk-ant-api03-" + "q7Zt" * 23 + "AA"
+    with StrictProvider() as provider, plain_of(provider, "anthropic", retries=3) as plain:
+        client = clew.wrap(plain, engine(tmp_path / "clew.db", secrets="refuse"))
+        with pytest.raises(clew.SecretFound):
+            client.messages.create(**request("anthropic", user(f"The key is {key}.")))
+        assert provider.heard == []
 
 
 def test_an_error_that_is_not_about_length_is_the_callers(tmp_path: Path) -> None:
@@ -449,6 +499,21 @@ def test_the_model_recalls_and_the_caller_sees_only_the_answer(tmp_path: Path, f
     assert provider.heard[2].raw.count(b"door is green") > 1
     assert provider.moved == []  # what was asked aside is still there, in the same place
     assert len(history) == 3
+
+
+async def test_so_it_is_with_a_client_that_awaits(tmp_path: Path) -> None:
+    script = [Answer(calls=(Call("search_history", {"query": "door"}),)), Answer("Green."), Answer("Bye.")]
+    with StrictProvider(script, conversation=lambda _: 0) as provider:
+        async with plain_of(provider, "anthropic", blocking=False) as plain:
+            client = clew.wrap(plain, engine(tmp_path / "clew.db"), tools=True)
+            history = [user("The door is green. Which colour has it?")]
+            async with client.messages.stream(**request("anthropic", *history)) as stream:
+                history += said("anthropic", await stream.get_final_message())
+            assert history[-1] == {"role": "assistant", "content": [{"text": "Green.", "type": "text"}]}
+            answer = await client.messages.create(**request("anthropic", *history, user("Thanks.")))
+            assert text_of("anthropic", answer) == "Bye."
+    assert len(provider.heard) == 3
+    assert provider.moved == []
 
 
 @pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])

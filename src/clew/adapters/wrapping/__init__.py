@@ -48,6 +48,8 @@ def wrap(
     `engine` is one, or where its store is. Without a `session` a conversation is known by its past. With `tools`, or
     the method `llm`, the model may recall what is out of view, and the caller does not see it do so.
     """
+    if isinstance(getattr(client, "clew", None), Keeper):
+        raise BadRequest("wrap: this client is wrapped already")
     made = engine_at(engine)
     offers = tools or (method or made.method) == "llm"
     helm = Helm(made, when=when, how=how, offer=offers)

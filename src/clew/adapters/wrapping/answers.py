@@ -1,5 +1,6 @@
 """An answer on its way to the caller: listened to, and without what is none of his business."""
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -19,6 +20,8 @@ ANSWERS: Mapping[str, type[Answer]] = {
     "openai_responses": ResponsesAnswer,
     "anthropic": MessagesAnswer,
 }
+# Events that come before a provider looked at what it was sent.
+_OPENINGS = frozenset({"response.created", "response.queued", "response.in_progress", "message_start", "ping"})
 _ENDED = {"finish_reason": "stop", "stop_reason": "end_turn"}  # of an answer whose calls were all taken out
 
 
@@ -28,7 +31,7 @@ class Hearing:
     def __init__(self, format: str) -> None:
         self._answer = ANSWERS[format]()
         self._events = Events()
-        self.begun = False  # nothing can take back what was said
+        self.begun = False  # it is an answer: no refusal comes any more
         self.refusal = ""  # what was said instead of an answer
         self._lost = False
 
@@ -39,7 +42,9 @@ class Hearing:
         try:
             for data in self._events.add(chunk) if chunk else self._events.end():
                 if data.strip() != END:
-                    self.begun |= any([*self._answer.add(rawjson.loads(data))])
+                    event = rawjson.loads(data)
+                    deque(self._answer.add(event), maxlen=0)
+                    self.begun |= event.get("type") not in _OPENINGS
         except ModelError as error:
             self.refusal = "" if self.begun else str(error)
             self.begun = self._lost = True

@@ -113,14 +113,16 @@ class Exchange:
 
     async def _passed(self, reply: Reply) -> Chunks:
         """A stream as it comes, which is listened to."""
-        if reply.read:
-            yield reply.read
-        async with aclosing(reply.rest or self._line.chunks(reply.response)) as chunks:
-            async for chunk in chunks:
-                reply.heard.add(chunk)
-                yield chunk
-        reply.heard.add(b"")
-        await self._observe(reply.heard.spoken())
+        try:
+            if reply.read:
+                yield reply.read
+            async with aclosing(reply.rest or self._line.chunks(reply.response)) as chunks:
+                async for chunk in chunks:
+                    reply.heard.add(chunk)
+                    yield chunk
+        finally:  # an SDK hangs up once it heard the last event
+            reply.heard.add(b"")
+            await self._observe(reply.heard.spoken())
 
     async def _mended(self, refusal: str) -> bool:
         try:
