@@ -534,7 +534,10 @@ def test_of_parallel_calls_the_caller_gets_his_own(tmp_path: Path, format: str, 
         history += [*said(format, answer), *results(format, {"call_a": "A is fine.", "call_b": "B is fine."})]
         assert text_of(format, create(client, format)(**request(format, *history))) == "Done."
         history += [{"role": "assistant", "content": "Done."}, user("Thanks.")]
-        assert text_of(format, create(client, format)(**request(format, *history))) == "Bye."
+        # Another process, which knows only what the log has.
+        again = clew.wrap(plain, engine(tmp_path / "clew.db"), tools=True)
+        assert text_of(format, create(again, format)(**request(format, *history))) == "Bye."
+    assert not provider.heard[2].moved
     for heard in provider.heard[1:]:
         assert all(id in heard.raw for id in (b"call_a", b"call_b", b"call_s", b"A is fine.", b"B is fine."))
         assert b"not orders" in heard.raw  # what clew gave back
@@ -572,6 +575,23 @@ def test_the_agent_begins_a_new_session_and_the_caller_goes_on(
     [child, parent] = clew.run(Sessions(made).all())
     assert (parent.ended_by, child.cause) == ("handoff", "handoff")
     assert all(f"mark-{n:04d}" in behind(again) for n in range(12))
+
+
+def test_conversations_that_begin_alike_know_nothing_of_each_other(tmp_path: Path) -> None:
+    script = [
+        Answer(calls=(Call("search_history", {"query": "aside-of-one"}),)),
+        Answer("Green."),
+        Answer("Blue."),
+        Answer("Bye."),
+    ]
+    with StrictProvider(script) as provider, plain_of(provider, "openai_chat") as plain:
+        client = clew.wrap(plain, engine(tmp_path / "clew.db"), tools=True)
+        answers = [client.chat.completions.create(**request("openai_chat", user("Which colour?"))) for _ in range(2)]
+        assert [text_of("openai_chat", answer) for answer in answers] == ["Green.", "Blue."]
+        for answer in answers:
+            body = request("openai_chat", user("Which colour?"), *said("openai_chat", answer), user("Thanks."))
+            client.chat.completions.create(**body)
+    assert [b"aside-of-one" in heard.raw for heard in provider.heard] == [False, True, False, True, False]
 
 
 def test_a_caller_with_a_tool_of_that_name_keeps_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -98,9 +98,10 @@ class Muted:
         for key in ("content", "output"):
             if isinstance(event.get(key), list):
                 event = self._ended({**event, key: [b for b in event[key] if not self._is_muted(b)]})
-        for key in ("response", "delta"):
-            if isinstance(event.get(key), dict):
-                event = {**event, key: self._said(event[key]) if key == "response" else self._ended(event[key])}
+        if isinstance(event.get("response"), dict):
+            event = {**event, "response": self._said(event["response"])}
+        if isinstance(event.get("delta"), dict):
+            event = {**event, "delta": self._ended(event["delta"])}
         return event
 
     def _choice(self, choice: Block) -> Block:
