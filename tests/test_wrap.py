@@ -6,8 +6,9 @@ import logging
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import anthropic
@@ -592,6 +593,41 @@ def test_conversations_that_begin_alike_know_nothing_of_each_other(tmp_path: Pat
             body = request("openai_chat", user("Which colour?"), *said("openai_chat", answer), user("Thanks."))
             client.chat.completions.create(**body)
     assert [b"aside-of-one" in heard.raw for heard in provider.heard] == [False, True, False, True, False]
+
+
+def whims(random: Random) -> Callable[[Body], Answer]:
+    """An agent that calls whatever it is offered, often several tools at once."""
+    numbers = count()
+    given = {"read": {"path": "a"}, "search_history": {"query": "mark"}, "recall": {"id": "abc"}}
+
+    def call(tools: list[str]) -> Call:
+        name = random.choice([*tools, "read", "read"])
+        return Call(name, given.get(name, {"summary": "We read pages."}), f"call_{next(numbers)}")
+
+    def answer(body: Body) -> Answer:
+        calls = tuple(call(tools_of(body)) for _ in range(random.choice([0, 1, 1, 2, 3])))
+        return Answer(random.choice(["", "Well."]), calls)
+
+    return answer
+
+
+@pytest.mark.parametrize("method", ["auto", "llm"])
+@pytest.mark.parametrize("format", FORMATS)
+def test_whatever_a_model_calls_the_provider_takes_what_it_is_sent(tmp_path: Path, format: str, method: Any) -> None:
+    random = Random(f"{format} {method}")
+    with StrictProvider(whims(random), window=WINDOW) as provider, plain_of(provider, format) as plain:
+        history = [user(f"Begin. {page(0)}")]
+        for n in range(30):
+            if n % 10 == 0:  # another process
+                client = clew.wrap(plain, engine(tmp_path / "clew.db"), session="work", method=method, tools=True)
+            answer = create(client, format)(**request(format, *history))
+            calls = called(format, answer)
+            assert {name for _, name in calls} <= {"read"}
+            history += [m for m in said(format, answer) if m.get("content") or m.get("tool_calls") or m.get("type")]
+            history += results(format, {id: page(n) for id, _ in calls}) if calls else [user(f"On. {page(n)}")]
+        marks = set(re.findall(r"mark-\d{4}", json.dumps(history[:-1])))
+        assert marks <= set(re.findall(r"mark-\d{4}", behind(client)))
+    assert len(provider.heard) > 30
 
 
 def test_a_caller_with_a_tool_of_that_name_keeps_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
