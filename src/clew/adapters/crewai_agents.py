@@ -24,7 +24,7 @@ from clew.adapters.hosted import Hosted
 from clew.adapters.thread import Thread, engine_at
 from clew.agentic import Helm, offered
 from clew.bridge import run
-from clew.engine import Engine
+from clew.engine import Engine, body
 from clew.errors import BadRequest
 from clew.items import Scope
 from clew.step import Prompt, Reply
@@ -137,8 +137,8 @@ class _Turn:
 
     async def _fit(self) -> list[Any]:
         plain = [{key: value for key, value in said.items() if key not in HELD} for said in self._messages]
-        body = {"model": self._llm.model, "messages": plain} | ({"tools": self._tools} if self._tools else {})
-        sent = await self._thread.fit(body, "openai_chat")
+        given = {"model": self._llm.model, "messages": plain} | ({"tools": self._tools} if self._tools else {})
+        sent = await self._thread.fit(given, "openai_chat")
         held = [(was, said) for was, said in zip(plain, self._messages, strict=True) if len(was) < len(said)]
         fitted = [next((said for was, said in held if was == one), one) for one in sent.body["messages"]]
         if self._thread.helm.method == "llm" and self._llm.provider != "openai" and fitted[-1]["role"] == "system":
@@ -163,6 +163,7 @@ class _Fitting(_LLM):
     """Goes before the class of an LLM: what it is asked fits, and what a provider refuses is asked again, shorter."""
 
     _seat: _Seat
+    _plain: BaseLLM
 
     def call(self, messages: Any, tools: Any = None, *args: Any, **given: Any) -> Any:
         """Ask, with what fits of the messages."""
@@ -209,17 +210,18 @@ class _Fitting(_LLM):
 def _seated(llm: Any, seat: _Seat) -> BaseLLM:
     """The same LLM at the place of an agent."""
     given = resolved(llm)
+    given = given._plain if isinstance(given, _Fitting) else given
     fitting = given.model_copy()
     fitting.__class__ = _fitting(type(given))  # all that its provider knows of it stays as it is
-    fitting._seat = seat
+    fitting._seat, fitting._plain = seat, given
     return fitting
 
 
 @cache
 def _fitting(kind: type[BaseLLM]) -> type[BaseLLM]:
-    if issubclass(kind, _Fitting):
-        return kind
-    return new_class(kind.__name__, (_Fitting, kind), exec_body=lambda names: names.update(_seat=PrivateAttr()))
+    return new_class(
+        kind.__name__, (_Fitting, kind), exec_body=lambda names: names.update(_seat=PrivateAttr(), _plain=PrivateAttr())
+    )
 
 
 class _Asking(BaseTool):
@@ -234,12 +236,17 @@ class _Asking(BaseTool):
         return await self._seat.thread.answer(self.name, given)
 
 
+def _never(*_: Any) -> bool:
+    """Whether what a tool gave may be given again without running it; by name, since crewAI writes it down."""
+    return False
+
+
 def _asking(tool: Tool, seat: _Seat) -> _Asking:
     told = tool.schema or {}
     fields: dict[str, Any] = {name: (KINDS[of["type"]] | None, None) for name, of in told["properties"].items()}
     fields |= {name: (KINDS[told["properties"][name]["type"]], ...) for name in told["required"]}
     schema = create_model(tool.name, **fields)
-    made = _Asking(name=tool.name, description=tool.description, args_schema=schema, cache_function=lambda *_: False)
+    made = _Asking(name=tool.name, description=tool.description, args_schema=schema, cache_function=_never)
     made._seat = seat
     return made
 
@@ -254,20 +261,31 @@ def resolved(llm: Any) -> BaseLLM:
 
 def hosted(llm: BaseLLM | str) -> Hosted:
     """An LLM of crewAI as a model that writes summaries and notes for clew."""
-    llm = resolved(llm)
+    given = resolved(llm)
+    plain = given._plain if isinstance(given, _Fitting) else given  # what is asked for clew is no conversation
 
     async def ask(prompt: Prompt) -> Reply:
-        said: list[Any] = [{"role": "system", "content": prompt.system}] if prompt.system else []
-        before = llm.get_token_usage_summary()
+        before = plain.get_token_usage_summary()
+        asked = _asked(prompt)
         # Not `acall`: its connections belong to the loop of the crew.
-        text = await asyncio.to_thread(llm.call, [*said, {"role": "user", "content": prompt.text}])
-        used = llm.get_token_usage_summary().delta_since(before)
+        answer = await asyncio.to_thread(plain.call, asked["messages"], asked.get("tools"))
+        text, calls = (answer, ()) if isinstance(answer, str) else ("", ("a tool",))
+        used = plain.get_token_usage_summary().delta_since(before)
         if used.successful_requests == 1:
-            return Reply(text, Spent(used.prompt_tokens, used.completion_tokens, used.cached_prompt_tokens))
-        count = counter_for(llm.model).text  # others asked at the same time
-        return Reply(text, Spent(count(prompt.system + prompt.text), count(str(text))))
+            return Reply(text, Spent(used.prompt_tokens, used.completion_tokens, used.cached_prompt_tokens), calls)
+        count = counter_for(plain.model).text  # others asked at the same time
+        return Reply(text, Spent(count(str(asked)), count(text)), calls)
 
-    return Hosted(llm.model, ask, llm.get_context_window_size())
+    return Hosted(plain.model, ask, plain.get_context_window_size())
+
+
+def _asked(prompt: Prompt) -> dict[str, Any]:
+    """The body of a request that asks this; after another one it is the same to the end of that, so a cache has it."""
+    last = {"role": "user", "content": prompt.text}
+    if prompt.after is not None:
+        sent = body(prompt.after)
+        return {**sent, "messages": [*sent["messages"], last]}
+    return {"messages": [{"role": "system", "content": prompt.system}, last] if prompt.system else [last]}
 
 
 async def best(work: Awaitable[T], otherwise: T) -> T:
