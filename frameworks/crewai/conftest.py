@@ -68,7 +68,7 @@ def read_page() -> BaseTool:
     """A tool whose results are long, and all different."""
 
     @tool("read_page")
-    def read_page(path: str, words: int = 300) -> str:
+    def read_page(path: str, words: int = 600) -> str:
         """Read a page of the books."""
         mark = path.partition("-")[2]
         return "\n".join(" ".join(f"w{mark}x{n + i}" for i in range(10)) for n in range(0, words, 10))

@@ -43,19 +43,19 @@ def said(body: dict[str, Any]) -> str:
 
 def test_it_grows_past_its_window_and_forgets_nothing(clerk: Clerk, read_page: BaseTool, engine: Engines) -> None:
     kept = engine()
-    with StrictProvider(reading(16), window=WINDOW) as provider:
+    with StrictProvider(reading(10), window=WINDOW) as provider:
         crew = crew_of(clerk(provider, tools=[read_page]))
         Compaction(kept).attach(crew)
         result = crew.kickoff()
     assert result.raw == "All is well."
-    assert len(provider.heard) == 17  # none was refused, none was spent on a summary
+    assert len(provider.heard) == 11  # none was refused, none was spent on a summary
     assert max(heard.spent.input for heard in provider.heard) < WINDOW
     last = provider.heard[-1].body
     assert "Audit the books." in said(last)
     assert "w3x299" not in said(last)
-    (found,) = {m for m in re.findall(r"recall (\w{6,})", said(last))} or {""}
+    (found,) = set(re.findall(r"recall (\w{6,})", said(last)))
     originals = run(kept.recall("default", found))
-    assert all(any(f"w{n}x299" in node.item.text for node in originals) for n in range(12))
+    assert all(any(f"w{n}x299" in node.item.text for node in originals) for n in range(7))
     assert [len(message["tool_calls"]) for message in result.tasks_output[0].messages if "tool_calls" in message] == [
         1
     ] * 16
@@ -69,7 +69,7 @@ def test_the_agent_recalls_by_tools_of_its_own(clerk: Clerk, read_page: BaseTool
         id = re.findall(r"recall (\w{6,})", said(body))[0]
         return Answer(calls=(Call("recall", {"id": id, "pattern": "w3x299"}),))
 
-    with StrictProvider(reading(9, recall), window=WINDOW) as provider:
+    with StrictProvider(reading(5, recall), window=WINDOW) as provider:
         crew = crew_of(clerk(provider, tools=[read_page]))
         Compaction(engine()).attach(crew)
         assert crew.kickoff().raw == "Recalled."
@@ -93,7 +93,7 @@ def test_an_oversized_result_becomes_a_preview_that_can_be_recalled(
 
 
 def test_parallel_calls_stay_with_their_results(clerk: Clerk, read_page: BaseTool, engine: Engines) -> None:
-    rounds = iter(range(5))
+    rounds = iter(range(3))
 
     def three_at_once(_: dict[str, Any]) -> Answer:
         n = next(rounds, None)
@@ -105,8 +105,8 @@ def test_parallel_calls_stay_with_their_results(clerk: Clerk, read_page: BaseToo
         crew = crew_of(clerk(provider, tools=[read_page]))
         Compaction(engine()).attach(crew)
         assert crew.kickoff().raw == "All is well."
-    assert len(provider.heard) == 6
-    assert len(provider.heard[-1].body["messages"]) < 2 + 5 * 4
+    assert len(provider.heard) == 4
+    assert len(provider.heard[-1].body["messages"]) < 2 + 3 * 4
 
 
 @pytest.mark.parametrize(
@@ -122,14 +122,14 @@ def test_parallel_calls_stay_with_their_results(clerk: Clerk, read_page: BaseToo
 def test_a_model_that_writes_no_notes_costs_nothing(
     clerk: Clerk, read_page: BaseTool, engine: Engines, reply: Answer
 ) -> None:
-    with StrictProvider([reply]) as broken, StrictProvider(reading(8), window=WINDOW) as provider:
+    with StrictProvider([reply]) as broken, StrictProvider(reading(5), window=WINDOW) as provider:
         writer = Writer(hosted(clerk(broken).llm), seconds=0.3)
         kept = engine(writer=writer, patience=0.3)
         crew = crew_of(clerk(provider, tools=[read_page]))
         Compaction(kept).attach(crew)
         assert crew.kickoff().raw == "All is well."
     assert broken.heard
-    assert len(provider.heard) == 9
+    assert len(provider.heard) == 6
     assert "recall" in said(provider.heard[-1].body)
 
 
@@ -143,7 +143,7 @@ def test_the_agent_decides_and_its_new_session_begins_with_its_summary(
             return Answer("All is well.")
         return Answer(calls=(Call("new_session", {"summary": "Half of the books are audited; go on with ledger-9."}),))
 
-    with StrictProvider(reading(3, begin), window=WINDOW) as provider:
+    with StrictProvider(reading(2, begin), window=WINDOW) as provider:
         crew = crew_of(clerk(provider, tools=[read_page]))
         Compaction(kept, method="llm", when="60%").attach(crew)
         result = crew.kickoff()
@@ -163,7 +163,7 @@ def test_the_agent_decides_and_its_new_session_begins_with_its_summary(
 def test_after_a_restart_a_conversation_goes_on_where_it_was(
     clerk: Clerk, read_page: BaseTool, engine: Engines
 ) -> None:
-    with StrictProvider(reading(9), window=WINDOW) as provider:
+    with StrictProvider(reading(5), window=WINDOW) as provider:
         agent = clerk(provider, tools=[read_page])
         Compaction(engine()).attach(agent)
         first = agent.kickoff("Audit the books.")
@@ -219,7 +219,7 @@ def test_whatever_is_wrong_with_clew_the_crew_goes_on(
 
 
 async def test_agents_on_a_loop_of_their_own(clerk: Clerk, read_page: BaseTool, engine: Engines) -> None:
-    with StrictProvider(reading(8), window=WINDOW) as provider:
+    with StrictProvider(reading(5), window=WINDOW) as provider:
         crew = crew_of(clerk(provider, tools=[read_page]))
         Compaction(engine()).attach(crew)
         beats = 0

@@ -57,7 +57,7 @@ def auditing(pages: int, summary: str, limit: int | None = None, refusal: str = 
 
 @pytest.mark.parametrize("wording", WORDINGS.values(), ids=WORDINGS)
 def test_alone_an_overflow_in_these_words_ends_the_task(clerk: Clerk, read_page: BaseTool, wording: str) -> None:
-    with StrictProvider(auditing(8, "Notes.", 16_000, wording)) as provider:
+    with StrictProvider(auditing(5, "Notes.", 16_000, wording)) as provider:
         crew = crew_of(clerk(provider, tools=[read_page]))
         with pytest.raises(BadRequestError):
             crew.kickoff()
@@ -67,7 +67,7 @@ def test_alone_an_overflow_in_these_words_ends_the_task(clerk: Clerk, read_page:
 def test_with_clew_it_is_asked_again_with_what_fits(
     clerk: Clerk, read_page: BaseTool, engine: Engines, wording: str
 ) -> None:
-    with StrictProvider(auditing(8, "Notes.", 16_000, wording)) as provider:
+    with StrictProvider(auditing(5, "Notes.", 16_000, wording)) as provider:
         crew = crew_of(clerk(provider, tools=[read_page]))
         Compaction(engine(budget=None)).attach(crew)
         assert crew.kickoff().raw == "All is well."
@@ -76,7 +76,7 @@ def test_with_clew_it_is_asked_again_with_what_fits(
 
 
 def test_alone_an_empty_summary_is_all_that_is_left(clerk: Clerk, read_page: BaseTool) -> None:
-    with StrictProvider(auditing(14, "")) as provider:
+    with StrictProvider(auditing(8, "")) as provider:
         crew = crew_of(clerk(provider, model=MODEL, tools=[read_page]))
         crew.kickoff()
     bodies = [heard.body for heard in provider.heard]
@@ -88,19 +88,19 @@ def test_alone_an_empty_summary_is_all_that_is_left(clerk: Clerk, read_page: Bas
 def test_with_clew_the_task_and_what_was_found_stay_whatever_a_summariser_says(
     clerk: Clerk, read_page: BaseTool, engine: Engines
 ) -> None:
-    with StrictProvider(auditing(14, "")) as provider:
+    with StrictProvider(auditing(8, "")) as provider:
         agent = clerk(provider, model=MODEL, tools=[read_page])
         crew = crew_of(agent)
         Compaction(engine(writer=Writer(hosted(agent.llm)))).attach(crew)
         assert crew.kickoff().raw == "All is well."
     own = [heard.body for heard in provider.heard if not is_summary(heard.body)]
-    assert len(own) == 15
+    assert len(own) == 9
     assert all("Audit the books." in said(body) for body in own)
     assert "ledger-0" in said(own[-1])
 
 
 def test_alone_a_summariser_is_not_shown_the_arguments_of_calls(clerk: Clerk, read_page: BaseTool) -> None:
-    with StrictProvider(auditing(14, "<summary>Notes.</summary>")) as provider:
+    with StrictProvider(auditing(8, "<summary>Notes.</summary>")) as provider:
         crew_of(clerk(provider, model=MODEL, tools=[read_page])).kickoff()
     shown = [said(heard.body) for heard in provider.heard if is_summary(heard.body)]
     assert "w0x0" in shown[0]
@@ -108,7 +108,7 @@ def test_alone_a_summariser_is_not_shown_the_arguments_of_calls(clerk: Clerk, re
 
 
 def test_with_clew_it_is(clerk: Clerk, read_page: BaseTool, engine: Engines) -> None:
-    with StrictProvider(auditing(14, "Notes.")) as provider:
+    with StrictProvider(auditing(8, "Notes.")) as provider:
         agent = clerk(provider, model=MODEL, tools=[read_page])
         crew = crew_of(agent)
         Compaction(engine(writer=Writer(hosted(agent.llm)))).attach(crew)

@@ -24,9 +24,10 @@ from clew.adapters.hosted import Hosted
 from clew.adapters.thread import Thread, engine_at
 from clew.agentic import Helm, offered
 from clew.bridge import run
-from clew.engine import Engine, body
+from clew.engine import Engine
 from clew.errors import BadRequest
 from clew.items import Scope
+from clew.models.requests import chat
 from clew.step import Prompt, Reply
 from clew.store.records import Method
 from clew.tokens import counter_for
@@ -266,7 +267,7 @@ def hosted(llm: BaseLLM | str) -> Hosted:
 
     async def ask(prompt: Prompt) -> Reply:
         before = plain.get_token_usage_summary()
-        asked = _asked(prompt)
+        asked = chat(prompt, plain.model)
         # Not `acall`: its connections belong to the loop of the crew.
         answer = await asyncio.to_thread(plain.call, asked["messages"], asked.get("tools"))
         text, calls = (answer, ()) if isinstance(answer, str) else ("", ("a tool",))
@@ -277,15 +278,6 @@ def hosted(llm: BaseLLM | str) -> Hosted:
         return Reply(text, Spent(count(str(asked)), count(text)), calls)
 
     return Hosted(plain.model, ask, plain.get_context_window_size())
-
-
-def _asked(prompt: Prompt) -> dict[str, Any]:
-    """The body of a request that asks this; after another one it is the same to the end of that, so a cache has it."""
-    last = {"role": "user", "content": prompt.text}
-    if prompt.after is not None:
-        sent = body(prompt.after)
-        return {**sent, "messages": [*sent["messages"], last]}
-    return {"messages": [{"role": "system", "content": prompt.system}, last] if prompt.system else [last]}
 
 
 async def best(work: Awaitable[T], otherwise: T) -> T:
