@@ -1,4 +1,4 @@
-"""A crew that reads more than its window holds. Runs offline: the provider is a server on loopback that answers by a script."""
+"""A crew that reads more than its window holds. Runs offline: a server on loopback answers by a script."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +12,7 @@ from clew.adapters.crewai import Compaction, Crew, Task
 from clew.testing import Answer, Call, StrictProvider
 
 WINDOW = 8_000
+YEARS = iter(range(2001, 2013))
 
 
 @tool("read_ledger")
@@ -27,13 +28,9 @@ def answer(body: dict[str, Any]) -> Answer:
         return Answer("All ledgers from 2001 to 2012 were read; store 41 is off most often.")
     if "Read the ledgers" not in asked:
         return Answer("Dear board, the books are off, and store 41 is why.")
-    read = provider_calls[0] = provider_calls[0] + 1
-    if read <= 12:
-        return Answer(calls=(Call("read_ledger", {"year": 2000 + read}),))
-    return Answer("\n".join(f"Ledger {2000 + n}: store 41 is off again." for n in range(1, 60)))
-
-
-provider_calls = [0]
+    if year := next(YEARS, None):
+        return Answer(calls=(Call("read_ledger", {"year": year}),))
+    return Answer("\n".join(f"Page {n}: store 41 is off again." for n in range(60)))
 
 
 def main(folder: Path) -> None:

@@ -52,13 +52,13 @@ def test_it_grows_past_its_window_and_forgets_nothing(clerk: Clerk, read_page: B
     assert max(heard.spent.input for heard in provider.heard) < WINDOW
     last = provider.heard[-1].body
     assert "Audit the books." in said(last)
-    assert "w3x299" not in said(last)
-    (found,) = set(re.findall(r"recall (\w{6,})", said(last)))
-    originals = run(kept.recall("default", found))
-    assert all(any(f"w{n}x299" in node.item.text for node in originals) for n in range(7))
+    assert "w3x599" not in said(last)
+    ids = set(re.findall(r"recall (\w{6,})", said(last)))
+    originals = [node.item.text for id in ids for node in run(kept.recall("default", id))]
+    assert all(any(f"w{n}x599" in text for text in originals) for n in range(7))
     assert [len(message["tool_calls"]) for message in result.tasks_output[0].messages if "tool_calls" in message] == [
         1
-    ] * 16
+    ] * 10
 
 
 def test_the_agent_recalls_by_tools_of_its_own(clerk: Clerk, read_page: BaseTool, engine: Engines) -> None:
