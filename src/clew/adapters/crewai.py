@@ -1,4 +1,4 @@
-"""Clew in crewAI: what tasks tell each other, and (`crewai_agents.py`) what fits the window of one agent.
+"""Clew in crewAI: what tasks tell each other here; what fits the window of one agent in `crewai_agents.py`.
 
 `Crew` and `Task` are crewAI's own with a `context_strategy`. `Compaction` keeps the conversations of agents within
 their models' windows, and forgets nothing.
@@ -24,7 +24,8 @@ from crewai.tasks.conditional_task import ConditionalTask
 from crewai.utilities.constants import NOT_SPECIFIED
 from pydantic import Field, PrivateAttr
 
-from clew.adapters.crewai_agents import Compaction, best, hosted
+from clew.adapters.crewai_agents import Compaction
+from clew.adapters.crewai_llm import best, hosted
 from clew.bridge import begin
 from clew.events import Condensed, Event, LeftWhole
 from clew.step import Model
