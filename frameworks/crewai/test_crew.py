@@ -233,7 +233,7 @@ def test_events_tell_what_a_summary_took(clerk: Clerk) -> None:
     (heard,) = (h for h in provider.heard if is_summary(h.body))
     assert (event.task_name, event.model) == ("task 1", "gpt-4o")
     assert event.tokens_after < event.tokens_before
-    assert event.tokens_spent == heard.spent.input + 10
+    assert event.spent == heard.spent.input + 10
     assert event.cost
     assert SHORT not in event.model_dump_json()
 

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any, Literal, cast
 
 try:
@@ -51,7 +52,7 @@ class ContextSummarizedEvent(BaseEvent):
     model: str
     tokens_before: int
     tokens_after: int
-    tokens_spent: int
+    spent: int  # tokens
     cost: float | None  # in US dollars; None: the price is not known
 
 
@@ -62,7 +63,7 @@ class ContextSummaryFailedEvent(BaseEvent):
     model: str
     fault: str
     tokens: int
-    tokens_spent: int
+    spent: int
     cost: float | None
 
 
@@ -144,18 +145,20 @@ class Crew(crewai.Crew):
             for one in makers:  # of another crew, perhaps
                 one.output = TaskOutput.of(cast(crewai.TaskOutput, one.output))
             outputs = [one.output for one in makers]
-        coming = begin(self._context([TaskOutput.of(output) for output in outputs], makers))
+        coming = begin(best(self._context([TaskOutput.of(output) for output in outputs], makers), whole))
         if isinstance(task, Task):  # it waits by itself, where it runs
             task._coming = coming
             return whole
         return coming.result()
 
-    async def _context(self, outputs: Sequence[TaskOutput], makers: Sequence[Any]) -> str:
-        of = {id(task.output): task for task in makers}
-        models = {id: _model_of(task) for id, task in of.items()}
-        names = {id: self._name_of(task) for id, task in of.items()}
+    async def _context(self, outputs: Sequence[TaskOutput], tasks: Sequence[Any]) -> str:
+        """What a task is told of these outputs, in short; they are of some of these tasks."""
+        maker = {id(task.output): task for task in tasks}
         context = await self._summaries.context(
-            outputs, "summarized", lambda output: models.get(id(output)), lambda output: names.get(id(output), "")
+            outputs,
+            "summarized",
+            lambda output: _model_of(maker.get(id(output))),
+            lambda output: self._name_of(maker.get(id(output))),
         )
         await best(asyncio.to_thread(self._keep), None)
         return context
@@ -163,7 +166,7 @@ class Crew(crewai.Crew):
     def _process_task_result(self, task: Any, output: Any) -> None:
         super()._process_task_result(task, output)
         if self._has_reader(task):
-            begin(self._summaries.summarize(output, _model_of(task), self._name_of(task)))
+            begin(best(self._summaries.summarize(output, _model_of(task), self._name_of(task)), None))
 
     def _strategy(self, task: Any) -> Strategy:
         return effective(getattr(task, "context_strategy", None), self.context_strategy)
@@ -177,37 +180,24 @@ class Crew(crewai.Crew):
         return next((n for n, one in enumerate(self.tasks, 1) if one is task), 0)
 
     def _name_of(self, task: Any) -> str:
-        return task.name or f"task {self._at(task)}"
+        return getattr(task, "name", None) or f"task {self._at(task)}"
 
     def _announce(self, event: Event) -> None:
-        match event:
-            case Condensed(task=task, model=model, tokens_before=before, tokens_after=after, spent=spent, cost=cost):
-                crewai_event_bus.emit(
-                    self,
-                    ContextSummarizedEvent(
-                        task_name=task,
-                        model=model,
-                        tokens_before=before,
-                        tokens_after=after,
-                        tokens_spent=spent,
-                        cost=cost,
-                    ),
-                )
-            case LeftWhole(task=task, model=model, fault=fault, tokens=tokens, spent=spent, cost=cost):
-                crewai_event_bus.emit(
-                    self,
-                    ContextSummaryFailedEvent(
-                        task_name=task, model=model, fault=fault, tokens=tokens, tokens_spent=spent, cost=cost
-                    ),
-                )
+        assert isinstance(event, Condensed | LeftWhole)
+        kind = ContextSummarizedEvent if isinstance(event, Condensed) else ContextSummaryFailedEvent
+        crewai_event_bus.emit(self, kind(task_name=event.task, **asdict(event)))
 
     def _keep(self) -> None:
         """Write summaries beside the outputs that crewAI stores for a replay."""
-        stored = {row["task_index"]: row["output"] for row in self._task_output_handler.load() or ()}
+        rows = self._task_output_handler.load() or []
         for n, task in enumerate(self.tasks):
-            summary, output = getattr(task.output, "context_summary", None), stored.get(n)
-            if summary and output and output.get("context_summary") != summary:
-                self._task_output_handler.storage.update(n, output={**output, "context_summary": summary})
+            summary = getattr(task.output, "context_summary", None)
+            stored = [row for row in rows if row["task_index"] == n]
+            # crewAI finds a row by its number alone: of two crews at a time, neither may write over the other's.
+            if summary and [row["task_key"] for row in stored] == [task.key]:
+                output = stored[0]["output"]
+                if output.get("context_summary") != summary:
+                    self._task_output_handler.storage.update(n, output={**output, "context_summary": summary})
 
     def _restore(self, tasks: Sequence[Any]) -> None:
         """Give outputs that crewAI took from its store their summaries."""
@@ -239,5 +229,5 @@ def _reads(reader: Any, task: Any) -> bool:
 
 
 def _model_of(task: Any) -> Model | None:
-    llm = getattr(task.agent, "llm", None)
+    llm = getattr(getattr(task, "agent", None), "llm", None)
     return hosted(llm) if isinstance(llm, BaseLLM) else None
