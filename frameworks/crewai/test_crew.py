@@ -303,6 +303,20 @@ def test_a_replay_makes_what_was_not_stored(clerk: Clerk) -> None:
     assert SHORT in asked(provider)[2]
 
 
+def test_what_another_crew_stored_is_not_written_over(clerk: Clerk) -> None:
+    with StrictProvider(work) as provider:
+        agent = clerk(provider)
+        other = Crew(agents=[agent], tasks=[Task(description="Other.", expected_output="All.", agent=agent)])
+        tasks = parts(agent, 2)
+        tasks[0].callback = lambda _: other._store_execution_log(other.tasks[0], output("theirs"), 0)
+        crew = Crew(agents=[agent], tasks=tasks, context_strategy="summarized")
+        assert crew.kickoff().tasks_output[0].context_summary == SHORT
+    rows = crew._task_output_handler.load() or []
+    (theirs,) = (row["output"] for row in rows if row["task_id"] == str(other.tasks[0].id))
+    assert theirs["raw"] == "theirs"
+    assert "context_summary" not in theirs
+
+
 def test_copies_of_a_crew_do_as_it_does(clerk: Clerk) -> None:
     with StrictProvider(work) as provider:
         agent = clerk(provider)
