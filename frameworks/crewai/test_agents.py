@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from crewai import Agent, Crew, Task
+from crewai import Agent, Crew, Process, Task
 from crewai.tools import BaseTool
 
 from clew import Engine, Sessions, run
@@ -179,7 +179,10 @@ def test_after_a_restart_a_conversation_goes_on_where_it_was(
     assert len(said(resumed)) < 4 * WINDOW
 
 
-def test_what_is_delegated_hangs_under_who_delegates(clerk: Clerk, read_page: BaseTool, engine: Engines) -> None:
+@pytest.mark.parametrize("process", Process)
+def test_what_is_delegated_hangs_under_who_delegates(
+    clerk: Clerk, read_page: BaseTool, engine: Engines, process: Process
+) -> None:
     kept = engine()
 
     def work(body: dict[str, Any]) -> Answer:
@@ -195,8 +198,12 @@ def test_what_is_delegated_hangs_under_who_delegates(clerk: Clerk, read_page: Ba
     with StrictProvider(work, window=WINDOW) as provider:
         boss = clerk(provider, "Boss", allow_delegation=True)
         helper = clerk(provider, tools=[read_page])
-        task = Task(description="Audit the books.", expected_output="Words.", agent=boss)
-        crew = Crew(agents=[boss, helper], tasks=[task])
+        task = Task(description="Audit the books.", expected_output="Words.")
+        if process is Process.hierarchical:
+            crew = Crew(agents=[helper], tasks=[task], process=process, manager_agent=boss)
+        else:
+            task.agent = boss
+            crew = Crew(agents=[boss, helper], tasks=[task])
         Compaction(kept).attach(crew)
         assert crew.kickoff().raw == "All is well."
     listed = run(Sessions(kept).all())
@@ -245,6 +252,22 @@ def test_an_llm_of_its_own_can_be_asked_directly_and_async(clerk: Clerk, engine:
         assert llm.call("Is it?") == "Yes."
         assert asyncio.run(llm.acall([*talk, {"role": "user", "content": "Is it?"}])) == "Yes."
     assert len(provider.heard) == 2
+
+
+def test_copies_of_a_crew_are_looked_after_too(clerk: Clerk, read_page: BaseTool, engine: Engines) -> None:
+    said_so_far = iter(range(12))
+
+    def answer(_: dict[str, Any]) -> Answer:
+        n = next(said_so_far)
+        return Answer("All is well.") if n % 6 == 5 else Answer(calls=(Call("read_page", {"path": f"ledger-{n}"}),))
+
+    with StrictProvider(answer, window=WINDOW) as provider:
+        crew = crew_of(clerk(provider, tools=[read_page]))
+        Compaction(engine()).attach(crew)
+        results = crew.kickoff_for_each([{}, {}])
+    assert [result.raw for result in results] == ["All is well."] * 2
+    assert len(provider.heard) == 12
+    assert "recall" in said(provider.heard[-1].body)
 
 
 def test_what_was_attached_can_be_taken_off(clerk: Clerk, read_page: BaseTool, engine: Engines) -> None:
