@@ -42,6 +42,7 @@ class Thread:
     async def fit(self, body: Mapping[str, Any], format: str | None = None) -> Sent:
         """What to send instead of a request of the host. Raises `OverBudget`."""
         request = Request(body, format, self.scope, self.session, self.origin)
+        self.last = None  # should this fail, the host sends its own, and no report is of what was fitted before
         self.last = await cross(self.helm.prepare(request))
         return self.last
 

@@ -12,6 +12,7 @@ from clew import catalog
 from clew.drafting.allowance import Allowance
 from clew.drafting.asking import parts
 from clew.drafting.reading import rambles, spoken
+from clew.drafting.writing import AUTH
 from clew.errors import ModelError
 from clew.events import Condensed, LeftWhole, Listener, tell
 from clew.framing import neutral
@@ -110,10 +111,10 @@ class Summaries:
         room = int(SLACK * model.window) - answer - count(asked)
         if room <= 0:
             return _Condensing("", "window too small", 0, 0.0)
-        if refusal := self.allowance.refusal(0, 0, tokens):
-            return _Condensing("", refusal, 0, 0.0)
         size = len(text) if tokens <= room else max(1, int(len(text) * room / tokens / 1.25))
         prompts = [Prompt(_framed(part), answer, asked) for part in parts(text, size)]
+        if refusal := self.allowance.refusal(len(prompts) - 1, 0, tokens):
+            return _Condensing("", refusal, 0, 0.0)
         came = await asyncio.gather(*(self._ask(prompt, model, count(prompt.text)) for prompt in prompts))
         spent = sum(one.spent for one in came)
         costs = [one.cost for one in came if one.cost is not None]
@@ -122,7 +123,10 @@ class Summaries:
         summary = "\n".join(one.text for one in came)
         if not fault and count(summary) >= tokens:
             fault = "too long"
-        self.allowance.fail() if fault else self.allowance.succeed()
+        if fault:
+            self.allowance.fail(AUTH if fault == "auth" else 1)
+        else:
+            self.allowance.succeed()
         return _Condensing("" if fault else summary, fault, spent, price)
 
     def instruction(self) -> str:
