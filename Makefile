@@ -22,7 +22,7 @@ test: $(UV)  ## Set up and run all tests.
 frameworks: $(FRAMEWORKS)  ## The adapters, each inside the real framework, in an environment of its own.
 
 $(FRAMEWORKS): %: frameworks/%/.venv/ready
-	frameworks/$@/.venv/bin/python -m pytest -c frameworks/pytest.ini --rootdir frameworks frameworks/$@
+	frameworks/$@/.venv/bin/python -m pytest -c frameworks/pytest.ini --rootdir . frameworks/$@ frameworks/test_docs.py
 
 frameworks/%/.venv/ready: frameworks/%/requirements.txt pyproject.toml $(UV)
 	@$(UV) venv --quiet --clear frameworks/$*/.venv
@@ -44,7 +44,7 @@ check: $(UV)  ## Format, lint, types, floors.
 	$(ENV)/lint-imports --no-cache
 
 types-%: frameworks/%/.venv/ready
-	frameworks/$*/.venv/bin/python -m mypy --config-file frameworks/mypy.ini src/clew/adapters/$*.py
+	frameworks/$*/.venv/bin/python -m mypy --config-file frameworks/mypy.ini src/clew/adapters/$**.py
 
 bench: $(UV)  ## Speed, peers beside, import cost, counting errors. Minutes.
 	@$(UV) sync --quiet --inexact

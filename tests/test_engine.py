@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 import clew
 import clew.store
 from clew import Budget, Conflict, Engine, Item, Pipeline, Request, SQLite, View, events, wire
+from clew.bridge import begin
 from clew.steps import default
 from clew.store.sql import SQLStore
 from clew.testing import check_laws, conversation, view_of
@@ -191,6 +193,19 @@ async def test_the_blocking_face_works_inside_and_outside_a_loop(store: SQLStore
 
     assert await asyncio.to_thread(blocking)
     assert blocking()  # a caller that blocks its own loop gets its answer all the same
+
+
+async def test_work_that_is_begun_is_not_waited_for() -> None:
+    may_end = threading.Event()
+
+    async def work() -> str:
+        await asyncio.to_thread(may_end.wait, 10)
+        return "done"
+
+    begun = begin(work())
+    assert not begun.done()
+    may_end.set()
+    assert await asyncio.wrap_future(begun) == "done"
 
 
 async def test_a_conflict_is_an_error_not_a_loss(store: SQLStore) -> None:

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from clew.adapters.wrapping import wrap
     from clew.additions import Addition
     from clew.bridge import run
     from clew.budget import Budget, Meter, Size
@@ -98,10 +99,12 @@ __all__ = [
     "counter_for",
     "open_store",
     "run",
+    "wrap",
 ]
 
 # Where each name lives. Loaded when first used: a host that imports clew and may never compact pays nothing.
 _HOMES = {
+    "adapters.wrapping": "wrap",
     "additions": "Addition",
     "bridge": "run",
     "budget": "Budget Meter Size",

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -17,11 +18,10 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     It runs on a loop of its own in a thread of its own, so it works whether or not the caller's thread has a running
     loop, and an engine used through `run` always lives on the same loop.
     """
-    loop = _background()
     if threading.current_thread().name == _NAME:
         work.close()
         raise RuntimeError("clew.run was called from clew's own loop: await instead")
-    future = asyncio.run_coroutine_threadsafe(work, loop)
+    future = begin(work)
     try:
         return future.result()
     except BaseException:
@@ -29,11 +29,16 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         raise
 
 
+def begin(work: Coroutine[Any, Any, T]) -> Future[T]:
+    """Have a coroutine run on the loop of `run`, without waiting for it."""
+    return asyncio.run_coroutine_threadsafe(work, _background())
+
+
 async def cross(work: Coroutine[Any, Any, T]) -> T:
     """Await a coroutine that runs on the loop of `run`, from a loop of whoever's."""
     if threading.current_thread().name == _NAME:
         return await work
-    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, _background()))
+    return await asyncio.wrap_future(begin(work))
 
 
 _NAME = "clew-loop"

@@ -118,6 +118,30 @@ class Declined(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Condensed(Event):
+    """The output of a task got a summary for the tasks that come after it."""
+
+    task: str  # its name, where it has one
+    model: str
+    tokens_before: int
+    tokens_after: int
+    spent: int  # tokens
+    cost: float | None = None  # in US dollars; None: the price is not known
+
+
+@dataclass(frozen=True, slots=True)
+class LeftWhole(Event):
+    """The output of a task should have got a summary and did not; the tasks after it read all of it."""
+
+    task: str  # its name, where it has one
+    model: str
+    fault: str  # its kind, and no content
+    tokens: int
+    spent: int
+    cost: float | None = None  # in US dollars; None: the price is not known
+
+
+@dataclass(frozen=True, slots=True)
 class Judged(Event):
     """The provider's report told whether a compaction helped; after two that did not, it is left alone."""
 

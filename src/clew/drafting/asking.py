@@ -75,12 +75,12 @@ def _pieces(node: Node, label: str, room: int, count: Callable[[str], int]) -> I
         yield node.id, text, tokens
         return
     size = int(len(body) * room / tokens / 1.25)  # some parts are dearer than the average
-    for n, part in enumerate(_parts(body, max(1, size)), 1):
+    for n, part in enumerate(parts(body, max(1, size)), 1):
         text = f"{label} {head}, part {n}: {_inside(part)}"
         yield node.id, text, count(text) + 1
 
 
-def _parts(text: str, size: int) -> Iterator[str]:
+def parts(text: str, size: int) -> Iterator[str]:
     """A text in parts of at most `size` characters that end with a line, if they can."""
     start = 0
     while start < len(text):

@@ -39,7 +39,7 @@ class Note(NamedTuple):
 
 def flaw(reply: Reply, source: int, count: Callable[[str], int], language: str) -> Flaw | None:
     """Why a reply is no summary of a source of so many tokens; None if it may be one."""
-    text = _THINKING.sub("", reply.text).strip()
+    text = spoken(reply.text)
     if not text:
         if reply.calls:
             return "tool call"
@@ -47,7 +47,7 @@ def flaw(reply: Reply, source: int, count: Callable[[str], int], language: str) 
     if count(text) >= source:
         return "too long"
     found = set(_headings(text))
-    if not found or _rambles(text):
+    if not found or rambles(text):
         return "tool call" if reply.calls else "garbage"
     if len(found) < len(SECTIONS):
         return "cut" if reply.cut else "missing sections"
@@ -55,10 +55,15 @@ def flaw(reply: Reply, source: int, count: Callable[[str], int], language: str) 
     return "language" if language and written and written != language else None
 
 
+def spoken(text: str) -> str:
+    """A reply without what its model thought aloud in tags."""
+    return _THINKING.sub("", text).strip()
+
+
 def notes(text: str) -> Iterator[Note]:
     """The notes of a reply, in order."""
     section: Section | None = None
-    for line in _THINKING.sub("", text).splitlines():
+    for line in spoken(text).splitlines():
         if heading := _HEADING.match(line):
             section = _section(heading[1])
         elif section and (found := _NOTE.match(line)) and len(found[1]) <= LINE and not _NONE.fullmatch(found[1]):
@@ -90,7 +95,7 @@ def _section(word: str) -> Section | None:
     return next((s for s in SECTIONS if s == word.lower()), None)
 
 
-def _rambles(text: str) -> bool:
+def rambles(text: str) -> bool:
     """Whether it says the same line again and again, or is no text."""
     lines = [line for line in text.splitlines() if len(line) > 12]
     if any(lines.count(line) >= REPEATED for line in set(lines)):

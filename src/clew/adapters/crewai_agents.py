@@ -1,0 +1,147 @@
+"""Agents of crewAI whose conversations fit their windows: each at a seat of its own, with tools to look after it."""
+
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+import crewai
+from crewai.context import get_current_task_id
+from crewai.llms.base_llm import BaseLLM
+from crewai.tools import BaseTool
+from pydantic import PrivateAttr, create_model
+
+from clew.adapters.crewai_llm import fitted, plain
+from clew.adapters.thread import Thread, engine_at
+from clew.agentic import Helm, offered
+from clew.bridge import run
+from clew.engine import Engine
+from clew.items import Scope
+from clew.store.records import Method
+from clew.wire.convert_frame import Tool
+
+TALKS = 32  # conversations of an agent that its tools may be called in
+KINDS: dict[str, Any] = {"string": str, "boolean": bool}  # of what clew's tools take
+
+
+class Compaction:
+    """Keeps the conversations of agents within the windows of their models.
+
+    In the method `llm` the agents decide, told how full their windows are; `when` and `how` are the user's words on it.
+    """
+
+    def __init__(
+        self,
+        engine: Engine | str | Path | None = None,
+        *,
+        method: Method | None = None,
+        when: str = "",
+        how: str = "",
+        scope: Scope = "default",
+    ) -> None:
+        self.helm = Helm(engine_at(engine), when=when, how=how, offer=False)  # the tools are crewAI's to run
+        self.helm.method = method or self.helm.method
+        self.scope = scope
+        self.talks: WeakValueDictionary[str, Thread] = WeakValueDictionary()  # by the task that they are about
+
+    def attach(self, *teams: crewai.Crew | crewai.Agent) -> None:
+        """Look after these agents, and all those of these crews, from now on."""
+        for team in teams:
+            self.detach(team)
+            if not isinstance(team, crewai.Crew):
+                self._attach(team)
+                continue
+            for agent in team.agents:
+                # A task took the tools of its agent when it was made.
+                self._attach(agent, *(task for task in team.tasks if task.agent is agent and task.tools))
+            if team.manager_agent is not None:  # may have no tools
+                team.manager_agent.llm = self.llm(team.manager_agent.llm, team.manager_agent.role)
+            elif team.manager_llm is not None:
+                team.manager_llm = self.llm(team.manager_llm, "manager")
+
+    def _attach(self, agent: Any, *tasks: Any) -> None:
+        seat = _Seat(self, agent.role)
+        agent.llm = fitted(agent.llm, seat.talk)
+        tools = [_asking(tool, seat) for tool in offered(self.helm.method, False, self.helm.when, self.helm.how)]
+        for one in (agent, *tasks):
+            one.tools = [*(one.tools or ()), *tools]
+
+    def detach(self, *teams: crewai.Crew | crewai.Agent) -> None:
+        """Leave them as they were."""
+        for team in teams:
+            agents: list[Any] = [team]
+            tasks: list[Any] = []
+            if isinstance(team, crewai.Crew):
+                agents, tasks = [*team.agents, *filter(None, [team.manager_agent])], team.tasks
+                team.manager_llm = plain(team.manager_llm)
+            for agent in agents:
+                agent.llm = plain(agent.llm)
+            for one in (*agents, *tasks):
+                one.tools = [tool for tool in one.tools or () if not isinstance(tool, _Asking)]
+
+    def llm(self, llm: Any, name: str = "agent") -> BaseLLM:
+        """The same LLM, with which all that is asked fits its window; without tools to recall what left it."""
+        return fitted(llm, _Seat(self, name).talk)
+
+
+class _Seat:
+    """The place of one agent: the conversations that it is in, one a task."""
+
+    def __init__(self, compaction: Compaction, name: str) -> None:
+        self.compaction = compaction
+        self.name = name
+        self._newest = self._new()
+        self._threads: dict[str, Thread] = {}
+
+    def _new(self) -> Thread:
+        return Thread(self.compaction.helm, scope=self.compaction.scope)
+
+    def talk(self, task: Any, agent: Any) -> Thread:
+        """The conversation in which a model is asked; without an agent it is not one of its loop."""
+        if agent is None:
+            return self._new()
+        if task is None:
+            self._newest = self._new()  # known by its past
+        else:
+            self._newest = self._threads.get(str(task.id)) or self._begin(str(task.id))
+        return self._newest
+
+    def _begin(self, task: str) -> Thread:
+        # A task that was delegated is not the one that the crew is at.
+        parent = self.compaction.talks.get(get_current_task_id() or "")
+        thread = parent.child(self.name) if parent and parent.last else self._new()
+        self.compaction.talks[task] = self._threads[task] = thread
+        if len(self._threads) > TALKS:
+            del self._threads[next(iter(self._threads))]
+        return thread
+
+    @property
+    def thread(self) -> Thread:
+        """The conversation in which a tool is called."""
+        return self._threads.get(get_current_task_id() or "") or self._newest
+
+
+class _Asking(BaseTool):
+    """A tool with which an agent looks after its own context."""
+
+    _seat: _Seat = PrivateAttr()
+
+    def _run(self, **given: Any) -> str:
+        return run(self._seat.thread.answer(self.name, given))
+
+    async def _arun(self, **given: Any) -> str:
+        return await self._seat.thread.answer(self.name, given)
+
+
+def _never(*_: Any) -> bool:
+    """Whether what a tool gave may be given again without running it; by name, since crewAI writes it down."""
+    return False
+
+
+def _asking(tool: Tool, seat: _Seat) -> _Asking:
+    told = tool.schema or {}
+    fields: dict[str, Any] = {name: (KINDS[of["type"]] | None, None) for name, of in told["properties"].items()}
+    fields |= {name: (KINDS[told["properties"][name]["type"]], ...) for name in told["required"]}
+    schema = create_model(tool.name, **fields)
+    made = _Asking(name=tool.name, description=tool.description, args_schema=schema, cache_function=_never)
+    made._seat = seat
+    return made

@@ -1,0 +1,178 @@
+"""An LLM of crewAI that is asked what fits its window, and one that writes notes for clew.
+
+An LLM and not a hook before its calls: a hook sees neither tools nor usage nor errors, and what it adds for one call
+stays in the conversation.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from functools import cache
+from types import new_class
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from crewai.llms.base_llm import BaseLLM
+from crewai.utilities.llm_utils import create_llm
+from pydantic import PrivateAttr
+
+from clew.adapters.hosted import Hosted
+from clew.adapters.thread import Thread
+from clew.bridge import run
+from clew.errors import BadRequest
+from clew.models.requests import chat
+from clew.step import Prompt, Reply
+from clew.tokens import counter_for
+from clew.usage import Spent
+
+_LOGGER = logging.getLogger("clew")
+
+T = TypeVar("T")
+Talk = Callable[[Any, Any], Thread]  # from a task and an agent to the conversation in which a model is asked
+
+TRIES = 3  # for one answer, while a provider finds it too long
+HELD = ("files", "raw_tool_call_parts")  # of a message: objects for crewAI, not for a model
+
+if TYPE_CHECKING:
+    _LLM = BaseLLM
+else:
+    _LLM = object
+
+
+class _Turn:
+    """One question to a model: what is shown to it, and what came of that. Whatever fails here, the crew goes on."""
+
+    def __init__(self, llm: BaseLLM, thread: Thread, messages: list[Any], tools: Any) -> None:
+        self._llm, self._thread, self._messages, self._tools = llm, thread, messages, tools
+        self._left = TRIES
+        self._before = llm.get_token_usage_summary()
+
+    async def shown(self) -> list[Any]:
+        """What to send instead of the messages."""
+        return await best(self._fit(), self._messages)
+
+    async def _fit(self) -> list[Any]:
+        plain = [{key: value for key, value in said.items() if key not in HELD} for said in self._messages]
+        given = {"model": self._llm.model, "messages": plain} | ({"tools": self._tools} if self._tools else {})
+        sent = await self._thread.fit(given, "openai_chat")
+        held = [(was, said) for was, said in zip(plain, self._messages, strict=True) if len(was) < len(said)]
+        fitted = [next((said for was, said in held if was == one), one) for one in sent.body["messages"]]
+        if self._thread.helm.method == "llm" and self._llm.provider != "openai" and fitted[-1]["role"] == "system":
+            fitted[-1] = {**fitted[-1], "role": "user"}  # others take system messages out of their place
+        return fitted
+
+    async def is_shorter_after(self, error: Exception) -> bool:
+        """Whether an error says that it was too long, and another try is worth it."""
+        self._left -= 1
+        return self._left > 0 and await best(self._thread.refused(error), False)
+
+    async def heard(self) -> None:
+        """Take note of what the provider counted."""
+        used = self._llm.get_token_usage_summary().delta_since(self._before)
+        if used.successful_requests == 1:
+            cached = {"cached_tokens": used.cached_prompt_tokens}
+            usage = {"prompt_tokens": used.prompt_tokens, "completion_tokens": used.completion_tokens}
+            await best(self._thread.heard({**usage, "prompt_tokens_details": cached}), None)
+
+
+class _Fitting(_LLM):
+    """Goes before the class of an LLM: what it is asked fits, and what a provider refuses is asked again, shorter."""
+
+    _talk: Talk
+    _plain: BaseLLM
+
+    def call(self, messages: Any, tools: Any = None, *args: Any, **given: Any) -> Any:
+        """Ask, with what fits of the messages."""
+        if isinstance(messages, str):
+            return super().call(messages, tools, *args, **given)  # type: ignore[safe-super]
+        turn = self._turn(messages, tools, given)
+        while True:
+            try:
+                answer = super().call(run(turn.shown()), tools, *args, **given)  # type: ignore[safe-super]
+            except Exception as error:
+                if not run(turn.is_shorter_after(error)):
+                    raise
+            else:
+                run(turn.heard())
+                return answer
+
+    async def acall(self, messages: Any, tools: Any = None, *args: Any, **given: Any) -> Any:
+        """Ask, with what fits of the messages."""
+        if isinstance(messages, str):
+            return await super().acall(messages, tools, *args, **given)
+        turn = self._turn(messages, tools, given)
+        while True:
+            try:
+                answer = await super().acall(await turn.shown(), tools, *args, **given)
+            except Exception as error:
+                if not await turn.is_shorter_after(error):
+                    raise
+            else:
+                await turn.heard()
+                return answer
+
+    def _turn(self, messages: list[Any], tools: Any, given: dict[str, Any]) -> _Turn:
+        return _Turn(self, self._talk(given.get("from_task"), given.get("from_agent")), messages, tools)
+
+    def is_context_window_overflowing_threshold(self, *_: Any, **__: Any) -> bool:
+        """What is sent fits, so crewAI need not make one message of all; nor ask its provider how long it is."""
+        return False
+
+    def is_tool_result_overflowing_threshold(self, *_: Any, **__: Any) -> tuple[bool, int]:
+        """A large result stays in the conversation and can be recalled; crewAI's own file would go with the run."""
+        return False, 0
+
+
+def fitted(llm: Any, talk: Talk) -> BaseLLM:
+    """The same LLM, with which all that is asked fits its window."""
+    given: BaseLLM = resolved(plain(llm))
+    fitting: Any = given.model_copy()
+    fitting.__class__ = _kind(type(given))  # all that its provider knows of it stays as it is
+    fitting._talk, fitting._plain = talk, given
+    return cast(BaseLLM, fitting)
+
+
+@cache
+def _kind(kind: type[BaseLLM]) -> type[BaseLLM]:
+    own = {"_talk": PrivateAttr(), "_plain": PrivateAttr()}
+    return new_class(kind.__name__, (_Fitting, kind), exec_body=lambda names: names.update(own))
+
+
+def plain(llm: Any) -> Any:
+    """An LLM as it was before it was fitted."""
+    return llm._plain if isinstance(llm, _Fitting) else llm
+
+
+def resolved(llm: Any) -> BaseLLM:
+    """An LLM, or the one of this name, or the one that crewAI takes where none is given."""
+    made = create_llm(llm)
+    if made is None:
+        raise BadRequest("crewAI knows no LLM for this agent: give it one")
+    return made
+
+
+def hosted(llm: BaseLLM | str) -> Hosted:
+    """An LLM of crewAI as a model that writes summaries and notes for clew."""
+    asked = resolved(plain(llm))  # what clew asks is no conversation
+
+    async def ask(prompt: Prompt) -> Reply:
+        before = asked.get_token_usage_summary()
+        question = chat(prompt, asked.model)
+        # Not `acall`: its connections belong to the loop of the crew.
+        answer = await asyncio.to_thread(asked.call, question["messages"], question.get("tools"))
+        text, calls = (answer, ()) if isinstance(answer, str) else ("", ("a tool",))
+        used = asked.get_token_usage_summary().delta_since(before)
+        if used.successful_requests == 1:
+            return Reply(text, Spent(used.prompt_tokens, used.completion_tokens, used.cached_prompt_tokens), calls)
+        count = counter_for(asked.model).text  # others asked at the same time
+        return Reply(text, Spent(count(str(question)), count(text)), calls)
+
+    return Hosted(asked.model, ask, asked.get_context_window_size())
+
+
+async def best(work: Awaitable[T], otherwise: T) -> T:
+    """What comes of some work, or else something: clew is never worth a run of the crew."""
+    try:
+        return await work
+    except Exception:
+        _LOGGER.warning("clew could not do its part; crewAI goes on without", exc_info=True)
+        return otherwise

@@ -1,0 +1,153 @@
+"""`clew.wrap`: clients of openai and anthropic whose requests fit the window.
+
+It stands where a client's HTTP transport does, through the SDK's own `http_client`: there every method, streamed or
+not, is one request, its bytes can be changed and sent again, and the SDK keeps its types, time-outs and retries.
+"""
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from clew import rawjson, wire
+from clew.adapters.thread import Thread, engine_at
+from clew.adapters.wrapping.asides import Asides
+from clew.adapters.wrapping.exchange import RAISED, Exchange
+from clew.adapters.wrapping.lines import Line, relayed
+from clew.agentic import Helm
+from clew.bridge import cross
+from clew.engine import Engine
+from clew.errors import BadRequest, ClewError
+from clew.items import Digests, Node, Scope
+from clew.store.records import Method, Origin
+from clew.view import View
+
+__all__ = ["Keeper", "wrap"]
+
+Client = TypeVar("Client")
+
+PATHS = {"/chat/completions": "openai_chat", "/responses": "openai_responses", "/v1/messages": "anthropic"}
+ELSEWHERE = ("previous_response_id", "conversation")  # the history is kept by the provider, and cannot be seen
+ROOTS = {"openai": "OpenAIError", "anthropic": "AnthropicError"}
+
+
+def wrap(
+    client: Client,
+    engine: Engine | str | Path | None = None,
+    *,
+    session: str | None = None,
+    scope: Scope = "default",
+    method: Method | None = None,
+    when: str = "",
+    how: str = "",
+    tools: bool = False,
+) -> Client:
+    """A client like this one, of `openai` or `anthropic`, whose requests fit the window; nothing is lost.
+
+    `engine` is one, or where its store is. Without a `session` a conversation is known by its past. With `tools`, or
+    the method `llm`, the model may recall what is out of view, and the caller does not see it do so.
+    """
+    if isinstance(getattr(client, "clew", None), Keeper):
+        raise BadRequest("wrap: this client is wrapped already")
+    made = engine_at(engine)
+    offers = tools or (method or made.method) == "llm"
+    helm = Helm(made, when=when, how=how, offer=offers)
+    helm.method = method or made.method
+    wrapped: Client = Keeper(client, helm, offers, session, scope).client()
+    return wrapped
+
+
+class Keeper:
+    """What stands behind a wrapped client, as its attribute `clew`."""
+
+    def __init__(
+        self,
+        plain: Any,
+        helm: Helm,
+        offers: bool,
+        session: str | None,
+        scope: Scope,
+        origin: Origin | None = None,
+    ) -> None:
+        self.helm = helm
+        self.session = session
+        self.scope = scope
+        self.last: View | None = None  # what was last sent, in whichever conversation
+        self._offers = offers  # tools, which it runs itself
+        self._asides = Asides(Digests(helm.engine.store.secret, scope)) if offers else None
+        self._origin = origin
+        self._plain = plain
+        self._root = _root_of(plain)
+
+    def client(self) -> Any:
+        """The client that is kept: a copy, all of whose own settings hold."""
+        # What it sends with has no public name in either SDK; to give it another one has.
+        client = self._plain.copy(http_client=relayed(self._plain._client, self._ask))
+        client.clew = self
+        return client
+
+    @property
+    def engine(self) -> Engine:
+        return self.helm.engine
+
+    async def recall(self, id: str) -> Sequence[Node]:
+        """The originals that an id stands for; from blocking code, `clew.run(client.clew.recall(id))`."""
+        return await cross(self.engine.recall(self.scope, id))
+
+    def child(self, name: str) -> Any:
+        """A client for a sub-agent, whose lineage hangs under what was last sent."""
+        if self.last is None:
+            raise ClewError("nothing was said yet that a sub-agent could come of")
+        session = f"{self.session or 'agent'}-{name}-{uuid4().hex[:4]}"
+        origin = Origin("subagent", self.last.branch)
+        return Keeper(self._plain, self.helm, self._offers, session, self.scope, origin).client()
+
+    async def _ask(self, line: Line, request: Any) -> Any:
+        """What comes of a request; one that has no history goes out as it is."""
+        format = _format_of(request)
+        body = _read(request, format) if format else None
+        if format is None or body is None:
+            return await line.send(request)
+        thread = Thread(self.helm, self.session, scope=self.scope, origin=self._origin)
+        try:
+            return await Exchange(thread, self._asides, line, request, format, body).run()
+        except RAISED as error:
+            failure = self._passable(error)
+        finally:
+            self.last = thread.last.view if thread.last else self.last
+        raise failure
+
+    def _passable(self, error: ClewError) -> ClewError:
+        """The error as one that is of the SDK, too: any other it takes for a broken connection, and tries again."""
+        kind = type(type(error).__name__, (type(error), self._root), {"__module__": type(error).__module__})
+        made: ClewError = kind.__new__(kind, *error.args)
+        made.__dict__.update(vars(error))
+        return made
+
+
+def _format_of(request: Any) -> str | None:
+    if request.method != "POST":
+        return None
+    return next((format for path, format in PATHS.items() if request.url.path.endswith(path)), None)
+
+
+def _read(request: Any, format: str) -> Mapping[str, Any] | None:
+    """The body of a request whose history is in it."""
+    try:
+        body = rawjson.loads(request.content)
+    except (BadRequest, RuntimeError):  # httpx has the latter for content that comes in pieces
+        return None
+    if not isinstance(body, dict) or not body.get(wire.named(format).LIST) or any(map(body.get, ELSEWHERE)):
+        return None
+    return body
+
+
+def _root_of(client: Any) -> type[Exception]:
+    """The root of the errors of a client's SDK."""
+    for kind in type(client).__mro__:
+        name = kind.__module__.partition(".")[0]
+        if name in ROOTS:
+            root: type[Exception] = getattr(import_module(name), ROOTS[name])
+            return root
+    raise BadRequest(f"wrap: expected a client of openai or anthropic, got {type(client).__name__}")
