@@ -49,7 +49,7 @@ def model() -> Callable[..., OpenAIModel]:
 
     def make(provider: StrictProvider, window: int | None = WINDOW, **more: Any) -> OpenAIModel:
         # Certificates are not read for each call, and no connection outlives the loop that made it.
-        http = httpx.AsyncClient(verify=False, limits=httpx.Limits(max_keepalive_connections=0))  # noqa: S501
+        http = httpx.AsyncClient(verify=False, limits=httpx.Limits(max_keepalive_connections=0))
         client = openai.AsyncOpenAI(base_url=f"{provider.url}/v1", api_key="none", max_retries=0, http_client=http)
         return OpenAIModel(client, model_id="gpt-4o", context_window_limit=window, **more)
 

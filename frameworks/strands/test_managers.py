@@ -250,16 +250,17 @@ def test_recent_messages_are_preserved_while_it_fits(provide: Any, agent: Any) -
 @pytest.mark.parametrize("name", MANAGERS)
 def test_pinned_messages_stay_byte_for_byte(name: str, provide: Any, agent: Any) -> None:
     provider = provide([Answer("Noted.")])
-    manager = getattr(ours, name)(pin_first=1, proactive_compression=True, engine="clew.db")
+    manager = getattr(ours, name)(pin_first=2, proactive_compression=True, engine="clew.db")
     talking = agent(provider, conversation_manager=manager)
     for n in range(20):
         talking(f"Turn {n}: {LONG}")
         if n == 2:
             pin_message(talking.messages, 4)
-    (pinned,) = [m for m in talking.messages if m.get("metadata", {}).get("custom", {}).get("pinned")]
-    for n in (0, 2):  # in one message, for roles must alternate
-        assert {"text": f"Turn {n}: {LONG}"} in pinned["content"]
-    assert {"text": f"Turn 5: {LONG}"} not in pinned["content"]
+    assert said(talking.messages)[:2] == [("user", [{"text": f"Turn 0: {LONG}"}]), ("assistant", [{"text": "Noted."}])]
+    pinned = [m for m in talking.messages if m.get("metadata", {}).get("custom", {}).get("pinned")]
+    assert len(pinned) == 3
+    assert {"text": f"Turn 2: {LONG}"} in pinned[2]["content"]  # in one message with a stand-in: roles must alternate
+    assert f"Turn 3: {LONG}" not in str(talking.messages)
 
 
 @pytest.mark.parametrize(("proactive", "pins"), [(True, None), (None, 1)])
@@ -319,6 +320,18 @@ def test_a_state_that_strands_saved_is_restored(provide: Any, agent: Any, tmp_pa
         session_manager=FileSessionManager("s1", storage_dir=str(tmp_path / "sessions")),
     )
     assert said(again.messages) == said(talking.messages)
+
+
+def test_a_message_that_is_redacted_in_place_stays_redacted(provide: Any, agent: Any) -> None:
+    provider = provide([Answer("Noted.")])
+    manager = ours.SlidingWindowConversationManager(proactive_compression=True, engine="clew.db")
+    talking = agent(provider, conversation_manager=manager)
+    talking("The password is hunter2.")
+    talking.messages[0]["content"] = [{"text": "[redacted]"}]
+    for n in range(8):
+        talking(f"Turn {n}: {LONG}")
+    assert "[redacted]" in "".join(texts(provider.heard[-1].body))
+    assert all("hunter2" not in str(heard.body) for heard in provider.heard[1:])
 
 
 def test_anthropic_with_parallel_calls(provide: Any) -> None:

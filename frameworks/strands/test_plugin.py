@@ -256,7 +256,7 @@ def test_an_agent_that_a_swarm_hands_over_to_hangs_under_the_one_before(provide:
 
 
 def test_where_clew_fails_the_agent_goes_on(provide: Any, agent: Any, caplog: pytest.LogCaptureFixture) -> None:
-    provider, plugin = provide([Answer("Noted.")]), Clew("clew.db")
+    provider, plugin = provide([Answer("Noted.")]), Clew("clew.db", session="talk")
     talking = agent(provider, tools=[read], plugins=[plugin])
     talking("Hello")
     clew.run(plugin.thread(talking).helm.engine.store.close())
@@ -264,6 +264,9 @@ def test_where_clew_fails_the_agent_goes_on(provide: Any, agent: Any, caplog: py
     assert offered(provider.heard[1]) == ["read"]
     assert len(provider.heard[1].body["messages"]) == 3
     assert "clew could not" in caplog.text
+    for _ in range(12):
+        talking(LONG)  # refused at last, and then as Strands does it
+    assert len(talking.messages) < 28
 
 
 def test_tools_are_offered_only_where_they_are_wanted(provide: Any, agent: Any) -> None:

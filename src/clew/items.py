@@ -188,7 +188,18 @@ def extras(opens: Opening | None) -> dict[str, Any] | None:
 
 # Said by the items themselves, or about the message and not in it.
 _CARRIED = frozenset(
-    {"role", "content", "tool_calls", "tool_call_id", "cache_control", "type", "id", "status", "tracking_id", "metadata"}
+    {
+        "role",
+        "content",
+        "tool_calls",
+        "tool_call_id",
+        "cache_control",
+        "type",
+        "id",
+        "status",
+        "tracking_id",
+        "metadata",
+    }
 )
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from clew.adapters.strands_context import Clew, ClewStrategy
 from clew.adapters.strands_messages import (
+    FORMAT,
     Protecting,
-    fitted,
     hear,
     open_thread,
     request_of,
@@ -89,15 +89,16 @@ class Keeping(ConversationManager):
         return None
 
     def _open(self, agent: Agent) -> Thread:
-        """The agent's conversation, and the pins that it begins with."""
+        """The agent's conversation, with the pins that it begins with once it is that long."""
         if self._thread is None:
             given = {"step": self._step(), "writer": self._writer(agent)}
             self._thread = open_thread(agent, self._where, self._session, self._scope, **given)
             if self._is_on or not isinstance(self._where, Engine):
                 self._thread.helm.engine.proactive = self._when
-        if self.pin_first and not self._has_pinned:
-            apply_pin_first(agent.messages, self.pin_first)
+        if self.pin_first and not self._has_pinned and len(agent.messages) >= self.pin_first:
             self._has_pinned = True
+            if not self.removed_message_count:  # a restored one has them, and begins otherwise now
+                apply_pin_first(agent.messages, self.pin_first)
         return self._thread
 
     # --- before and after each call -------------------------------------------------------------------------------
@@ -115,7 +116,7 @@ class Keeping(ConversationManager):
         try:
             with self._counted(agent):
                 thread = self._open(agent)
-                await taken(thread, agent, (await fitted(thread, request_of(agent))).view)
+                await taken(thread, agent, (await thread.fit(request_of(agent), FORMAT)).view)
         except Exception:
             log.warning("clew could not compress: the call goes on with all that was said", exc_info=True)
 
@@ -143,7 +144,7 @@ class Keeping(ConversationManager):
     def _keep(self, agent: Agent) -> None:
         """Have all that is said now in the log."""
         try:
-            run(fitted(self._open(agent), request_of(agent)))
+            run(self._open(agent).fit(request_of(agent), FORMAT))
         except Exception:
             log.warning("clew could not keep what is about to leave the messages", exc_info=True)
 

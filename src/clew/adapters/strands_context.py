@@ -8,8 +8,8 @@ from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from clew.adapters.strands_messages import (
+    FORMAT,
     TOO_LONG,
-    fitted,
     hear,
     open_thread,
     request,
@@ -77,7 +77,7 @@ class ClewStrategy:
         agent, thread = context.agent, self._threads[context.agent]
         if context.overflow:
             return await shortened(thread, agent, ContextWindowOverflowException(TOO_LONG), None)
-        return await taken(thread, agent, (await fitted(thread, request_of(agent))).view)
+        return await taken(thread, agent, (await thread.fit(request_of(agent), FORMAT)).view)
 
     async def _hear(self, event: AfterModelCallEvent) -> None:
         await hear(self._threads[event.agent], event)
@@ -99,6 +99,10 @@ class Whole(NullConversationManager):
         before = self._other.restore_from_session(state)
         self.removed_message_count = self._other.removed_message_count
         return before
+
+    def reduce_context(self, agent: Agent, e: Exception | None = None, **kwargs: Any) -> None:
+        """As the other would, where clew could not help."""
+        self._other.reduce_context(agent, e, **kwargs)
 
 
 _caller: ContextVar[Thread | None] = ContextVar("clew_caller", default=None)  # whose tool is running
@@ -163,15 +167,17 @@ class Clew(Plugin):
 
     async def _fit(self, context: InvokeModelContext) -> InvokeModelContext:
         own = [spec for spec in context.tool_specs if not (self._offer and spec["name"] in STEERING)]
+        if context.model.stateful:  # its provider keeps the conversation
+            return context.replace(tool_specs=own)
         try:
             asked = request(context.model, context.messages, context.system_prompt, own)
-            sent = (await fitted(self._threads[context.agent], asked)).body
+            sent = (await self._threads[context.agent].fit(asked, FORMAT)).body
+            last = sent["messages"][-1]["content"][-1:]
         except Exception:
             log.warning("clew could not look after the context: all that was said is sent", exc_info=True)
             return context.replace(tool_specs=own)
         tools = [tool["toolSpec"] for tool in sent.get("toolConfig", {}).get("tools", ())]
-        last = sent["messages"][-1]["content"][-1].get("text", "")
-        told = context.dynamic_trailing_blocks + last.startswith(TOLD)
+        told = context.dynamic_trailing_blocks + any(block.get("text", "").startswith(TOLD) for block in last)
         return context.replace(messages=sent["messages"], tool_specs=tools, dynamic_trailing_blocks=told)
 
     def _tool(self, tool: Tool) -> PythonAgentTool:
@@ -192,13 +198,19 @@ class Clew(Plugin):
         thread, error = self._threads[event.agent], event.exception
         await hear(thread, event)
         if isinstance(error, ContextWindowOverflowException):
-            event.retry = await thread.refused(error.__cause__ or error) or await thread.refused(TOO_LONG)
+            try:
+                event.retry = await thread.refused(error.__cause__ or error) or await thread.refused(TOO_LONG)
+            except Exception:
+                log.warning("clew could not make less of what was refused", exc_info=True)
 
     async def _begin(self, event: BeforeInvocationEvent) -> None:
         """Hang what a tool of another agent begins under that agent's conversation, and what a swarm hands over too."""
         thread = self._threads[event.agent]
         if self._method is None and thread.session is not None:
-            await cross(thread.helm.load(thread.scope, thread.session))
+            try:
+                await cross(thread.helm.load(thread.scope, thread.session))
+            except Exception:
+                log.warning("clew could not look up the method of this session", exc_info=True)
         cause: Cause = "subagent" if _caller.get() else "handoff"
         parent = _caller.get() or event.invocation_state.get(self.name)
         if parent is not None and parent is not thread and parent.last is not None and not event.agent.messages:

@@ -1,8 +1,7 @@
 """What Strands has, as clew takes it: an agent's call as a request, its models as writers, its pins; and back."""
 
 import logging
-from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as with_
 from functools import partial
@@ -11,25 +10,23 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from clew import rawjson
 from clew.adapters.hosted import Hosted
 from clew.adapters.thread import Thread, engine_at
-from clew.agentic import Helm, Sent
+from clew.agentic import Helm
 from clew.bridge import cross
 from clew.budget import Budget
 from clew.drafting.writing import Writer
 from clew.engine import Engine, body
-from clew.items import Item, Node, Scope
+from clew.items import Node, Scope
 from clew.step import Prompt, Reply, Step
 from clew.steps.places import arrived
 from clew.usage import spent
 from clew.view import View, groups
-from clew.wire import decode
 from clew.wire.extras import with_tail
+from clew.wire.plain import fresh
 
 try:
     from strands import Agent
-    from strands.agent.conversation_manager.compression.pin_message import is_pinned
     from strands.event_loop.streaming import process_stream
     from strands.hooks import AfterModelCallEvent
     from strands.models import Model
@@ -40,10 +37,8 @@ except ImportError as error:
 
 FORMAT = "bedrock"  # whose shape the messages of Strands have, whatever the model
 TOO_LONG = "prompt is too long"  # which Strands knows of an error, whatever its provider's words
-
 LEAST = 0.1  # of the limit: with less room beside what is held, nothing is held but pins
-
-JOINED = "clew_joined"  # marks a message that several went into
+JOINED = "clew_joined"  # marks a pinned message that others went into: the log knows which part is pinned
 
 log = logging.getLogger("clew")
 
@@ -58,7 +53,8 @@ def request(model: Model, messages: Messages, system: Any, tools: Sequence[ToolS
 
 def request_of(agent: Agent) -> dict[str, Any]:
     """The call that an agent would make now."""
-    return request(agent.model, agent.messages, agent.system_prompt, agent.tool_registry.get_all_tool_specs())
+    messages = fresh(agent.messages)  # Strands changes messages in place, and clew must see that it did
+    return request(agent.model, messages, agent.system_prompt, agent.tool_registry.get_all_tool_specs())
 
 
 def name_of(model: Model) -> str:
@@ -128,9 +124,6 @@ def written_by_agent(agent: Agent) -> Writer:
     return Writer(Hosted(agent.name, ask, agent.model.context_window_limit))
 
 
-_pins: ContextVar[tuple[Item, ...]] = ContextVar("clew_pins", default=())  # of the request that is fitted
-
-
 @dataclass(frozen=True)
 class Protecting:
     """A step that leaves pinned messages as they are, and where there is room beside them, what no model has read yet
@@ -148,7 +141,7 @@ class Protecting:
         if size.within(budget.goal):
             return view
         goal, most = min(budget.goal.tokens, int((1 - self.share) * size.tokens)), budget.limit.tokens
-        pins = frozenset(n.id for n in view.nodes if _bare(n.item) in _pins.get())
+        pins = view.pinned | pinned(view.nodes)
         for ids in (pins | _last(view.nodes, self.recent), pins | _last(view.nodes, 0), pins):
             held = budget.meter.frame(view.frame).plus(budget.meter.nodes(n for n in view.nodes if n.id in ids)).tokens
             if most - held >= LEAST * most:
@@ -158,7 +151,7 @@ class Protecting:
         return await self._held(view, with_(budget, goal=budget.goal._replace(tokens=goal)), ids)
 
     async def _held(self, view: View, budget: Budget, ids: frozenset[str]) -> View:
-        holding = with_(view, pinned=view.pinned | ids)
+        holding = with_(view, pinned=ids)
         after = await self.step(holding, budget)
         return view if after is holding else with_(after, pinned=view.pinned)
 
@@ -172,26 +165,28 @@ def _last(nodes: Sequence[Node], count: int) -> frozenset[str]:
     return frozenset(n.id for n in nodes[min(start, unread) :])
 
 
-def _bare(item: Item) -> Item:
-    """What was said, wherever in a message."""
-    return with_(item, opens=None, mark=None)
-
-
-async def fitted(thread: Thread, asked: Mapping[str, Any]) -> Sent:
-    """What to send instead of a request; what Strands has pinned in it stays."""
-    messages = asked["messages"]
-    pinned = [m for i, m in enumerate(messages) if is_pinned(messages, i) and not _custom(m).get(JOINED)]
-    _pins.set(tuple(_bare(item) for item in decode({"messages": pinned}, FORMAT)[1]))
-    return await thread.fit(asked, FORMAT)
+def pinned(nodes: Sequence[Node]) -> frozenset[str]:
+    """The nodes of messages that Strands has pinned, and what the calls in them are paired with."""
+    ids, calls, marked = set(), set(), False
+    for node in nodes:
+        if node.item.kind == "summary":
+            marked = False
+        elif node.item.opens is not None:
+            custom = (node.item.opens.keys.get("metadata") or {}).get("custom") or {}
+            marked = custom.get("pinned") is True and JOINED not in custom
+        if marked:
+            ids.add(node.id)
+            calls.add(node.item.call_id)
+    return frozenset(ids) | {n.id for n in nodes if n.item.call_id and n.item.call_id in calls}
 
 
 async def taken(thread: Thread, agent: Agent, view: View) -> bool:
-    """Have an agent hold a view; whether that is a change. Its pins are in the log then: messages may be joined."""
-    before = list(agent.messages)
-    after = merged(before, body(view)["messages"])
+    """Have an agent hold a view; whether that is a change. The log has its pins then, for messages may be joined."""
+    before, pins = list(agent.messages), view.pinned | pinned(view.nodes)
+    after = _merged(before, body(view)["messages"], {n.item.text for n in view.nodes if n.id in pins})
     if len(after) == len(before) and all(map(is_, after, before)):
         return False
-    if ids := [n.id for n in view.nodes if n.id not in view.pinned and _bare(n.item) in _pins.get()]:
+    if ids := pins - view.pinned:
         await cross(thread.helm.engine.pin(view, *ids))
     agent.messages[:] = after
     return True
@@ -199,7 +194,7 @@ async def taken(thread: Thread, agent: Agent, view: View) -> bool:
 
 async def shortened(thread: Thread, agent: Agent, error: Exception | None, step: Step | None) -> bool:
     """Have an agent hold less now, whatever it holds; whether it does."""
-    engine, view = thread.helm.engine, (await fitted(thread, request_of(agent))).view
+    engine, view = thread.helm.engine, (await thread.fit(request_of(agent), FORMAT)).view
 
     async def work() -> View:
         if error is not None and await engine.refused(view, error.__cause__ or error) is None:
@@ -207,49 +202,34 @@ async def shortened(thread: Thread, agent: Agent, error: Exception | None, step:
         return await engine.compact(view, "", step, "reactive" if error else "manual")
 
     after = await cross(work())
-    # What is only mended is no help; what was compacted before, and came back whole, is.
-    if after is view and _weight(body(after)["messages"]) >= _weight(agent.messages):
-        return False
+    if all(edit.by.startswith("Repair") for edit in after.edits):
+        return False  # what is only mended is no shorter
     return await taken(thread, agent, after)
 
 
-def _weight(messages: Messages) -> int:
-    return sum(len(rawjson.dumps(message["content"])) for message in messages)
-
-
-def merged(before: Messages, after: Messages) -> Messages:
+def _merged(before: Messages, after: Messages, pins: Collection[str]) -> Messages:
     """The messages `after`, each of them the host's own where it is unchanged."""
     found: Messages = []
     left = len(before)
     for message in reversed(after):  # from the end, where most is as it was
-        parts = [i for i in range(left) if _holds(message, before[i])]
-        if parts and before[parts[-1]]["content"] == message["content"]:
-            parts = parts[-1:]
-            found.append(before[parts[0]])
-        else:
-            found.append(_joined(message, [before[i] for i in parts]))
-        left = min(parts, default=left)
+        same = next((i for i in range(left - 1, -1, -1) if _is_same(before[i], message)), None)
+        found.append(_ours(message, pins) if same is None else before[same])
+        left = left if same is None else same
     return found[::-1]
 
 
-def _joined(message: Message, parts: Messages) -> Message:
-    """A message of ours, and of those that went into it: roles must alternate. It is pinned if one of them was."""
-    joined = message.copy()
-    joined["tracking_id"] = str(uuid4())
-    if pins := [part for part in parts if _custom(part).get("pinned")]:
-        joined["metadata"] = {**pins[-1]["metadata"], "custom": {**_custom(pins[-1]), JOINED: True}}
-    return joined
+def _is_same(held: Message, sent: Message) -> bool:
+    """Whether it is the same message, and not only one that says the same."""
+    known = "tracking_id" not in sent or held.get("tracking_id") == sent["tracking_id"]
+    return known and held["role"] == sent["role"] and held["content"] == sent["content"]
 
 
-def _custom(message: Message) -> dict[str, Any]:
-    return message.get("metadata", {}).get("custom") or {}
-
-
-def _holds(message: Message, other: Message) -> bool:
-    """Whether all of another message is in this one."""
-    blocks, part = message["content"], other["content"]
-    starts = range(len(blocks) - len(part) + 1)
-    return message["role"] == other["role"] and bool(part) and any(blocks[i : i + len(part)] == part for i in starts)
+def _ours(message: Message, pins: Collection[str]) -> Message:
+    """A message that stands for others; where roles must alternate, those beside it are in it, pinned ones perhaps."""
+    ours: Message = {"role": message["role"], "content": message["content"], "tracking_id": str(uuid4())}
+    if any(block.get("text") in pins for block in message["content"]):
+        ours["metadata"] = {"custom": {"pinned": True, JOINED: True}}
+    return ours
 
 
 async def hear(thread: Thread, event: AfterModelCallEvent) -> None:
