@@ -44,7 +44,7 @@ check: $(UV)  ## Format, lint, types, floors.
 	$(ENV)/lint-imports --no-cache
 
 types-%: frameworks/%/.venv/ready
-	frameworks/$*/.venv/bin/python -m mypy --config-file frameworks/mypy.ini src/clew/adapters/$*.py
+	frameworks/$*/.venv/bin/python -m mypy --config-file frameworks/mypy.ini src/clew/adapters/$**.py
 
 bench: $(UV)  ## Speed, peers beside, import cost, counting errors. Minutes.
 	@$(UV) sync --quiet --inexact
