@@ -48,7 +48,10 @@ def register(
     compressor = ContextCompressor(llm, engine=engine, sessions=sessions)
 
     class Optimizer(BaseOptimizer):  # type: ignore[misc]
-        """SUMMARIZE as PraisonAI looks it up: by its class."""
+        """SUMMARIZE as PraisonAI looks it up: by its class, which gets the settings that its constructor names."""
+
+        def __init__(self) -> None:
+            super().__init__()
 
         def optimize(
             self, messages: list[Message], target_tokens: int, ledger: ContextLedger | None = None
