@@ -62,7 +62,8 @@ def test_a_failure_of_ours_leaves_the_messages(talk: list[Message], caplog: pyte
 
 def test_an_agent_uses_it_in_its_own_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     model = ScriptedModel(take_notes)
-    with StrictProvider([Answer("I see. " * 100)], window=8_192) as provider, register(llm=model):
+    script = [Answer(f"I see {n}. " * 80) for n in range(24)]
+    with StrictProvider(script, window=8_192) as provider, register(llm=model):
         monkeypatch.setenv("OPENAI_BASE_URL", f"{provider.url}/v1")
         context = ContextConfig(strategy=SUMMARIZE, output_reserve=1_000)
         agent = Agent(name="porter", instructions="You port.", model="gpt-4", context=context, output="silent")

@@ -36,6 +36,7 @@ except ImportError:
 __all__ = ["Backend", "Compressed", "Context", "ContextCompressor", "register"]
 
 SHARE = 4  # of the tokens that an optimizer may leave, one part for the summary and two for the tail
+LEAST = 750  # tokens of a summary, where PraisonAI finds no room for a history at all
 HEAD = 2  # characters of a result's beginning for each token that it may have; of its end, half of that
 
 T = TypeVar("T")
@@ -68,7 +69,7 @@ def register(
             )
 
         async def _compressed(self, messages: list[Message], target: int) -> list[Message]:
-            tail, size = target * 2 // SHARE, target // SHARE
+            tail, size = max(0, target * 2 // SHARE), max(LEAST, target // SHARE)
             result = await compressor.compress(
                 messages,
                 protect_last_n_tokens=tail,
