@@ -207,7 +207,8 @@ def _function(tool: Tool, answer: Callable[[str, Mapping[str, Any]], str]) -> Ca
         )
         for name, kind in schema["properties"].items()
     ]
-    function.__name__, function.__doc__ = tool.name, tool.description
+    function.__name__ = tool.name
+    function.__doc__ = " ".join(tool.description.split())  # PraisonAI shows a model the first paragraph only
     function.__signature__ = Signature(parameters, return_annotation=str)  # type: ignore[attr-defined]
     return function
 
