@@ -22,7 +22,7 @@ test: $(UV)  ## Set up and run all tests.
 frameworks: $(FRAMEWORKS)  ## The adapters, each inside the real framework, in an environment of its own.
 
 $(FRAMEWORKS): %: frameworks/%/.venv/ready
-	frameworks/$@/.venv/bin/python -m pytest -c frameworks/pytest.ini --rootdir frameworks frameworks/$@
+	frameworks/$@/.venv/bin/python -m pytest -c frameworks/pytest.ini --rootdir frameworks frameworks/$@ frameworks/test_docs.py
 
 frameworks/%/.venv/ready: frameworks/%/requirements.txt pyproject.toml $(UV)
 	@$(UV) venv --quiet --clear frameworks/$*/.venv
