@@ -70,16 +70,16 @@ def texts(body: Body) -> str:
 
 
 def test_a_loop_grows_past_the_window_and_nothing_is_lost(engine: Engine) -> None:
-    with StrictProvider(working(6, two_files), window=WINDOW) as provider:
+    with StrictProvider(working(4, two_files), window=WINDOW) as provider:
         backend = Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1")
         worker = agent(backend, read)
         for n in range(3):
-            assert worker.chat(f"Turn {n}: look around") == f"Round {7 * n + 6} is done."
-    assert len(provider.heard) == 21
+            assert worker.chat(f"Turn {n}: look around") == f"Round {5 * n + 4} is done."
+    assert len(provider.heard) == 15
     assert refusals(provider) == []
     assert all(len(m["tool_calls"]) == 2 for m in provider.heard[-1].body["messages"] if m.get("tool_calls"))
     thread = backend.conversation.thread
-    for n in (0, 5, 8, 19):
+    for n in (0, 5, 13):
         assert f"a{n}.py line 33: setting_33 = 231" in run(
             thread.answer("search_history", {"query": f"a{n}.py line 33"})
         )

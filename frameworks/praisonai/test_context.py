@@ -51,7 +51,7 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_a_chat_grows_past_the_window_and_nothing_is_lost(tmp_path: Path, provider: StrictProvider) -> None:
     context = kept(tmp_path)
     noter = agent(context)
-    for n in range(30):
+    for n in range(18):
         assert noter.chat(saying(n))
     assert max(h.spent.input for h in provider.heard) <= WINDOW
     sent = provider.heard[-1].body
@@ -59,7 +59,7 @@ def test_a_chat_grows_past_the_window_and_nothing_is_lost(tmp_path: Path, provid
     assert [tool["function"]["name"] for tool in sent["tools"]] == ["recall", "search_history"]
     assert sent["tools"][0]["function"]["parameters"]["required"] == ["id"]
     _recall, search = context.tools
-    for n in (3, 11, 25):
+    for n in (3, 8, 14):
         assert f"port {8000 + n}" in search(query=f"Fact {n}: port")
     chain = run(Sessions(context.engine).lineage("work"))
     assert len(chain) > 1
@@ -111,11 +111,11 @@ def test_the_agent_may_begin_a_new_session(tmp_path: Path, provider: StrictProvi
 
 def test_a_new_process_goes_on_with_what_the_run_had(tmp_path: Path, provider: StrictProvider) -> None:
     first = agent(kept(tmp_path))
-    for n in range(16):
+    for n in range(10):
         first.chat(saying(n))
     second = agent(kept(tmp_path))
     second.chat_history = [dict(m) for m in first.chat_history]
-    second.chat(saying(16))
+    second.chat(saying(10))
     before, after = (h.body["messages"] for h in provider.heard[-2:])
     assert after[: len(before)] == before
     assert any("summary" in m["content"] for m in after[1:])
@@ -124,7 +124,7 @@ def test_a_new_process_goes_on_with_what_the_run_had(tmp_path: Path, provider: S
 def test_a_compaction_opens_a_child_session_in_praisons_store(tmp_path: Path, provider: StrictProvider) -> None:
     context = kept(tmp_path, sessions=DefaultSessionStore(str(tmp_path / "sessions")))
     noter = agent(context)
-    for n in range(16):
+    for n in range(10):
         noter.chat(saying(n))
     chain = run(Sessions(context.engine).lineage("work"))
     found = DefaultSessionStore(str(tmp_path / "sessions"))

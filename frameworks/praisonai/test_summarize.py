@@ -62,20 +62,20 @@ def test_a_failure_of_ours_leaves_the_messages(talk: list[Message], caplog: pyte
 
 def test_an_agent_uses_it_in_its_own_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     model = ScriptedModel(take_notes)
-    script = [Answer(f"I see {n}. " * 80) for n in range(24)]
+    script = [Answer(f"I see {n}. " * 160) for n in range(12)]
     with StrictProvider(script, window=8_192) as provider, register(llm=model):
         monkeypatch.setenv("OPENAI_BASE_URL", f"{provider.url}/v1")
         context = ContextConfig(strategy=SUMMARIZE, output_reserve=1_000)
         agent = Agent(name="porter", instructions="You port.", model="gpt-4", context=context, output="silent")
-        for n in range(24):
-            assert agent.chat(f"Fact {n}: port {8000 + n} is taken. " + f"filler {n} " * 60)
+        for n in range(12):
+            assert agent.chat(f"Fact {n}: port {8000 + n} is taken. " + f"filler {n} " * 120)
     sent = provider.heard[-1].body["messages"]
     told = [m["content"] for m in sent if m["content"].startswith("[Context summary]\n")]
     assert len(told) == 1
     assert model.prompts
     assert sent[1]["content"].startswith("Fact 0")
-    assert sent[-1]["content"].startswith("Fact 23")
-    assert all(f"port {8000 + n}" in str(sent) for n in range(24))
+    assert sent[-1]["content"].startswith("Fact 11")
+    assert all(f"port {8000 + n}" in str(sent) for n in range(12))
 
 
 def test_results_and_calls_stay_together_whatever_the_target(talk: list[Message], call: Callable[..., Message]) -> None:
