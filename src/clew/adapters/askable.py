@@ -24,7 +24,8 @@ def askable(llm: Any, name: str | None = None) -> Model:
         return model
     for way, reads in _WAYS.items():
         if callable(ask := _found(llm, way)):
-            known = name or str(getattr(llm, "model", "") or getattr(llm, "__name__", type(llm).__name__))
+            own = str(getattr(llm, "model", "") or getattr(llm, "__name__", type(llm).__name__))
+            known = name if name and reads is _completion else own
             return Hosted(known, _asked(ask, reads, known))
     raise BadRequest(f"llm: {type(llm).__name__} is no model's name, no client, and cannot be called with a text")
 
