@@ -160,8 +160,9 @@ def test_a_window_that_is_smaller_than_thought_is_learned_from_the_refusal(tmp_p
     engine = Engine(SQLite(tmp_path / "clew.db"))  # by the catalog, the model has 128,000 tokens
     with StrictProvider(working(8, two_files), window=WINDOW) as provider:
         worker = agent(Backend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1"), read)
-        assert worker.chat("Read all of it.") == "Round 8 is done." or worker.chat_history
-    assert provider.heard[-1].spent.input <= WINDOW
+        assert worker.chat("Read all of it.") == "Round 8 is done."
+    assert len(refusals(provider)) == 1
+    assert len(provider.heard) == 10
 
 
 def test_new_session_in_the_method_llm(tmp_path: Path) -> None:
@@ -211,7 +212,7 @@ def test_a_sub_agent_hangs_under_its_parent(engine: Engine) -> None:
         backend = Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1")
         agent(backend).chat("Find the bug.")
         agent(backend.child("finder")).chat("Look in a.py.")
-    parent, child = sorted(run(Sessions(engine).all()), key=lambda s: s.name or "", reverse=False)
+    parent, child = sorted(run(Sessions(engine).all()), key=lambda s: s.name or "")
     assert child.cause == "subagent"
     assert child.parent == parent.id
     assert parent.name == "work"
@@ -243,6 +244,6 @@ def test_a_failure_of_ours_leaves_the_agent_working(tmp_path: Path, caplog: pyte
     engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=WINDOW))
     run(engine.store.close())
     with StrictProvider(working(1, two_files)) as provider:
-        backend = Backend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1")
+        backend = Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1")
         assert agent(backend, read).chat("Read.") == "Round 1 is done."
     assert "clew could not help" in caplog.text

@@ -15,7 +15,7 @@ from clew.adapters.praisonai import ContextCompressor
 from clew.errors import BadRequest
 from clew.models.openai import OpenAIModel
 from clew.step import Prompt
-from clew.testing import Answer, ScriptedModel, StrictProvider, take_notes
+from clew.testing import PICTURE, Answer, ScriptedModel, StrictProvider, take_notes
 from clew.tokens import counter_for
 from clew.wire import check
 
@@ -115,6 +115,14 @@ async def test_a_tail_larger_than_the_window_shrinks_but_not_below_the_newest_tu
     assert small.messages[-1] == talk[-1]
 
 
+async def test_pictures_stay_where_they_are(talk: list[Message]) -> None:
+    picture = {"type": "image_url", "image_url": {"url": PICTURE}}
+    first = {"role": "user", "content": [{"type": "text", "text": "Draw this."}, picture]}
+    result = await ContextCompressor().compress([first, *talk[2:-1], first], protect_last_n_tokens=1_000)
+    assert result.messages[0] == result.messages[-1] == first
+    assert len(summaries(result.messages)) == 1
+
+
 async def test_results_that_nobody_has_read_stay(call: Made, result: Made, talk: list[Message]) -> None:
     new = [call("new"), result("new", "the answer is 42\n" * 200)]
     made = await ContextCompressor().compress([*talk, *new], protect_last_n_tokens=100)
@@ -172,12 +180,12 @@ class Framework:
         return notes(prompt)
 
 
-async def blocking(text: str) -> str:
+async def awaited(text: str) -> str:
     return notes(text)
 
 
 @pytest.mark.parametrize(
-    "llm", [ScriptedModel(take_notes), Framework(), notes, blocking], ids=["clew", "framework", "function", "awaited"]
+    "llm", [ScriptedModel(take_notes), Framework(), notes, awaited], ids=["clew", "framework", "function", "awaited"]
 )
 async def test_a_model_may_be_many_things(talk: list[Message], llm: Any) -> None:
     result = await ContextCompressor(llm=llm).compress(talk, protect_last_n_tokens=300)
@@ -227,6 +235,11 @@ async def test_an_auxiliary_model_is_asked_instead(talk: list[Message]) -> None:
     assert len(auxiliary.prompts) == 1
 
 
+async def test_a_name_that_only_praisonai_knows_needs_its_own_library(talk: list[Message]) -> None:
+    with pytest.raises(ImportError, match="LiteLLM"):
+        await ContextCompressor(llm="ollama/llama3").compress(talk)
+
+
 async def test_what_is_no_model_is_refused(talk: list[Message]) -> None:
     with pytest.raises(BadRequest, match="int"):
         await ContextCompressor(llm=42).compress(talk)
@@ -250,6 +263,11 @@ async def test_what_was_compressed_before_is_told_from_the_originals(talk: list[
     assert all(f"port {8000 + n}" in told for n in range(45))
     assert HEADING not in told[len(HEADING) :]
     assert twice.parent_session_id == once.session_id
+    chained = await compressor.compress(
+        [*twice.messages, *talk[8:100]], protect_last_n_tokens=300, parent_session_id=twice.session_id
+    )
+    assert chained.parent_session_id == twice.session_id
+    assert len(summaries(chained.messages)) == 1
 
 
 def test_the_originals_are_in_the_store_and_the_child_in_praisons(talk: list[Message], tmp_path: Path) -> None:
@@ -261,14 +279,17 @@ def test_the_originals_are_in_the_store_and_the_child_in_praisons(talk: list[Mes
         return result.session_id, result.messages[summaries(result.messages)[0]]["content"]
 
     child, told = asyncio.run(compressed())
-    again = DefaultSessionStore(str(tmp_path / "s"))  # after a restart
-    assert again.get_session(child).metadata == {"parent_session_id": "work", "lineage_id": "work"}
-    kept = again.get_chat_history(child)
+    found = DefaultSessionStore(str(tmp_path / "s"))  # after a restart
+    assert found.get_session(child).metadata == {"parent_session_id": "work", "lineage_id": "work"}
+    kept = found.get_chat_history(child)
     assert kept[3]["content"] == told
     assert kept[-1]["content"] == "What is left to do?"
     engine = Engine(SQLite(tmp_path / "c.db"))
+    compressor = ContextCompressor(engine=engine)
+    again = run(compressor.compress([*kept, *talk[8:100]], protect_last_n_tokens=300, parent_session_id=child))
+    assert again.parent_session_id == child
     chain = run(Sessions(engine).lineage("work"))
-    assert [s.id for s in chain][-1] == child
+    assert [s.id for s in chain][1:] == [child, again.session_id]
     assert chain[0].name == "work"
     behind = run(engine.recall("default", told.split("recall ")[1][:10]))
     assert "port 8017" in "\n".join(n.item.text for n in behind)

@@ -37,6 +37,7 @@ __all__ = ["Backend", "Compressed", "Context", "ContextCompressor", "register"]
 
 SHARE = 4  # of the tokens that an optimizer may leave, one part for the summary and two for the tail
 LEAST = 750  # tokens of a summary, where PraisonAI finds no room for a history at all
+ANY = 1_000_000_000  # tokens: how many may stay is said with each call
 HEAD = 2  # characters of a result's beginning for each token that it may have; of its end, half of that
 
 T = TypeVar("T")
@@ -46,7 +47,7 @@ def register(
     engine: Engine | str | Path | None = None, *, llm: Any = None, sessions: Any = None, auxiliary_model: Any = None
 ) -> ExitStack:
     """Let SUMMARIZE ask a model, for all agents of this process; close what you get, or leave its block, to undo it."""
-    compressor = ContextCompressor(llm, engine=engine, sessions=sessions)
+    compressor = ContextCompressor(llm, engine=engine, sessions=sessions, window=ANY)
 
     class Optimizer(BaseOptimizer):  # type: ignore[misc]
         """SUMMARIZE as PraisonAI looks it up: by its class, which gets the settings that its constructor names."""
@@ -169,7 +170,7 @@ class Context(ContextManager):  # type: ignore[misc]
             {"role": "assistant", "content": None, "tool_calls": [made]},
             {"role": "tool", "tool_call_id": call, "content": output},
         ]
-        origin = Origin("subagent", thread.last.view.branch) if thread.last else None
+        origin = Origin("task", thread.last.view.branch) if thread.last else None
         name = f"{thread.session or self._name}-results"
         aside = Addition({"model": self.model, "messages": said}, name, FORMAT, thread.scope, origin)
         await self.engine.append(aside)

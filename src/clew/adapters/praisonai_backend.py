@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from inspect import isawaitable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from clew.adapters.praisonai_compressor import FORMAT, SYSTEM, newest, open_child
 from clew.adapters.thread import Thread, engine_at
@@ -24,21 +24,18 @@ except ImportError:
     raise ClewError("clew.adapters.praisonai needs PraisonAI: pip install 'clew[praisonai]'") from None
 
 # What an agent may say of a turn that PraisonAI's tool loop understands.
-PASSED = (
-    "temperature",
-    "tools",
-    "tool_choice",
-    "max_iterations",
-    "output_continuation",
-    "cancel_token",
-    "steering_drain",
-)
+PASSED = ("tools", "tool_choice", "max_iterations", "output_continuation", "cancel_token", "steering_drain")
 
 log = logging.getLogger("clew")
 
+T = TypeVar("T")
+
 
 class Conversation:
-    """An agent's conversation: what to send of it, and its sessions in PraisonAI's store. Never fails its host."""
+    """An agent's conversation: what to send of it, and its sessions in PraisonAI's store.
+
+    Whatever goes wrong in here is told, and the agent goes on without.
+    """
 
     def __init__(self, thread: Thread, sessions: Any = None) -> None:
         self.thread = thread
@@ -47,15 +44,26 @@ class Conversation:
         self._began = ""  # the session that was last put into the host's store
 
     async def fit(self, asked: Message) -> Message:
-        """The body to send instead, or the same one where clew cannot help."""
-        try:
-            sent = await self.thread.fit(asked, FORMAT)
-            if self.sessions is not None and len(sent.view.edits) != self._edits:
-                await self._open_child(sent.view, sent.body["messages"])
-            return sent.body
-        except Exception as error:
-            tell(error)
+        """The body to send instead, or the same one."""
+        sent = await spared(self.thread.fit(asked, FORMAT), None)
+        if sent is None:
             return asked
+        if self.sessions is not None and len(sent.view.edits) != self._edits:
+            await spared(self._open_child(sent.view, sent.body["messages"]), None)
+        return sent.body
+
+    async def heard(self, usage: Any) -> None:
+        """What the provider reported."""
+        await spared(self.thread.heard(usage), None)
+
+    async def refused(self, error: Exception) -> bool:
+        """Whether an error says that it was too long, and it will be shorter now."""
+        return await spared(self.thread.refused(error), False)
+
+    async def told(self) -> list[Message]:
+        """What is known of it from earlier runs."""
+        thread = self.thread
+        return await spared(cross(told_in(thread.helm.engine, thread.scope, thread.session)), [])
 
     async def _open_child(self, view: View, messages: Sequence[Message]) -> None:
         self._edits = len(view.edits)
@@ -68,7 +76,7 @@ class Conversation:
 
 
 class Backend(OpenAIClient):  # type: ignore[misc]
-    """`Agent(llm=...)`: a model behind OpenAI's API; every request of the tool loop fits, with tools and status."""
+    """`Agent(model=...)`: a model behind OpenAI's API; every request of the tool loop fits, with tools and status."""
 
     def __init__(
         self,
@@ -123,14 +131,14 @@ class Backend(OpenAIClient):  # type: ignore[misc]
         if history and history[-1].get("role") == "user" and history[-1].get("content") == prompt:
             history.pop()  # PraisonAI puts the prompt into its history before it asks
         if self._told is None:
-            thread = self.conversation.thread
-            self._told = await cross(told_in(thread.helm.engine, thread.scope, thread.session))
+            self._told = await self.conversation.told()
         history = woven(history, self._told)
         messages, _ = self.build_messages(prompt, system_prompt, history, output_json, output_pydantic)
         answer = await self.achat_completion_with_tools(
             messages,
             model=self.model,
             execute_tool_fn=self._executing(execute_tool_fn),
+            temperature=given.get("temperature"),
             stream=False,
             verbose=False,
             **{key: given[key] for key in PASSED if given.get(key) is not None},
@@ -147,17 +155,14 @@ class Backend(OpenAIClient):  # type: ignore[misc]
         try:
             return await self._sent(asked, given)
         except Exception as error:
-            if not await self.conversation.thread.refused(error):
+            if not await self.conversation.refused(error):
                 raise
             return await self._sent(asked, given)
 
     async def _sent(self, asked: Message, given: Mapping[str, Any]) -> Any:
         sent = await self.conversation.fit(asked)
         answer = await super().acreate_completion(sent["messages"], tools=sent.get("tools"), **given)
-        try:
-            await self.conversation.thread.heard(getattr(answer, "usage", None))
-        except ClewError as error:
-            tell(error)
+        await self.conversation.heard(getattr(answer, "usage", None))
         return answer
 
     def _executing(self, execute: Callable[..., Any] | None) -> Callable[..., Any]:
@@ -175,5 +180,15 @@ class Backend(OpenAIClient):  # type: ignore[misc]
         return executed
 
 
+async def spared(work: Awaitable[T], otherwise: T) -> T:
+    """What comes of some work, or something else where it fails: no failure of clew's is the agent's."""
+    try:
+        return await work
+    except Exception as error:
+        tell(error)
+        return otherwise
+
+
 def tell(error: Exception) -> None:
+    """Say what went wrong."""
     log.warning("clew could not help, the agent goes on without: %s: %s", type(error).__name__, error)

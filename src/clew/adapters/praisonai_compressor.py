@@ -16,8 +16,10 @@ from clew.budget import Budget, Meter
 from clew.drafting.allowance import Allowance
 from clew.drafting.writing import SECONDS, Writer
 from clew.engine import Engine, Request, body
-from clew.errors import ClewError
+from clew.errors import BadRequest, ClewError
 from clew.items import Scope
+from clew.models import read
+from clew.models.remote import Remote
 from clew.store.places import open_store
 from clew.store.records import Session
 from clew.tokens import Counter, Plain, counter_for
@@ -26,6 +28,7 @@ from clew.wire import decode
 
 try:
     from praisonaiagents.context.compressor import CompressResult
+    from praisonaiagents.llm.llm import LLM
     from praisonaiagents.llm.model_providers import default_auxiliary_model
 except ImportError:
     raise ClewError("clew.adapters.praisonai needs PraisonAI: pip install 'clew[praisonai]'") from None
@@ -66,7 +69,7 @@ class ContextCompressor:
         self.scope = scope
         self._seconds = seconds
         self._allowance = Allowance()
-        name = llm if isinstance(llm, str) else str(getattr(llm, "model", ""))
+        name = llm if isinstance(llm, str) else str(getattr(llm, "model", "") or getattr(llm, "name", ""))
         self._meter = Meter(_counter(tokenizer, name))
         store = engine.store if isinstance(engine, Engine) else open_store(engine or ":memory:")
         budget = Budget(window=window or catalog.window(name))
@@ -107,31 +110,41 @@ class ContextCompressor:
         if given is None:
             yield None
             return
-        same = isinstance(auxiliary, str) and hasattr(self.llm, "chat")  # another model behind the same client
-        model = askable(self.llm, auxiliary) if same else askable(given, default_auxiliary_model())
+        if isinstance(given, str) and hasattr(self.llm, "chat"):  # another model behind the same client
+            model = askable(self.llm, given)
+        else:
+            model = askable(_reached(given), default_auxiliary_model())
         try:
             yield Writer(model, size, seconds=self._seconds, allowance=self._allowance)
         finally:
-            if isinstance(given, str) and not same:  # one that we made, we close
-                await cross(model.close())  # type: ignore[attr-defined]
+            if isinstance(model, Remote) and model is not given:  # one that we made, we close
+                await cross(model.close())
 
     async def _compacted(self, given: list[Message], step: Middle, name: str | None) -> tuple[View, Session | None]:
         """The conversation as it is then, and the session in which it is."""
+        name = await self._begun_as(name) if name else None
         view = await self._engine.prepare(Request({"messages": given}, FORMAT, self.scope, name))
         view = await self._engine.compact(view, step=step)
         return view, await newest(self._engine, view)
+
+    async def _begun_as(self, session: str) -> str | None:
+        """The host's name for a conversation, of which this may be a child that an earlier compression opened."""
+        store = self._engine.store
+        if await store.session(self.scope, session) is not None:
+            return session
+        return next((s.name for s in await store.sessions(self.scope) if s.id == session), session)
 
     def _result(self, given: list[Message], view: View, faults: Sequence[str]) -> Compressed:
         """What was given against what is left of it: a history that comes again is already folded."""
         frame, items = decode({"messages": given}, FORMAT)
         out = body(view)["messages"]
-        known = {m.get("content") for m in given if isinstance(m.get("content"), str)}
+        known = [m.get("content") for m in given]
         new = [n for n in view.nodes if n.item.kind == "summary" and n.item.text not in known]
         had = self._meter.frame(frame).plus(self._meter.items(items)).tokens
         if not new:
             return Compressed(given, 0, had, had, 1.0, head_preserved_count=len(given))
         has = self._meter.frame(view.frame).plus(self._meter.nodes(view.nodes)).tokens
-        told = {n.item.text for n in new}
+        told = [n.item.text for n in new]
         head = next(i for i, m in enumerate(out) if m.get("content") in told)
         tail = len(out) - len(new) - head
         return Compressed(
@@ -146,6 +159,16 @@ class ContextCompressor:
             middle_compressed_count=len(given) - head - tail,
             faults=tuple(faults),
         )
+
+
+def _reached(given: Any) -> Any:
+    """What is given, or the `LLM` for a name that only PraisonAI knows whom to ask for."""
+    if isinstance(given, str):
+        try:
+            read(given)
+        except BadRequest:
+            return LLM(model=given)
+    return given
 
 
 def _counter(tokenizer: Any, model: str) -> Counter:
