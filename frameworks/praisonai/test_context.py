@@ -65,6 +65,23 @@ def test_a_chat_grows_past_the_window_and_nothing_is_lost(tmp_path: Path, provid
     assert len(chain) > 1
 
 
+async def test_an_agent_that_is_awaited_needs_a_hook(tmp_path: Path, provider: StrictProvider) -> None:
+    context = kept(tmp_path, engine={"method": "llm"})
+    noter = agent(context, hooks=context.hooks)
+    for n in range(14):
+        assert await noter.achat(saying(n))
+    assert max(h.spent.input for h in provider.heard) <= WINDOW
+    assert provider.heard[-1].body["messages"][-1]["content"].startswith("<context_status>")
+    assert "port 8002" in context.tools[2](query="Fact 2: port")
+
+
+def test_with_the_hook_nothing_is_done_twice(tmp_path: Path, provider: StrictProvider) -> None:
+    context = kept(tmp_path, engine={"method": "llm"})
+    noter = agent(context, hooks=context.hooks)
+    noter.chat(saying(0))
+    assert str(provider.heard[0].body["messages"]).count("<context_status>") == 1
+
+
 def test_a_large_result_is_put_aside_and_recalled(tmp_path: Path, provider: StrictProvider) -> None:
     seen: list[str] = []
 

@@ -29,6 +29,7 @@ try:
     from praisonaiagents.context.models import ContextConfig, ContextLedger, OptimizationResult, OptimizerStrategy
     from praisonaiagents.context.optimizer import OPTIMIZER_REGISTRY, BaseOptimizer
     from praisonaiagents.context.tokens import estimate_messages_tokens
+    from praisonaiagents.hooks import BeforeLLMInput, HookEvent, HookRegistry
     from praisonaiagents.tools.schema import build_tool_definition
 except ImportError:
     raise ClewError("clew.adapters.praisonai needs PraisonAI: pip install 'clew[praisonai]'") from None
@@ -109,6 +110,7 @@ class Context(ContextManager):  # type: ignore[misc]
         # PraisonAI runs tools that are functions of its agent: they are offered in `tools`, not in a request.
         helm = Helm(self.engine, when=when, how=how, offer=False)
         self.conversation = Conversation(Thread(helm, session, scope=scope), sessions)
+        self._sent: list[Message] = []  # what was last given back
         self._name = uuid4().hex[:8]
         self._aside: View | None = None  # results that were too large, each with its call
 
@@ -117,6 +119,17 @@ class Context(ContextManager):  # type: ignore[misc]
         """Functions for the agent's own list of tools."""
         helm = self.conversation.thread.helm
         return [_function(tool, self._answer) for tool in offered(helm.method, False, helm.when, helm.how)]
+
+    @property
+    def hooks(self) -> HookRegistry:
+        """For agents that are awaited, which ask their context nothing: `Agent(context=..., hooks=...)`."""
+        registry = HookRegistry()
+        registry.register_function(HookEvent.BEFORE_LLM, self._fit)
+        return registry
+
+    def _fit(self, call: BeforeLLMInput) -> None:
+        if call.messages is not self._sent:  # else the context was asked after all
+            call.messages = self.process(call.messages)["messages"]
 
     def process(
         self,
@@ -130,7 +143,7 @@ class Context(ContextManager):  # type: ignore[misc]
         asked: Message = {"model": self.model, "messages": [*lead, *plain(messages)]}
         if schemas := [schema for tool in tools or () if (schema := _schema(tool))]:
             asked["tools"] = schemas
-        out = run(self.conversation.fit(asked))["messages"][len(lead) :]
+        out = self._sent = run(self.conversation.fit(asked))["messages"][len(lead) :]
         had, has = estimate_messages_tokens(messages), estimate_messages_tokens(out)
         return {
             "messages": out,
