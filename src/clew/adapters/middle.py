@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
+from itertools import takewhile
 
 from clew.budget import Budget
 from clew.claims import Draft
 from clew.drafting.background import drafted, middle
 from clew.drafting.writing import Writer
-from clew.items import Edit
+from clew.items import Edit, Node
 from clew.steps import Summarize
 from clew.steps.places import protected, tail_start
 from clew.steps.summarize import PART
@@ -62,9 +63,9 @@ class Middle:
 
 def _first_exchange(view: View) -> int:
     """Where what the user said first and the first thing that was done about it end."""
-    start = 0
-    while (
-        start < len(view.nodes) and view.nodes[start].item.role == "user" and view.nodes[start].item.kind != "summary"
-    ):
-        start += 1
-    return next((stop for at, stop in groups(view.nodes) if at == start), start)
+    asked = len(list(takewhile(_is_typed, view.nodes)))
+    return next((stop for start, stop in groups(view.nodes) if start == asked), asked)
+
+
+def _is_typed(node: Node) -> bool:
+    return node.item.role == "user" and node.item.kind != "summary"
