@@ -7,21 +7,17 @@ from inspect import isawaitable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from clew.adapters.praisonai_compressor import FORMAT, SYSTEM, newest, open_child
+from praisonaiagents.llm.openai_client import OpenAIClient
+from praisonaiagents.utils.async_bridge import run_coroutine_from_any_context
+
+from clew.adapters.praisonai.compressor import FORMAT, SYSTEM, newest, open_child
 from clew.adapters.thread import Thread, engine_at
 from clew.adapters.weaving import Message, plain, told_in, unquoted, woven
 from clew.agentic import Helm
 from clew.bridge import cross
 from clew.engine import Engine
-from clew.errors import ClewError
 from clew.items import Scope
 from clew.view import View
-
-try:
-    from praisonaiagents.llm.openai_client import OpenAIClient
-    from praisonaiagents.utils.async_bridge import run_coroutine_from_any_context
-except ImportError:
-    raise ClewError("clew.adapters.praisonai needs PraisonAI: pip install 'clew[praisonai]'") from None
 
 # What an agent may say of a turn that PraisonAI's tool loop understands.
 PASSED = ("tools", "tool_choice", "max_iterations", "output_continuation", "cancel_token", "steering_drain")

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from praisonaiagents.context.compressor import CompressResult
+from praisonaiagents.llm.llm import LLM
+from praisonaiagents.llm.model_providers import default_auxiliary_model
+
 from clew import catalog
 from clew.adapters.askable import askable
 from clew.adapters.middle import Middle
@@ -16,7 +20,7 @@ from clew.budget import Budget, Meter
 from clew.drafting.allowance import Allowance
 from clew.drafting.writing import SECONDS, Writer
 from clew.engine import Engine, Request, body
-from clew.errors import BadRequest, ClewError
+from clew.errors import BadRequest
 from clew.items import Scope
 from clew.models import read
 from clew.models.remote import Remote
@@ -25,13 +29,6 @@ from clew.store.records import Session
 from clew.tokens import Counter, Plain, counter_for
 from clew.view import View
 from clew.wire import decode
-
-try:
-    from praisonaiagents.context.compressor import CompressResult
-    from praisonaiagents.llm.llm import LLM
-    from praisonaiagents.llm.model_providers import default_auxiliary_model
-except ImportError:
-    raise ClewError("clew.adapters.praisonai needs PraisonAI: pip install 'clew[praisonai]'") from None
 
 HEADING = "[Context summary]\n"
 FORMAT = "openai_chat"

@@ -7,8 +7,21 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from clew.adapters.praisonai_backend import Backend, Conversation, tell
-from clew.adapters.praisonai_compressor import FORMAT, SYSTEM, Compressed, ContextCompressor
+from clew.errors import ClewError
+
+try:
+    from praisonaiagents.context.manager import ContextManager
+except ImportError:
+    raise ClewError("clew.adapters.praisonai needs PraisonAI: pip install 'clew[praisonai]'") from None
+
+from praisonaiagents.context.models import ContextConfig, ContextLedger, OptimizationResult, OptimizerStrategy
+from praisonaiagents.context.optimizer import OPTIMIZER_REGISTRY, BaseOptimizer
+from praisonaiagents.context.tokens import estimate_messages_tokens
+from praisonaiagents.hooks import BeforeLLMInput, HookEvent, HookRegistry
+from praisonaiagents.tools.schema import build_tool_definition
+
+from clew.adapters.praisonai.backend import Backend, Conversation, tell
+from clew.adapters.praisonai.compressor import FORMAT, SYSTEM, Compressed, ContextCompressor
 from clew.adapters.thread import Thread, engine_at
 from clew.adapters.weaving import Message, plain
 from clew.additions import Addition
@@ -16,23 +29,12 @@ from clew.agentic import Helm, offered
 from clew.bridge import run
 from clew.compression import compress
 from clew.engine import Engine
-from clew.errors import ClewError
 from clew.items import SHORT, Scope
 from clew.steps.handoff import BEGUN, NEW_SESSION
 from clew.steps.lines import preview
 from clew.store.records import Origin
 from clew.view import View
 from clew.wire.convert_frame import Tool
-
-try:
-    from praisonaiagents.context.manager import ContextManager
-    from praisonaiagents.context.models import ContextConfig, ContextLedger, OptimizationResult, OptimizerStrategy
-    from praisonaiagents.context.optimizer import OPTIMIZER_REGISTRY, BaseOptimizer
-    from praisonaiagents.context.tokens import estimate_messages_tokens
-    from praisonaiagents.hooks import BeforeLLMInput, HookEvent, HookRegistry
-    from praisonaiagents.tools.schema import build_tool_definition
-except ImportError:
-    raise ClewError("clew.adapters.praisonai needs PraisonAI: pip install 'clew[praisonai]'") from None
 
 __all__ = ["Backend", "Compressed", "Context", "ContextCompressor", "register"]
 
