@@ -238,7 +238,7 @@ async def test_hostile_text_is_text_and_the_layout_stays_whole(store: Store, tmp
                 talk = hand.chat.transcript
                 lines = [talk.render_line(y) for y in range(talk.size.height)]
                 assert {line.cell_length for line in lines} == {talk.size.width}
-                drawn = "".join(line for lines in talk._lines for line in lines)
+                drawn = "".join(line.text for wrapped in talk._wrapped for line in wrapped.lines)
                 assert "[bold]markup[/bold]" in drawn.replace("\n", "")
                 assert drawn.isprintable()
                 assert hand.chat.prompt.region.bottom <= size[1]
