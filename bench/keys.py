@@ -2,8 +2,9 @@
 
 `clew chat` runs in a terminal of its own (a pty of 120x40) on a conversation of many turns, and a provider on loopback
 sends a delta every 5 ms. Each key is a character that is nowhere else; the time goes from writing it to the terminal
-until it comes back drawn. Beside it the same while nothing streams, and how late another process wakes meanwhile that only
-sleeps, 1 ms at a time: a key cannot be sooner than the machine lets anybody be. Wanted: 50 ms at most. POSIX only.
+until it comes back drawn. Beside it the same while nothing streams; how long the chat was ready to run and got no CPU
+(on Linux); and how late another process wakes meanwhile that only sleeps, 1 ms at a time: no key can be sooner than the
+machine lets it. Wanted: 50 ms at most. POSIX only.
 """
 
 import argparse
@@ -18,7 +19,6 @@ import sys
 import tempfile
 import termios
 import time
-from collections.abc import Iterable
 from itertools import pairwise
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -83,6 +83,13 @@ class Terminal:
             if select.select([self.end], [], [], left)[0]:
                 os.read(self.end, 65_536)
 
+    def waited(self) -> float:
+        """Milliseconds for which the program was ready to run and had no CPU, as Linux counts them."""
+        try:
+            return int(Path(f"/proc/{self.pid}/schedstat").read_text().split()[1]) / 1e6
+        except OSError:
+            return 0.0
+
     def close(self) -> None:
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
@@ -99,12 +106,12 @@ class Clock:
         self._process.start()
         self._end.recv()
 
-    def stop(self) -> list[tuple[float, float]]:
-        """Each moment it woke, and how many milliseconds late."""
+    def stop(self) -> list[float]:
+        """How many milliseconds late it woke, each time."""
         self._end.send("stop")
         woken: list[float] = self._end.recv()
         self._process.join()
-        return [(now, 1000 * (now - before - NAP)) for before, now in pairwise(woken)]
+        return [1000 * (now - before - NAP) for before, now in pairwise(woken)]
 
 
 def sleep(end: Connection) -> None:
@@ -122,28 +129,25 @@ def sleep(end: Connection) -> None:
 
 
 class Press(NamedTuple):
-    """A key: when, and the milliseconds until it was drawn."""
+    """A key: the milliseconds until it was drawn, and how many of them the chat could have run but had no CPU."""
 
-    at: float
     took: float
-
-    def late(self, wakings: list[tuple[float, float]]) -> float:
-        """The most that a process which only sleeps was late by meanwhile."""
-        return max((late for at, late in wakings if self.at <= at <= self.at + self.took / 1000 + NAP), default=0.0)
+    waited: float
 
 
-def press(terminal: Terminal, characters: str) -> tuple[list[Press], list[tuple[float, float]]]:
-    """Each key, and the wakings of a process that only sleeps."""
+def press(terminal: Terminal, characters: str) -> tuple[list[Press], list[float]]:
+    """Each key, and how late a process woke that only sleeps."""
     clock, pressed = Clock(), []
     for character in characters:
-        at = time.perf_counter()
+        waited = terminal.waited()
         terminal.write(character)
-        pressed.append(Press(at, 1000 * terminal.until(character)))
+        took = 1000 * terminal.until(character)
+        pressed.append(Press(took, terminal.waited() - waited))
         terminal.drain(PACE)
     return pressed, clock.stop()
 
 
-def tell(what: str, milliseconds: Iterable[float]) -> None:
+def tell(what: str, milliseconds: list[float]) -> None:
     ranked = sorted(milliseconds)
     print(f"{what:<34}{median(ranked):7.1f} ms{ranked[int(0.95 * len(ranked))]:6.1f} ms{ranked[-1]:7.1f} ms")
 
@@ -174,12 +178,13 @@ def main() -> None:
         finally:
             terminal.close()
     print(f"{given.turns} turns, {given.keys} keys".ljust(34) + "   median      95%      most")
-    for what, (pressed, wakings) in (("nothing streams", quiet), ("an answer streams", busy)):
-        tell(what, (key.took for key in pressed))
-        tell("  meanwhile, a sleep is late by", (late for _, late in wakings))
+    for what, (pressed, late) in (("nothing streams", quiet), ("an answer streams", busy)):
+        tell(what, [key.took for key in pressed])
+        tell("  of that, without a CPU", [key.waited for key in pressed])
+        tell("  meanwhile, a sleep is late by", late)
         slow = [key for key in pressed if key.took > WANTED]
-        machine = [key for key in slow if key.took - key.late(wakings) <= WANTED]
-        print(f"  over {WANTED:.0f} ms: {len(slow)}, {len(machine)} of them by the machine's own lateness")
+        starved = sum(key.took - key.waited <= WANTED for key in slow)
+        print(f"  over {WANTED:.0f} ms: {len(slow)}, of which {starved} only for want of a CPU")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input, OptionList, TextArea
@@ -17,9 +20,11 @@ from textual.widgets import Input, OptionList, TextArea
 from clew.chat import Chat, Desk
 from clew.chat.choosing import Choosing
 from clew.chat.commands import COMMANDS
+from clew.chat.entries import Entry
 from clew.chat.permitting import Permitting
 from clew.chat.reading import Reading
 from clew.chat.transcript import Transcript
+from clew.chat.wrapping import Wrapped
 from clew.config import Places
 from clew.provider import Answer, Call, StrictProvider
 from clew.store.records import Store
@@ -28,7 +33,7 @@ SIZE = (80, 24)
 HOSTILE = (
     "\x1b[31mred\x1b]0;title\x07 [bold]markup[/bold] [@click=app.quit]x[/] "
     + "x" * 5_000
-    + " שלום 👩‍👩‍👧 ❤️ \u202eevil\r\t|"
+    + " שלום السلام 👩‍👩‍👧 👍🏽 🇩🇪 ❤️ 🏳️‍🌈 漢字 e\u0301 \u202eevil\r\t|"
 )
 
 
@@ -64,6 +69,11 @@ class Hand:
     async def hears(self, words: str) -> None:
         """Wait until something is said, in the conversation or above it."""
         await self.until(lambda: words in self.shown or words in self.toasts)
+
+    @property
+    def screen(self) -> list[str]:
+        """The lines of the screen."""
+        return [strip.text for strip in self.chat.screen._compositor.render_strips()]
 
     @property
     def shown(self) -> str:
@@ -235,13 +245,28 @@ async def test_hostile_text_is_text_and_the_layout_stays_whole(store: Store, tmp
             provider.script = list(script)
             async with chatting(store, tmp_path, provider.url, f"s{size[0]}", size) as hand:
                 await hand.say("Read it.")
+                assert {cell_len(line) for line in hand.screen} == {size[0]}
                 talk = hand.chat.transcript
-                lines = [talk.render_line(y) for y in range(talk.size.height)]
-                assert {line.cell_length for line in lines} == {talk.size.width}
                 drawn = "".join(line.text for wrapped in talk._wrapped for line in wrapped.lines)
                 assert "[bold]markup[/bold]" in drawn.replace("\n", "")
+                assert all(word in drawn for word in "שלום السلام 👩👩👧 👍 🇩🇪 ❤ 🏳🌈 漢字".split())
                 assert drawn.isprintable()
                 assert hand.chat.prompt.region.bottom <= size[1]
+
+
+WORDS = st.sampled_from(["word ", "x" * 40, "\n", "  ", "👩‍👩‍👧 ", "漢字", "# head\n", "```\n", "- more words " * 99])
+
+
+@given(st.lists(WORDS, max_size=30), st.integers(8, 80), st.integers(7, 40))
+@settings(max_examples=30, deadline=None)
+def test_text_that_grows_has_the_lines_that_it_has_at_once(words: list[str], width: int, step: int) -> None:
+    text, entry = "".join(words), Entry("agent", "")
+    grown = Wrapped(entry, width)
+    for end in range(step, len(text) + step, step):
+        entry.text, before = text[:end], grown.lines
+        first = grown.grow()
+        assert grown.lines[:first] == before[:first]
+    assert grown.lines == Wrapped(Entry("agent", text), width).lines
 
 
 async def test_a_first_run_explains_itself_on_one_screen(store: Store, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What a conversation is on the screen: entries, each of which is text and nothing but text."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -30,7 +31,11 @@ BRIEF = 8  # lines of a result that are shown at first
 WIDE = 1_200  # and characters
 WHOLE = 200_000  # characters of anything that is opened
 ARGUMENTS = 300  # characters of a call
-TURNS_INTO_TEXT = "\ufe0f"  # after it a character is as wide as a terminal likes: nobody can count on that
+PICTURE = "\u2190-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
+TONES = "\U0001f3fb-\U0001f3ff"
+# What makes several pictures one, or one another: as wide as a terminal likes, so nobody can count on it.
+JOINS = re.compile(f"(?<=[{PICTURE}])[\u200d\ufe0f{TONES}]+|\ufe0f")
+ALONE = re.compile(f"[{TONES}]")
 
 
 @dataclass(slots=True, eq=False)
@@ -55,7 +60,7 @@ class Entry:
 
 def plain(text: str) -> str:
     """Text that a terminal shows and does not obey, in which each character is as wide as we think."""
-    return shown(text).replace(TURNS_INTO_TEXT, "")
+    return shown(ALONE.sub("�", JOINS.sub("", text)))
 
 
 def called(name: str, arguments: Mapping[str, Any] | str) -> Entry:

@@ -14,13 +14,12 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from clew.chat.entries import MARKS, Entry, Kind
-from clew.chat.wrapping import DIFF, Line, Wrapped
+from clew.chat.wrapping import LOOKS, Line, Wrapped
 
 PAUSE = 0.05  # seconds for which what comes is gathered before it is drawn
 LAZY = 1.0  # seconds between two looks of the scroll bar, which takes longer to draw than the text beside it
 GUTTER = 2  # columns
 DRAWN = 2_000  # lines that are kept as they were drawn
-LOOKS = (*MARKS, *DIFF.values())
 
 
 class Transcript(ScrollView, can_focus=True):
@@ -134,7 +133,11 @@ class Transcript(ScrollView, can_focus=True):
         for line in [line for line in self._strips if line >= first]:
             del self._strips[line]
         size = Size(self._width + GUTTER, self._starts[-1])
-        if self.show_vertical_scrollbar and size.width == self.virtual_size.width and size.height >= self.virtual_size.height:
+        if (
+            self.show_vertical_scrollbar
+            and size.width == self.virtual_size.width
+            and size.height >= self.virtual_size.height
+        ):
             self.set_reactive(Transcript.virtual_size, size)  # nothing else moves: no layout
         else:
             self.virtual_size = size
