@@ -84,18 +84,21 @@ class Hand:
         return "\n".join(f"{n.title}: {n.message}" for n in self.chat._notifications)
 
 
-def places(folder: Path, url: str = "") -> Places:
+def places(folder: Path, model: str = "") -> Places:
     env = {"HOME": str(folder / "home")}
-    if url:
-        env["CLEW_AGENT_MODEL"] = f"{url}/v1#gpt-4o"
-    return Places(env, folder)
+    return Places(env | ({"CLEW_AGENT_MODEL": model} if model else {}), folder)
 
 
 @asynccontextmanager
 async def chatting(
-    store: Store, folder: Path, url: str = "", session: str = "work", size: tuple[int, int] = SIZE
+    store: Store,
+    folder: Path,
+    url: str = "",
+    session: str = "work",
+    size: tuple[int, int] = SIZE,
+    model: str = "",
 ) -> AsyncIterator[Hand]:
-    desk = Desk(places(folder, url), store, session=session)
+    desk = Desk(places(folder, model or (f"{url}/v1#gpt-4o" if url else "")), store, session=session)
     chat = Chat(desk)
     async with chat.run_test(size=size) as pilot:
         await pilot.pause()
@@ -129,6 +132,42 @@ async def test_a_tool_wants_permission_and_is_granted_or_refused_it(store: Store
             await hand.hears("Done.")
             assert (tmp_path / "new.txt").read_text() == "[bold]hello[/]\n"
             assert hand.chat._always == {"write_file"}
+
+
+MODELS = {
+    "/v1/chat/completions": "{url}/v1#gpt-4o",
+    "/v1/responses": "openai/gpt-5",
+    "/v1/messages": "anthropic/claude-sonnet-4-5",
+}
+
+
+@pytest.mark.parametrize("path", MODELS)
+async def test_every_format_asks_calls_answers_and_compacts(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    write = Call("write_file", {"path": "new.txt", "content": "hello\n"})
+    script = [report(1), report(2), Answer("I write.", (write,)), Answer("Done."), Answer("Still here.")]
+    with StrictProvider(script) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{provider.url}/v1")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
+        for key in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+            monkeypatch.setenv(key, "none")
+        async with chatting(store, tmp_path, model=MODELS[path].format(url=provider.url)) as hand:
+            await hand.say("Report.")
+            await hand.say("Another.")
+            await hand.enter("Write it.")
+            await hand.sees(Permitting)
+            await hand.press("y")
+            await hand.hears("Done.")
+            await hand.until(lambda: not hand.chat.busy)
+            assert (tmp_path / "new.txt").read_text() == "hello\n"
+            await hand.enter("/compact file1_7.py")
+            await hand.hears("Compacted: ")
+            await hand.say("Are you there?")
+            assert "Still here." in hand.shown
+            assert {heard.path for heard in provider.heard} == {path}
+            assert "file1_7.py" in sent(provider)
+            assert "file1_33.py" not in sent(provider)
 
 
 async def test_esc_cancels_and_gives_back_what_was_waiting(store: Store, tmp_path: Path) -> None:

@@ -215,7 +215,9 @@ class Fitting:
         """The view compacted now, because somebody asks for it, with more of what they care for."""
         size, rate = live.scale.measure(view)
         budget = budget.at(rate)
-        aimed = with_(budget, goal=budget.goal._replace(tokens=int(budget.low * min(size.tokens, budget.limit.tokens))))
+        framed = budget.meter.frame(view.frame).tokens  # what nobody can compact
+        said = min(size.tokens, budget.limit.tokens) - framed
+        aimed = with_(budget, goal=budget.goal._replace(tokens=framed + int(budget.low * said)))
         await self.remember(scope, view)
         if self.drafts and step is None:
             await self.drafts.settle(_key(scope, live), self._patience)

@@ -7,12 +7,13 @@ from rich.console import Console
 
 from clew.chat import reading, welcome
 from clew.chat.choosing import Choosing, Row
+from clew.chat.entries import brief
 from clew.chat.reading import Reading
 from clew.chat.writing import Field, Filling, Writing
 from clew.items import SHORT
 from clew.screens import diff as diffs
 from clew.screens import tree
-from clew.screens.lines import called, count, label, moment, numbered, words
+from clew.screens.lines import called, count, label, moment, numbered
 from clew.sessions import chosen
 from clew.store.records import Method
 
@@ -111,7 +112,7 @@ async def expand(chat: "Chat", typed: str) -> None:
     """Open what an entry stands for, where it stands; or close it again."""
     entries = [entry for entry in chat.transcript.entries if entry.opens]
     rows = [
-        Row(str(n), words(entry.text, 160), entry.kind, entry.open)
+        Row(str(n), brief(entry.text, 160), entry.kind, entry.open)
         for n, entry in reversed([*enumerate(entries)])
     ]  # fmt: skip
     picked = await chat.ask(
@@ -125,7 +126,7 @@ async def pin(chat: "Chat", typed: str) -> None:
     """Keep an item as it is in every later window, or no longer."""
     view = await chat.desk.agent.view()
     rows = [
-        Row(n.id, f"{label(n.item)}: {words(f'{n.item.name} {n.item.text}', 120)}", n.id[:SHORT], n.id in view.pinned)
+        Row(n.id, f"{label(n.item)}: {brief(f'{n.item.name} {n.item.text}', 120)}", n.id[:SHORT], n.id in view.pinned)
         for n in reversed(view.nodes)
     ]
     picked = await chat.ask(Choosing("Pin or unpin", rows, typed))
@@ -186,7 +187,7 @@ async def window(chat: "Chat", typed: str) -> None:
     free = f"{'free':<18}{max(0, filling.limit - filling.sent):>9,} tokens"
     kept = f"{'reserve':<18}{filling.reserve:>9,} tokens, kept for the answer"
     made = {n.id for edit in view.edits for n in edit.stand_ins}
-    lines = [f"{'▣' if n.id in made else ' '} {label(n.item):<10}{words(n.item.text, 80)}" for n in view.nodes]
+    lines = [f"{'▣' if n.id in made else ' '} {label(n.item):<10}{brief(n.item.text, 80)}" for n in view.nodes]
     await chat.ask(
         Reading("The window", "\n".join([chat.meter.words, chat.meter.kinds, "", *kinds, free, kept, "", *lines]))
     )

@@ -63,22 +63,27 @@ def plain(text: str) -> str:
     return shown(ALONE.sub("�", JOINS.sub("", text)))
 
 
+def brief(text: str, size: int) -> str:
+    """As much of a text as goes into a line."""
+    return words(plain(text), size)
+
+
 def called(name: str, arguments: Mapping[str, Any] | str) -> Entry:
     """A call of a tool."""
     given = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     text = f"{name} {given}"
-    return Entry("call", words(text, ARGUMENTS), text[:WHOLE] if len(text) > ARGUMENTS else "")
+    return Entry("call", brief(text, ARGUMENTS), text[:WHOLE] if len(text) > ARGUMENTS else "")
 
 
 def came(text: str, failed: bool = False) -> Entry:
     """What a tool gave: its first lines, and the rest on demand."""
     kind: Kind = "failed" if failed else "result"
     lines = text.rstrip().split("\n")
-    brief = "\n".join(lines[:BRIEF])[:WIDE]
-    if brief == text.rstrip():
-        return Entry(kind, brief or "(nothing)")
+    head = "\n".join(lines[:BRIEF])[:WIDE]
+    if head == text.rstrip():
+        return Entry(kind, head or "(nothing)")
     rest = f"… {len(lines):,} lines, {len(text):,} characters in all; F7 opens it"
-    return Entry(kind, f"{brief}\n{rest}", bounded(text))
+    return Entry(kind, f"{head}\n{rest}", bounded(text))
 
 
 def bounded(text: str) -> str:
@@ -121,7 +126,7 @@ def stand_in(node: Node, edit: Edit, view: View) -> Entry:
 def standing(id: str, by: str, items: int, text: str) -> Entry:
     """A stand-in, before it is opened."""
     many = "1 item" if items == 1 else f"{items:,} items"
-    return Entry("stand-in", f"{id} stands for {many} ({by}); F7 opens it: {words(text, 120)}", id=id)
+    return Entry("stand-in", f"{id} stands for {many} ({by}); F7 opens it: {brief(text, 120)}", id=id)
 
 
 def opened(entry: Entry, nodes: Iterable[Node]) -> str:
