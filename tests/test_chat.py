@@ -316,6 +316,8 @@ async def test_a_first_run_explains_itself_on_one_screen(store: Store, tmp_path:
         assert "No model is set, so the local one answers" in told
         assert "chats, and calls no tools" in told
         assert page.max_scroll_y == 0
+        desk = hand.chat.desk
+        assert (await desk.engine.gauge.limits.model(desk.scope, desk.agent.speaker.name)).window == 8_192
         await hand.press("escape")
         assert hand.chat.focused is hand.chat.prompt
 
@@ -379,8 +381,19 @@ async def test_every_command_is_in_the_palette_with_a_way_of_its_own(store: Stor
             await hand.sees(Reading)
             assert "reserve" in hand.chat.screen.query_one(Transcript).entries[0].visible
             await hand.press("escape")
+            await hand.press("escape")
+            await hand.enter("/search file1_7.py")
+            await hand.sees(Choosing)
+            await hand.press("enter")
+            await hand.sees(Reading)
+            assert "file1_7.py has value 107." in hand.chat.screen.query_one(Transcript).entries[0].visible
+            await hand.press("escape")
+            hand.chat.transcript.post_message(Transcript.Opened(Entry("stand-in", "gone", id="0123456789")))
+            await hand.hears("What did that stand for?: ")
             await hand.enter("/theme")
-            await hand.until(lambda: not hand.chat.current_theme.dark)
+            await hand.hears("light, saved in")
+        async with chatting(store, tmp_path, provider.url) as hand:
+            assert not hand.chat.current_theme.dark
 
 
 def test_the_meter_says_in_words_what_the_bar_shows() -> None:

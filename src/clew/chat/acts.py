@@ -7,7 +7,7 @@ from rich.console import Console
 
 from clew.chat import reading, welcome
 from clew.chat.choosing import Choosing, Row
-from clew.chat.entries import brief
+from clew.chat.entries import bounded, brief
 from clew.chat.reading import Reading
 from clew.chat.writing import Field, Filling, Writing
 from clew.items import SHORT
@@ -122,6 +122,20 @@ async def expand(chat: "Chat", typed: str) -> None:
         await chat.toggle(entries[int(picked)])
 
 
+async def search(chat: "Chat", typed: str) -> None:
+    """Find what was said in this conversation and in those it came from, in view or not."""
+    given = [typed] if typed else await chat.ask(Filling("Search", [Field("What was it about?")]))
+    if not given or not given[0].strip():
+        return
+    hits = await chat.desk.search(given[0])
+    said = [" … ".join(line.text for line in hit.found.lines) or hit.found.title for hit in hits]
+    rows = [Row(hit.found.id, brief(text, 160), hit.found.id[:SHORT]) for hit, text in zip(hits, said, strict=True)]
+    title = f"{count(len(hits), 'place')} about {brief(given[0], 40)}: Enter shows all of it"
+    if picked := await chat.ask(Choosing(title, rows, empty="nothing was said about that")):
+        whole = "\n\n".join(node.item.text for node in await chat.desk.recall(picked))
+        await chat.ask(Reading(f"What {picked[:SHORT]} says", bounded(whole)))
+
+
 async def pin(chat: "Chat", typed: str) -> None:
     """Keep an item as it is in every later window, or no longer."""
     view = await chat.desk.agent.view()
@@ -194,8 +208,10 @@ async def window(chat: "Chat", typed: str) -> None:
 
 
 async def theme(chat: "Chat", typed: str) -> None:
-    """Change between dark and light."""
-    chat.theme = "textual-light" if chat.current_theme.dark else "textual-dark"
+    """Change between dark and light, for good."""
+    name = typed if typed in ("dark", "light") else "light" if chat.current_theme.dark else "dark"
+    chat.theme = f"textual-{name}"
+    chat.notify(f"{name}, {await chat.desk.set('agent.theme', name)}", markup=False)
 
 
 async def leave(chat: "Chat", typed: str) -> None:
