@@ -1,11 +1,7 @@
 """`clew chat` by its keys, over a server as strict as providers are."""
 
-import asyncio
-import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
-from textual.pilot import Pilot
-from textual.screen import Screen
 from textual.widgets import Input, OptionList, TextArea
 
-from clew.chat import Chat, Desk
+from chatting import chatting, report, sent
 from clew.chat.choosing import Choosing
 from clew.chat.commands import COMMANDS
 from clew.chat.entries import Entry
@@ -25,93 +19,14 @@ from clew.chat.permitting import Permitting
 from clew.chat.reading import Reading
 from clew.chat.transcript import Transcript
 from clew.chat.wrapping import Wrapped
-from clew.config import Places
 from clew.provider import Answer, Call, StrictProvider
 from clew.store.records import Store
 
-SIZE = (80, 24)
 HOSTILE = (
     "\x1b[31mred\x1b]0;title\x07 [bold]markup[/bold] [@click=app.quit]x[/] "
     + "x" * 5_000
     + " שלום السلام 👩‍👩‍👧 👍🏽 🇩🇪 ❤️ 🏳️‍🌈 漢字 e\u0301 \u202eevil\r\t|"
 )
-
-
-class Hand:
-    """Somebody at the keyboard, who looks before going on."""
-
-    def __init__(self, chat: Chat, pilot: Pilot[None]) -> None:
-        self.chat = chat
-        self.pilot = pilot
-
-    async def until(self, holds: Callable[[], bool]) -> None:
-        async with asyncio.timeout(30):
-            while not holds():
-                await self.pilot.pause(0.01)
-        await self.pilot.pause()
-
-    async def enter(self, text: str) -> None:
-        self.chat.prompt.replace_with(text)
-        await self.pilot.press("enter")
-
-    async def say(self, text: str) -> None:
-        """Say something, and wait for the end of the turn."""
-        await self.enter(text)
-        await self.until(lambda: not self.chat.busy and not self.chat._waiting)
-
-    async def press(self, *keys: str) -> None:
-        await self.pilot.press(*keys)
-        await self.pilot.pause()
-
-    async def sees(self, screen: type[Screen[Any]]) -> None:
-        await self.until(lambda: isinstance(self.chat.screen, screen) and self.chat.screen.is_mounted)
-
-    async def hears(self, words: str) -> None:
-        """Wait until something is said, in the conversation or above it."""
-        await self.until(lambda: words in self.shown or words in self.toasts)
-
-    @property
-    def screen(self) -> list[str]:
-        """The lines of the screen."""
-        return [strip.text for strip in self.chat.screen._compositor.render_strips()]
-
-    @property
-    def shown(self) -> str:
-        return "\n".join(entry.visible for entry in self.chat.transcript.entries)
-
-    @property
-    def toasts(self) -> str:
-        return "\n".join(f"{n.title}: {n.message}" for n in self.chat._notifications)
-
-
-def places(folder: Path, model: str = "") -> Places:
-    env = {"HOME": str(folder / "home")}
-    return Places(env | ({"CLEW_AGENT_MODEL": model} if model else {}), folder)
-
-
-@asynccontextmanager
-async def chatting(
-    store: Store,
-    folder: Path,
-    url: str = "",
-    session: str = "work",
-    size: tuple[int, int] = SIZE,
-    model: str = "",
-) -> AsyncIterator[Hand]:
-    desk = Desk(places(folder, model or (f"{url}/v1#gpt-4o" if url else "")), store, session=session)
-    chat = Chat(desk)
-    async with chat.run_test(size=size) as pilot:
-        await pilot.pause()
-        yield Hand(chat, pilot)
-    await desk.close()
-
-
-def sent(provider: StrictProvider) -> str:
-    return json.dumps(provider.heard[-1].body)
-
-
-def report(n: int) -> Answer:
-    return Answer(f"Report {n}. " + " ".join(f"file{n}_{i}.py has value {n * 100 + i}." for i in range(60)))
 
 
 async def test_a_tool_wants_permission_and_is_granted_or_refused_it(store: Store, tmp_path: Path) -> None:
