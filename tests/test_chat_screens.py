@@ -13,6 +13,7 @@ from clew.chat.permitting import Permitting
 from clew.provider import Answer, Call, StrictProvider
 from clew.store.records import Store
 
+FOLDER = os.environ.pop("CLEW_SCREENS", "")  # clew itself knows no such variable, and says so
 MARKUP = re.compile(r"\[/?(?:b|i|dim|bold|red|link|@click|\$)\b[^\]]*\]|\[/\]")
 
 
@@ -36,9 +37,9 @@ class Album:
         assert keys in text, name
         assert not MARKUP.search(text), name
         assert "Traceback" not in text, name
-        if folder := os.environ.get("CLEW_SCREENS"):
+        if FOLDER:
             drawn = self.hand.chat.export_screenshot(title=name)
-            Path(folder, f"{name}-{self.suffix}.svg").write_text(drawn, encoding="utf-8")
+            Path(FOLDER, f"{name}-{self.suffix}.svg").write_text(drawn, encoding="utf-8")
 
     async def visit(self, name: str, go: Callable[[], Awaitable[None]], title: str, keys: str = "Esc ") -> None:
         """Go to a screen, take a picture, and come back."""
@@ -71,7 +72,7 @@ async def walk(hand: Hand, album: Album) -> None:
         return lambda: hand.enter(text)
 
     await hand.say("What is in the reports?")
-    await album.take("chat", "ready · work", "^P commands")
+    await album.take("chat", "159.", "^P commands")  # the end of the answer
     await hand.say("Another one.")
     await album.visit("palette", keyed("ctrl+p"), "Commands")
     await album.visit("method", keyed("f2"), "Select Compaction Method")

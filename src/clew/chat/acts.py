@@ -166,7 +166,12 @@ async def sessions(chat: "Chat", typed: str) -> None:
     """Go on with another conversation."""
     chat.desk.helm.check_idle()
     rows = [
-        Row(s.name or s.id, called(s), f"{moment(s.at)}  {s.number} sessions", s.name == chat.desk.agent.session)
+        Row(
+            s.name or s.id,
+            called(s),
+            f"{moment(s.at)}  {count(s.number, 'session')}",
+            s.name == chat.desk.agent.session,
+        )
         for s in await chat.desk.all()
     ]
     known = {row.id for row in rows}
@@ -197,7 +202,7 @@ async def window(chat: "Chat", typed: str) -> None:
     """Show what the window is made of, item by item."""
     filling, view = await chat.desk.filling(), await chat.desk.agent.view()
     assert filling is not None, "there is a view"
-    kinds = [f"{part.kind:<18}{part.tokens:>9,} tokens {part.items:>6,} items" for part in filling.parts]
+    kinds = [f"{part.kind:<18}{part.tokens:>9,} tokens {count(part.items, 'item'):>12}" for part in filling.parts]
     free = f"{'free':<18}{max(0, filling.limit - filling.sent):>9,} tokens"
     kept = f"{'reserve':<18}{filling.reserve:>9,} tokens, kept for the answer"
     made = {n.id for edit in view.edits for n in edit.stand_ins}

@@ -91,7 +91,8 @@ class Transcript(ScrollView, can_focus=True):
     def follow(self) -> None:
         """Go to the end, and stay there."""
         self._follows = True
-        self.scroll_end(animate=False, immediate=True, x_axis=False)
+        # By force: before the next layout there is no bar yet, and without one Textual does not scroll.
+        self.scroll_end(animate=False, immediate=True, x_axis=False, force=True)
 
     def reveal(self, entry: Entry) -> None:
         """Scroll to where an entry begins."""
@@ -133,11 +134,8 @@ class Transcript(ScrollView, can_focus=True):
         for line in [line for line in self._strips if line >= first]:
             del self._strips[line]
         size = Size(self._width + GUTTER, self._starts[-1])
-        if (
-            self.show_vertical_scrollbar
-            and size.width == self.virtual_size.width
-            and size.height >= self.virtual_size.height
-        ):
+        width, height = self.virtual_size
+        if self.show_vertical_scrollbar and size.width == width and size.height >= height:
             self.set_reactive(Transcript.virtual_size, size)  # nothing else moves: no layout
         else:
             self.virtual_size = size
