@@ -206,7 +206,8 @@ async def window(chat: "Chat", typed: str) -> None:
     free = f"{'free':<18}{max(0, filling.limit - filling.sent):>9,} tokens"
     kept = f"{'reserve':<18}{filling.reserve:>9,} tokens, kept for the answer"
     made = {n.id for edit in view.edits for n in edit.stand_ins}
-    lines = [f"{'▣' if n.id in made else ' '} {label(n.item):<10}{brief(n.item.text, 80)}" for n in view.nodes]
+    room = reading.width(chat.size) - 14
+    lines = [f"{'▣' if n.id in made else ' '} {label(n.item):<10}{brief(n.item.text, room)}" for n in view.nodes]
     await chat.ask(
         Reading("The window", "\n".join([chat.meter.words, chat.meter.kinds, "", *kinds, free, kept, "", *lines]))
     )
