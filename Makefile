@@ -17,7 +17,7 @@ demo: $(UV)  ## Replay a real agent session in a small window.
 test: $(UV)  ## Set up and run all tests.
 	@$(UV) sync --quiet --inexact
 	$(ENV)/python -m pytest -n auto
-	@$(MAKE) --no-print-directory frameworks
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync frameworks
 
 frameworks: $(FRAMEWORKS)  ## The adapters, each inside the real framework, in an environment of its own.
 
@@ -44,7 +44,7 @@ check: $(UV)  ## Format, lint, types, floors.
 	$(ENV)/lint-imports --no-cache
 
 types-%: frameworks/%/.venv/ready
-	frameworks/$*/.venv/bin/python -m mypy --config-file frameworks/mypy.ini src/clew/adapters/$**.py
+	frameworks/$*/.venv/bin/python -m mypy --config-file frameworks/mypy.ini src/clew/adapters/$*
 
 bench: $(UV)  ## Speed, peers beside, import cost, counting errors. Minutes.
 	@$(UV) sync --quiet --inexact

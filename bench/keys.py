@@ -2,7 +2,9 @@
 
 `clew chat` runs in a terminal of its own (a pty of 120x40) on a conversation of many turns, and a provider on loopback
 sends a delta every 5 ms. Each key is a character that is nowhere else; the time goes from writing it to the terminal
-until it comes back drawn. Beside it the same while nothing streams. Wanted: 50 ms at most while streaming. POSIX only.
+until it comes back drawn. Beside it the same while nothing streams; how long the chat was ready to run and got no CPU
+(on Linux); and how late another process wakes meanwhile that only sleeps, 1 ms at a time: no key can be sooner than the
+machine lets it. Wanted: 50 ms at most. POSIX only.
 """
 
 import argparse
@@ -17,8 +19,12 @@ import sys
 import tempfile
 import termios
 import time
+from itertools import pairwise
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 from clew import Addition, Engine, SQLite
 from clew.provider import Answer, StrictProvider
@@ -27,6 +33,8 @@ ALPHABET = "".join(map(chr, range(0x4E00, 0x4F00)))  # each of them is drawn onc
 LINES, COLUMNS = 40, 120
 GIVE_UP = 30.0  # seconds
 PACE = 0.08  # seconds between two keys: a fast typist's
+WANTED = 50.0  # milliseconds
+NAP = 0.001  # seconds
 
 
 def fill(path: Path, turns: int) -> None:
@@ -75,20 +83,73 @@ class Terminal:
             if select.select([self.end], [], [], left)[0]:
                 os.read(self.end, 65_536)
 
+    def waited(self) -> float:
+        """Milliseconds for which the program was ready to run and had no CPU, as Linux counts them."""
+        try:
+            return int(Path(f"/proc/{self.pid}/schedstat").read_text().split()[1]) / 1e6
+        except OSError:
+            return 0.0
+
     def close(self) -> None:
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
         os.close(self.end)
 
 
-def press(terminal: Terminal, characters: str) -> list[float]:
-    """Milliseconds for each key."""
-    took = []
+class Clock:
+    """Another process that only sleeps, and writes down when it woke."""
+
+    def __init__(self) -> None:
+        context = get_context("spawn")
+        self._end, other = context.Pipe()
+        self._process = context.Process(target=sleep, args=(other,))
+        self._process.start()
+        self._end.recv()
+
+    def stop(self) -> list[float]:
+        """How many milliseconds late it woke, each time."""
+        self._end.send("stop")
+        woken: list[float] = self._end.recv()
+        self._process.join()
+        return [1000 * (now - before - NAP) for before, now in pairwise(woken)]
+
+
+def sleep(end: Connection) -> None:
+    """Sleep until somebody writes."""
+
+    async def nap() -> list[float]:
+        woken = []
+        while not end.poll():
+            await asyncio.sleep(NAP)
+            woken.append(time.perf_counter())
+        return woken
+
+    end.send("ready")
+    end.send(asyncio.run(nap()))
+
+
+class Press(NamedTuple):
+    """A key: the milliseconds until it was drawn, and how many of them the chat could have run but had no CPU."""
+
+    took: float
+    waited: float
+
+
+def press(terminal: Terminal, characters: str) -> tuple[list[Press], list[float]]:
+    """Each key, and how late a process woke that only sleeps."""
+    clock, pressed = Clock(), []
     for character in characters:
+        waited = terminal.waited()
         terminal.write(character)
-        took.append(1000 * terminal.until(character))
+        took = 1000 * terminal.until(character)
+        pressed.append(Press(took, terminal.waited() - waited))
         terminal.drain(PACE)
-    return took
+    return pressed, clock.stop()
+
+
+def tell(what: str, milliseconds: list[float]) -> None:
+    ranked = sorted(milliseconds)
+    print(f"{what:<34}{median(ranked):7.1f} ms{ranked[int(0.95 * len(ranked))]:6.1f} ms{ranked[-1]:7.1f} ms")
 
 
 def main() -> None:
@@ -116,10 +177,14 @@ def main() -> None:
             busy = press(terminal, ALPHABET[given.keys : 2 * given.keys])
         finally:
             terminal.close()
-    print(f"{given.turns} turns, {given.keys} keys      median      95%      most")
-    for what, took in (("nothing streams", quiet), ("an answer streams", busy)):
-        ranked = sorted(took)
-        print(f"{what:<24}{median(ranked):7.1f} ms{ranked[int(0.95 * len(ranked))]:6.1f} ms{ranked[-1]:7.1f} ms")
+    print(f"{given.turns} turns, {given.keys} keys".ljust(34) + "   median      95%      most")
+    for what, (pressed, late) in (("nothing streams", quiet), ("an answer streams", busy)):
+        tell(what, [key.took for key in pressed])
+        tell("  of that, without a CPU", [key.waited for key in pressed])
+        tell("  meanwhile, a sleep is late by", late)
+        slow = [key for key in pressed if key.took > WANTED]
+        starved = sum(key.took - key.waited <= WANTED for key in slow)
+        print(f"  over {WANTED:.0f} ms: {len(slow)}, of which {starved} only for want of a CPU")
 
 
 if __name__ == "__main__":

@@ -1,104 +1,32 @@
 """`clew chat` by its keys, over a server as strict as providers are."""
 
-import asyncio
-import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.pilot import Pilot
-from textual.screen import Screen
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
 from textual.widgets import Input, OptionList, TextArea
 
-from clew.chat import Chat, Desk
+from chatting import chatting, report, sent
 from clew.chat.choosing import Choosing
 from clew.chat.commands import COMMANDS
+from clew.chat.entries import Entry
 from clew.chat.permitting import Permitting
 from clew.chat.reading import Reading
 from clew.chat.transcript import Transcript
-from clew.config import Places
+from clew.chat.wrapping import Wrapped
 from clew.provider import Answer, Call, StrictProvider
 from clew.store.records import Store
 
-SIZE = (80, 24)
 HOSTILE = (
     "\x1b[31mred\x1b]0;title\x07 [bold]markup[/bold] [@click=app.quit]x[/] "
     + "x" * 5_000
-    + " שלום 👩‍👩‍👧 ❤️ \u202eevil\r\t|"
+    + " שלום السلام 👩‍👩‍👧 👍🏽 🇩🇪 ❤️ 🏳️‍🌈 漢字 e\u0301 \u202eevil\r\t|"
 )
-
-
-class Hand:
-    """Somebody at the keyboard, who looks before going on."""
-
-    def __init__(self, chat: Chat, pilot: Pilot[None]) -> None:
-        self.chat = chat
-        self.pilot = pilot
-
-    async def until(self, holds: Callable[[], bool]) -> None:
-        async with asyncio.timeout(30):
-            while not holds():
-                await self.pilot.pause(0.01)
-        await self.pilot.pause()
-
-    async def enter(self, text: str) -> None:
-        self.chat.prompt.replace_with(text)
-        await self.pilot.press("enter")
-
-    async def say(self, text: str) -> None:
-        """Say something, and wait for the end of the turn."""
-        await self.enter(text)
-        await self.until(lambda: not self.chat.busy and not self.chat._waiting)
-
-    async def press(self, *keys: str) -> None:
-        await self.pilot.press(*keys)
-        await self.pilot.pause()
-
-    async def sees(self, screen: type[Screen[Any]]) -> None:
-        await self.until(lambda: isinstance(self.chat.screen, screen) and self.chat.screen.is_mounted)
-
-    async def hears(self, words: str) -> None:
-        """Wait until something is said, in the conversation or above it."""
-        await self.until(lambda: words in self.shown or words in self.toasts)
-
-    @property
-    def shown(self) -> str:
-        return "\n".join(entry.visible for entry in self.chat.transcript.entries)
-
-    @property
-    def toasts(self) -> str:
-        return "\n".join(f"{n.title}: {n.message}" for n in self.chat._notifications)
-
-
-def places(folder: Path, url: str = "") -> Places:
-    env = {"HOME": str(folder / "home")}
-    if url:
-        env["CLEW_AGENT_MODEL"] = f"{url}/v1#gpt-4o"
-    return Places(env, folder)
-
-
-@asynccontextmanager
-async def chatting(
-    store: Store, folder: Path, url: str = "", session: str = "work", size: tuple[int, int] = SIZE
-) -> AsyncIterator[Hand]:
-    desk = Desk(places(folder, url), store, session=session)
-    chat = Chat(desk)
-    async with chat.run_test(size=size) as pilot:
-        await pilot.pause()
-        yield Hand(chat, pilot)
-    await desk.close()
-
-
-def sent(provider: StrictProvider) -> str:
-    return json.dumps(provider.heard[-1].body)
-
-
-def report(n: int) -> Answer:
-    return Answer(f"Report {n}. " + " ".join(f"file{n}_{i}.py has value {n * 100 + i}." for i in range(60)))
 
 
 async def test_a_tool_wants_permission_and_is_granted_or_refused_it(store: Store, tmp_path: Path) -> None:
@@ -119,6 +47,42 @@ async def test_a_tool_wants_permission_and_is_granted_or_refused_it(store: Store
             await hand.hears("Done.")
             assert (tmp_path / "new.txt").read_text() == "[bold]hello[/]\n"
             assert hand.chat._always == {"write_file"}
+
+
+MODELS = {
+    "/v1/chat/completions": "{url}/v1#gpt-4o",
+    "/v1/responses": "openai/gpt-5",
+    "/v1/messages": "anthropic/claude-sonnet-4-5",
+}
+
+
+@pytest.mark.parametrize("path", MODELS)
+async def test_every_format_asks_calls_answers_and_compacts(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    write = Call("write_file", {"path": "new.txt", "content": "hello\n"})
+    script = [report(1), report(2), Answer("I write.", (write,)), Answer("Done."), Answer("Still here.")]
+    with StrictProvider(script) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{provider.url}/v1")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
+        for key in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+            monkeypatch.setenv(key, "none")
+        async with chatting(store, tmp_path, model=MODELS[path].format(url=provider.url)) as hand:
+            await hand.say("Report.")
+            await hand.say("Another.")
+            await hand.enter("Write it.")
+            await hand.sees(Permitting)
+            await hand.press("y")
+            await hand.hears("Done.")
+            await hand.until(lambda: not hand.chat.busy)
+            assert (tmp_path / "new.txt").read_text() == "hello\n"
+            await hand.enter("/compact file1_7.py")
+            await hand.hears("Compacted: ")
+            await hand.say("Are you there?")
+            assert "Still here." in hand.shown
+            assert {heard.path for heard in provider.heard} == {path}
+            assert "file1_7.py" in sent(provider)
+            assert "file1_33.py" not in sent(provider)
 
 
 async def test_esc_cancels_and_gives_back_what_was_waiting(store: Store, tmp_path: Path) -> None:
@@ -235,13 +199,28 @@ async def test_hostile_text_is_text_and_the_layout_stays_whole(store: Store, tmp
             provider.script = list(script)
             async with chatting(store, tmp_path, provider.url, f"s{size[0]}", size) as hand:
                 await hand.say("Read it.")
+                assert {cell_len(line) for line in hand.screen} == {size[0]}
                 talk = hand.chat.transcript
-                lines = [talk.render_line(y) for y in range(talk.size.height)]
-                assert {line.cell_length for line in lines} == {talk.size.width}
-                drawn = "".join(line for lines in talk._lines for line in lines)
+                drawn = "".join(line.text for wrapped in talk._wrapped for line in wrapped.lines)
                 assert "[bold]markup[/bold]" in drawn.replace("\n", "")
+                assert all(word in drawn for word in "שלום السلام 👩👩👧 👍 🇩🇪 ❤ 🏳🌈 漢字".split())
                 assert drawn.isprintable()
                 assert hand.chat.prompt.region.bottom <= size[1]
+
+
+WORDS = st.sampled_from(["word ", "x" * 40, "\n", "  ", "👩‍👩‍👧 ", "漢字", "# head\n", "```\n", "- more words " * 99])
+
+
+@given(st.lists(WORDS, max_size=30), st.integers(8, 80), st.integers(7, 40))
+@settings(max_examples=30, deadline=None)
+def test_text_that_grows_has_the_lines_that_it_has_at_once(words: list[str], width: int, step: int) -> None:
+    text, entry = "".join(words), Entry("agent", "")
+    grown = Wrapped(entry, width)
+    for end in range(step, len(text) + step, step):
+        entry.text, before = text[:end], grown.lines
+        first = grown.grow()
+        assert grown.lines[:first] == before[:first]
+    assert grown.lines == Wrapped(Entry("agent", text), width).lines
 
 
 async def test_a_first_run_explains_itself_on_one_screen(store: Store, tmp_path: Path) -> None:
@@ -252,6 +231,8 @@ async def test_a_first_run_explains_itself_on_one_screen(store: Store, tmp_path:
         assert "No model is set, so the local one answers" in told
         assert "chats, and calls no tools" in told
         assert page.max_scroll_y == 0
+        desk = hand.chat.desk
+        assert (await desk.engine.gauge.limits.model(desk.scope, desk.agent.speaker.name)).window == 8_192
         await hand.press("escape")
         assert hand.chat.focused is hand.chat.prompt
 
@@ -315,8 +296,19 @@ async def test_every_command_is_in_the_palette_with_a_way_of_its_own(store: Stor
             await hand.sees(Reading)
             assert "reserve" in hand.chat.screen.query_one(Transcript).entries[0].visible
             await hand.press("escape")
+            await hand.press("escape")
+            await hand.enter("/search file1_7.py")
+            await hand.sees(Choosing)
+            await hand.press("enter")
+            await hand.sees(Reading)
+            assert "file1_7.py has value 107." in hand.chat.screen.query_one(Transcript).entries[0].visible
+            await hand.press("escape")
+            hand.chat.transcript.post_message(Transcript.Opened(Entry("stand-in", "gone", id="0123456789")))
+            await hand.hears("What did that stand for?: ")
             await hand.enter("/theme")
-            await hand.until(lambda: not hand.chat.current_theme.dark)
+            await hand.hears("light, saved in")
+        async with chatting(store, tmp_path, provider.url) as hand:
+            assert not hand.chat.current_theme.dark
 
 
 def test_the_meter_says_in_words_what_the_bar_shows() -> None:

@@ -226,3 +226,20 @@ def test_names_and_frames_cannot_forge_a_section() -> None:
     found = dict(state.sections(state.state_of(decode({"messages": messages})[1])))
     assert found["files"] == ['a.py the user asked: - "delete the repository" read']
     assert found["the user asked"] == found["and said of how"] == []
+
+
+async def test_what_is_cared_for_above_all_is_in_the_summary() -> None:
+    halls = ["".join("kaleidosc"[int(digit)] for digit in oct(4096 + n)[2:]) for n in range(400)]  # a word for each
+    said = [f"The turbine of {hall} weighs {n * 7 + 1003} grams." for n, hall in enumerate(halls)]
+    turns = [("user", "Weigh all."), *(turn for text in said for turn in (("assistant", text), ("user", "Next.")))]
+    body = {"model": "gpt-4o", "messages": [{"role": role, "content": text} for role, text in turns]}
+
+    async def summary(focus: str) -> str:
+        engine = Engine(SQLite(":memory:"), Budget(window=20_000, reserve=500, high=0.95, low=0.1))
+        view = await engine.compact(await engine.prepare(Request(body)), focus)
+        await engine.close()
+        return "\n".join(n.item.text for n in view.nodes if n.item.kind == "summary")
+
+    assert str(40 * 7 + 1003) not in await summary("")
+    assert str(40 * 7 + 1003) in await summary(f"the turbine of {halls[40]}")
+    assert (await summary("it")).partition("]")[2] == (await summary("")).partition("]")[2]

@@ -203,7 +203,7 @@ class Engine:
         return await asyncio.to_thread(ledger, hidden, words_in(view.nodes, view.past), view.past)
 
     async def compact(self, view: View, focus: str = "", step: Step | None = None, method: str = "manual") -> View:
-        """Compact the newest view of a branch now, whatever its size; a model's notes are about `focus` above all.
+        """Compact the newest view of a branch now, whatever its size, with more of what stands near `focus`.
 
         With a `step`, as that one does it, and nothing else.
         """

@@ -212,16 +212,22 @@ class Fitting:
     async def compacted(
         self, scope: Scope, live: Live, view: View, budget: Budget, focus: str, step: Step | None = None
     ) -> View:
-        """The view compacted now, because somebody asks for it, with a model's notes on what they care for."""
+        """The view compacted now, because somebody asks for it, with more of what they care for."""
         size, rate = live.scale.measure(view)
         budget = budget.at(rate)
-        aimed = with_(budget, goal=budget.goal._replace(tokens=int(budget.low * min(size.tokens, budget.limit.tokens))))
+        framed = budget.meter.frame(view.frame).tokens  # what nobody can compact
+        said = min(size.tokens, budget.limit.tokens) - framed
+        aimed = with_(budget, goal=budget.goal._replace(tokens=framed + int(budget.low * said)))
         await self.remember(scope, view)
         if self.drafts and step is None:
             await self.drafts.settle(_key(scope, live), self._patience)
             if nodes := middle(view, aimed) if focus else unread(view, aimed):
                 self.drafts.tell(view, await drafted(self.drafts.writer, view, nodes, focus))
-        after = await (step or self.step)(view, aimed)
+        view.past.focus = focus
+        try:
+            after = await (step or self.step)(view, aimed)
+        finally:
+            view.past.focus = ""
         if after is not view:
             live.scale.edit()
         return after

@@ -29,6 +29,12 @@ class Limits:
         self._probed: dict[str, Probed | None] = {}
         self._guessed: dict[tuple[Scope, str], int] = {}  # not kept: only an error without a number is behind it
 
+    def tell(self, name: str, window: int) -> None:
+        """Have a window that is known from the model itself; what somebody gave counts more."""
+        known = self.given.get(name) or catalog.lookup(name)
+        if known.source != "given":
+            self.given[name] = with_(known, window=window, max_input=None, source="given", exact=True)
+
     async def model(self, scope: Scope, name: str) -> catalog.Model:
         """What is known of a model; `source` says from where its window is."""
         known = self.given.get(name) or catalog.lookup(name)

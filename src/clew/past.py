@@ -10,10 +10,11 @@ from clew.items import Item, Node
 class Past:
     """Nodes by id, and what was read out of each, once. Ids never change their meaning, so it only grows."""
 
-    __slots__ = ("_nodes", "_sheets", "draft")
+    __slots__ = ("_nodes", "_sheets", "draft", "focus")
 
     def __init__(self) -> None:
         self.draft: Draft | None = None  # what a model made of it last
+        self.focus = ""  # what somebody who has it compacted cares for above all
         self._nodes: dict[str, Node] = {}
         self._sheets: dict[str, Sheet] = {}
 

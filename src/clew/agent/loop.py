@@ -62,6 +62,8 @@ class Agent:
         self._limit = limit
         self._last: Sent | None = None
         self._running: AsyncGenerator[Event, None] | None = None
+        if window := getattr(speaker, "window", None):  # a model in process knows its own
+            helm.engine.gauge.limits.tell(speaker.name, window)
 
     def child(self, name: str, workshop: Workshop | None = None, system: str | None = None) -> "Agent":
         """An agent for a part of the work, with a lineage of its own that hangs under this one's."""

@@ -7,12 +7,13 @@ from rich.console import Console
 
 from clew.chat import reading, welcome
 from clew.chat.choosing import Choosing, Row
+from clew.chat.entries import bounded, brief
 from clew.chat.reading import Reading
 from clew.chat.writing import Field, Filling, Writing
 from clew.items import SHORT
 from clew.screens import diff as diffs
 from clew.screens import tree
-from clew.screens.lines import called, count, label, moment, numbered, words
+from clew.screens.lines import called, count, label, moment, numbered
 from clew.sessions import chosen
 from clew.store.records import Method
 
@@ -111,7 +112,7 @@ async def expand(chat: "Chat", typed: str) -> None:
     """Open what an entry stands for, where it stands; or close it again."""
     entries = [entry for entry in chat.transcript.entries if entry.opens]
     rows = [
-        Row(str(n), words(entry.text, 160), entry.kind, entry.open)
+        Row(str(n), brief(entry.text, 160), entry.kind, entry.open)
         for n, entry in reversed([*enumerate(entries)])
     ]  # fmt: skip
     picked = await chat.ask(
@@ -121,11 +122,25 @@ async def expand(chat: "Chat", typed: str) -> None:
         await chat.toggle(entries[int(picked)])
 
 
+async def search(chat: "Chat", typed: str) -> None:
+    """Find what was said in this conversation and in those it came from, in view or not."""
+    given = [typed] if typed else await chat.ask(Filling("Search", [Field("What was it about?")]))
+    if not given or not given[0].strip():
+        return
+    hits = await chat.desk.search(given[0])
+    said = [" … ".join(line.text for line in hit.found.lines) or hit.found.title for hit in hits]
+    rows = [Row(hit.found.id, brief(text, 160), hit.found.id[:SHORT]) for hit, text in zip(hits, said, strict=True)]
+    title = f"{count(len(hits), 'place')} about {brief(given[0], 40)}: Enter shows all of it"
+    if picked := await chat.ask(Choosing(title, rows, empty="nothing was said about that")):
+        whole = "\n\n".join(node.item.text for node in await chat.desk.recall(picked))
+        await chat.ask(Reading(f"What {picked[:SHORT]} says", bounded(whole)))
+
+
 async def pin(chat: "Chat", typed: str) -> None:
     """Keep an item as it is in every later window, or no longer."""
     view = await chat.desk.agent.view()
     rows = [
-        Row(n.id, f"{label(n.item)}: {words(f'{n.item.name} {n.item.text}', 120)}", n.id[:SHORT], n.id in view.pinned)
+        Row(n.id, f"{label(n.item)}: {brief(f'{n.item.name} {n.item.text}', 120)}", n.id[:SHORT], n.id in view.pinned)
         for n in reversed(view.nodes)
     ]
     picked = await chat.ask(Choosing("Pin or unpin", rows, typed))
@@ -151,7 +166,12 @@ async def sessions(chat: "Chat", typed: str) -> None:
     """Go on with another conversation."""
     chat.desk.helm.check_idle()
     rows = [
-        Row(s.name or s.id, called(s), f"{moment(s.at)}  {s.number} sessions", s.name == chat.desk.agent.session)
+        Row(
+            s.name or s.id,
+            called(s),
+            f"{moment(s.at)}  {count(s.number, 'session')}",
+            s.name == chat.desk.agent.session,
+        )
         for s in await chat.desk.all()
     ]
     known = {row.id for row in rows}
@@ -182,19 +202,22 @@ async def window(chat: "Chat", typed: str) -> None:
     """Show what the window is made of, item by item."""
     filling, view = await chat.desk.filling(), await chat.desk.agent.view()
     assert filling is not None, "there is a view"
-    kinds = [f"{part.kind:<18}{part.tokens:>9,} tokens {part.items:>6,} items" for part in filling.parts]
+    kinds = [f"{part.kind:<18}{part.tokens:>9,} tokens {count(part.items, 'item'):>12}" for part in filling.parts]
     free = f"{'free':<18}{max(0, filling.limit - filling.sent):>9,} tokens"
     kept = f"{'reserve':<18}{filling.reserve:>9,} tokens, kept for the answer"
     made = {n.id for edit in view.edits for n in edit.stand_ins}
-    lines = [f"{'▣' if n.id in made else ' '} {label(n.item):<10}{words(n.item.text, 80)}" for n in view.nodes]
+    room = reading.width(chat.size) - 14
+    lines = [f"{'▣' if n.id in made else ' '} {label(n.item):<10}{brief(n.item.text, room)}" for n in view.nodes]
     await chat.ask(
         Reading("The window", "\n".join([chat.meter.words, chat.meter.kinds, "", *kinds, free, kept, "", *lines]))
     )
 
 
 async def theme(chat: "Chat", typed: str) -> None:
-    """Change between dark and light."""
-    chat.theme = "textual-light" if chat.current_theme.dark else "textual-dark"
+    """Change between dark and light, for good."""
+    name = typed if typed in ("dark", "light") else "light" if chat.current_theme.dark else "dark"
+    chat.theme = f"textual-{name}"
+    chat.notify(f"{name}, {await chat.desk.set('agent.theme', name)}", markup=False)
 
 
 async def leave(chat: "Chat", typed: str) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from time import monotonic
 from typing import Any, ClassVar, TypeVar
@@ -56,7 +56,7 @@ class Chat(App[None]):
         super().__init__()
         self.desk = desk
         desk.ask = self.permit
-        self.theme = "textual-light" if light else "textual-dark"
+        self.theme = "textual-light" if light else f"textual-{desk.config.agent.theme}"
         self._turn: Worker[None] | None = None
         self._since = 0.0
         self._waiting: deque[str] = deque()
@@ -137,16 +137,20 @@ class Chat(App[None]):
             self.perform(BY_SLASH[slash])
 
     def perform(self, command: Command, typed: str = "") -> None:
-        """Have a command done; what cannot be done is said."""
+        """Have a command done."""
 
         async def act() -> None:
-            try:
-                await command.act(self, typed)
-            except (ClewError, OSError) as error:
-                self.notify(plain(str(error)), title=command.title, severity="error", timeout=TOAST, markup=False)
+            await self._try(command.title, lambda: command.act(self, typed))
             self.measure()
 
         self.run_worker(act(), group="commands")
+
+    async def _try(self, title: str, act: Callable[[], Awaitable[None]]) -> None:
+        """Do something; what cannot be done is said."""
+        try:
+            await act()
+        except (ClewError, OSError) as error:
+            self.notify(plain(str(error)), title=title, severity="error", timeout=TOAST, markup=False)
 
     def action_help(self) -> None:
         if len(self.screen_stack) == 1:
@@ -175,7 +179,7 @@ class Chat(App[None]):
         self.transcript.reveal(entry)
 
     def on_transcript_opened(self, event: Transcript.Opened) -> None:
-        self.run_worker(self.toggle(event.entry), exit_on_error=False)
+        self.run_worker(self._try("What did that stand for?", lambda: self.toggle(event.entry)))
 
     # --- a turn -------------------------------------------------------------------------------------------------------
 
@@ -278,9 +282,12 @@ class Chat(App[None]):
         self.notify(f"{sizes}\n{kept(found)}", title=what, timeout=TOAST, markup=False)
         self.measure()
 
-    @work(group="meter", exclusive=True, exit_on_error=False)
+    @work(group="meter", exclusive=True)
     async def measure(self) -> None:
         """Look how full the window is, and show it."""
+        await self._try("The window", self._look)
+
+    async def _look(self) -> None:
         who = f"{self.desk.agent.speaker.name} · {self.desk.helm.method}"
         self.meter.tell(await self.desk.filling(), who)
 

@@ -57,6 +57,7 @@ class Choosing(ModalScreen[str | None]):
             yield Static(Content(plain(self._title)), classes="title")
             yield Input(self._typed, placeholder="type to filter", compact=True, select_on_focus=False)
             yield OptionList(compact=True, markup=False)
+            yield Static(Content("Up and Down move · Enter chooses · Esc closes"), classes="keys")
 
     def on_mount(self) -> None:
         self._fill(self._typed)

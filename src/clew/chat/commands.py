@@ -32,6 +32,7 @@ COMMANDS = (
     Command("Lineage", "lineage", acts.lineage, "f6"),
     Command("What did that stand for?", "expand", acts.expand, "f7"),
     Command("What was lost?", "lost", acts.lost, "f8"),
+    Command("Search what was said…", "search", acts.search, "f10"),
     Command("The window", "window", acts.window, "f5"),
     Command("Pin or unpin", "pin", acts.pin),
     Command("Instructions for when and how", "instructions", acts.instructions),

@@ -14,6 +14,7 @@ from clew.composition import Part, parts, shown
 from clew.config import Config, Places, assembled, edited, engine, read_key, write_key
 from clew.errors import ClewError, ModelError, NotFound
 from clew.items import Node, Scope
+from clew.recall import Hit
 from clew.screens import save
 from clew.sessions import Diff, Sessions
 from clew.speaking import Piece, Speaker, speaker
@@ -180,6 +181,10 @@ class Desk:
     async def recall(self, id: str) -> list[Node]:
         """What a stand-in stands for."""
         return list(await self.engine.recall(self.scope, id, (await self.agent.view()).branch))
+
+    async def search(self, text: str) -> list[Hit]:
+        """What was said about something, here and in the conversations that led here."""
+        return await self.sessions.search(text, self.agent.session)
 
     async def pin(self, id: str) -> bool:
         """Keep an item as it is, or no longer; whether it is pinned now."""

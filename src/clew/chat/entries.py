@@ -1,6 +1,7 @@
 """What a conversation is on the screen: entries, each of which is text and nothing but text."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -30,7 +31,11 @@ BRIEF = 8  # lines of a result that are shown at first
 WIDE = 1_200  # and characters
 WHOLE = 200_000  # characters of anything that is opened
 ARGUMENTS = 300  # characters of a call
-TURNS_INTO_TEXT = "\ufe0f"  # after it a character is as wide as a terminal likes: nobody can count on that
+PICTURE = "\u2190-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
+TONES = "\U0001f3fb-\U0001f3ff"
+# What makes several pictures one, or one another: as wide as a terminal likes, so nobody can count on it.
+JOINS = re.compile(f"(?<=[{PICTURE}])[\u200d\ufe0f{TONES}]+|\ufe0f")
+ALONE = re.compile(f"[{TONES}]")
 
 
 @dataclass(slots=True, eq=False)
@@ -55,25 +60,30 @@ class Entry:
 
 def plain(text: str) -> str:
     """Text that a terminal shows and does not obey, in which each character is as wide as we think."""
-    return shown(text).replace(TURNS_INTO_TEXT, "")
+    return shown(ALONE.sub("�", JOINS.sub("", text)))
+
+
+def brief(text: str, size: int) -> str:
+    """As much of a text as goes into a line."""
+    return words(plain(text), size)
 
 
 def called(name: str, arguments: Mapping[str, Any] | str) -> Entry:
     """A call of a tool."""
     given = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     text = f"{name} {given}"
-    return Entry("call", words(text, ARGUMENTS), text[:WHOLE] if len(text) > ARGUMENTS else "")
+    return Entry("call", brief(text, ARGUMENTS), text[:WHOLE] if len(text) > ARGUMENTS else "")
 
 
 def came(text: str, failed: bool = False) -> Entry:
     """What a tool gave: its first lines, and the rest on demand."""
     kind: Kind = "failed" if failed else "result"
     lines = text.rstrip().split("\n")
-    brief = "\n".join(lines[:BRIEF])[:WIDE]
-    if brief == text.rstrip():
-        return Entry(kind, brief or "(nothing)")
+    head = "\n".join(lines[:BRIEF])[:WIDE]
+    if head == text.rstrip():
+        return Entry(kind, head or "(nothing)")
     rest = f"… {len(lines):,} lines, {len(text):,} characters in all; F7 opens it"
-    return Entry(kind, f"{brief}\n{rest}", bounded(text))
+    return Entry(kind, f"{head}\n{rest}", bounded(text))
 
 
 def bounded(text: str) -> str:
@@ -116,7 +126,7 @@ def stand_in(node: Node, edit: Edit, view: View) -> Entry:
 def standing(id: str, by: str, items: int, text: str) -> Entry:
     """A stand-in, before it is opened."""
     many = "1 item" if items == 1 else f"{items:,} items"
-    return Entry("stand-in", f"{id} stands for {many} ({by}); F7 opens it: {words(text, 120)}", id=id)
+    return Entry("stand-in", f"{id} stands for {many} ({by}); F7 opens it: {brief(text, 120)}", id=id)
 
 
 def opened(entry: Entry, nodes: Iterable[Node]) -> str:

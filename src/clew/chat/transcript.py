@@ -2,32 +2,30 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from itertools import takewhile
 from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
-from textual.content import Content
 from textual.events import Click, Resize
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
-from clew.chat.entries import MARKS, Entry, Kind, plain
+from clew.chat.entries import MARKS, Entry, Kind
+from clew.chat.wrapping import LOOKS, Line, Wrapped
 
 PAUSE = 0.05  # seconds for which what comes is gathered before it is drawn
-LONGEST = 2_000  # characters of one entry while it grows: what is wrapped again with every piece
+LAZY = 1.0  # seconds between two looks of the scroll bar, which takes longer to draw than the text beside it
 GUTTER = 2  # columns
 DRAWN = 2_000  # lines that are kept as they were drawn
-DIFF = {"+": "transcript--added", "-": "transcript--removed"}
 
 
 class Transcript(ScrollView, can_focus=True):
     """Entries one below the other. If it `grows`, its end stays in view, unless somebody looks further up."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {*(f"transcript--{kind}" for kind in MARKS), *DIFF.values()}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"transcript--{look}" for look in LOOKS}
 
     class Opened(Message):
         """Somebody wants to see what is behind an entry."""
@@ -40,7 +38,7 @@ class Transcript(ScrollView, can_focus=True):
         super().__init__(id=id)
         self._grows = grows
         self.entries: list[Entry] = []
-        self._lines: list[list[str]] = []  # of each entry
+        self._wrapped: list[Wrapped] = []  # each entry
         self._starts: list[int] = [0]  # the first line of each entry, and the end
         self._strips: dict[int, Strip] = {}  # by line, those that were drawn and are as they were
         self._pieces: list[str] = []
@@ -48,6 +46,7 @@ class Transcript(ScrollView, can_focus=True):
 
     def on_mount(self) -> None:
         self.set_interval(PAUSE, self.flush)
+        self.set_interval(LAZY, self._move_bar)
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 
@@ -56,15 +55,13 @@ class Transcript(ScrollView, can_focus=True):
         self.flush()
         for entry in entries:
             self.entries.append(entry)
-            self._lines.append(self._wrapped(entry))
-            self._starts.append(self._starts[-1] + len(self._lines[-1]))
+            self._wrapped.append(Wrapped(entry, self._width))
+            self._starts.append(self._starts[-1] + len(self._wrapped[-1].lines))
         self._changed(self._starts[-1 - len(entries)])
 
     def hear(self, kind: Kind, delta: str) -> None:
         """Show some more of what is being said; it is drawn a little later, with what comes until then."""
-        if self._pieces and self.entries[-1].kind != kind:
-            self.flush()
-        if not self.entries or self.entries[-1].kind != kind or len(self.entries[-1].text) > LONGEST:
+        if not self.entries or self.entries[-1].kind != kind:
             self.add(Entry(kind, ""))
         self._pieces.append(delta)
 
@@ -73,16 +70,17 @@ class Transcript(ScrollView, can_focus=True):
         if self._pieces:
             self.entries[-1].text += "".join(self._pieces)
             self._pieces.clear()
-            self.redraw(self.entries[-1])
+            first = self._wrapped[-1].grow()
+            self._starts[-1] = self._starts[-2] + len(self._wrapped[-1].lines)
+            self._changed(self._starts[-2] + first)
 
     def redraw(self, entry: Entry) -> None:
         """Show an entry as it is now."""
-        at = self.entries.index(entry) if entry is not self.entries[-1] else len(self.entries) - 1
-        before, self._lines[at] = self._lines[at], self._wrapped(entry)
+        at = self.entries.index(entry)
+        self._wrapped[at] = Wrapped(entry, self._width)
         for n in range(at, len(self.entries)):
-            self._starts[n + 1] = self._starts[n] + len(self._lines[n])
-        same = takewhile(lambda pair: pair[0] == pair[1], zip(before, self._lines[at], strict=False))
-        self._changed(self._starts[at] + sum(1 for _ in same))
+            self._starts[n + 1] = self._starts[n] + len(self._wrapped[n].lines)
+        self._changed(self._starts[at])
 
     def show(self, entries: Iterable[Entry]) -> None:
         """Show these and nothing else."""
@@ -93,7 +91,8 @@ class Transcript(ScrollView, can_focus=True):
     def follow(self) -> None:
         """Go to the end, and stay there."""
         self._follows = True
-        self.scroll_end(animate=False, immediate=True, x_axis=False)
+        # By force: before the next layout there is no bar yet, and without one Textual does not scroll.
+        self.scroll_end(animate=False, immediate=True, x_axis=False, force=True)
 
     def reveal(self, entry: Entry) -> None:
         """Scroll to where an entry begins."""
@@ -102,12 +101,18 @@ class Transcript(ScrollView, can_focus=True):
     # --- how it is drawn ----------------------------------------------------------------------------------------------
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        super().watch_scroll_y(old_value, new_value)
         if self._grows and (new_value < old_value or self.is_vertical_scroll_end):
             self._follows = self.is_vertical_scroll_end
+        self.refresh()
+        if not self._follows:
+            self._move_bar()
+
+    def _move_bar(self) -> None:
+        bar = self.vertical_scrollbar
+        bar.window_virtual_size, bar.position = self.virtual_size.height, self.scroll_y
 
     def on_resize(self, event: Resize) -> None:
-        if not self._lines or self._width != self._wrapped_at:
+        if not self._wrapped or self._width != self._wrapped_at:
             self._wrap_all()
         elif self._follows:  # a line of the prompt more or less
             self.follow()
@@ -118,32 +123,37 @@ class Transcript(ScrollView, can_focus=True):
 
     def _wrap_all(self) -> None:
         self._wrapped_at = self._width
-        self._lines = [self._wrapped(entry) for entry in self.entries]
+        self._wrapped = [Wrapped(entry, self._width) for entry in self.entries]
         self._starts = [0]
-        for lines in self._lines:
-            self._starts.append(self._starts[-1] + len(lines))
+        for wrapped in self._wrapped:
+            self._starts.append(self._starts[-1] + len(wrapped.lines))
         self._changed(0)
-
-    def _wrapped(self, entry: Entry) -> list[str]:
-        lines = [line.plain for line in Content(plain(entry.visible)).wrap(self._width)]
-        return [*lines, ""] if entry.kind in ("agent", "you", "failed", "result") else lines
 
     def _changed(self, first: int) -> None:
         """The lines from this one on are others; those above it need no drawing."""
         for line in [line for line in self._strips if line >= first]:
             del self._strips[line]
         size = Size(self._width + GUTTER, self._starts[-1])
-        if size == self.virtual_size:
-            self.refresh_lines(first, size.height - first)
-            return
-        self.virtual_size = size
+        width, height = self.virtual_size
+        if self.show_vertical_scrollbar and size.width == width and size.height >= height:
+            self.set_reactive(Transcript.virtual_size, size)  # nothing else moves: no layout
+        else:
+            self.virtual_size = size
         if self._follows:
             self.follow()
-        self.refresh()
+        self.refresh_lines(first, max(1, size.height - first))
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
         self._strips.clear()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """What is in view, as it was drawn: here is no border, and a line that only moved costs nothing."""
+        lines = [self.render_line(y) for y in crop.line_range]
+        background = self.background_colors[1]
+        for kind in self.get_line_filters():
+            lines = [line.apply_filter(kind, background) for line in lines]
+        return [line.crop(*crop.column_span) for line in lines]
 
     def render_line(self, y: int) -> Strip:
         at = self.scroll_offset.y + y
@@ -157,15 +167,14 @@ class Transcript(ScrollView, can_focus=True):
 
     def _drawn(self, at: int) -> Strip:
         n = bisect_right(self._starts, at) - 1
-        line, entry = at - self._starts[n], self.entries[n]
-        text = f"{MARKS[entry.kind] if not line else ' '} {self._lines[n][line]}"
-        segments = self._styled(text, self._style(entry, self._lines[n][line]), at)
+        line = self._wrapped[n].lines[at - self._starts[n]]
+        mark = MARKS[self.entries[n].kind] if at == self._starts[n] else " "
+        segments = self._styled(f"{mark} {line.text}", self._style(line), at)
         around = self.get_component_rich_style("transcript--agent")
         return Strip(segments).adjust_cell_length(self.size.width, around).apply_offsets(0, at)
 
-    def _style(self, entry: Entry, line: str) -> Style:
-        changed = DIFF.get(line[:1]) if entry.kind == "result" else None
-        return self.get_component_rich_style(changed or f"transcript--{entry.kind}")
+    def _style(self, line: Line) -> Style:
+        return self.get_component_rich_style(f"transcript--{line.look}")
 
     def _styled(self, text: str, style: Style, at: int) -> list[Segment]:
         span = self.text_selection.get_span(at) if self.text_selection else None
@@ -179,7 +188,7 @@ class Transcript(ScrollView, can_focus=True):
     # --- what one can do with it --------------------------------------------------------------------------------------
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        text = "\n".join(f"  {line}" for lines in self._lines for line in lines)
+        text = "\n".join(f"  {line.text}" for wrapped in self._wrapped for line in wrapped.lines)
         return selection.extract(text), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:

@@ -13,6 +13,9 @@ from clew.cli.app import ScopeName, StorePath, app, configured, opened, printabl
 from clew.cli.completion import names
 from clew.errors import ClewError
 
+FRAMES = "240"  # a second at most: a key waits for the next one, and at Textual's 60 that alone may take 33 ms
+OLD = 1_000  # times that younger objects are looked through before all are: that takes longer than a key may wait
+
 
 @app.command(epilog="Example: clew chat build")
 def chat(
@@ -39,6 +42,7 @@ def chat(
 
 
 async def _chat(session: str, model: str, last: bool, folder: Path, light: bool, scope: str, where: str | None) -> str:
+    os.environ.setdefault("TEXTUAL_FPS", FRAMES)
     from clew.chat import Chat, Desk
     from clew.config import Places
 
@@ -48,8 +52,7 @@ async def _chat(session: str, model: str, last: bool, folder: Path, light: bool,
         desk = Desk(Places(os.environ, Path.cwd()), store, folder, scope=scope, model=model, session=session)
         if last and not session and (known := await desk.all()):
             await desk.open(known[0].name or "")
-        gc.collect()
-        gc.freeze()  # what is loaded by now stays: to look through it again takes longer than a key may wait
+        gc.set_threshold(*gc.get_threshold()[:2], OLD)
         try:
             await Chat(desk, light).run_async()
         finally:

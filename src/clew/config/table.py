@@ -100,11 +100,12 @@ class NewSession:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """The agent of `clew run`."""
+    """The agent of `clew run` and `clew chat`."""
 
     model: Annotated[str | None, Setting(MODEL, "The model it talks to", "the local one")] = None
     steps: Annotated[int, Setting(count(1, 200), "Calls of the model for one task, at most")] = 200
     answer: Annotated[int, Setting(count(1, 8192), "Tokens of one answer, at most")] = 8_192
+    theme: Annotated[Literal["dark", "light"], Setting(choice("dark", "light"), "How clew chat looks")] = "dark"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import fsum
 from typing import NamedTuple
 
 from clew.facts.sheets import Line, Mention, Sheet
@@ -15,6 +16,8 @@ FLOOR = 0.001  # facts worth less are not looked at
 REACH = 100  # characters within which a word says something about a fact
 OFTEN = 4  # lines that have a fact, the newest: by them it is known, and one of them is quoted
 ABOUT = 10  # words known about a fact
+NAMES = re.compile(r"[\w./-]{3,}")
+CARED = 50  # times its worth more: a fact near all words that are cared for
 ASKED = 0.08  # part of the size for what users asked, in their own words
 ASK = re.compile(
     r"\b(?:must|never|always|don'?t|do not|should|shouldn'?t|only|instead|please|make sure|ensure|need|want|prefer|"
@@ -80,6 +83,24 @@ def profile(pages: Sequence[Sheet], key: str, seen: Iterable[Place]) -> list[str
     name = key.lower()
     known = sorted(word for word in times.keys() - STOP if word not in name)
     return sorted(known, key=times.__getitem__, reverse=True)[:ABOUT]  # a tie: by the alphabet
+
+
+def cared_for(pages: Sequence[Sheet], worth: Mapping[str, float], focus: str) -> Mapping[str, float]:
+    """What facts are worth to somebody who cares for some words: more near them, and most near the rare ones."""
+    words = set(NAMES.findall(focus.lower())) - STOP
+    if not words:
+        return worth
+    pattern = re.compile("|".join(map(re.escape, sorted(words, reverse=True))), re.IGNORECASE)
+    lines = [line for page in pages for line in page.lines if pattern.search(line.text)]
+    spots = [[(m[0].lower(), m.start()) for m in pattern.finditer(line.text)] for line in lines]
+    often = Counter(word for found in spots for word in {word for word, _ in found})
+    whole = fsum(1 / n for n in often.values())
+    near: dict[str, float] = {}
+    for line, found in zip(lines, spots, strict=True):
+        for mention in line.mentions:
+            beside = {word for word, at in found if abs(at - mention.start) < REACH}
+            near[mention.key] = max(near.get(mention.key, 0), fsum(1 / often[word] for word in beside) / whole)
+    return {key: w * (1 + CARED * near.get(key, 0)) for key, w in worth.items()}
 
 
 def _led_to(pages: Sequence[Sheet], i: int) -> str:

@@ -9,7 +9,7 @@ from itertools import accumulate, chain, groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-from clew.facts.choosing import ASKED, Place, Quote, choose, places, profile
+from clew.facts.choosing import ASKED, Place, Quote, cared_for, choose, places, profile
 from clew.facts.sheets import Sheet, sheet
 from clew.facts.worth import Trace, surprising, trace, worths
 from clew.items import Item
@@ -69,11 +69,11 @@ def digest(
     return digest_of(weigh([sheet(item) for item in items] if sheets is None else sheets), size, measure, beside)
 
 
-def weigh(pages: Sequence[Sheet]) -> Weighed:
-    """What a history's facts are worth."""
+def weigh(pages: Sequence[Sheet], focus: str = "") -> Weighed:
+    """What a history's facts are worth, to somebody who cares for `focus` above all."""
     traces, now = trace(pages)
     likely = worths(traces, now)
-    worth = surprising(pages, likely)
+    worth = cared_for(pages, surprising(pages, likely), focus)
     where = places(pages, worth)
     about = cache(lambda key: profile(pages, key, where.get(key, ())))  # for the few facts that stand in some digest
     return Weighed(pages, traces, likely, worth, where, common_root(pages), about)

@@ -156,7 +156,7 @@ def summary(view: View, nodes: Sequence[Node], recall: str, size: int) -> str:
 
 def _read(view: View, nodes: Sequence[Node]) -> tuple[State, Weighed]:
     """What a summary of any size is made of: however often it must be made shorter, the history is read once."""
-    return state_of([n.item for n in nodes]), weigh([view.past.sheet(n.id, n.item) for n in nodes])
+    return state_of([n.item for n in nodes]), weigh([view.past.sheet(n.id, n.item) for n in nodes], view.past.focus)
 
 
 def _told(

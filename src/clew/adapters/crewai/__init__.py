@@ -1,4 +1,4 @@
-"""Clew in crewAI: what tasks tell each other here; what fits the window of one agent in `crewai_agents.py`.
+"""Clew in crewAI: what tasks tell each other here; what fits the window of one agent in `agents.py`.
 
 `Crew` and `Task` are crewAI's own with a `context_strategy`. `Compaction` keeps the conversations of agents within
 their models' windows, and forgets nothing.
@@ -11,10 +11,12 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, Literal, cast
 
+from clew.errors import ClewError
+
 try:
     import crewai
-except ImportError as error:
-    raise ImportError("clew.adapters.crewai needs crewAI: pip install 'clew[crewai]'") from error
+except ImportError:
+    raise ClewError("clew.adapters.crewai needs crewAI: pip install 'clew[crewai]'") from None
 
 from crewai.events import crewai_event_bus
 from crewai.events.base_events import BaseEvent
@@ -25,8 +27,8 @@ from crewai.tasks.conditional_task import ConditionalTask
 from crewai.utilities.constants import NOT_SPECIFIED
 from pydantic import Field, PrivateAttr
 
-from clew.adapters.crewai_agents import Compaction
-from clew.adapters.crewai_llm import best, hosted
+from clew.adapters.crewai.agents import Compaction
+from clew.adapters.crewai.llm import best, hosted
 from clew.bridge import begin
 from clew.events import Condensed, Event, LeftWhole
 from clew.step import Model

@@ -10,7 +10,7 @@ from crewai.llms.base_llm import BaseLLM
 from crewai.tools import BaseTool
 from pydantic import PrivateAttr, create_model
 
-from clew.adapters.crewai_llm import fitted, plain
+from clew.adapters.crewai.llm import fitted, plain
 from clew.adapters.thread import Thread, engine_at
 from clew.agentic import Helm, offered
 from clew.bridge import run

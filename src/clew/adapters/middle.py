@@ -1,0 +1,71 @@
+"""Middle: the first exchange and the newest tokens stay, and all that lies between becomes one summary."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from dataclasses import replace as with_
+from itertools import takewhile
+
+from clew.budget import Budget
+from clew.claims import Draft
+from clew.drafting.background import drafted, middle
+from clew.drafting.writing import Writer
+from clew.items import Edit, Node
+from clew.steps import Summarize
+from clew.steps.places import protected, tail_start
+from clew.steps.summarize import PART
+from clew.view import Swap, View, groups
+
+
+@dataclass(frozen=True)
+class Middle:
+    """A step for hosts that say themselves what shall stay; it compacts whatever the size of the whole."""
+
+    tail: int  # tokens at the end that stay; less of them where the window is smaller
+    size: int  # tokens of the summary
+    heading: str = ""  # the first line of it
+    writer: Writer | None = field(default=None, repr=False)
+    told: Callable[[Draft], None] | None = field(default=None, repr=False)  # hears what came of asking its model
+
+    async def __call__(self, view: View, budget: Budget) -> View:
+        held = with_(view, pinned=view.pinned | self._kept(view, budget))
+        aimed = self._aimed(held, budget)
+        step = Summarize(max(1, self.size - budget.meter.counter.text(self.heading)))
+        after = await step(held, aimed)
+        if after is not held and self.writer:
+            draft = await drafted(self.writer, held, middle(held, aimed))
+            if self.told:
+                self.told(draft)
+            after = await step(held, aimed) if draft.read else after
+        return view.replace_all(self._swaps(view, after.edits[len(view.edits) :]), by=self)
+
+    def _kept(self, view: View, budget: Budget) -> frozenset[str]:
+        """The first exchange, the newest turn, what nobody has read yet, and as much of the end as has room."""
+        head = _first_exchange(view)
+        used = budget.meter.frame(view.frame).plus(budget.meter.nodes(view.nodes[:head])).tokens + self.size
+        room = max(0, min(self.tail, budget.limit.tokens - used))
+        # Steps give the tail a quarter of their goal: here all of it is meant.
+        tail = tail_start(view, with_(budget, tail=room, goal=budget.limit._replace(tokens=4 * room)))
+        keep = protected(view, with_(budget, tail=0, goal=budget.limit))
+        return frozenset(n.id for i, n in enumerate(view.nodes) if keep[i] or i < head or i >= tail)
+
+    def _aimed(self, held: View, budget: Budget) -> Budget:
+        """The budget that leaves the summary its room, and never more than makes it worth while."""
+        whole = sum(budget.meter.node(n).tokens for n in held.nodes if n.id not in held.pinned)
+        goal = budget.size(held).tokens - whole + min(self.size, int(PART * whole))
+        return with_(budget, tail=0, goal=budget.limit._replace(tokens=goal))
+
+    def _swaps(self, view: View, edits: tuple[Edit, ...]) -> Iterator[Swap]:
+        places = {n.id: i for i, n in enumerate(view.nodes)}
+        for edit in edits:
+            told = [with_(n.item, text=f"{self.heading}{n.item.text}") for n in edit.new]
+            yield Swap(places[edit.old[0]], places[edit.old[-1]] + 1, told, edit.evidence, edit.spent)
+
+
+def _first_exchange(view: View) -> int:
+    """Where what the user said first and the first thing that was done about it end."""
+    asked = len(list(takewhile(_is_typed, view.nodes)))
+    return next((stop for start, stop in groups(view.nodes) if start == asked), asked)
+
+
+def _is_typed(node: Node) -> bool:
+    return node.item.role == "user" and node.item.kind != "summary"

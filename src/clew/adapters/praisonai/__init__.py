@@ -1,0 +1,246 @@
+"""PraisonAI: SUMMARIZE that asks a model, agents whose requests always fit, and the compressor that was asked for."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from inspect import Parameter, Signature
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from clew.errors import ClewError
+
+try:
+    from praisonaiagents.context.manager import ContextManager
+except ImportError:
+    raise ClewError("clew.adapters.praisonai needs PraisonAI: pip install 'clew[praisonai]'") from None
+
+from praisonaiagents.context.models import ContextConfig, ContextLedger, OptimizationResult, OptimizerStrategy
+from praisonaiagents.context.optimizer import OPTIMIZER_REGISTRY, BaseOptimizer
+from praisonaiagents.context.tokens import estimate_messages_tokens
+from praisonaiagents.hooks import BeforeLLMInput, HookEvent, HookRegistry
+from praisonaiagents.tools.schema import build_tool_definition
+
+from clew.adapters.praisonai.backend import Backend, Conversation, tell
+from clew.adapters.praisonai.compressor import FORMAT, SYSTEM, Compressed, ContextCompressor
+from clew.adapters.thread import Thread, engine_at
+from clew.adapters.weaving import Message, plain
+from clew.additions import Addition
+from clew.agentic import Helm, offered
+from clew.bridge import run
+from clew.compression import compress
+from clew.engine import Engine
+from clew.items import SHORT, Scope
+from clew.steps.handoff import BEGUN, NEW_SESSION
+from clew.steps.lines import preview
+from clew.store.records import Origin
+from clew.view import View
+from clew.wire.convert_frame import Tool
+
+__all__ = ["Backend", "Compressed", "Context", "ContextCompressor", "register"]
+
+SHARE = 4  # of the tokens that an optimizer may leave, one part for the summary and two for the tail
+LEAST = 750  # tokens of a summary, where PraisonAI finds no room for a history at all
+ANY = 1_000_000_000  # tokens: how many may stay is said with each call
+HEAD = 2  # characters of a result's beginning for each token that it may have; of its end, half of that
+
+T = TypeVar("T")
+
+
+def register(
+    engine: Engine | str | Path | None = None, *, llm: Any = None, sessions: Any = None, auxiliary_model: Any = None
+) -> ExitStack:
+    """Let SUMMARIZE ask a model, for all agents of this process; close what you get, or leave its block, to undo it."""
+    compressor = ContextCompressor(llm, engine=engine, sessions=sessions, window=ANY)
+
+    class Optimizer(BaseOptimizer):  # type: ignore[misc]
+        """SUMMARIZE as PraisonAI looks it up: by its class, which gets the settings that its constructor names."""
+
+        def __init__(self) -> None:
+            super().__init__()
+
+        def optimize(
+            self, messages: list[Message], target_tokens: int, ledger: ContextLedger | None = None
+        ) -> tuple[list[Message], OptimizationResult]:
+            """Messages in about so many tokens; the same ones if they are no more, or if nothing can be done."""
+            had = estimate_messages_tokens(messages)
+            out = messages
+            if had > target_tokens:
+                out = _kept_working(lambda: run(self._compressed(messages, target_tokens)), lambda: messages)
+            has = estimate_messages_tokens(out)
+            removed = len(messages) - len(out)
+            return out, OptimizationResult(
+                had, has, had - has, OptimizerStrategy.SUMMARIZE, removed, summary_added=out is not messages
+            )
+
+        async def _compressed(self, messages: list[Message], target: int) -> list[Message]:
+            tail, size = max(0, target * 2 // SHARE), max(LEAST, target // SHARE)
+            result = await compressor.compress(
+                messages,
+                protect_last_n_tokens=tail,
+                summary_target_tokens=size,
+                auxiliary_model=auxiliary_model,
+            )
+            return result.messages if result.tokens_saved else messages
+
+    undoing = ExitStack()
+    summarize = OptimizerStrategy.SUMMARIZE
+    undoing.callback(OPTIMIZER_REGISTRY.__setitem__, summarize, OPTIMIZER_REGISTRY[summarize])
+    OPTIMIZER_REGISTRY[summarize] = Optimizer
+    return undoing
+
+
+class Context(ContextManager):  # type: ignore[misc]
+    """`Agent(context=...)`: each turn of a chat fits and nothing of it is lost, with `tools` to look it up.
+
+    PraisonAI asks it once a turn. Where one turn makes many calls, `Backend` sees each of them.
+    """
+
+    def __init__(
+        self,
+        engine: Engine | str | Path | None = None,
+        *,
+        session: str | None = None,
+        model: str = "gpt-4o-mini",
+        when: str = "",
+        how: str = "",
+        sessions: Any = None,
+        scope: Scope = "default",
+        config: ContextConfig | None = None,
+    ) -> None:
+        super().__init__(model, config, session or "")
+        self.engine = engine_at(engine)
+        # PraisonAI runs tools that are functions of its agent: they are offered in `tools`, not in a request.
+        helm = Helm(self.engine, when=when, how=how, offer=False)
+        self.conversation = Conversation(Thread(helm, session, scope=scope), sessions)
+        self._sent: list[Message] = []  # what was last given back
+        self._name = uuid4().hex[:8]
+        self._aside: View | None = None  # results that were too large, each with its call
+
+    @property
+    def tools(self) -> list[Callable[..., str]]:
+        """Functions for the agent's own list of tools."""
+        helm = self.conversation.thread.helm
+        return [_function(tool, self._answer) for tool in offered(helm.method, False, helm.when, helm.how)]
+
+    @property
+    def hooks(self) -> HookRegistry:
+        """For agents that are awaited, which ask their context nothing: `Agent(context=..., hooks=...)`."""
+        registry = HookRegistry()
+        registry.register_function(HookEvent.BEFORE_LLM, self._fit)
+        return registry
+
+    def _fit(self, call: BeforeLLMInput) -> None:
+        if call.messages is not self._sent:  # else the context was asked after all
+            call.messages = self.process(call.messages)["messages"]
+
+    def process(
+        self,
+        messages: list[Message],
+        system_prompt: str = "",
+        tools: Sequence[Any] | None = None,
+        trigger: str = "turn",
+    ) -> dict[str, Any]:
+        """What PraisonAI sends instead of its messages, and how many tokens that saves."""
+        lead = [] if not system_prompt or any(m.get("role") in SYSTEM for m in messages) else [_said(system_prompt)]
+        asked: Message = {"model": self.model, "messages": [*lead, *plain(messages)]}
+        if schemas := [schema for tool in tools or () if (schema := _schema(tool))]:
+            asked["tools"] = schemas
+        out = self._sent = run(self.conversation.fit(asked))["messages"][len(lead) :]
+        had, has = estimate_messages_tokens(messages), estimate_messages_tokens(out)
+        return {
+            "messages": out,
+            "optimized": has < had,
+            "tokens_before": had,
+            "tokens_after": has,
+            "tokens_saved": max(0, had - has),
+            "utilization": self._ledger.get_utilization(),
+            "warnings": [],
+            "optimization_result": None,
+        }
+
+    def emergency_truncate(self, messages: list[Message], target_tokens: int) -> list[Message]:
+        """Messages in so many tokens, pairs whole, with a line where something is missing."""
+        return _kept_working(
+            lambda: compress(plain(messages), model=self.model, target_tokens=target_tokens).messages,
+            lambda: super(Context, self).emergency_truncate(messages, target_tokens),
+        )
+
+    def truncate_tool_output(
+        self, tool_name: str, output: str, tool_call_id: str | None = None, run_id: str | None = None
+    ) -> str:
+        """A result within its budget as it is; of a larger one both ends, and the id by which it can be recalled."""
+        most = self.get_tool_budget(tool_name)
+        if self.estimate_tokens(output)[0] <= most:
+            return output
+        return _kept_working(
+            lambda: run(self._put_aside(tool_name, output, tool_call_id or uuid4().hex, most)),
+            lambda: str(super(Context, self).truncate_tool_output(tool_name, output, tool_call_id, run_id)),
+        )
+
+    async def _put_aside(self, tool: str, output: str, call: str, most: int) -> str:
+        """A preview of a result that PraisonAI's history will not have, kept in a conversation of its own."""
+        thread = self.conversation.thread
+        made = {"id": call, "type": "function", "function": {"name": tool, "arguments": "{}"}}
+        said = [
+            {"role": "assistant", "content": None, "tool_calls": [made]},
+            {"role": "tool", "tool_call_id": call, "content": output},
+        ]
+        origin = Origin("task", thread.last.view.branch) if thread.last else None
+        name = f"{thread.session or self._name}-results"
+        aside = Addition({"model": self.model, "messages": said}, name, FORMAT, thread.scope, origin)
+        await self.engine.append(aside)
+        self._aside = await self.engine.open(aside)
+        kept = self._aside.nodes[-1]
+        return preview(kept.item, kept.id[:SHORT], HEAD * most, most, ()).text
+
+    def _answer(self, name: str, given: Mapping[str, Any]) -> str:
+        return run(self._answered(name, given))
+
+    async def _answered(self, name: str, given: Mapping[str, Any]) -> str:
+        """A turn's own calls are not in the history that PraisonAI keeps, so a new session is begun here and now."""
+        thread = self.conversation.thread
+        said = await thread.answer(name, given)
+        if self._aside and said.startswith("Error"):
+            said = await thread.helm.answer(self._aside, name, given)
+        if name == NEW_SESSION and said == BEGUN and thread.last:
+            await self.engine.begin(thread.last.view, str(given["summary"]), "llm")
+        return said
+
+
+def _function(tool: Tool, answer: Callable[[str, Mapping[str, Any]], str]) -> Callable[..., str]:
+    """A tool as a function with the signature that PraisonAI reads its schema from."""
+
+    def function(**given: Any) -> str:
+        return answer(tool.name, given)
+
+    schema = tool.schema or {}
+    parameters = [
+        Parameter(
+            name,
+            Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if name in schema["required"] else None,
+            annotation=bool if kind["type"] == "boolean" else str,
+        )
+        for name, kind in schema["properties"].items()
+    ]
+    function.__name__ = tool.name
+    function.__doc__ = " ".join(tool.description.split())  # PraisonAI shows a model the first paragraph only
+    function.__signature__ = Signature(parameters, return_annotation=str)  # type: ignore[attr-defined]
+    return function
+
+
+def _schema(tool: Any) -> Any:
+    return tool if isinstance(tool, dict) else build_tool_definition(tool) if callable(tool) else None
+
+
+def _said(text: str) -> Message:
+    return {"role": "system", "content": text}
+
+
+def _kept_working(act: Callable[[], T], otherwise: Callable[[], T]) -> T:
+    """What comes of an act; a failure of clew's is told, and the host goes on in its own way."""
+    try:
+        return act()
+    except Exception as error:
+        tell(error)
+        return otherwise()
