@@ -34,11 +34,11 @@ def status(heard: Any) -> dict[str, int]:
 def test_growth_past_the_window_is_never_refused_and_loses_nothing(provide: Any, agent: Any, found: Any) -> None:
     provider = provide([Answer("Noted.")])
     talking = agent(provider, plugins=[Clew("clew.db", session="talk")])
-    for n in range(25):
+    for n in range(16):
         talking(f"Turn {n}: the port of host{n}.example is {9000 + n}. {LONG}")
-    assert len(provider.heard) == 25
+    assert len(provider.heard) == 16
     assert max(heard.spent.input for heard in provider.heard) < 0.85 * 4_000
-    assert len(talking.messages) == 50  # as they were said
+    assert len(talking.messages) == 32  # as they were said
     assert offered(provider.heard[-1]) == LOOKING
     assert "recall" in "".join(texts(provider.heard[-1].body))
     assert "host2.example is 9002" in found("talk", "host2.example")
@@ -47,7 +47,7 @@ def test_growth_past_the_window_is_never_refused_and_loses_nothing(provide: Any,
 def test_while_nothing_is_compacted_the_prefix_stands(provide: Any, agent: Any) -> None:
     provider = provide([Answer("Noted.")])
     talking = agent(provider, plugins=[Clew("clew.db")], system_prompt="Be brief.")
-    for n in range(20):
+    for n in range(14):
         talking(f"Turn {n}: {LONG}")
     assert provider.moved
     for moved in provider.moved:  # only where something was compacted

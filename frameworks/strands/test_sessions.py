@@ -23,7 +23,7 @@ def test_pinned_messages_stay_byte_for_byte(name: str, provide: Any, agent: Any)
     provider = provide([Answer("Noted.")])
     manager = getattr(ours, name)(pin_first=2, proactive_compression=True, engine="clew.db")
     talking = agent(provider, conversation_manager=manager)
-    for n in range(20):
+    for n in range(14):
         talking(f"Turn {n}: {LONG}")
         if n == 2:
             pin_message(talking.messages, 4)
