@@ -18,7 +18,7 @@ from strands.types.exceptions import ContextWindowOverflowException
 
 import clew
 from clew.adapters import strands as ours
-from clew.adapters.strands_messages import FORMAT, request_of
+from clew.adapters.strands.messages import FORMAT, request_of
 from clew.testing import Answer, Call
 
 ERROR = ContextWindowOverflowException("too long")

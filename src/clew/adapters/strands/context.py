@@ -7,7 +7,25 @@ from typing import Any
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
-from clew.adapters.strands_messages import (
+from strands import Agent
+from strands.agent.conversation_manager import ConversationManager, NullConversationManager
+from strands.experimental.context_manager import ContextState
+from strands.hooks import (
+    AfterModelCallEvent,
+    AfterToolCallEvent,
+    BeforeInvocationEvent,
+    BeforeToolCallEvent,
+)
+from strands.middleware import InvokeModelStage
+from strands.middleware.stages import InvokeModelContext
+from strands.plugins import Plugin
+from strands.tools.tools import PythonAgentTool
+from strands.types.agent import LocalAgent
+from strands.types.content import Message
+from strands.types.exceptions import ContextWindowOverflowException
+from strands.types.tools import ToolResult, ToolResultStatus, ToolSpec, ToolUse
+
+from clew.adapters.strands.messages import (
     FORMAT,
     TOO_LONG,
     hear,
@@ -25,27 +43,6 @@ from clew.engine import Engine
 from clew.items import Scope
 from clew.store.records import Cause, Method, Origin
 from clew.wire.convert_frame import Tool
-
-try:
-    from strands import Agent
-    from strands.agent.conversation_manager import ConversationManager, NullConversationManager
-    from strands.experimental.context_manager import ContextState
-    from strands.hooks import (
-        AfterModelCallEvent,
-        AfterToolCallEvent,
-        BeforeInvocationEvent,
-        BeforeToolCallEvent,
-    )
-    from strands.middleware import InvokeModelStage
-    from strands.middleware.stages import InvokeModelContext
-    from strands.plugins import Plugin
-    from strands.tools.tools import PythonAgentTool
-    from strands.types.agent import LocalAgent
-    from strands.types.content import Message
-    from strands.types.exceptions import ContextWindowOverflowException
-    from strands.types.tools import ToolResult, ToolResultStatus, ToolSpec, ToolUse
-except ImportError as error:
-    raise ImportError("clew.adapters.strands needs Strands Agents: pip install 'clew[strands]'") from error
 
 TOLD = "<context_status>"  # how the status begins
 

@@ -10,6 +10,13 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from strands import Agent
+from strands.event_loop.streaming import process_stream
+from strands.hooks import AfterModelCallEvent
+from strands.models import Model
+from strands.types.content import Message, Messages
+from strands.types.tools import ToolSpec
+
 from clew.adapters.hosted import Hosted
 from clew.adapters.thread import Thread, engine_at
 from clew.agentic import Helm
@@ -24,16 +31,6 @@ from clew.usage import spent
 from clew.view import View, groups
 from clew.wire.extras import with_tail
 from clew.wire.plain import fresh
-
-try:
-    from strands import Agent
-    from strands.event_loop.streaming import process_stream
-    from strands.hooks import AfterModelCallEvent
-    from strands.models import Model
-    from strands.types.content import Message, Messages
-    from strands.types.tools import ToolSpec
-except ImportError as error:
-    raise ImportError("clew.adapters.strands needs Strands Agents: pip install 'clew[strands]'") from error
 
 FORMAT = "bedrock"  # whose shape the messages of Strands have, whatever the model
 TOO_LONG = "prompt is too long"  # which Strands knows of an error, whatever its provider's words

@@ -10,8 +10,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from clew.adapters.strands_context import Clew, ClewStrategy
-from clew.adapters.strands_messages import (
+from clew.errors import ClewError
+
+try:
+    from strands import Agent
+except ImportError:
+    raise ClewError("clew.adapters.strands needs Strands Agents: pip install 'clew[strands]'") from None
+
+from strands.agent import conversation_manager as theirs
+from strands.agent.conversation_manager import ConversationManager, ProactiveCompressionConfig
+from strands.agent.conversation_manager.compression.pin_message import apply_pin_first
+from strands.agent.conversation_manager.conversation_manager import DEFAULT_COMPRESSION_THRESHOLD
+from strands.hooks import AfterModelCallEvent, BeforeModelCallEvent, HookRegistry
+from strands.types.content import Message, Messages
+from strands.types.exceptions import ContextWindowOverflowException
+
+from clew.adapters.strands.context import Clew, ClewStrategy
+from clew.adapters.strands.messages import (
     FORMAT,
     Protecting,
     hear,
@@ -30,18 +45,6 @@ from clew.items import Scope
 from clew.proactive import proactive
 from clew.step import Pipeline, Step
 from clew.steps import ClearResults, Offload, Trim, sliding, summarizing
-
-try:
-    from strands import Agent
-    from strands.agent import conversation_manager as theirs
-    from strands.agent.conversation_manager import ConversationManager, ProactiveCompressionConfig
-    from strands.agent.conversation_manager.compression.pin_message import apply_pin_first
-    from strands.agent.conversation_manager.conversation_manager import DEFAULT_COMPRESSION_THRESHOLD
-    from strands.hooks import AfterModelCallEvent, BeforeModelCallEvent, HookRegistry
-    from strands.types.content import Message, Messages
-    from strands.types.exceptions import ContextWindowOverflowException
-except ImportError as error:
-    raise ImportError("clew.adapters.strands needs Strands Agents: pip install 'clew[strands]'") from error
 
 __all__ = [
     "DEFAULT_COMPRESSION_THRESHOLD",
