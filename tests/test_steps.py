@@ -340,6 +340,17 @@ async def test_old_spans_become_one_line_that_counts_them() -> None:
     assert budget.size(view).within(budget.goal)
 
 
+async def test_what_no_model_has_read_yet_goes_before_the_first_exchange() -> None:
+    budget = Budget(window=1_500, reserve=0, model="gpt-4o")
+    first = [{"role": "user", "content": "look " * 60}, {"role": "assistant", "content": "seen " * 60}]
+    calls = [("bash", {"cmd": f"cat {n}"}, SOME) for n in range(4)]
+    done = body(work(*calls, asked="go on " * 60))["messages"]
+    view = view_of({"model": "gpt-4o", "messages": [*first, *done]})
+    after = await check_laws(Trim(), view, budget, fits=True)
+    assert after.nodes[-1] == view.nodes[-1]
+    assert view.nodes[0] not in after.nodes  # there is no room for both
+
+
 async def test_a_second_trim_adds_to_the_first_line() -> None:
     budget = Budget(window=1_500, reserve=0, model="gpt-4o")
     view = await Trim()(talk(*[SOME] * 6), budget)

@@ -7,13 +7,14 @@ from clew.budget import Budget, Size
 from clew.errors import OverBudget
 from clew.items import Item
 from clew.steps.lines import LONGEST, calls_by_result, cleared, omitted, preview
-from clew.steps.places import HEAD, first_exchange, newest_turn
+from clew.steps.places import HEAD, UNSEEN, arrived, first_exchange, newest_turn
 from clew.view import Stretch, Swap, View, groups
 
 
 @dataclass(frozen=True)
 class Trim:
-    """Keeps, in this order, pins, the newest user turn, the first exchange, the newest groups; lines for the rest."""
+    """Keeps, in this order, pins, the newest user turn, what no model has read yet, the first exchange, the newest
+    groups; lines for the rest."""
 
     async def __call__(self, view: View, budget: Budget) -> View:
         if not budget.excess(view):
@@ -74,7 +75,10 @@ class _Plan:
         if self.terse:
             used = floor.plus(_times(self.meter.item(_DOTS), gaps))
         used = self._keep_turn(used)
-        used = self._keep(used, _inside(self.groups, first_exchange(self.view.nodes)), self._head_room(used))
+        since = arrived(self.view.nodes)[0]
+        unread = [g for g, (_, stop) in enumerate(self.groups) if stop > since]
+        used = self._keep(used, unread[::-1], self._share(used, UNSEEN))
+        used = self._keep(used, _inside(self.groups, first_exchange(self.view.nodes)), self._share(used, HEAD))
         self._keep(used, range(len(self.groups) - 1, -1, -1), self.budget.goal)
 
     def _keep(self, used: Size, order: Sequence[int], room: Size) -> Size:
@@ -126,9 +130,10 @@ class _Plan:
                 return None
             chars = chars * 3 // 4
 
-    def _head_room(self, used: Size) -> Size:
+    def _share(self, used: Size, part: float) -> Size:
+        """Room for a part of the goal beside what is used."""
         goal = self.budget.goal
-        return goal._replace(tokens=min(goal.tokens, used.tokens + int(HEAD * goal.tokens)))
+        return goal._replace(tokens=min(goal.tokens, used.tokens + int(part * goal.tokens)))
 
     def _lines(self) -> Iterator[Swap]:
         for start, stop in self._gaps():
