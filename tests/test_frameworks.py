@@ -1,0 +1,23 @@
+"""What the docs say of frameworks is what is tested."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = {"crewai": "crewai", "praisonai": "praisonaiagents", "strands": "strands-agents"}
+
+
+def test_every_framework_is_here() -> None:
+    assert {folder.name for folder in (ROOT / "frameworks").iterdir() if folder.is_dir()} == set(PACKAGES)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_the_table_says_which_release_was_tested(name: str) -> None:
+    locked = (ROOT / "frameworks" / name / "requirements.txt").read_text(encoding="utf-8")
+    release = re.search(rf"^{PACKAGES[name]}(?:\[.*\])?==([\d.]+)", locked, re.MULTILINE)
+    assert release
+    table = (ROOT / "docs" / "frameworks.md").read_text(encoding="utf-8")
+    assert f"{PACKAGES[name]} {release[1]} |" in table
+    assert release[1] in (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
