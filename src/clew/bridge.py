@@ -1,6 +1,8 @@
 """The sync face: one small bridge from blocking callers to the async core."""
 
 import asyncio
+import os
+import sys
 import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
@@ -17,10 +19,13 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     It runs on a loop of its own in a thread of its own, so it works whether or not the caller's thread has a running
     loop, and an engine used through `run` always lives on the same loop.
     """
-    loop = _background()
     if threading.current_thread().name == _NAME:
         work.close()
         raise RuntimeError("clew.run was called from clew's own loop: await instead")
+    if sys.is_finalizing():  # its thread is gone, and nobody would ever answer
+        work.close()
+        raise RuntimeError("clew.run was called while the interpreter ends")
+    loop = _background()
     future = asyncio.run_coroutine_threadsafe(work, loop)
     try:
         return future.result()
@@ -46,3 +51,13 @@ def _background() -> asyncio.AbstractEventLoop:
             _loop = asyncio.new_event_loop()
             threading.Thread(target=_loop.run_forever, name=_NAME, daemon=True).start()
         return _loop
+
+
+def _forget() -> None:
+    """A fork has no thread but the one that forked."""
+    global _lock, _loop
+    _lock, _loop = threading.Lock(), None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

@@ -1,6 +1,7 @@
 """One request of a caller, and as many to the provider as it takes."""
 
 import logging
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -121,8 +122,9 @@ class Exchange:
                     reply.heard.add(chunk)
                     yield chunk
         finally:  # an SDK hangs up once it heard the last event
-            reply.heard.add(b"")
-            await self._observe(reply.heard.spoken())
+            if not sys.is_finalizing():  # else nobody is left to be told
+                reply.heard.add(b"")
+                await self._observe(reply.heard.spoken())
 
     async def _mended(self, refusal: str) -> bool:
         try:
