@@ -142,6 +142,17 @@ def test_what_is_set_on_a_client_holds(tmp_path: Path) -> None:
         clew.wrap(object(), engine(tmp_path / "clew.db"))
 
 
+@pytest.mark.parametrize("tools", [False, True])
+def test_a_response_can_be_read_as_any_other(tmp_path: Path, tools: bool) -> None:
+    with StrictProvider() as provider, plain_of(provider, "openai_chat") as plain:
+        client = clew.wrap(plain, engine(tmp_path / "clew.db"), tools=tools)
+        raw = client.chat.completions.with_raw_response.create(**request("openai_chat"))
+        assert raw.elapsed.total_seconds() > 0
+        assert raw.headers["x-request-id"] == raw.parse()._request_id
+        with client.chat.completions.with_streaming_response.create(**request("openai_chat")) as response:
+            assert json.loads(b"".join(response.http_response.iter_raw()))["choices"]
+
+
 @pytest.mark.parametrize("streams", [False, True])
 @pytest.mark.parametrize("format", FORMATS)
 def test_what_is_reported_is_written_down(tmp_path: Path, format: str, streams: bool) -> None:

@@ -58,14 +58,14 @@ class Exchange:
             reply = await self._ask()
             if reply.rest is not None:
                 stream = self._line.streaming(self._passed(reply), reply.response)
-                return answered(self._line.library, reply.response, stream=stream)
+                return answered(self._line.library, reply.response, stream)
             spoken = reply.heard.spoken()
             await self._observe(spoken)
             calls = spoken.calls if spoken else []
             ours = [call for call in calls if self._thread.last and self._thread.helm.is_ours(call.name)]
             if not ours or not left or len(ours) < len(calls):
                 content = await self._told(reply.read, spoken, ours)
-                return answered(self._line.library, reply.response, content=content)
+                return answered(self._line.library, reply.response, content)
             self._aside += [*self._items(spoken.messages if spoken else ()), *await self._results(ours)]
         raise AssertionError("unreachable")
 
