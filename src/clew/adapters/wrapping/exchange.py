@@ -59,7 +59,7 @@ class Exchange:
             if reply.rest is not None:
                 stream = self._line.streaming(self._passed(reply), reply.response)
                 return answered(self._line.library, reply.response, stream)
-            spoken = reply.heard.spoken()
+            spoken = reply.heard.spoken() if reply.response.status_code < 400 else None
             await self._observe(spoken)
             calls = spoken.calls if spoken else []
             ours = [call for call in calls if self._thread.last and self._thread.helm.is_ours(call.name)]
@@ -67,6 +67,8 @@ class Exchange:
                 content = await self._told(reply.read, spoken, ours)
                 return answered(self._line.library, reply.response, content)
             self._aside += [*self._items(spoken.messages if spoken else ()), *await self._results(ours)]
+            if self._asides:
+                self._asides.begin(self._said, self._aside)
         raise AssertionError("unreachable")
 
     # --- asking the provider ------------------------------------------------------------------------------------------
@@ -144,6 +146,7 @@ class Exchange:
     async def _whole(self, asides: Asides) -> Mapping[str, Any]:
         """The request with all that the caller does not know of."""
         frame, self._said = wire.decode(self._body, self._format)
+        self._aside = self._aside or asides.begun(self._said)
         if not asides.knows(self._said):
             await self._remember(asides)
         woven = [*asides.weave(self._said), *self._aside]
