@@ -134,8 +134,9 @@ def test_what_is_set_on_a_client_holds(tmp_path: Path) -> None:
         assert (first.headers["x-team"], first.headers["x-turn"], first.headers["cookie"]) == ("blue", "1", "a=1")
         assert first.query == "p=q"
         assert heard == ["200"]
-        with pytest.raises(clew.BadRequest, match="wrapped already"):
-            clew.wrap(client)
+        for twice in (client, client.with_options(timeout=9)):
+            with pytest.raises(clew.BadRequest, match="wrapped already"):
+                clew.wrap(twice)
         client.close()
         assert plain.is_closed()
     with pytest.raises(clew.BadRequest, match="expected a client of openai or anthropic, got object"):

@@ -52,7 +52,7 @@ def wrap(
     `engine` is one, or where its store is. Without a `session` a conversation is known by its past. With `tools`, or
     the method `llm`, the model may recall what is out of view, and the caller does not see it do so.
     """
-    if isinstance(getattr(client, "clew", None), Keeper):
+    if isinstance(getattr(getattr(client, "_client", None), "clew", None), Keeper):  # a copy has no other mark
         raise BadRequest("wrap: this client is wrapped already")
     made = engine_at(engine)
     offers = tools or (method or made.method) == "llm"
@@ -89,8 +89,9 @@ class Keeper:
     def client(self) -> Any:
         """The client that is kept: a copy, all of whose own settings hold."""
         # What it sends with has no public name in either SDK; to give it another one has.
-        client = self._plain.copy(http_client=relayed(self._plain._client, self._ask))
-        client.clew = self
+        http = relayed(self._plain._client, self._ask)
+        client = self._plain.copy(http_client=http)
+        client.clew = http.clew = self
         return client
 
     @property
