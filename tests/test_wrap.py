@@ -117,6 +117,15 @@ def test_what_has_no_history_in_it_passes(tmp_path: Path) -> None:
         assert client.clew.last is None
 
 
+@pytest.mark.parametrize("thread", [{"type": "create"}, {"type": "continue", "previous_message_id": "msg_1"}], ids=str)
+def test_a_thread_that_the_provider_holds_passes(tmp_path: Path, thread: Body) -> None:
+    with StrictProvider() as provider, plain_of(provider, "anthropic") as plain:
+        client = clew.wrap(plain, engine(tmp_path / "clew.db"), tools=True)
+        client.messages.create(**request("anthropic"), extra_body={"thread": thread})
+        assert client.clew.last is None
+    assert provider.heard[0].body == {**request("anthropic"), "thread": thread}
+
+
 def test_what_is_set_on_a_client_holds(tmp_path: Path) -> None:
     heard: list[str] = []
     hooks = {"response": [lambda response: heard.append(str(response.status_code))]}
