@@ -30,11 +30,7 @@ __all__ = ["Keeper", "wrap"]
 Client = TypeVar("Client")
 
 PATHS = {"/chat/completions": "openai_chat", "/responses": "openai_responses", "/v1/messages": "anthropic"}
-ELSEWHERE = (
-    "previous_response_id",
-    "conversation",
-    "thread",
-)  # the history is kept by the provider, and cannot be seen
+ELSEWHERE = ("previous_response_id", "conversation", "thread")  # the provider has the history, and it cannot be seen
 ROOTS = {"openai": "OpenAIError", "anthropic": "AnthropicError"}
 
 log = logging.getLogger("clew")
