@@ -117,6 +117,15 @@ def test_what_has_no_history_in_it_passes(tmp_path: Path) -> None:
         assert client.clew.last is None
 
 
+@pytest.mark.parametrize("thread", [{"type": "create"}, {"type": "continue", "previous_message_id": "msg_1"}], ids=str)
+def test_a_thread_that_the_provider_holds_passes(tmp_path: Path, thread: Body) -> None:
+    with StrictProvider() as provider, plain_of(provider, "anthropic") as plain:
+        client = clew.wrap(plain, engine(tmp_path / "clew.db"), tools=True)
+        client.messages.create(**request("anthropic"), extra_body={"thread": thread})
+        assert client.clew.last is None
+    assert provider.heard[0].body == {**request("anthropic"), "thread": thread}
+
+
 def test_what_is_set_on_a_client_holds(tmp_path: Path) -> None:
     heard: list[str] = []
     hooks = {"response": [lambda response: heard.append(str(response.status_code))]}
@@ -134,12 +143,24 @@ def test_what_is_set_on_a_client_holds(tmp_path: Path) -> None:
         assert (first.headers["x-team"], first.headers["x-turn"], first.headers["cookie"]) == ("blue", "1", "a=1")
         assert first.query == "p=q"
         assert heard == ["200"]
-        with pytest.raises(clew.BadRequest, match="wrapped already"):
-            clew.wrap(client)
+        for twice in (client, client.with_options(timeout=9)):
+            with pytest.raises(clew.BadRequest, match="wrapped already"):
+                clew.wrap(twice)
         client.close()
         assert plain.is_closed()
     with pytest.raises(clew.BadRequest, match="expected a client of openai or anthropic, got object"):
         clew.wrap(object(), engine(tmp_path / "clew.db"))
+
+
+@pytest.mark.parametrize("tools", [False, True])
+def test_a_response_can_be_read_as_any_other(tmp_path: Path, tools: bool) -> None:
+    with StrictProvider() as provider, plain_of(provider, "openai_chat") as plain:
+        client = clew.wrap(plain, engine(tmp_path / "clew.db"), tools=tools)
+        raw = client.chat.completions.with_raw_response.create(**request("openai_chat"))
+        assert raw.elapsed.total_seconds() > 0
+        assert raw.headers["x-request-id"] == raw.parse()._request_id
+        with client.chat.completions.with_streaming_response.create(**request("openai_chat")) as response:
+            assert json.loads(b"".join(response.http_response.iter_raw()))["choices"]
 
 
 @pytest.mark.parametrize("streams", [False, True])

@@ -204,14 +204,49 @@ def test_whatever_a_model_calls_the_provider_takes_what_it_is_sent(tmp_path: Pat
 
 
 def test_a_caller_with_a_tool_of_that_name_keeps_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    body = {"model": MODEL, "messages": [user("hi")]}
+    body = {"model": MODEL, "messages": [user(page(0)), {"role": "assistant", "content": "Go on."}] * 20 + [user("hi")]}
     tool = {"type": "function", "function": {"name": "recall", "parameters": {"type": "object", "properties": {}}}}
-    provider = StrictProvider([Answer(calls=(Call("recall", {}, "call_1"),))])
+    provider = StrictProvider([Answer(calls=(Call("recall", {}, "call_1"),))], window=WINDOW)
     with provider, plain_of(provider, "openai_chat") as plain:
-        client = clew.wrap(plain, engine(tmp_path / "clew.db"), tools=True)
+        client = clew.wrap(plain, engine(tmp_path / "clew.db"), method="llm")
         answer = client.chat.completions.create(**body, tools=[tool])
     assert called("openai_chat", answer) == [("call_1", "recall")]
     assert "rename them, or offer none" in caplog.text
+    assert provider.heard[0].body["tools"] == [tool]
+    assert len(provider.heard) == 1  # and it fits
+
+
+@pytest.mark.parametrize("more", [{"n": 2}, {"background": True}], ids=str)
+def test_no_tool_is_offered_where_its_call_could_not_be_answered(tmp_path: Path, more: Body) -> None:
+    format = "openai_chat" if "n" in more else "openai_responses"
+    with StrictProvider() as provider, plain_of(provider, format) as plain:
+        client = clew.wrap(plain, engine(tmp_path / "clew.db"), tools=True)
+        create(client, format)(**request(format), **more)
+        assert client.clew.last is not None
+    assert provider.heard[0].body == {**request(format), **more}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_an_error_in_between_does_not_make_a_model_ask_again(tmp_path: Path, format: str) -> None:
+    made = engine(tmp_path / "clew.db")
+    script = [
+        Answer("Let me look.", calls=(Call("search_history", {"query": "door"}),)),
+        Answer(status=500),
+        Answer("Green."),
+        Answer("Bye."),
+    ]
+    provider = StrictProvider(script, conversation=lambda _: 0)
+    with provider, plain_of(provider, format, retries=1) as plain:
+        client = clew.wrap(plain, made, tools=True)
+        history = [user("The door is green. Which colour has it?")]
+        answer = create(client, format)(**request(format, *history))
+        assert text_of(format, answer) == "Green."
+        history += [*said(format, answer), user("Thanks.")]
+        assert text_of(format, create(client, format)(**request(format, *history))) == "Bye."
+    assert len(provider.heard) == 4
+    assert provider.heard[1].raw == provider.heard[2].raw
+    assert provider.moved == []
+    assert len(clew.run(Sessions(made).all())) == 1
 
 
 def test_a_model_that_asks_without_end_is_cut_short(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """The sync face: one small bridge from blocking callers to the async core."""
 
 import asyncio
+import os
+import sys
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
@@ -21,6 +23,9 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     if threading.current_thread().name == _NAME:
         work.close()
         raise RuntimeError("clew.run was called from clew's own loop: await instead")
+    if sys.is_finalizing():  # its thread is gone, and nobody would ever answer
+        work.close()
+        raise RuntimeError("clew.run was called while the interpreter ends")
     future = begin(work)
     try:
         return future.result()
@@ -51,3 +56,13 @@ def _background() -> asyncio.AbstractEventLoop:
             _loop = asyncio.new_event_loop()
             threading.Thread(target=_loop.run_forever, name=_NAME, daemon=True).start()
         return _loop
+
+
+def _forget() -> None:
+    """A fork has no thread but the one that forked."""
+    global _lock, _loop
+    _lock, _loop = threading.Lock(), None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

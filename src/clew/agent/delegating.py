@@ -112,5 +112,5 @@ def let_delegate(
 ) -> Delegation:
     """Let an agent have parts of its work done by children with this workshop, beside the tools that it has."""
     delegation = Delegation(agent, workshop, strategy, summaries)
-    agent.workshop.tools.update({tool.name: tool for tool in delegation.tools()})
+    agent.workshop = agent.workshop.beside(delegation.tools())  # its children may have the one it had
     return delegation

@@ -14,7 +14,7 @@ STRICT = frozenset({"anthropic", "bedrock", "gemini"})
 STRICT_RESULTS = frozenset({"bedrock"})
 
 # Keys that say the provider has a part of the history: what looks like an orphan here may be whole there.
-STATE = ("previous_response_id", "conversation")
+STATE = ("previous_response_id", "conversation", "thread")
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ class Postgres(SQLStore):
     lingering = "the server's write-ahead log, its replicas and backups may hold them until those are recycled"
 
     def __init__(self, url: str, schema: str = "clew", create: bool = True) -> None:
+        super().__init__()
         self._address = Address(url, schema)
         self.place = self._address.place
         self._idle: list[PostgresDatabase] = []

@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, TypeVar
 
-from clew.errors import BadRequest, Purged
+from clew.errors import BadRequest, Purged, StoreError
 from clew.items import Digests, Frame, Node, Scope
 from clew.store import reading
 from clew.store.blanking import purge_item
@@ -28,6 +28,9 @@ class SQLStore(ABC):
     secret: bytes
     place: str  # as people know it: a path, or a URL without its password
     lingering = ""  # where the bytes of what was purged may still be
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
 
     async def write(self, scope: Scope, batch: Batch) -> None:
         """Write one turn. When this returns, it survives whatever happens to the process."""
@@ -184,6 +187,8 @@ class SQLStore(ABC):
         """Lets what the database raises be said as an error of ours."""
 
     async def _run(self, thread: Executor, act: Callable[[], T]) -> T:
+        if os.getpid() != self._process:  # neither its threads nor its connections live on in a fork
+            raise StoreError(f"{self.place}: was opened before this process was forked; open it anew here")
         with self._telling():
             # A cancelled caller must not leave a half-written turn: the transaction ends by itself.
             work = asyncio.get_running_loop().run_in_executor(thread, act)

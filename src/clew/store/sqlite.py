@@ -28,6 +28,7 @@ class SQLite(SQLStore):
     """A store in one file, or in memory with `:memory:`."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__()
         self.path = str(path)
         memory = self.path == ":memory:"
         self._writer = ThreadPoolExecutor(1, "clew-writer")

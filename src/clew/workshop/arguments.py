@@ -25,14 +25,14 @@ def checked(tool: str, schema: Mapping[str, Any], arguments: Any) -> dict[str, A
     """The arguments if they fit; null for what may be left out is the same as leaving it out."""
     if not isinstance(arguments, Mapping):
         raise ToolError(f"{tool}: arguments must be a JSON object, not {_told(arguments)}")
-    given = {k: v for k, v in arguments.items() if v is not None or k in schema["required"]}
+    given = {k: v for k, v in arguments.items() if v is not None or k in schema.get("required", ())}
     if problems := list(_problems(schema, given)):
         raise ToolError(f"{tool}: {'; '.join(problems)}. It takes {_signature(schema)}")
     return given
 
 
 def _problems(schema: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
-    yield from (f"{name} is missing" for name in schema["required"] if name not in given)
+    yield from (f"{name} is missing" for name in schema.get("required", ()) if name not in given)
     for name, value in given.items():
         wanted = schema["properties"].get(name)
         if wanted is None:
@@ -48,7 +48,7 @@ def _is(value: Any, type: str) -> bool:
 
 
 def _signature(schema: Mapping[str, Any]) -> str:
-    needed = schema["required"]
+    needed = schema.get("required", ())
     return ", ".join(
         f"{name} ({p['type']}{'' if name in needed else ', optional'})" for name, p in schema["properties"].items()
     )

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from clew.errors import BadRequest, ToolError
+from clew.errors import ClewError, ToolError
 from clew.workshop.arguments import checked
 from clew.workshop.root import displayed
 
@@ -54,5 +54,7 @@ def _worded() -> Iterator[None]:
     except OSError as error:
         words = (error.filename, error.strerror or error)
         raise ToolError(displayed(": ".join(str(word) for word in words if word))) from error
-    except BadRequest as error:
+    except ToolError:
+        raise
+    except ClewError as error:
         raise ToolError(str(error)) from error

@@ -4,6 +4,7 @@ It stands where a client's HTTP transport does, through the SDK's own `http_clie
 not, is one request, its bytes can be changed and sent again, and the SDK keeps its types, time-outs and retries.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -22,14 +23,17 @@ from clew.errors import BadRequest, ClewError
 from clew.items import Digests, Node, Scope
 from clew.store.records import Method, Origin
 from clew.view import View
+from clew.wire.convert_frame import declared
 
 __all__ = ["Keeper", "wrap"]
 
 Client = TypeVar("Client")
 
 PATHS = {"/chat/completions": "openai_chat", "/responses": "openai_responses", "/v1/messages": "anthropic"}
-ELSEWHERE = ("previous_response_id", "conversation")  # the history is kept by the provider, and cannot be seen
+ELSEWHERE = ("previous_response_id", "conversation", "thread")  # the provider has the history, and it cannot be seen
 ROOTS = {"openai": "OpenAIError", "anthropic": "AnthropicError"}
+
+log = logging.getLogger("clew")
 
 
 def wrap(
@@ -48,7 +52,7 @@ def wrap(
     `engine` is one, or where its store is. Without a `session` a conversation is known by its past. With `tools`, or
     the method `llm`, the model may recall what is out of view, and the caller does not see it do so.
     """
-    if isinstance(getattr(client, "clew", None), Keeper):
+    if isinstance(getattr(getattr(client, "_client", None), "clew", None), Keeper):  # a copy has no other mark
         raise BadRequest("wrap: this client is wrapped already")
     made = engine_at(engine)
     offers = tools or (method or made.method) == "llm"
@@ -76,6 +80,8 @@ class Keeper:
         self.last: View | None = None  # what was last sent, in whichever conversation
         self._offers = offers  # tools, which it runs itself
         self._asides = Asides(Digests(helm.engine.store.secret, scope)) if offers else None
+        self._silent = Helm(helm.engine, offer=False)  # for requests in which no tool can be offered
+        self._silent.method = "auto"
         self._origin = origin
         self._plain = plain
         self._root = _root_of(plain)
@@ -83,8 +89,9 @@ class Keeper:
     def client(self) -> Any:
         """The client that is kept: a copy, all of whose own settings hold."""
         # What it sends with has no public name in either SDK; to give it another one has.
-        client = self._plain.copy(http_client=relayed(self._plain._client, self._ask))
-        client.clew = self
+        http = relayed(self._plain._client, self._ask)
+        client = self._plain.copy(http_client=http)
+        client.clew = http.clew = self
         return client
 
     @property
@@ -109,14 +116,28 @@ class Keeper:
         body = _read(request, format) if format else None
         if format is None or body is None:
             return await line.send(request)
-        thread = Thread(self.helm, self.session, scope=self.scope, origin=self._origin)
+        silent = self._asides is not None and not self._may_offer(body, format)
+        helm, asides = (self._silent, None) if silent else (self.helm, self._asides)
+        thread = Thread(helm, self.session, scope=self.scope, origin=self._origin)
         try:
-            return await Exchange(thread, self._asides, line, request, format, body).run()
+            return await Exchange(thread, asides, line, request, format, body).run()
         except RAISED as error:
             failure = self._passable(error)
         finally:
             self.last = thread.last.view if thread.last else self.last
         raise failure
+
+    def _may_offer(self, body: Mapping[str, Any], format: str) -> bool:
+        """Whether one answer comes, and now, and who calls a tool of clew's can mean no other."""
+        if body.get("n") not in (None, 1) or body.get("background"):
+            return False
+        try:
+            taken = sorted(filter(self.helm.is_ours, declared(body, format)))
+        except ClewError:  # what is wrong with it is its provider's to say
+            return False
+        if taken:
+            log.warning("a request has tools named %s of its own: rename them, or offer none", ", ".join(taken))
+        return not taken
 
     def _passable(self, error: ClewError) -> ClewError:
         """The error as one that is of the SDK, too: any other it takes for a broken connection, and tries again."""

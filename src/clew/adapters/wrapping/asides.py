@@ -33,6 +33,7 @@ class Asides:
         self._digests = digests
         self._kept: dict[tuple[str, str, tuple[str, ...]], Aside] = {}
         self._seen: dict[str, None] = {}  # digests of histories that were woven
+        self._begun: dict[str, Sequence[Item]] = {}  # asides after histories that have no answer yet
         self._lock = Lock()
 
     def knows(self, items: Sequence[Item]) -> bool:
@@ -49,10 +50,22 @@ class Asides:
             chains.append(chain)
         return chains
 
+    def begin(self, past: Iterable[Item], said: Sequence[Item]) -> None:
+        """Remember an aside that led to no answer yet: should none come, the caller tries again."""
+        with self._lock:
+            _put(self._begun, self._chain(past), tuple(said))
+
+    def begun(self, past: Iterable[Item]) -> list[Item]:
+        """The aside after which no answer came. It is given once: it may have been the reason."""
+        with self._lock:
+            return list(self._begun.pop(self._chain(past), ()))
+
     def keep(self, past: Iterable[Item], answer: Sequence[Item], aside: Aside) -> None:
         """Remember an aside between what a caller said and the answer that he got."""
+        chain = self._chain(past)
         with self._lock:
-            _put(self._kept, (self._chain(past), *_sign(answer)), aside)
+            self._begun.pop(chain, None)
+            _put(self._kept, (chain, *_sign(answer)), aside)
 
     def learn(self, items: Sequence[Item], is_ours: Callable[[str], bool]) -> None:
         """Remember the asides in a history that has them: those of another process are in the log."""

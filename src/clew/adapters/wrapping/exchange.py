@@ -1,6 +1,7 @@
 """One request of a caller, and as many to the provider as it takes."""
 
 import logging
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -57,15 +58,17 @@ class Exchange:
             reply = await self._ask()
             if reply.rest is not None:
                 stream = self._line.streaming(self._passed(reply), reply.response)
-                return answered(self._line.library, reply.response, stream=stream)
-            spoken = reply.heard.spoken()
+                return answered(self._line.library, reply.response, stream)
+            spoken = reply.heard.spoken() if reply.response.status_code < 400 else None
             await self._observe(spoken)
             calls = spoken.calls if spoken else []
             ours = [call for call in calls if self._thread.last and self._thread.helm.is_ours(call.name)]
             if not ours or not left or len(ours) < len(calls):
                 content = await self._told(reply.read, spoken, ours)
-                return answered(self._line.library, reply.response, content=content)
+                return answered(self._line.library, reply.response, content)
             self._aside += [*self._items(spoken.messages if spoken else ()), *await self._results(ours)]
+            if self._asides:
+                self._asides.begin(self._said, self._aside)
         raise AssertionError("unreachable")
 
     # --- asking the provider ------------------------------------------------------------------------------------------
@@ -121,8 +124,9 @@ class Exchange:
                     reply.heard.add(chunk)
                     yield chunk
         finally:  # an SDK hangs up once it heard the last event
-            reply.heard.add(b"")
-            await self._observe(reply.heard.spoken())
+            if not sys.is_finalizing():  # else nobody is left to be told
+                reply.heard.add(b"")
+                await self._observe(reply.heard.spoken())
 
     async def _mended(self, refusal: str) -> bool:
         try:
@@ -142,6 +146,7 @@ class Exchange:
     async def _whole(self, asides: Asides) -> Mapping[str, Any]:
         """The request with all that the caller does not know of."""
         frame, self._said = wire.decode(self._body, self._format)
+        self._aside = self._aside or asides.begun(self._said)
         if not asides.knows(self._said):
             await self._remember(asides)
         woven = [*asides.weave(self._said), *self._aside]

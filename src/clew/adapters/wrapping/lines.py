@@ -164,10 +164,12 @@ def with_body(library: Any, request: Any, content: bytes) -> Any:
     return library.Request(request.method, request.url, headers=headers, content=content, extensions=request.extensions)
 
 
-def answered(library: Any, response: Any, **content: Any) -> Any:
-    """A response like this one, with `content` or a `stream` of its own."""
+def answered(library: Any, response: Any, said: Any) -> Any:
+    """A response like this one that says these bytes, or this stream of them."""
     headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _ENCODED]
-    return library.Response(response.status_code, headers=headers, extensions=response.extensions, **content)
+    # Bytes, too, are still to be read: until then no client says how long it took.
+    stream = library.ByteStream(said) if isinstance(said, bytes) else said
+    return library.Response(response.status_code, headers=headers, extensions=response.extensions, stream=stream)
 
 
 def finish(work: Coroutine[Any, Any, T]) -> T:

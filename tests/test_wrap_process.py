@@ -1,0 +1,58 @@
+"""Wrapped clients where processes fork and end: nobody waits for threads that are gone."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from clew.testing import Answer, StrictProvider
+
+OPENING = """
+import os, signal, sys
+import clew, openai
+signal.alarm(60)  # rather than hang
+url, place = sys.argv[1:]
+
+def client(store):
+    http = openai.DefaultHttpxClient(verify=False)
+    return clew.wrap(openai.OpenAI(api_key="none", base_url=url, max_retries=0, http_client=http), store)
+
+def ask(client, **more):
+    return client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hi"}], **more)
+
+made = client(place)
+"""
+
+FORKING = """
+ask(made)
+if (child := os.fork()) == 0:
+    other = client(place)
+    print(ask(other).choices[0].message.content, other.clew.last is not None, flush=True)
+    print(ask(made).choices[0].message.content, flush=True)
+    os._exit(0)
+print(os.waitpid(child, 0)[1])
+"""
+
+LEAVING = """
+stream = ask(made, stream=True)
+next(iter(stream))
+"""
+
+
+def done(provider: StrictProvider, place: Path, script: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-c", OPENING + script, f"{provider.url}/v1", str(place)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_fork_has_a_loop_of_its_own_and_opens_its_own_store(tmp_path: Path) -> None:
+    with StrictProvider([Answer("Yes.")]) as provider:
+        forked = done(provider, tmp_path / "clew.db", FORKING)
+    assert forked.stdout == "Yes. True\nYes.\n0\n", forked.stderr
+    assert "goes out as it was" in forked.stderr
+    assert "open it anew here" in forked.stderr
+
+
+def test_a_process_may_end_in_the_middle_of_a_stream(tmp_path: Path) -> None:
+    for packet in (150, 5_000):  # in the middle of an event, and between two
+        with StrictProvider([Answer("A long answer. " * 500, packet=packet)]) as provider:
+            left = done(provider, tmp_path / "clew.db", LEAVING)
+        assert (left.returncode, left.stderr) == (0, "")
