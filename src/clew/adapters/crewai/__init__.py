@@ -28,7 +28,8 @@ from crewai.utilities.constants import NOT_SPECIFIED
 from pydantic import Field, PrivateAttr
 
 from clew.adapters.crewai.agents import Compaction
-from clew.adapters.crewai.llm import best, hosted
+from clew.adapters.crewai.llm import hosted
+from clew.adapters.thread import best
 from clew.bridge import begin
 from clew.events import Condensed, Event, LeftWhole
 from clew.step import Model
