@@ -21,7 +21,8 @@ async def test_where_clew_fails_a_host_goes_on_and_what_was_said_is_not_in_the_w
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     assert await best(failing(ValueError("a private word")), "all of it") == "all of it"
-    assert await best(failing(OverBudget("9,000 tokens remain")), "all of it") == "all of it"
+    too_long = OverBudget("9,000 tokens remain", needed=9_000, limit=8_000)
+    assert await best(failing(too_long), "all of it") == "all of it"
     assert [(record.levelno, record.name) for record in caplog.records] == [(logging.WARNING, "clew")] * 2
     assert "ValueError" in caplog.text
     assert "9,000 tokens remain" in caplog.text
