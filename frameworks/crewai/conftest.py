@@ -34,6 +34,7 @@ SMALL = Budget(window=8_000, reserve=500)
 def own_storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What crewAI stores is of one test."""
     monkeypatch.setenv("CREWAI_STORAGE_DIR", str(tmp_path / "crewai"))
+    crewai_event_bus.reset_runtime_state()  # it has the crews of a process, and a checkpoint has the first of them
     yield
     crewai_event_bus.flush()
 

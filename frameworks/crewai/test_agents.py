@@ -212,19 +212,6 @@ def test_what_is_delegated_hangs_under_who_delegates(
     assert children[0].parent in {session.id for session in listed if session.cause != "subagent"}
 
 
-def test_whatever_is_wrong_with_clew_the_crew_goes_on(
-    clerk: Clerk, read_page: BaseTool, engine: Engines, caplog: pytest.LogCaptureFixture
-) -> None:
-    kept = engine()
-    with StrictProvider(reading(3)) as provider:
-        crew = crew_of(clerk(provider, tools=[read_page]))
-        Compaction(kept).attach(crew)
-        run(kept.store.close())
-        assert crew.kickoff().raw == "All is well."
-    assert len(provider.heard[-1].body["messages"]) == 2 + 3 * 2
-    assert "crewAI goes on without" in caplog.text
-
-
 async def test_agents_on_a_loop_of_their_own(clerk: Clerk, read_page: BaseTool, engine: Engines) -> None:
     with StrictProvider(reading(5), window=WINDOW) as provider:
         crew = crew_of(clerk(provider, tools=[read_page]))
@@ -252,38 +239,6 @@ def test_an_llm_of_its_own_can_be_asked_directly_and_async(clerk: Clerk, engine:
         assert llm.call("Is it?") == "Yes."
         assert asyncio.run(llm.acall([*talk, {"role": "user", "content": "Is it?"}])) == "Yes."
     assert len(provider.heard) == 2
-
-
-def test_copies_of_a_crew_are_looked_after_too(clerk: Clerk, read_page: BaseTool, engine: Engines) -> None:
-    said_so_far = iter(range(12))
-
-    def answer(_: dict[str, Any]) -> Answer:
-        n = next(said_so_far)
-        return Answer("All is well.") if n % 6 == 5 else Answer(calls=(Call("read_page", {"path": f"ledger-{n}"}),))
-
-    with StrictProvider(answer, window=WINDOW) as provider:
-        crew = crew_of(clerk(provider, tools=[read_page]))
-        Compaction(engine()).attach(crew)
-        results = crew.kickoff_for_each([{}, {}])
-    assert [result.raw for result in results] == ["All is well."] * 2
-    assert len(provider.heard) == 12
-    assert "recall" in said(provider.heard[-1].body)
-
-
-def test_what_was_attached_can_be_taken_off(clerk: Clerk, read_page: BaseTool, engine: Engines) -> None:
-    with StrictProvider(reading(1)) as provider:
-        agent = clerk(provider, tools=[read_page])
-        crew = crew_of(agent)
-        llm = agent.llm
-        compaction = Compaction(engine(), method="llm")
-        compaction.attach(crew)
-        compaction.attach(crew)  # once more is as once
-        assert len(agent.tools or ()) == 1 + 6
-        compaction.detach(crew)
-        assert agent.llm is llm
-        assert agent.tools == crew.tasks[0].tools == [read_page]
-        crew.kickoff()
-    assert "context_status" not in said(provider.heard[-1].body)
 
 
 def test_requests_for_summaries_of_outputs_are_no_conversation(clerk: Clerk, engine: Engines) -> None:

@@ -18,7 +18,6 @@ from clew.adapters.crewai import (
     Task,
     TaskOutput,
     aggregate_summarized_outputs_from_task_outputs,
-    hosted,
 )
 from clew.testing import Answer, Call, ScriptedModel, StrictProvider
 
@@ -147,6 +146,26 @@ def test_10_the_reader_decides_whatever_its_crew_does(clerk: Clerk) -> None:
     assert SHORT not in third
     assert third.count("Finding 39") == 2
     assert [one.context_summary for one in result.tasks_output] == [SHORT, None, None]
+
+
+def test_a_summary_is_begun_when_its_task_is_done_and_a_later_one_will_read_it(clerk: Clerk) -> None:
+    begun = threading.Event()
+    waited: list[bool] = []
+
+    def answer(body: dict[str, Any]) -> Answer:
+        if is_summary(body):
+            begun.set()
+        elif "Do part 1." in str(body["messages"][-1]["content"]):
+            waited.append(begun.wait(20))  # it reads nothing itself
+        return work(body)
+
+    with StrictProvider(answer) as provider:
+        agent = clerk(provider)
+        tasks = parts(agent, 3)
+        tasks[1].context, tasks[2].context = [], [tasks[0]]
+        Crew(agents=[agent], tasks=tasks, context_strategy="summarized").kickoff()
+    assert waited == [True]
+    assert summaries(provider) == 1
 
 
 def test_an_explicit_context_is_read_as_the_default_is(clerk: Clerk) -> None:
@@ -278,62 +297,6 @@ async def test_kickoff_async_and_tasks_on_threads(clerk: Clerk) -> None:
     assert [one.context_summary for one in result.tasks_output] == [SHORT, SHORT, SHORT, None]
     assert summaries(provider) == 3
     assert asked(provider)[-1].count(SHORT) == 2
-
-
-def test_a_replay_reuses_the_summary_also_in_new_objects(clerk: Clerk) -> None:
-    with StrictProvider(work) as provider:
-        agent = clerk(provider)
-        tasks = parts(agent, 3)
-        Crew(agents=[agent], tasks=tasks, context_strategy="summarized").kickoff()
-        assert summaries(provider) == 2
-        again = Crew(agents=[agent], tasks=parts(agent, 3), context_strategy="summarized")
-        result = again.replay(str(tasks[2].id))
-    assert summaries(provider) == 2
-    assert asked(provider)[3] == asked(provider)[2]
-    assert [one.context_summary for one in result.tasks_output] == [SHORT, SHORT, None]
-
-
-def test_a_replay_makes_what_was_not_stored(clerk: Clerk) -> None:
-    with StrictProvider(work) as provider:
-        agent = clerk(provider)
-        tasks = parts(agent, 2)
-        Crew(agents=[agent], tasks=tasks).kickoff()
-        Crew(agents=[agent], tasks=parts(agent, 2), context_strategy="summarized").replay(str(tasks[1].id))
-    assert summaries(provider) == 1
-    assert SHORT in asked(provider)[2]
-
-
-def test_what_another_crew_stored_is_not_written_over(clerk: Clerk) -> None:
-    with StrictProvider(work) as provider:
-        agent = clerk(provider)
-        other = Crew(agents=[agent], tasks=[Task(description="Other.", expected_output="All.", agent=agent)])
-        tasks = parts(agent, 2)
-        tasks[0].callback = lambda _: other._store_execution_log(other.tasks[0], output("theirs"), 0)
-        crew = Crew(agents=[agent], tasks=tasks, context_strategy="summarized")
-        assert crew.kickoff().tasks_output[0].context_summary == SHORT
-    rows = crew._task_output_handler.load() or []
-    (theirs,) = (row["output"] for row in rows if row["task_id"] == str(other.tasks[0].id))
-    assert theirs["raw"] == "theirs"
-    assert "context_summary" not in theirs
-
-
-def test_copies_of_a_crew_do_as_it_does(clerk: Clerk) -> None:
-    with StrictProvider(work) as provider:
-        agent = clerk(provider)
-        auxiliary = hosted(agent.llm)
-        settings: dict[str, Any] = {
-            "context_strategy": "summarized",
-            "context_model": auxiliary,
-            "context_size": "a line",
-        }
-        tasks = parts(agent, 2)
-        tasks[1].context_strategy = "summarized"
-        crew = Crew(agents=[agent], tasks=tasks, **settings)
-        results = crew.kickoff_for_each([{}, {}])
-    assert [one.tasks_output[0].context_summary for one in results] == [SHORT, SHORT]
-    copied = crew.copy()
-    assert (copied.context_model, copied.context_size) == (auxiliary, "a line")
-    assert copied.tasks[1].context_strategy == "summarized"
 
 
 def test_a_manager_reads_summaries_too(clerk: Clerk) -> None:

@@ -1,19 +1,24 @@
 """A conversation of a host that keeps its own list of messages: what every adapter does with it."""
 
+import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from clew import config
 from clew.agentic import Helm, Sent
 from clew.bridge import cross
 from clew.engine import Engine, Request
-from clew.errors import ClewError
+from clew.errors import ClewError, SecretFound
 from clew.items import Scope
 from clew.store.places import open_store
 from clew.store.records import Origin
+
+_LOGGER = logging.getLogger("clew")
+
+T = TypeVar("T")
 
 
 def engine_at(where: Engine | str | Path | None = None, **given: Any) -> Engine:
@@ -22,6 +27,19 @@ def engine_at(where: Engine | str | Path | None = None, **given: Any) -> Engine:
         return where
     settings = config.load(os.environ, Path.cwd())
     return config.engine(settings, open_store(settings.store if where is None else where), **given)
+
+
+async def best(work: Awaitable[T], otherwise: T) -> T:
+    """What comes of some work of clew's; where it fails that is told, and a host has something else to go on with."""
+    try:
+        return await work
+    except SecretFound:  # somebody said that such a thing must not be sent
+        raise
+    except Exception as error:
+        why = error if isinstance(error, ClewError) else type(error).__name__  # others may quote what was said
+        _LOGGER.warning("clew could not do its part, and all goes on without: %s", why)
+        _LOGGER.debug("this is where", exc_info=True)
+        return otherwise
 
 
 class Thread:
@@ -72,5 +90,5 @@ class Thread:
         if self.last is None:
             raise ClewError("nothing was said yet that a sub-agent could come of")
         origin = Origin("subagent", self.last.view.branch)
-        session = f"{self.session or 'agent'}-{name}-{uuid4().hex[:4]}"
+        session = f"{self.session or 'agent'}-{name}-{uuid4().hex[:12]}"
         return Thread(self.helm, session, scope=self.scope, origin=origin)

@@ -5,11 +5,13 @@ their models' windows, and forgets nothing.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Any, Literal, cast
+from functools import cached_property
+from typing import Any, Literal, TypeVar, cast
 
 from clew.errors import ClewError
 
@@ -23,12 +25,15 @@ from crewai.events.base_events import BaseEvent
 from crewai.hooks.contexts import StepContext
 from crewai.hooks.dispatch import InterceptionPoint, get_scoped_hooks, scoped_hooks
 from crewai.llms.base_llm import BaseLLM
+from crewai.state.checkpoint_config import CheckpointConfig
+from crewai.state.provider.utils import detect_provider
 from crewai.tasks.conditional_task import ConditionalTask
 from crewai.utilities.constants import NOT_SPECIFIED
-from pydantic import Field, PrivateAttr
+from pydantic import BaseModel, Field, PrivateAttr, SerializeAsAny
 
 from clew.adapters.crewai.agents import Compaction
-from clew.adapters.crewai.llm import best, hosted
+from clew.adapters.crewai.llm import hosted
+from clew.adapters.thread import best
 from clew.bridge import begin
 from clew.events import Condensed, Event, LeftWhole
 from clew.step import Model
@@ -45,6 +50,8 @@ __all__ = [
     "aggregate_summarized_outputs_from_task_outputs",
     "hosted",
 ]
+
+M = TypeVar("M", bound=BaseModel)
 
 
 class ContextSummarizedEvent(BaseEvent):
@@ -89,6 +96,7 @@ class Task(crewai.Task):
     """A task that may read those before it in a way of its own."""
 
     context_strategy: Strategy | None = None  # None: as its crew does
+    output: SerializeAsAny[crewai.TaskOutput] | None = None  # written down with its summary
     _coming: Future[str] | None = PrivateAttr(default=None)
 
     def _execute_core(self, agent: Any, context: str | None, tools: Any) -> crewai.TaskOutput:
@@ -105,27 +113,40 @@ class Task(crewai.Task):
 class Crew(crewai.Crew):
     """A crew whose tasks may read summaries of those before them."""
 
+    tasks: list[SerializeAsAny[crewai.Task]] = Field(default_factory=list)  # written down with what is added to them
     context_strategy: Strategy = "full"
     context_model: Any = Field(default=None, exclude=True)  # an LLM, its name or a clew model; else the agent's own
     context_prompt: str = ""  # instead of the one that ships; {size} stands for the size
     context_size: str = SIZE
     context_least: int = LEAST  # tokens of an output that is worth a summary
-    _summaries: Summaries = PrivateAttr()
 
-    def model_post_init(self, context: Any, /) -> None:
-        """Keep what is needed to make summaries."""
-        super().model_post_init(context)
+    @cached_property
+    def _summaries(self) -> Summaries:
         named = isinstance(self.context_model, str | BaseLLM)
         model = hosted(self.context_model) if named else self.context_model
         settings = self.context_prompt, self.context_size, self.context_least
-        self._summaries = Summaries(model, *settings, listeners=[self._announce])
+        return Summaries(model, *settings, listeners=[self._announce])
 
     def copy(self) -> "Crew":  # type: ignore[override]
         """A crew like this one; crewAI's own makes a plain one."""
         plain = super().copy()
-        own = set(Crew.model_fields) - set(crewai.Crew.model_fields)
+        own = _added(type(self))
         given = {name: getattr(plain, name) for name in plain.model_fields_set - own}
         return type(self)(**given, **{name: getattr(self, name) for name in own})
+
+    @classmethod
+    def from_checkpoint(cls, config: CheckpointConfig) -> "Crew":
+        """A crew as it was written down, but for its `context_model`; crewAI's own makes a plain one."""
+        crew = crewai.Crew.from_checkpoint(config)
+        place = str(config.restore_from)
+        entities = json.loads(detect_provider(place).from_checkpoint(place))["entities"]
+        stored = next(one for one in entities if one["entity_type"] == "crew")
+        for task, was in zip(crew.tasks, stored["tasks"], strict=True):
+            if was.keys() >= _added(Task):
+                _become(Task, task, was)._coming = None
+            if task.output is not None:
+                task.output = TaskOutput.of(task.output, was["output"].get("context_summary"))
+        return _become(cls, crew, stored)
 
     def _execute_tasks(self, tasks: Any, start_index: int | None = 0, was_replayed: bool = False) -> Any:
         if was_replayed:
@@ -192,14 +213,15 @@ class Crew(crewai.Crew):
     def _keep(self) -> None:
         """Write summaries beside the outputs that crewAI stores for a replay."""
         rows = self._task_output_handler.load() or []
-        for n, task in enumerate(self.tasks):
-            summary = getattr(task.output, "context_summary", None)
-            stored = [row for row in rows if row["task_index"] == n]
+        for n, output in enumerate(task.output for task in self.tasks):
+            if not isinstance(output, TaskOutput) or not output.context_summary:
+                continue
+            stored = [row["output"] for row in rows if row["task_index"] == n]
             # crewAI finds a row by its number alone: of two crews at a time, neither may write over the other's.
-            if summary and [row["task_key"] for row in stored] == [task.key]:
-                output = stored[0]["output"]
-                if output.get("context_summary") != summary:
-                    self._task_output_handler.storage.update(n, output={**output, "context_summary": summary})
+            if [one["raw"] for one in stored] == [output.raw]:
+                kept = {**stored[0], "context_summary": output.context_summary}
+                if kept != stored[0]:
+                    self._task_output_handler.storage.update(n, output=kept)
 
     def _restore(self, tasks: Sequence[Any]) -> None:
         """Give outputs that crewAI took from its store their summaries."""
@@ -219,6 +241,19 @@ def _outputs_for_summaries() -> Iterator[None]:
     hooks[InterceptionPoint.POST_STEP].append(replace)
     with scoped_hooks(hooks):
         yield
+
+
+def _added(kind: type[BaseModel]) -> set[str]:
+    """The fields that a crew or a task has more than crewAI's own."""
+    return set(kind.model_fields) - set((crewai.Crew if issubclass(kind, crewai.Crew) else crewai.Task).model_fields)
+
+
+def _become(kind: type[M], made: Any, stored: Mapping[str, Any]) -> M:
+    """Make of crewAI's own what it was; it stays the same object, which others know."""
+    made.__class__ = kind
+    for name in _added(kind):
+        setattr(made, name, stored.get(name, kind.model_fields[name].default))
+    return cast(M, made)
 
 
 def _reads(reader: Any, task: Any) -> bool:

@@ -50,7 +50,7 @@ class Compaction:
             if not isinstance(team, crewai.Crew):
                 self._attach(team)
                 continue
-            for agent in team.agents:
+            for agent in _agents(team):
                 # A task took the tools of its agent when it was made.
                 self._attach(agent, *(task for task in team.tasks if task.agent is agent and task.tools))
             if team.manager_agent is not None:  # may have no tools
@@ -71,7 +71,7 @@ class Compaction:
             agents: list[Any] = [team]
             tasks: list[Any] = []
             if isinstance(team, crewai.Crew):
-                agents, tasks = [*team.agents, *filter(None, [team.manager_agent])], team.tasks
+                agents, tasks = [*_agents(team), *filter(None, [team.manager_agent])], team.tasks
                 team.manager_llm = plain(team.manager_llm)
             for agent in agents:
                 agent.llm = plain(agent.llm)
@@ -81,6 +81,12 @@ class Compaction:
     def llm(self, llm: Any, name: str = "agent") -> BaseLLM:
         """The same LLM, with which all that is asked fits its window; without tools to recall what left it."""
         return fitted(llm, _Seat(self, name).talk)
+
+
+def _agents(crew: crewai.Crew) -> list[Any]:
+    """Those of a crew, and those that only a task of it names; without its manager, who may have none of our tools."""
+    named = {id(agent): agent for agent in (*crew.agents, *(task.agent for task in crew.tasks))}
+    return [agent for agent in named.values() if agent is not None and agent is not crew.manager_agent]
 
 
 class _Seat:

@@ -5,18 +5,17 @@ stays in the conversation.
 """
 
 import asyncio
-import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import cache
 from types import new_class
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from crewai.llms.base_llm import BaseLLM
 from crewai.utilities.llm_utils import create_llm
 from pydantic import PrivateAttr
 
 from clew.adapters.hosted import Hosted
-from clew.adapters.thread import Thread
+from clew.adapters.thread import Thread, best
 from clew.bridge import run
 from clew.errors import BadRequest
 from clew.models.requests import chat
@@ -24,9 +23,6 @@ from clew.step import Prompt, Reply
 from clew.tokens import counter_for
 from clew.usage import Spent
 
-_LOGGER = logging.getLogger("clew")
-
-T = TypeVar("T")
 Talk = Callable[[Any, Any], Thread]  # from a task and an agent to the conversation in which a model is asked
 
 TRIES = 3  # for one answer, while a provider finds it too long
@@ -47,7 +43,7 @@ class _Turn:
         self._before = llm.get_token_usage_summary()
 
     async def shown(self) -> list[Any]:
-        """What to send instead of the messages."""
+        """What to send instead of the messages. Raises `SecretFound`, where the policy is to refuse them."""
         return await best(self._fit(), self._messages)
 
     async def _fit(self) -> list[Any]:
@@ -78,7 +74,7 @@ class _Fitting(_LLM):
     """Goes before the class of an LLM: what it is asked fits, and what a provider refuses is asked again, shorter."""
 
     _talk: Talk
-    _plain: BaseLLM
+    _plain: Any  # as it was given: an LLM or its name
 
     def call(self, messages: Any, tools: Any = None, *args: Any, **given: Any) -> Any:
         """Ask, with what fits of the messages."""
@@ -124,9 +120,10 @@ class _Fitting(_LLM):
 
 def fitted(llm: Any, talk: Talk) -> BaseLLM:
     """The same LLM, with which all that is asked fits its window."""
-    given: BaseLLM = resolved(plain(llm))
-    fitting: Any = given.model_copy()
-    fitting.__class__ = _kind(type(given))  # all that its provider knows of it stays as it is
+    given = plain(llm)
+    made = resolved(given)
+    fitting: Any = made.model_copy()
+    fitting.__class__ = _kind(type(made))  # all that its provider knows of it stays as it is
     fitting._talk, fitting._plain = talk, given
     return cast(BaseLLM, fitting)
 
@@ -167,12 +164,3 @@ def hosted(llm: BaseLLM | str) -> Hosted:
         return Reply(text, Spent(count(str(question)), count(text)), calls)
 
     return Hosted(asked.model, ask, asked.get_context_window_size())
-
-
-async def best(work: Awaitable[T], otherwise: T) -> T:
-    """What comes of some work, or else something: clew is never worth a run of the crew."""
-    try:
-        return await work
-    except Exception:
-        _LOGGER.warning("clew could not do its part; crewAI goes on without", exc_info=True)
-        return otherwise
