@@ -1,9 +1,10 @@
 """A conversation of a host that keeps its own list of messages: what every adapter does with it."""
 
+import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from clew import config
@@ -14,6 +15,26 @@ from clew.errors import ClewError
 from clew.items import Scope
 from clew.store.places import open_store
 from clew.store.records import Origin
+
+T = TypeVar("T")
+
+log = logging.getLogger("clew")
+
+
+async def spared(work: Awaitable[T], otherwise: T) -> T:
+    """What comes of some work, or something else where it fails: no failure of clew's is the host's."""
+    try:
+        return await work
+    except Exception as error:
+        warn(error)
+        return otherwise
+
+
+def warn(error: Exception) -> None:
+    """Say that clew failed, and in what way."""
+    # What others' errors say may hold what was said, or a key.
+    said = error if isinstance(error, ClewError) else type(error).__name__
+    log.warning("clew could not help, the agent goes on without: %s", said)
 
 
 def engine_at(where: Engine | str | Path | None = None, **given: Any) -> Engine:
