@@ -1,9 +1,7 @@
 """PraisonAI's own agents, their real loops against a provider that refuses what real ones refuse."""
 
 import json
-from base64 import b64decode
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +9,11 @@ import pytest
 from praisonaiagents import Agent
 from praisonaiagents.config.feature_configs import OutputConfig
 from praisonaiagents.session.store import DefaultSessionStore
-from pydantic import BaseModel
 
 from clew import Budget, Engine, Sessions, SQLite, run
 from clew.adapters.praisonai import Backend
 from clew.drafting.writing import Writer
-from clew.testing import PICTURE, Answer, Call, ScriptedModel, StrictProvider, take_notes
+from clew.testing import Answer, Call, ScriptedModel, StrictProvider, take_notes
 
 Body = dict[str, Any]
 
@@ -55,9 +52,9 @@ def two_files(n: int) -> tuple[Call, ...]:
     return Call("read", {"path": f"a{n}.py"}), Call("read", {"path": f"b{n}.py"})
 
 
-def agent(model: Any, *tools: Any, name: str = "worker") -> Agent:
+def agent(model: Any, *tools: Any) -> Agent:
     return Agent(
-        name=name, instructions="You read files.", model=model, tools=list(tools), output="silent", context=False
+        name="worker", instructions="You read files.", model=model, tools=list(tools), output="silent", context=False
     )
 
 
@@ -87,70 +84,6 @@ def test_a_loop_grows_past_the_window_and_nothing_is_lost(engine: Engine) -> Non
     assert len(chain) > 2
     assert {s.cause for s in chain[1:]} == {"compaction"}
     assert {s.branch for s in chain} == {chain[0].branch}
-
-
-def test_calls_of_earlier_turns_are_still_known(engine: Engine) -> None:
-    with StrictProvider(working(1, two_files)) as provider:
-        worker = agent(Backend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1"), read)
-        worker.chat("Read them.")
-        worker.chat("And again.")
-    assert [m["role"] for m in provider.heard[-1].body["messages"]] == [
-        *("system", "user", "assistant", "tool", "tool", "assistant"),
-        *("user", "assistant", "tool", "tool"),
-    ]
-    assert provider.moved == []
-    assert [m["role"] for m in worker.chat_history] == ["user", "assistant"] * 2
-
-
-class Report(BaseModel):
-    """What an agent is to answer with."""
-
-    lines: int
-
-
-def test_calls_of_turns_with_an_answer_in_json_are_known_too(engine: Engine) -> None:
-    with StrictProvider(working(1, two_files)) as provider:
-        worker = agent(Backend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1"), read)
-        worker.chat("Read them.", output_json=Report)
-        worker.chat("And again.")
-    assert "Return ONLY a valid JSON object" in provider.heard[0].body["messages"][1]["content"]
-    assert [m["role"] for m in provider.heard[2].body["messages"]] == [
-        *("system", "user", "assistant", "tool", "tool", "assistant", "user")
-    ]
-
-
-def test_pictures_of_earlier_turns_are_still_seen(engine: Engine, tmp_path: Path) -> None:
-    (tmp_path / "a.png").write_bytes(b64decode(PICTURE))
-    with StrictProvider(working(1, two_files)) as provider:
-        worker = agent(Backend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1"), read)
-        worker.chat("What is this?", attachments=[str(tmp_path / "a.png")])
-        worker.chat("And again.")
-    first, third = provider.heard[0].body["messages"], provider.heard[2].body["messages"]
-    assert [m["role"] for m in first] == ["system", "user"]
-    assert [part["type"] for part in first[1]["content"]] == ["text", "image_url"]
-    assert third[:2] == first
-    assert provider.moved == []
-
-
-def test_agents_that_share_a_backend_are_kept_apart(engine: Engine) -> None:
-    def script(body: Body) -> Answer:
-        last = body["messages"][-1]
-        path = f"{last['content']}.py"
-        return Answer(calls=(Call("read", {"path": path}),)) if last["role"] == "user" else Answer("I read it.")
-
-    with StrictProvider(script, window=WINDOW) as provider:
-        backend = Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1")
-        workers = [agent(backend, read, name=name) for name in ("red", "green", "blue")]
-        with ThreadPoolExecutor() as pool:
-            for n in range(6):
-                list(pool.map(Agent.chat, workers, [f"{one.name}_{n}" for one in workers]))
-    assert len(provider.heard) == 36
-    for name in ("red", "green", "blue"):
-        own = [texts(h.body) for h in provider.heard if f"{name}_" in texts(h.body)]
-        assert len(own) == 12
-        assert not any(f"{other}_" in said for said in own for other in {"red", "green", "blue"} - {name})
-        assert all(f"{name}_{n}.py line 0" in said for n, said in enumerate(own[2:8:2]))  # what it read a turn ago
-    assert len({s.branch for s in run(Sessions(engine).all())}) == 3
 
 
 async def test_agents_that_are_awaited(engine: Engine) -> None:

@@ -107,7 +107,7 @@ class Backend(OpenAIClient):  # type: ignore[misc]
         thread = Thread(Helm(engine_at(engine), when=when, how=how), session, scope=scope)
         self.conversation = Conversation(thread, sessions)  # of the agent that speaks first
         self._others: dict[str, Conversation] = {}
-        self._first: str | None = None
+        self._first = ""
 
     def child(self, name: str) -> "Backend":
         """The backend of a sub-agent, whose lineage hangs under this one's."""
@@ -178,10 +178,9 @@ class Backend(OpenAIClient):  # type: ignore[misc]
         return answer
 
     def _conversation_of(self, agent: str) -> Conversation:
-        """The conversation of an agent; those who share the first one's backend are known by their pasts."""
-        if self._first is None:
-            self._first = agent
-        if agent == self._first:
+        """That of the agent who spoke first; others who share its backend are known by their pasts."""
+        self._first = self._first or agent
+        if agent and agent == self._first:
             return self.conversation
         thread = self.conversation.thread
         return self._others.setdefault(agent, Conversation(Thread(thread.helm, scope=thread.scope)))
@@ -191,7 +190,7 @@ def _executing(thread: Thread, execute: Callable[..., Any] | None) -> Callable[.
     """Who runs a call: clew its own tools, the agent all others."""
 
     async def executed(name: str, given: Message, **more: Any) -> Any:
-        if thread.helm.is_ours(name):
+        if thread.last and thread.helm.is_ours(name):  # else none of ours were offered
             return await thread.answer(name, given)
         if execute is None:
             return f"Error: there is no tool {name}"
