@@ -173,7 +173,7 @@ def test_new_session_in_the_method_llm(tmp_path: Path) -> None:
     assert [s.cause for s in run(Sessions(engine).lineage("work"))] == ["start", "handoff"]
 
 
-def test_a_new_process_goes_on_where_the_old_one_stood(tmp_path: Path) -> None:
+def test_new_objects_on_the_same_store_go_on_where_the_old_ones_stood(tmp_path: Path) -> None:
     def worker(provider: StrictProvider) -> tuple[Agent, Engine]:
         engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=WINDOW))
         return agent(Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1"), read), engine

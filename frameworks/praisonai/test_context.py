@@ -137,7 +137,7 @@ def test_the_agent_may_begin_a_new_session(tmp_path: Path, provider: StrictProvi
     assert not any("context_status" in m["content"] for m in noter.chat_history)
 
 
-def test_a_new_process_goes_on_with_what_the_run_had(tmp_path: Path, provider: StrictProvider) -> None:
+def test_new_objects_on_the_same_store_go_on_with_what_the_run_had(tmp_path: Path, provider: StrictProvider) -> None:
     first = agent(kept(tmp_path))
     for n in range(10):
         first.chat(saying(n))
