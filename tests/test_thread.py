@@ -2,14 +2,18 @@
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from clew import Budget, Engine, SQLite, run
+from clew import BadRequest, Budget, Engine, OverBudget, SecretFound, SQLite, run
 from clew.adapters.thread import Thread, best
 from clew.agentic import Helm
-from clew.errors import OverBudget, SecretFound
+from clew.items import Digests
+from clew.store.sql import SQLStore
+from clew.wire import decode
 
+SAID: list[dict[str, Any]] = [{"role": "user", "content": [{"text": "Which port is it?"}]}]
 BODY = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Audit the books."}]}
 
 
@@ -40,3 +44,22 @@ def test_no_two_children_have_one_name(tmp_path: Path) -> None:
     run(parent.fit(BODY, "openai_chat"))
     assert len({parent.child("Clerk").session for _ in range(3_000)}) == 3_000
     run(store.close())
+
+
+async def test_a_report_after_a_failure_is_of_nothing_that_was_sent_before(store: SQLStore) -> None:
+    thread = Thread(Helm(Engine(store, Budget(window=4_000))), "talk")
+    view = (await thread.fit({"messages": SAID}, "bedrock")).view
+    with pytest.raises(BadRequest):
+        await thread.fit({"messages": "none"}, "bedrock")
+    await thread.heard({"inputTokens": 10, "outputTokens": 2})
+    (call,) = await store.calls("default", view.branch)
+    assert call.usage is None
+
+
+def test_what_a_host_notes_about_a_message_is_not_what_was_said() -> None:
+    noted = [{**SAID[0], "tracking_id": "7", "metadata": {"custom": {"pinned": True}}}]
+    digests = Digests()
+    (plain,), (marked,) = (digests.chain(decode({"messages": m}, "bedrock")[1]) for m in (SAID, noted))
+    assert plain.id == marked.id
+    assert marked.item.opens is not None
+    assert marked.item.opens.keys["tracking_id"] == "7"

@@ -9,7 +9,7 @@ from clew.adapters.weaving import plain, told_in, unquoted, woven
 Message = dict[str, Any]
 
 
-def user(text: str) -> Message:
+def user(text: Any) -> Message:
     return {"role": "user", "content": text}
 
 
@@ -42,6 +42,31 @@ def test_what_a_host_changed_is_as_it_says() -> None:
 def test_a_history_that_dropped_nothing_stays() -> None:
     told = [user("a"), said("b"), user("c")]
     assert woven([*told, said("d")], told) == [*told, said("d")]
+
+
+def test_what_a_host_said_between_calls_parts_no_turn() -> None:
+    for between in (user("[steering] and b"), user([{"type": "image_url", "image_url": {"url": "a picture"}}])):
+        told = [user("a"), *work("1"), between, *work("2")]
+        assert woven([user("a"), said("b"), user("c")], told) == [*told, said("b"), user("c")]
+
+
+def test_what_a_host_said_to_have_an_answer_is_left_out() -> None:
+    told = [user("a"), *work("1"), user("Stop calling tools now.")]
+    assert woven([user("a"), said("b"), user("c")], told) == [*told[:3], said("b"), user("c")]
+
+
+def test_a_turn_without_an_answer_takes_nothing_of_the_next() -> None:
+    told = [user("a"), *work("1"), user("b"), *work("2")]
+    assert woven([user("a"), user("b"), said("c")], told) == [*told, said("c")]
+
+
+def test_pictures_come_back_where_a_host_keeps_only_words() -> None:
+    shown = user([{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": "a picture"}}])
+    told = [shown, *work("1")]
+    assert woven([user("a"), said("b")], told) == [*told, said("b")]
+    assert woven([user("A"), said("b")], told) == [user("A"), said("b")]
+    other = user([{"type": "text", "text": "a"}])
+    assert woven([other, said("b")], told) == [other, said("b")]
 
 
 async def test_what_was_told_is_in_the_log_as_it_was_said() -> None:

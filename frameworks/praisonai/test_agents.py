@@ -66,9 +66,6 @@ def texts(body: Body) -> str:
     return json.dumps(body["messages"])
 
 
-# --- llm=Backend(...): every request of the tool loop -----------------------------------------------------------------
-
-
 def test_a_loop_grows_past_the_window_and_nothing_is_lost(engine: Engine) -> None:
     with StrictProvider(working(4, two_files), window=WINDOW) as provider:
         backend = Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1")
@@ -87,19 +84,6 @@ def test_a_loop_grows_past_the_window_and_nothing_is_lost(engine: Engine) -> Non
     assert len(chain) > 2
     assert {s.cause for s in chain[1:]} == {"compaction"}
     assert {s.branch for s in chain} == {chain[0].branch}
-
-
-def test_calls_of_earlier_turns_are_still_known(engine: Engine) -> None:
-    with StrictProvider(working(1, two_files)) as provider:
-        worker = agent(Backend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1"), read)
-        worker.chat("Read them.")
-        worker.chat("And again.")
-    assert [m["role"] for m in provider.heard[-1].body["messages"]] == [
-        *("system", "user", "assistant", "tool", "tool", "assistant"),
-        *("user", "assistant", "tool", "tool"),
-    ]
-    assert provider.moved == []
-    assert [m["role"] for m in worker.chat_history] == ["user", "assistant"] * 2
 
 
 async def test_agents_that_are_awaited(engine: Engine) -> None:
@@ -189,7 +173,7 @@ def test_new_session_in_the_method_llm(tmp_path: Path) -> None:
     assert [s.cause for s in run(Sessions(engine).lineage("work"))] == ["start", "handoff"]
 
 
-def test_a_new_process_goes_on_where_the_old_one_stood(tmp_path: Path) -> None:
+def test_new_objects_on_the_same_store_go_on_where_the_old_ones_stood(tmp_path: Path) -> None:
     def worker(provider: StrictProvider) -> tuple[Agent, Engine]:
         engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=WINDOW))
         return agent(Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1"), read), engine

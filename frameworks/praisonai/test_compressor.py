@@ -12,7 +12,6 @@ from praisonaiagents.session.store import DefaultSessionStore
 
 from clew import Engine, Sessions, SQLite, run
 from clew.adapters.praisonai import ContextCompressor
-from clew.errors import BadRequest
 from clew.models.openai import OpenAIModel
 from clew.step import Prompt
 from clew.testing import PICTURE, Answer, ScriptedModel, StrictProvider, take_notes
@@ -51,12 +50,19 @@ async def test_head_and_tail_stay_and_one_message_tells_of_the_middle(talk: list
 
 
 async def test_the_numbers_are_those_of_middle_and_summary(talk: list[Message]) -> None:
-    words = lambda text: len(text.split())  # noqa: E731
+    def words(text: str) -> int:
+        return len(text.split())
+
     result = await ContextCompressor(tokenizer=words).compress(talk, protect_last_n_tokens=200)
     (at,) = summaries(result.messages)
-    whole = await ContextCompressor(tokenizer=words).compress(result.messages, protect_last_n_tokens=10**6)
-    assert result.tokens_saved == result.original_tokens - result.final_tokens > 0
-    assert result.final_tokens == whole.original_tokens
+
+    async def count(messages: list[Message]) -> int:
+        whole = await ContextCompressor(tokenizer=words).compress(messages, protect_last_n_tokens=10**6)
+        return int(whole.original_tokens)
+
+    middle = talk[at : at + result.middle_compressed_count]
+    assert result.tokens_saved == await count(middle) - await count([result.messages[at]]) > 0
+    assert (result.original_tokens, result.final_tokens) == (await count(talk), await count(result.messages))
     assert result.summary_token_count >= words(result.messages[at]["content"])
     assert result.compression_ratio == result.final_tokens / result.original_tokens
 
@@ -238,11 +244,6 @@ async def test_an_auxiliary_model_is_asked_instead(talk: list[Message]) -> None:
 async def test_a_name_that_only_praisonai_knows_needs_its_own_library(talk: list[Message]) -> None:
     with pytest.raises(ImportError, match="LiteLLM"):
         await ContextCompressor(llm="ollama/llama3").compress(talk)
-
-
-async def test_what_is_no_model_is_refused(talk: list[Message]) -> None:
-    with pytest.raises(BadRequest, match="int"):
-        await ContextCompressor(llm=42).compress(talk)
 
 
 async def test_tokens_are_counted_as_the_caller_wants(talk: list[Message]) -> None:

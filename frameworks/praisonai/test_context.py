@@ -1,5 +1,6 @@
 """`Agent(context=...)`: PraisonAI's own path to its model, with what it sends made to fit once a turn."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ from praisonaiagents.session.store import DefaultSessionStore
 
 from clew import Budget, Engine, Sessions, SQLite, run
 from clew.adapters.praisonai import Context
-from clew.testing import Answer, Call, StrictProvider
+from clew.drafting.writing import Writer
+from clew.testing import Answer, Call, ScriptedModel, StrictProvider, take_notes
 from clew.wire import check
 
 Body = dict[str, Any]
@@ -75,6 +77,15 @@ async def test_an_agent_that_is_awaited_needs_a_hook(tmp_path: Path, provider: S
     assert "port 8002" in context.tools[2](query="Fact 2: port")
 
 
+async def test_turns_at_the_same_time_do_not_hold_each_other_back(tmp_path: Path, provider: StrictProvider) -> None:
+    writer = Writer(ScriptedModel(take_notes, seconds=1))
+    context = kept(tmp_path, engine={"writer": writer, "patience": 0.2})
+    noter = agent(context, hooks=context.hooks)
+    noter.chat_history = [{"role": "user", "content": saying(n)} for n in range(20)]
+    answers = await asyncio.gather(*(noter.achat(f"Question {n}") for n in range(4)))
+    assert all(answer.startswith("Noted") for answer in answers)
+
+
 def test_with_the_hook_nothing_is_done_twice(tmp_path: Path, provider: StrictProvider) -> None:
     context = kept(tmp_path, engine={"method": "llm"})
     noter = agent(context, hooks=context.hooks)
@@ -126,7 +137,7 @@ def test_the_agent_may_begin_a_new_session(tmp_path: Path, provider: StrictProvi
     assert not any("context_status" in m["content"] for m in noter.chat_history)
 
 
-def test_a_new_process_goes_on_with_what_the_run_had(tmp_path: Path, provider: StrictProvider) -> None:
+def test_new_objects_on_the_same_store_go_on_with_what_the_run_had(tmp_path: Path, provider: StrictProvider) -> None:
     first = agent(kept(tmp_path))
     for n in range(10):
         first.chat(saying(n))

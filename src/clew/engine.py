@@ -68,6 +68,7 @@ class Engine:
         self.store = store
         self.budget = budget
         self.listeners = tuple(listeners)
+        self.secrets = secrets
         self.gauge = Gauge(store, budget, counter, models, servers)
         self._fitting = Fitting(store, step or default(), self.listeners, writer, expand, compaction, patience, method)
         self._turns = Turns(store, self._fitting, self.gauge, self.listeners, hot, secrets)

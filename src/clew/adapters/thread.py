@@ -36,10 +36,15 @@ async def best(work: Awaitable[T], otherwise: T) -> T:
     except SecretFound:  # somebody said that such a thing must not be sent
         raise
     except Exception as error:
-        why = error if isinstance(error, ClewError) else type(error).__name__  # others may quote what was said
-        _LOGGER.warning("clew could not do its part, and all goes on without: %s", why)
-        _LOGGER.debug("this is where", exc_info=True)
+        warn("clew could not do its part, and all goes on without", error)
         return otherwise
+
+
+def warn(what: str, error: Exception) -> None:
+    """Say what clew failed to do, and why."""
+    why = error if isinstance(error, ClewError) else type(error).__name__  # others may quote what was said, or a key
+    _LOGGER.warning("%s: %s", what, why)
+    _LOGGER.debug("this is where", exc_info=error)
 
 
 class Thread:
@@ -90,5 +95,5 @@ class Thread:
         if self.last is None:
             raise ClewError("nothing was said yet that a sub-agent could come of")
         origin = Origin("subagent", self.last.view.branch)
-        session = f"{self.session or 'agent'}-{name}-{uuid4().hex[:12]}"
+        session = f"{self.session or 'agent'}-{name}-{uuid4().hex[:8]}"
         return Thread(self.helm, session, scope=self.scope, origin=origin)

@@ -13,19 +13,26 @@ Message = dict[str, Any]
 
 
 def woven(history: Sequence[Message], told: Sequence[Message]) -> list[Message]:
-    """A history with the calls and results that stood between its messages when they were `told`.
+    """A history with the calls, results and pictures that stood between its messages when they were `told`.
 
     Where it differs from what was told, the host has changed it, and from there on its word holds.
     """
     out: list[Message] = []
     at = 0
     for message in history:
-        stop = at
-        while stop < len(told) and _is_work(told[stop]):
-            stop += 1
-        out += [*told[at:stop], message]
-        at = stop + 1 if stop < len(told) and _says(told[stop]) == _says(message) else len(told)
+        stop = _end(told, at, message)
+        known = stop < len(told) and is_same(told[stop], message)
+        out += [*_done(told[at:stop]), told[stop] if known else message]
+        at = stop + 1 if known else len(told)
     return out
+
+
+def is_same(told: Message, kept: Message) -> bool:
+    """Whether a host keeps this for what was told, perhaps without its pictures."""
+    content = told.get("content")
+    if isinstance(content, list) and isinstance(kept.get("content"), str):
+        content = next((part["text"] for part in content if part.get("type") == "text"), "")
+    return told.get("role") == kept.get("role") and content == kept.get("content")
 
 
 async def told_in(engine: Engine, scope: Scope, session: str | None) -> list[Message]:
@@ -70,9 +77,23 @@ def _text(content: Any) -> Any:
     return text if isinstance(text, str) else content
 
 
+def _end(told: Sequence[Message], at: int, message: Message) -> int:
+    """Where a turn's work ends that begins here: before its answer, or before what the history has next."""
+    if at < len(told) and _is_work(told[at]):
+        while at < len(told) and (_is_work(told[at]) or told[at].get("role") == "user"):
+            if is_same(told[at], message):
+                break
+            at += 1
+    return at
+
+
+def _done(turn: Sequence[Message]) -> Sequence[Message]:
+    """What was done in a turn; what a host said in the end, to have its answer, is of no use any more."""
+    end = len(turn)
+    while end and isinstance(turn[end - 1].get("content"), str) and not _is_work(turn[end - 1]):
+        end -= 1
+    return turn[:end]
+
+
 def _is_work(message: Message) -> bool:
     return message.get("role") == "tool" or bool(message.get("tool_calls"))
-
-
-def _says(message: Message) -> tuple[Any, Any]:
-    return message.get("role"), message.get("content")

@@ -74,7 +74,7 @@ class Agent:
             self.helm,
             self.workshop if workshop is None else workshop,
             system=self.system if system is None else system,
-            session=f"{self.session}-{name}-{uuid4().hex[:4]}",
+            session=f"{self.session}-{name}-{uuid4().hex[:8]}",
             scope=self.scope,
             origin=Origin("subagent", self._last.view.branch),
             steps=self._steps,

@@ -1,10 +1,11 @@
 """PraisonAI: SUMMARIZE that asks a model, agents whose requests always fit, and the compressor that was asked for."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from uuid import uuid4
 
 from clew.errors import ClewError
@@ -20,9 +21,9 @@ from praisonaiagents.context.tokens import estimate_messages_tokens
 from praisonaiagents.hooks import BeforeLLMInput, HookEvent, HookRegistry
 from praisonaiagents.tools.schema import build_tool_definition
 
-from clew.adapters.praisonai.backend import Backend, Conversation, tell
+from clew.adapters.praisonai.backend import Backend, Conversation
 from clew.adapters.praisonai.compressor import FORMAT, SYSTEM, Compressed, ContextCompressor
-from clew.adapters.thread import Thread, engine_at
+from clew.adapters.thread import Thread, best, engine_at
 from clew.adapters.weaving import Message, plain
 from clew.additions import Addition
 from clew.agentic import Helm, offered
@@ -42,8 +43,6 @@ SHARE = 4  # of the tokens that an optimizer may leave, one part for the summary
 LEAST = 750  # tokens of a summary, where PraisonAI finds no room for a history at all
 ANY = 1_000_000_000  # tokens: how many may stay is said with each call
 HEAD = 2  # characters of a result's beginning for each token that it may have; of its end, half of that
-
-T = TypeVar("T")
 
 
 def register(
@@ -65,7 +64,7 @@ def register(
             had = estimate_messages_tokens(messages)
             out = messages
             if had > target_tokens:
-                out = _kept_working(lambda: run(self._compressed(messages, target_tokens)), lambda: messages)
+                out = run(best(self._compressed(messages, target_tokens), messages))
             has = estimate_messages_tokens(out)
             removed = len(messages) - len(out)
             return out, OptimizationResult(
@@ -126,12 +125,16 @@ class Context(ContextManager):  # type: ignore[misc]
     def hooks(self) -> HookRegistry:
         """For agents that are awaited, which ask their context nothing: `Agent(context=..., hooks=...)`."""
         registry = HookRegistry()
-        registry.register_function(HookEvent.BEFORE_LLM, self._fit)
+        registry.register_function(HookEvent.BEFORE_LLM, self._fit, is_async=True)
         return registry
 
-    def _fit(self, call: BeforeLLMInput) -> None:
+    async def _fit(self, call: BeforeLLMInput) -> None:
         if call.messages is not self._sent:  # else the context was asked after all
-            call.messages = self.process(call.messages)["messages"]
+            call.messages = await self._fitted({"model": self.model, "messages": plain(call.messages)})
+
+    async def _fitted(self, asked: Message) -> list[Message]:
+        self._sent = (await self.conversation.fit(asked))["messages"]
+        return self._sent
 
     def process(
         self,
@@ -145,7 +148,7 @@ class Context(ContextManager):  # type: ignore[misc]
         asked: Message = {"model": self.model, "messages": [*lead, *plain(messages)]}
         if schemas := [schema for tool in tools or () if (schema := _schema(tool))]:
             asked["tools"] = schemas
-        out = self._sent = run(self.conversation.fit(asked))["messages"][len(lead) :]
+        out = self._sent = run(self._fitted(asked))[len(lead) :]
         had, has = estimate_messages_tokens(messages), estimate_messages_tokens(out)
         return {
             "messages": out,
@@ -160,9 +163,14 @@ class Context(ContextManager):  # type: ignore[misc]
 
     def emergency_truncate(self, messages: list[Message], target_tokens: int) -> list[Message]:
         """Messages in so many tokens, pairs whole, with a line where something is missing."""
-        return _kept_working(
-            lambda: compress(plain(messages), model=self.model, target_tokens=target_tokens).messages,
-            lambda: super(Context, self).emergency_truncate(messages, target_tokens),
+        short = run(best(self._shortened(messages, target_tokens), None))
+        if short is None:
+            return list(super().emergency_truncate(messages, target_tokens))
+        return short
+
+    async def _shortened(self, messages: list[Message], target: int) -> list[Message]:
+        return await asyncio.to_thread(
+            lambda: compress(plain(messages), model=self.model, target_tokens=target).messages
         )
 
     def truncate_tool_output(
@@ -172,10 +180,10 @@ class Context(ContextManager):  # type: ignore[misc]
         most = self.get_tool_budget(tool_name)
         if self.estimate_tokens(output)[0] <= most:
             return output
-        return _kept_working(
-            lambda: run(self._put_aside(tool_name, output, tool_call_id or uuid4().hex, most)),
-            lambda: str(super(Context, self).truncate_tool_output(tool_name, output, tool_call_id, run_id)),
-        )
+        short = run(best(self._put_aside(tool_name, output, tool_call_id or uuid4().hex, most), None))
+        if short is None:
+            return str(super().truncate_tool_output(tool_name, output, tool_call_id, run_id))
+        return short
 
     async def _put_aside(self, tool: str, output: str, call: str, most: int) -> str:
         """A preview of a result that PraisonAI's history will not have, kept in a conversation of its own."""
@@ -235,12 +243,3 @@ def _schema(tool: Any) -> Any:
 
 def _said(text: str) -> Message:
     return {"role": "system", "content": text}
-
-
-def _kept_working(act: Callable[[], T], otherwise: Callable[[], T]) -> T:
-    """What comes of an act; a failure of clew's is told, and the host goes on in its own way."""
-    try:
-        return act()
-    except Exception as error:
-        tell(error)
-        return otherwise()

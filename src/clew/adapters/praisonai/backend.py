@@ -1,30 +1,32 @@
 """A model behind OpenAI's API for PraisonAI's agents: every request of their tool loop fits."""
 
 import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from inspect import isawaitable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from praisonaiagents.llm.openai_client import OpenAIClient
 from praisonaiagents.utils.async_bridge import run_coroutine_from_any_context
 
 from clew.adapters.praisonai.compressor import FORMAT, SYSTEM, newest, open_child
-from clew.adapters.thread import Thread, engine_at
-from clew.adapters.weaving import Message, plain, told_in, unquoted, woven
+from clew.adapters.thread import Thread, best, engine_at
+from clew.adapters.weaving import Message, is_same, plain, told_in, unquoted, woven
 from clew.agentic import Helm
 from clew.bridge import cross
 from clew.engine import Engine
 from clew.items import Scope
 from clew.view import View
 
-# What an agent may say of a turn that PraisonAI's tool loop understands.
-PASSED = ("tools", "tool_choice", "max_iterations", "output_continuation", "cancel_token", "steering_drain")
+# What an agent may say of a turn that PraisonAI's tool loop understands, or hands on to the model.
+PASSED = (
+    *("tools", "tool_choice", "max_iterations", "output_continuation", "cancel_token", "steering_drain"),
+    *("temperature", "seed", "max_tokens", "top_p", "reasoning_effort"),
+)
 
-log = logging.getLogger("clew")
 
-T = TypeVar("T")
+JSON = "\nReturn ONLY a valid JSON object. No other text or explanation."  # is added to a prompt, and not kept
 
 
 class Conversation:
@@ -36,39 +38,47 @@ class Conversation:
     def __init__(self, thread: Thread, sessions: Any = None) -> None:
         self.thread = thread
         self.sessions = sessions
+        self.told: list[Message] | None = None  # what it was, calls and results included; None: nobody knows yet
         self._edits = 0  # of the view that was last sent
         self._began = ""  # the session that was last put into the host's store
 
     async def fit(self, asked: Message) -> Message:
-        """The body to send instead, or the same one."""
-        sent = await spared(self.thread.fit(asked, FORMAT), None)
+        """The body to send instead, or the same one. Raises `SecretFound`: what is refused may not go out."""
+        sent = await best(self.thread.fit(asked, FORMAT), None)
         if sent is None:
             return asked
         if self.sessions is not None and len(sent.view.edits) != self._edits:
-            await spared(self._open_child(sent.view, sent.body["messages"]), None)
+            await best(self._open_child(sent.view), None)
         return sent.body
 
     async def heard(self, usage: Any) -> None:
         """What the provider reported."""
-        await spared(self.thread.heard(usage), None)
+        await best(self.thread.heard(usage), None)
 
     async def refused(self, error: Exception) -> bool:
         """Whether an error says that it was too long, and it will be shorter now."""
-        return await spared(self.thread.refused(error), False)
+        return await best(self.thread.refused(error), False)
 
-    async def told(self) -> list[Message]:
-        """What is known of it from earlier runs."""
-        thread = self.thread
-        return await spared(cross(told_in(thread.helm.engine, thread.scope, thread.session)), [])
+    async def whole(self, history: Sequence[Message]) -> list[Message]:
+        """A history with all that PraisonAI drops from it, in this run and in earlier ones."""
+        if self.told is None:
+            engine, scope, session = self.thread.helm.engine, self.thread.scope, self.thread.session
+            self.told = await best(cross(told_in(engine, scope, session)), [])
+        return woven(history, self.told)
 
-    async def _open_child(self, view: View, messages: Sequence[Message]) -> None:
+    async def _open_child(self, view: View) -> None:
         self._edits = len(view.edits)
-        began = await cross(newest(self.thread.helm.engine, view))
+        engine = self.thread.helm.engine
+        began = await cross(newest(engine, view))
         if began is None or began.number == 1 or began.id == self._began:
             return
         self._began = began.id
         parent = self.thread.session if began.parent == began.branch else began.parent
-        await asyncio.to_thread(open_child, self.sessions, began, messages, parent)
+        await open_child(self.sessions, engine, view, began, parent)
+
+
+# PraisonAI's tool loop asks for completions without saying for whom.
+_RUNNING: ContextVar[Conversation | None] = ContextVar("running", default=None)
 
 
 class Backend(OpenAIClient):  # type: ignore[misc]
@@ -90,8 +100,9 @@ class Backend(OpenAIClient):  # type: ignore[misc]
         super().__init__(api_key, base_url)
         self.model = model
         thread = Thread(Helm(engine_at(engine), when=when, how=how), session, scope=scope)
-        self.conversation = Conversation(thread, sessions)
-        self._told: list[Message] | None = None  # what the conversation was, calls and results included
+        self.conversation = Conversation(thread, sessions)  # of the agent that speaks first
+        self._others: dict[str, Conversation] = {}
+        self._first = ""
 
     def child(self, name: str) -> "Backend":
         """The backend of a sub-agent, whose lineage hangs under this one's."""
@@ -124,20 +135,19 @@ class Backend(OpenAIClient):  # type: ignore[misc]
     ) -> str:
         """What the agent says in the end, its tools run on the way."""
         history = list(chat_history or ())
-        if history and history[-1].get("role") == "user" and history[-1].get("content") == prompt:
+        if history and is_same({"role": "user", "content": prompt}, history[-1]):
             history.pop()  # PraisonAI puts the prompt into its history before it asks
-        if self._told is None:
-            self._told = await self.conversation.told()
-        history = woven(history, self._told)
+        conversation = self._conversation_of(given.get("agent_name") or "")
+        _RUNNING.set(conversation)
+        history = await conversation.whole(history)
         messages, _ = self.build_messages(prompt, system_prompt, history, output_json, output_pydantic)
         answer = await self.achat_completion_with_tools(
             messages,
             model=self.model,
-            execute_tool_fn=self._executing(execute_tool_fn),
-            temperature=given.get("temperature"),
+            execute_tool_fn=_executing(conversation.thread, execute_tool_fn),
             stream=False,
             verbose=False,
-            **{key: given[key] for key in PASSED if given.get(key) is not None},
+            **{"temperature": None} | {key: given[key] for key in PASSED if given.get(key) is not None},
         )
         return (answer.choices[0].message.content or "") if answer else ""
 
@@ -146,45 +156,46 @@ class Backend(OpenAIClient):  # type: ignore[misc]
     ) -> Any:
         """One request, and the next try should the provider find it too long."""
         said = unquoted(plain(messages))
-        self._told = [m for m in said if m.get("role") not in SYSTEM]
+        conversation = _RUNNING.get() or self.conversation
+        conversation.told = [_kept(m) for m in said if m.get("role") not in SYSTEM]
         asked: Message = {"model": self.model, "messages": said, **({"tools": tools} if tools else {})}
         try:
-            return await self._sent(asked, given)
+            return await self._sent(conversation, asked, given)
         except Exception as error:
-            if not await self.conversation.refused(error):
+            if not await conversation.refused(error):
                 raise
-            return await self._sent(asked, given)
+            return await self._sent(conversation, asked, given)
 
-    async def _sent(self, asked: Message, given: Mapping[str, Any]) -> Any:
-        sent = await self.conversation.fit(asked)
+    async def _sent(self, conversation: Conversation, asked: Message, given: Mapping[str, Any]) -> Any:
+        sent = await conversation.fit(asked)
         answer = await super().acreate_completion(sent["messages"], tools=sent.get("tools"), **given)
-        await self.conversation.heard(getattr(answer, "usage", None))
+        await conversation.heard(getattr(answer, "usage", None))
         return answer
 
-    def _executing(self, execute: Callable[..., Any] | None) -> Callable[..., Any]:
-        """Who runs a call: clew its own tools, the agent all others."""
+    def _conversation_of(self, agent: str) -> Conversation:
+        """That of the agent who spoke first; others who share its backend are known by their pasts."""
+        self._first = self._first or agent
+        if agent and agent == self._first:
+            return self.conversation
         thread = self.conversation.thread
-
-        async def executed(name: str, given: Message, **more: Any) -> Any:
-            if thread.helm.is_ours(name):
-                return await thread.answer(name, given)
-            if execute is None:
-                return f"Error: there is no tool {name}"
-            result = await asyncio.to_thread(execute, name, given, **more)
-            return await result if isawaitable(result) else result
-
-        return executed
+        return self._others.setdefault(agent, Conversation(Thread(thread.helm, scope=thread.scope)))
 
 
-async def spared(work: Awaitable[T], otherwise: T) -> T:
-    """What comes of some work, or something else where it fails: no failure of clew's is the agent's."""
-    try:
-        return await work
-    except Exception as error:
-        tell(error)
-        return otherwise
+def _executing(thread: Thread, execute: Callable[..., Any] | None) -> Callable[..., Any]:
+    """Who runs a call: clew its own tools, the agent all others."""
+
+    async def executed(name: str, given: Message, **more: Any) -> Any:
+        if thread.last and thread.helm.is_ours(name):  # else none of ours were offered
+            return await thread.answer(name, given)
+        if execute is None:
+            return f"Error: there is no tool {name}"
+        result = await asyncio.to_thread(execute, name, given, **more)
+        return await result if isawaitable(result) else result
+
+    return executed
 
 
-def tell(error: Exception) -> None:
-    """Say what went wrong."""
-    log.warning("clew could not help, the agent goes on without: %s: %s", type(error).__name__, error)
+def _kept(message: Message) -> Message:
+    """A message as PraisonAI will have it in its history."""
+    said = message.get("content")
+    return {**message, "content": said.removesuffix(JSON)} if isinstance(said, str) else message

@@ -14,6 +14,7 @@ from praisonaiagents.llm.model_providers import default_auxiliary_model
 from clew import catalog
 from clew.adapters.askable import askable
 from clew.adapters.middle import Middle
+from clew.adapters.thread import engine_at
 from clew.adapters.weaving import Message, plain
 from clew.bridge import cross
 from clew.budget import Budget, Meter
@@ -24,7 +25,6 @@ from clew.errors import BadRequest
 from clew.items import Scope
 from clew.models import read
 from clew.models.remote import Remote
-from clew.store.places import open_store
 from clew.store.records import Session
 from clew.tokens import Counter, Plain, counter_for
 from clew.view import View
@@ -68,10 +68,12 @@ class ContextCompressor:
         self._allowance = Allowance()
         name = llm if isinstance(llm, str) else str(getattr(llm, "model", "") or getattr(llm, "name", ""))
         self._meter = Meter(_counter(tokenizer, name))
-        store = engine.store if isinstance(engine, Engine) else open_store(engine or ":memory:")
+        given = engine_at(":memory:" if engine is None else engine)
         budget = Budget(window=window or catalog.window(name))
-        # The caller says when and what to compact: this engine only keeps the log.
-        self._engine = Engine(store, budget, counter=self._meter.counter, compaction="off")
+        # The caller says when and what to compact: this engine only keeps the log, as the given one would.
+        self._engine = Engine(
+            given.store, budget, None, self._meter.counter, given.listeners, secrets=given.secrets, compaction="off"
+        )
 
     async def compress(
         self,
@@ -98,7 +100,7 @@ class ContextCompressor:
             result.session_id = session.id
             result.parent_session_id = parent_session_id or session.parent
             if self.sessions is not None:
-                await asyncio.to_thread(open_child, self.sessions, session, result.messages, result.parent_session_id)
+                await open_child(self.sessions, self._engine, view, session, result.parent_session_id)
         return result
 
     @asynccontextmanager
@@ -180,7 +182,11 @@ async def newest(engine: Engine, view: View) -> Session | None:
     return max(await engine.store.sessions(view.scope, view.branch), key=lambda s: s.seq, default=None)
 
 
-def open_child(sessions: Any, began: Session, messages: Sequence[Message], parent: str | None) -> None:
+async def open_child(sessions: Any, engine: Engine, view: View, began: Session, parent: str | None) -> None:
     """Put a session that a compaction began into PraisonAI's store: what the run has now, and whence it came."""
-    sessions.set_chat_history(began.id, [m for m in messages if m.get("role") not in SYSTEM])
-    sessions.update_session_metadata(began.id, parent_session_id=parent, lineage_id=began.name or began.branch)
+    # From the log, which has no secret that the policy masks and no status of a moment that has passed.
+    kept = body(await cross(engine.view(view.scope, view.branch)))["messages"]
+    said = [m for m in kept if m.get("role") not in SYSTEM]
+    await asyncio.to_thread(sessions.set_chat_history, began.id, said)
+    lineage = began.name or began.branch
+    await asyncio.to_thread(sessions.update_session_metadata, began.id, parent_session_id=parent, lineage_id=lineage)

@@ -106,7 +106,7 @@ class Keeper:
         """A client for a sub-agent, whose lineage hangs under what was last sent."""
         if self.last is None:
             raise ClewError("nothing was said yet that a sub-agent could come of")
-        session = f"{self.session or 'agent'}-{name}-{uuid4().hex[:4]}"
+        session = f"{self.session or 'agent'}-{name}-{uuid4().hex[:8]}"
         origin = Origin("subagent", self.last.branch)
         return Keeper(self._plain, self.helm, self._offers, session, self.scope, origin).client()
 

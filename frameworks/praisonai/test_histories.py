@@ -1,0 +1,118 @@
+"""What an agent still knows of its earlier turns, and what is none of its business."""
+
+import json
+from base64 import b64decode
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from praisonaiagents import Agent
+from pydantic import BaseModel
+
+from clew import Budget, Engine, Sessions, SQLite, run
+from clew.adapters.praisonai import Backend
+from clew.testing import PICTURE, Answer, Call, StrictProvider
+
+Body = dict[str, Any]
+
+WINDOW = 8_000
+
+
+def read(path: str) -> str:
+    """Read a file."""
+    return "\n".join(f"{path} line {n}: setting_{n} = {n * 7}" for n in range(60))
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Engine:
+    return Engine(SQLite(tmp_path / "clew.db"), Budget(window=WINDOW))
+
+
+def agent(model: Any, *tools: Any, name: str = "worker") -> Agent:
+    return Agent(name=name, instructions="You read.", model=model, tools=list(tools), output="silent", context=False)
+
+
+def reading(body: Body) -> Answer:
+    """Of a model that reads a file for each thing it is asked."""
+    last = body["messages"][-1]
+    if last["role"] == "tool":
+        return Answer("I read it.")
+    asked = last["content"] if isinstance(last["content"], str) else "picture"
+    return Answer(calls=(Call("read", {"path": f"{asked}.py"}),))
+
+
+def texts(body: Body) -> str:
+    return json.dumps(body["messages"])
+
+
+def test_calls_of_earlier_turns_are_still_known(engine: Engine) -> None:
+    with StrictProvider(reading) as provider:
+        worker = agent(Backend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1"), read)
+        worker.chat("Read them.")
+        worker.chat("And again.")
+    assert [m["role"] for m in provider.heard[-1].body["messages"]] == [
+        *("system", "user", "assistant", "tool", "assistant"),
+        *("user", "assistant", "tool"),
+    ]
+    assert provider.moved == []
+    assert [m["role"] for m in worker.chat_history] == ["user", "assistant"] * 2
+
+
+class Report(BaseModel):
+    """What an agent is to answer with."""
+
+    lines: int
+
+
+def test_calls_of_turns_with_an_answer_in_json_are_known_too(engine: Engine) -> None:
+    with StrictProvider(reading) as provider:
+        worker = agent(Backend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1"), read)
+        worker.chat("Read them.", output_json=Report)
+        worker.chat("And again.")
+    assert "Return ONLY a valid JSON object" in provider.heard[0].body["messages"][1]["content"]
+    assert [m["role"] for m in provider.heard[2].body["messages"]] == [
+        *("system", "user", "assistant", "tool", "assistant", "user")
+    ]
+
+
+def test_pictures_of_earlier_turns_are_still_seen(engine: Engine, tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(b64decode(PICTURE))
+    with StrictProvider(reading) as provider:
+        worker = agent(Backend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1"), read)
+        worker.chat("What is this?", attachments=[str(tmp_path / "a.png")])
+        worker.chat("And again.")
+    first, third = provider.heard[0].body["messages"], provider.heard[2].body["messages"]
+    assert [m["role"] for m in first] == ["system", "user"]
+    assert [part["type"] for part in first[1]["content"]] == ["text", "image_url"]
+    assert third[:2] == first
+    assert provider.moved == []
+
+
+def test_agents_that_share_a_backend_are_kept_apart(engine: Engine) -> None:
+    with StrictProvider(reading, window=WINDOW) as provider:
+        backend = Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1")
+        workers = [agent(backend, read, name=name) for name in ("red", "green", "blue")]
+        with ThreadPoolExecutor() as pool:
+            for n in range(6):
+                list(pool.map(Agent.chat, workers, [f"{one.name}_{n}" for one in workers]))
+    assert len(provider.heard) == 36
+    for name in ("red", "green", "blue"):
+        own = [texts(h.body) for h in provider.heard if f"{name}_" in texts(h.body)]
+        assert len(own) == 12
+        assert not any(f"{other}_" in said for said in own for other in {"red", "green", "blue"} - {name})
+        assert all(f"{name}_{n}.py line 0" in said for n, said in enumerate(own[2:8:2]))  # what it read a turn ago
+    assert len({s.branch for s in run(Sessions(engine).all())}) == 3
+
+
+def recall(id: str) -> str:
+    """Look something up."""
+    return f"All about {id}."
+
+
+def test_a_tool_of_the_agents_own_stays_its_own(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
+    with StrictProvider([Answer(calls=(Call("recall", {"id": "ports"}),)), Answer("Done.")]) as provider:
+        backend = Backend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1")
+        assert agent(backend, recall).chat("Look it up.") == "Done."
+    assert provider.heard[1].body["messages"][-1]["content"] == "All about ports."
+    assert "tools named recall of its own: rename them" in caplog.text
