@@ -17,7 +17,7 @@ from clew.provider import Answer, Call, Heard, StrictProvider
 from clew.provider.answers import Turn
 from clew.provider.responses import compacted
 from clew.step import Prompt, Reply, Step
-from clew.steps.places import newest_turn, protected
+from clew.steps.places import newest_turn, protected, unread
 from clew.usage import Spent
 from clew.view import View, fold, groups, originals
 from clew.wire import check, decode, encode
@@ -144,12 +144,12 @@ def _check_fits(view: View, after: View, budget: Budget) -> None:
     has = budget.size(after)
     if has.within(budget.goal):
         return
-    turn = range(*newest_turn(after.nodes))
+    new = {*range(*newest_turn(after.nodes)), *range(*unread(after, budget))}
     stand_ins = {n.id for e in after.edits for n in e.new}
     rest = [
         budget.meter.nodes(after.nodes[a:b]).tokens
         for a, b in groups(after.nodes)
-        if not any(i in turn or after.nodes[i].id in view.pinned | stand_ins for i in range(a, b))
+        if not any(i in new or after.nodes[i].id in view.pinned | stand_ins for i in range(a, b))
     ]
     assert max(rest, default=0) <= LINE, (
         f"7 convergent: {has} is over {budget.goal} with {max(rest)} tokens left to shorten"

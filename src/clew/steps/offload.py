@@ -1,4 +1,4 @@
-"""Offload on arrival: a new result that is too large for the window becomes a preview."""
+"""Offload on arrival: new results that are too large for the window, alone or together, become previews."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from clew.budget import Budget
 from clew.items import Item
 from clew.steps.lines import calls_by_result, preview
 from clew.steps.matches import matches, terms
-from clew.steps.places import arrived, newest_turn
+from clew.steps.places import UNREAD, arrived, newest_turn
 from clew.steps.taking import replaceable, take
 from clew.view import Swap, View
 
@@ -16,9 +16,10 @@ ASKED = 8_000  # characters of the newest turn in which names are looked for
 
 @dataclass(frozen=True)
 class Offload:
-    """New results larger than `over` of the budget keep head, tail and what matches the question; largest first.
+    """New results that take too much together keep head, tail and what matches the question; largest first.
 
-    Older ones are left to other steps: who has seen a result can tell of it in fewer words than its two ends take.
+    Those do that are larger than their share, or than `over` of the budget. Older ones are left to other steps: who has
+    seen a result can tell of it in fewer words than its two ends take.
     """
 
     over: float = 0.25  # a share of window less reserve
@@ -29,13 +30,14 @@ class Offload:
         return take(view, budget, self._found(view, budget), by=self) if budget.excess(view) else view
 
     def _found(self, view: View, budget: Budget) -> Iterator[Swap]:
-        bound = max(64, int(self.over * budget.limit.tokens))
         new = range(*arrived(view.nodes))
         sizes = {
             i: budget.meter.node(view.nodes[i]).tokens
             for i in replaceable(view, budget)
             if i in new and view.nodes[i].item.kind == "result"
         }
+        share = min(self.over, UNREAD / max(1, len(sizes)))
+        bound = max(64, int(share * budget.limit.tokens))
         calls = calls_by_result(view.nodes)
         asked = _asked(view)
         for i in sorted((i for i in sizes if sizes[i] > bound), key=lambda i: -sizes[i]):

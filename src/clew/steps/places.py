@@ -6,7 +6,7 @@ from clew.budget import Budget
 from clew.items import Node
 from clew.view import Stretch, View, groups
 
-UNSEEN = 0.5  # of the budget: what came since the assistant last spoke stays up to this; it has not been read yet
+UNREAD = 0.5  # of what may be sent: what no model has read yet stays up to this, or the agent asks for it again
 HEAD = 0.25  # of the budget: a longer first exchange is history like any other
 
 
@@ -44,6 +44,15 @@ def arrived(nodes: Sequence[Node]) -> Stretch:
     return start, len(nodes)
 
 
+def unread(view: View, budget: Budget) -> Stretch:
+    """What came since the assistant last spoke, with the calls it answers, unless that is too much of the limit."""
+    since = arrived(view.nodes)[0]
+    start = next((first for first, stop in groups(view.nodes) if stop > since), len(view.nodes))
+    if budget.meter.nodes(view.nodes[start:]).tokens > UNREAD * budget.limit.tokens:
+        return 0, 0
+    return start, len(view.nodes)
+
+
 def tail_start(view: View, budget: Budget) -> int:
     """Where the newest tokens begin that stay as they are, or a quarter of a small budget, at a cut."""
     room = min(budget.tail, budget.goal.tokens // 4)
@@ -54,16 +63,13 @@ def tail_start(view: View, budget: Budget) -> int:
 
 
 def protected(view: View, budget: Budget) -> list[bool]:
-    """For each node, whether a step must leave it byte for byte: head, newest turn, tail and pins."""
+    """For each node, whether a step must leave it byte for byte: head, newest turn, tail, what is unread, and pins."""
     keep = [n.id in view.pinned for n in view.nodes]
     tail = tail_start(view, budget), len(view.nodes)
     head = first_exchange(view.nodes)
     if budget.meter.nodes(view.nodes[slice(*head)]).tokens > HEAD * budget.goal.tokens:
         head = 0, 0
-    new = arrived(view.nodes)
-    if budget.meter.nodes(view.nodes[new[0] :]).tokens > UNSEEN * budget.goal.tokens:
-        new = 0, 0
-    for start, stop in (head, newest_turn(view.nodes), tail, new):
+    for start, stop in (head, newest_turn(view.nodes), tail, unread(view, budget)):
         keep[start:stop] = [True] * (stop - start)
     return keep
 

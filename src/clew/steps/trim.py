@@ -7,7 +7,7 @@ from clew.budget import Budget, Size
 from clew.errors import OverBudget
 from clew.items import Item
 from clew.steps.lines import LONGEST, calls_by_result, cleared, omitted, preview
-from clew.steps.places import HEAD, UNSEEN, arrived, first_exchange, newest_turn
+from clew.steps.places import HEAD, first_exchange, newest_turn, unread
 from clew.view import Stretch, Swap, View, groups
 
 
@@ -32,9 +32,10 @@ def _squeezed(view: View, budget: Budget, by: object) -> View:
     """Where one group alone leaves no room, its results become lines: calls made together cannot be parted."""
     room = budget.goal.less(budget.meter.frame(view.frame))
     calls, made = calls_by_result(view.nodes), view.stand_ins()
+    new = range(*unread(view, budget))
     swaps = []
     for start, stop in groups(view.nodes):
-        if budget.meter.nodes(view.nodes[start:stop]).within(room) or stop - start < 2:
+        if budget.meter.nodes(view.nodes[start:stop]).within(room) or stop - start < 2 or start in new:
             continue
         for i in range(start, stop):
             node = view.nodes[i]
@@ -75,10 +76,8 @@ class _Plan:
         if self.terse:
             used = floor.plus(_times(self.meter.item(_DOTS), gaps))
         used = self._keep_turn(used)
-        since = arrived(self.view.nodes)[0]
-        unread = [g for g, (_, stop) in enumerate(self.groups) if stop > since]
-        used = self._keep(used, unread[::-1], self._share(used, UNSEEN))
-        used = self._keep(used, _inside(self.groups, first_exchange(self.view.nodes)), self._share(used, HEAD))
+        used = self._keep(used, _inside(self.groups, unread(self.view, self.budget))[::-1], self.budget.limit)
+        used = self._keep(used, _inside(self.groups, first_exchange(self.view.nodes)), self._head_room(used))
         self._keep(used, range(len(self.groups) - 1, -1, -1), self.budget.goal)
 
     def _keep(self, used: Size, order: Sequence[int], room: Size) -> Size:
@@ -130,10 +129,9 @@ class _Plan:
                 return None
             chars = chars * 3 // 4
 
-    def _share(self, used: Size, part: float) -> Size:
-        """Room for a part of the goal beside what is used."""
+    def _head_room(self, used: Size) -> Size:
         goal = self.budget.goal
-        return goal._replace(tokens=min(goal.tokens, used.tokens + int(part * goal.tokens)))
+        return goal._replace(tokens=min(goal.tokens, used.tokens + int(HEAD * goal.tokens)))
 
     def _lines(self) -> Iterator[Swap]:
         for start, stop in self._gaps():
