@@ -16,6 +16,7 @@ from clew.items import Item
 from clew.steps import (
     ClearReasoning,
     ClearResults,
+    Cut,
     Dedupe,
     Native,
     Offload,
@@ -46,6 +47,7 @@ STEPS: list[tuple[Step, bool]] = [
     (ShrinkCalls(), False),
     (Summarize(), False),
     (Trim(), True),
+    (Cut(), False),
     (default(), True),
     (summarizing(), True),
     (sliding(), True),
