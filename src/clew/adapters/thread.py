@@ -1,5 +1,6 @@
 """A conversation of a host that keeps its own list of messages: what every adapter does with it."""
 
+import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +15,14 @@ from clew.errors import ClewError
 from clew.items import Scope
 from clew.store.places import open_store
 from clew.store.records import Origin
+
+log = logging.getLogger("clew")
+
+
+def warn(what: str, error: BaseException) -> None:
+    """Say that a host goes on without clew, and why."""
+    # What others' errors say may hold what was said, or a key.
+    log.warning("%s: %s", what, error if isinstance(error, ClewError) else type(error).__name__)
 
 
 def engine_at(where: Engine | str | Path | None = None, **given: Any) -> Engine:

@@ -1,6 +1,5 @@
 """One request of a caller, and as many to the provider as it takes."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -8,12 +7,12 @@ from dataclasses import replace as with_
 from typing import Any
 
 from clew import rawjson, wire
-from clew.adapters.thread import Thread
+from clew.adapters.thread import Thread, warn
 from clew.adapters.wrapping.answers import Hearing, Muted
 from clew.adapters.wrapping.asides import Aside, Asides
 from clew.adapters.wrapping.lines import Chunks, Line, answered, with_body
 from clew.agent.results import Result, messages
-from clew.errors import ClewError, OverBudget, SecretFound
+from clew.errors import OverBudget, SecretFound
 from clew.items import Item
 from clew.speaking import Call, Spoken
 
@@ -21,8 +20,6 @@ MENDS = 3  # times that a request is made shorter because its provider refused i
 ROUNDS = 20  # calls of clew's own tools before an answer
 CANDIDATES = 4  # conversations that began alike, in which asides are looked for
 RAISED = (OverBudget, SecretFound)  # to send it all the same would not do
-
-log = logging.getLogger("clew")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +85,7 @@ class Exchange:
             raise
         except Exception as error:
             self._thread.last = None
-            _warn("a request goes out as it was", error)
+            warn("a request goes out as it was", error)
             return self._request
         if sent.body == self._body:
             return self._request
@@ -128,14 +125,14 @@ class Exchange:
         try:
             return await self._line.work(self._thread.refused(refusal))
         except Exception as error:
-            _warn("what a provider refused could not be made shorter", error)
+            warn("what a provider refused could not be made shorter", error)
             return False
 
     async def _observe(self, spoken: Spoken | None) -> None:
         try:
             await self._line.work(self._thread.heard(spoken.usage if spoken else None))
         except Exception as error:
-            _warn("what a provider reported was not written down", error)
+            warn("what a provider reported was not written down", error)
 
     # --- what the model asks clew -------------------------------------------------------------------------------------
 
@@ -179,15 +176,10 @@ class Exchange:
             try:
                 text = await self._line.work(self._thread.answer(call.name, call.arguments or {}))
             except Exception as error:
-                _warn(f"a model that called {call.name} got no answer", error)
+                warn(f"a model that called {call.name} got no answer", error)
                 text = "Error: that cannot be had now"
             results.append(Result(call.id, call.name, text, text.startswith("Error: ")))
         return self._items(messages(results, self._format))
 
     def _items(self, said: Sequence[Mapping[str, Any]]) -> list[Item]:
         return wire.decode({wire.named(self._format).LIST: list(said)}, self._format)[1]
-
-
-def _warn(what: str, error: Exception) -> None:
-    # What others' errors say may hold what was said, or a key.
-    log.warning("%s: %s", what, error if isinstance(error, ClewError) else type(error).__name__)
