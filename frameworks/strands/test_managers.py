@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from frameworks.strands.talking import LONG, grown, read, reading, said, texts
 from strands import Agent, tool
+from strands.agent import conversation_manager as theirs
 from strands.hooks import BeforeModelCallEvent, HookRegistry
 from strands.models.anthropic import AnthropicModel
 from strands.types.exceptions import ContextWindowOverflowException
@@ -52,6 +53,27 @@ def test_growth_past_the_window_is_never_refused_and_loses_nothing(
 def test_a_threshold_out_of_range_is_refused(name: str, value: float) -> None:
     with pytest.raises(ValueError, match="compression_threshold must be"):
         getattr(ours, name)(proactive_compression={"compression_threshold": value})
+
+
+async def test_a_higher_threshold_is_reached_later_and_true_is_strands_own(provide: Any, agent: Any) -> None:
+    async def reached(given: Any) -> int:
+        """The least number of turns that is too much."""
+        for turns in range(1, 20):
+            manager = ours.SlidingWindowConversationManager(proactive_compression=given, engine=f"{given}{turns}.db")
+            registry = HookRegistry()
+            manager.register_hooks(registry)
+            talking = agent(provide([]), messages=grown(turns))
+            await registry.invoke_callbacks_async(BeforeModelCallEvent(talking, projected_input_tokens=1))
+            if len(talking.messages) < 2 * turns:
+                return turns
+        raise AssertionError("never")
+
+    low, own, high = [await reached({"compression_threshold": share}) for share in (0.3, 0.7, 1.0)]
+    assert low < own < high
+    assert await reached(True) == own
+    assert await reached({"buffer_tokens": 2_000}) < own  # of the 3,000 that may be sent
+    assert ours.DEFAULT_COMPRESSION_THRESHOLD == 0.7
+    assert ours.ProactiveCompressionConfig is theirs.ProactiveCompressionConfig
 
 
 @pytest.mark.parametrize("given", [None, False])
