@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from clew import BadRequest, Budget, Engine
-from clew.adapters.thread import Thread
+from clew.adapters.thread import Thread, warn
 from clew.agentic import Helm
 from clew.items import Digests
 from clew.store.sql import SQLStore
@@ -31,3 +31,9 @@ def test_what_a_host_notes_about_a_message_is_not_what_was_said() -> None:
     assert plain.id == marked.id
     assert marked.item.opens is not None
     assert marked.item.opens.keys["tracking_id"] == "7"
+
+
+def test_a_warning_says_what_clew_says_and_of_other_errors_only_the_name(caplog: pytest.LogCaptureFixture) -> None:
+    warn("it goes on", BadRequest("there is no list of messages"))
+    warn("it goes on", ValueError("the key is sk-hunter2"))
+    assert caplog.messages == ["it goes on: there is no list of messages", "it goes on: ValueError"]
