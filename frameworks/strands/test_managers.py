@@ -152,6 +152,19 @@ def test_sliding_shortens_results_only_after_a_refusal(provide: Any, agent: Any)
         assert set(kept) == {whole}
 
 
+def test_after_a_refusal_strands_own_way_is_the_last_resort(provide: Any, agent: Any) -> None:
+    use = {"toolUseId": "t1", "name": "read", "input": {}}
+    result = {"toolUseId": "t1", "content": [{"text": "A" * 900}], "status": "success"}
+    held: list[Any] = [
+        {"role": "assistant", "content": [{"toolUse": use}]},
+        {"role": "user", "content": [{"toolResult": result}]},
+    ]
+    talking = agent(provide([]), messages=held, window=100_000)  # in which it is nothing
+    manager = ours.SlidingWindowConversationManager(engine="clew.db")
+    manager.reduce_context(talking, ContextWindowOverflowException("too long"))
+    assert len(str(said(talking.messages)[1])) < 700
+
+
 @tool
 def dump() -> str:
     """Dump everything."""

@@ -25,7 +25,6 @@ from strands.agent.conversation_manager.conversation_manager import DEFAULT_COMP
 from strands.hooks import AfterModelCallEvent, BeforeModelCallEvent, HookRegistry
 from strands.types.agent import LocalAgent
 from strands.types.content import Message, Messages
-from strands.types.exceptions import ContextWindowOverflowException
 
 from clew.adapters.strands.context import Clew, ClewStrategy
 from clew.adapters.strands.messages import (
@@ -143,7 +142,8 @@ class Keeping(ConversationManager):
     # --- shorter messages -----------------------------------------------------------------------------------------
 
     def _shorten(self, agent: Agent, e: Exception | None, step: Step | None, otherwise: Callable[[], None]) -> None:
-        """Have the agent hold less; what Strands does `otherwise` is done only where clew fails."""
+        """Have the agent hold less; where clew fails or finds nothing after a refusal, as Strands does `otherwise`."""
+        shorter = None
         try:
             with self._counted(agent):
                 thread = self._thread(agent)
@@ -151,12 +151,10 @@ class Keeping(ConversationManager):
                 shorter = run(shortened(thread, agent, e, step))
         except Exception as error:
             warn("clew could not compress, and it is left to Strands", error)
+        if shorter is None or (e is not None and not shorter):
             with self._counted(agent):
-                otherwise()
-            return
-        if not shorter and e is not None:
-            raise ContextWindowOverflowException("Unable to compress the conversation: nothing may leave it") from e
-        if not shorter:
+                otherwise()  # raises where it finds nothing either
+        elif not shorter:
             log.warning("there is nothing to compress in %d messages", len(agent.messages))
 
     def _keep(self, agent: Agent) -> None:
