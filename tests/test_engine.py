@@ -267,3 +267,18 @@ async def test_bytes_of_an_sdk_survive_the_log(store: SQLStore) -> None:
     assert clew.body(view) == body
     [call] = await store.calls("default", view.branch)
     assert clew.body(await Engine(store).resume("default", call)) == body
+
+
+async def test_a_variant_differs_in_what_is_said_and_leaves_the_engine_alone(store: SQLStore) -> None:
+    engine = Engine(store, Budget(window=2_500), secrets="redact")
+    step, nothing = engine.step, Pipeline()
+    engine.step = nothing
+    other = engine.variant(step=step)
+    other.proactive = False
+    assert (engine.step, engine.compaction) == (nothing, "on")
+    assert (other.step, other.compaction, other.budget, other.store) == (step, "off", engine.budget, store)
+    assert engine.variant().step is nothing
+    key = "AKIAQ3EGRX7WLZ5TDH4K"
+    view = await other.prepare(Request({"messages": [{"role": "user", "content": f"the key is {key}"}]}))
+    [node] = await engine.recall("default", view.nodes[0].id)
+    assert key not in node.item.text

@@ -17,6 +17,7 @@ from clew.items import Item
 from clew.steps import (
     ClearReasoning,
     ClearResults,
+    Cut,
     Dedupe,
     Native,
     Offload,
@@ -47,6 +48,7 @@ STEPS: list[tuple[Step, bool]] = [
     (ShrinkCalls(), False),
     (Summarize(), False),
     (Trim(), True),
+    (Cut(), False),
     (default(), True),
     (summarizing(), True),
     (sliding(), True),

@@ -83,6 +83,30 @@ async def test_what_was_learned_of_a_model_is_kept() -> None:
     await store.close()
 
 
+@pytest.mark.parametrize("hidden", [-600, 1_500])  # tools that somebody drops on the way, a prompt that he puts before
+async def test_after_a_restart_as_much_is_sent_as_without_one(hidden: int) -> None:
+    """What reports proved of a conversation is in the log: nothing is compacted before its time, nothing too late."""
+    tools = [{"type": "function", "function": {"name": "note", "description": "Notes. " * 400, "parameters": {}}}]
+    told = [{"role": role, "content": f"{n} {'detail ' * 200}"} for n in range(30) for role in ("user", "assistant")]
+    provider = Provider("llama-3.1")
+
+    async def sizes(lives: int) -> list[int]:
+        store, sent = SQLite(":memory:"), list[int]()
+        for turn in range(30):
+            if turn % lives == 0:
+                engine = Engine(store, Budget(window=12_000))
+            request = {"model": UNKNOWN, "messages": told[: 2 * turn + 1], "tools": tools}
+            view = await engine.prepare(Request(request))
+            sent.append(provider(clew.body(view))["prompt_tokens"] - HIDDEN + hidden)
+            await engine.observe(view, {"prompt_tokens": sent[-1], "completion_tokens": 0})
+        await store.close()
+        return sent
+
+    unbroken = await sizes(30)
+    assert min(unbroken[1:]) < 0.7 * max(unbroken)  # it was compacted
+    assert await sizes(1) == pytest.approx(unbroken, rel=0.02)
+
+
 async def test_an_overflow_error_is_learned_from_and_remembered() -> None:
     store = SQLite(":memory:")
     engine = Engine(store)

@@ -10,7 +10,7 @@ from bodies import judge_anthropic, judge_openai
 from clew import BadRequest, Budget, Fallback, Meter, Pipeline, Size, View, When, body, wire
 from clew.items import Item
 from clew.step import Prompt, Step
-from clew.steps import ClearReasoning, ClearResults, Dedupe, Offload, ShrinkCalls, Trim, default
+from clew.steps import ClearReasoning, ClearResults, Cut, Dedupe, Offload, ShrinkCalls, Trim, default
 from clew.steps.calls import shrunk
 from clew.steps.lines import preview
 from clew.steps.outcome import outcome
@@ -349,6 +349,16 @@ async def test_what_no_model_has_read_yet_goes_before_the_first_exchange() -> No
     after = await check_laws(Trim(), view, budget, fits=True)
     assert after.nodes[-1] == view.nodes[-1]
     assert view.nodes[0] not in after.nodes  # there is no room for both
+
+
+async def test_a_cut_shortens_no_result_though_trim_would() -> None:
+    budget = Budget(window=1_500, reserve=0, model="gpt-4o")
+    held = talk(SOME, SOME * 20, SOME)
+    cut, trimmed = await Cut()(held, budget), await Trim()(held, budget)
+    assert [n.item.kind for n in cut.nodes] == ["text", "summary", "call", "result"]
+    assert results(cut) == [SOME]
+    assert len(results(trimmed)) > 1  # one of them is a line
+    assert set(results(await Cut()(talk(SOME * 20), budget))) <= {SOME * 20}
 
 
 async def test_a_second_trim_adds_to_the_first_line() -> None:

@@ -3,8 +3,10 @@
 Should the first test of a pair fail, Strands has mended it: take the pair away.
 """
 
+import asyncio
 import json
 import struct
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -210,3 +212,33 @@ def test_with_clew_a_summary_says_how_to_recall_it(provide: Any, agent: Any) -> 
     talking = summed_up(provide, agent, ours.ClewStrategy("clew.db"), stash=False)
     assert len(talking.messages) < 24
     assert "recall " in str(talking.messages)
+
+
+# --- the loop while a summary is written --------------------------------------------------------------------------
+
+
+async def is_free(kind: Any, provide: Any, agent: Any, model: Any) -> list[bool]:
+    """Whether the agent's loop went on, each time that its auxiliary model was at work."""
+    loop, went_on = asyncio.get_running_loop(), list[bool]()
+
+    def script(_: dict[str, Any]) -> Answer:
+        turned = threading.Event()
+        loop.call_soon_threadsafe(turned.set)
+        went_on.append(turned.wait(0.3))
+        return Answer("A summary.")
+
+    given = {"engine": "clew.db"} if kind is ours else {}
+    manager = kind.SummarizingConversationManager(0.3, 2, proactive_compression=True, **given)
+    talking = agent(provide([Answer("Noted.")]), conversation_manager=manager, aux_model=model(provide(script)))
+    for n in range(10):
+        await talking.invoke_async(f"Turn {n}: {LONG}")
+    assert manager.removed_message_count > 0
+    return went_on
+
+
+async def test_alone_compressing_blocks_the_loop(provide: Any, agent: Any, model: Any) -> None:
+    assert set(await is_free(theirs, provide, agent, model)) == {False}
+
+
+async def test_with_clew_it_is_awaited(provide: Any, agent: Any, model: Any) -> None:
+    assert set(await is_free(ours, provide, agent, model)) == {True}

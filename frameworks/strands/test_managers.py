@@ -1,13 +1,12 @@
 """Our conversation managers in the place of Strands' own: the same where nothing is wanted, better where it is."""
 
-import asyncio
 import logging
 from pathlib import Path
 from typing import Any
 
 import pytest
 from frameworks.strands.talking import LONG, grown, read, reading, said, texts
-from strands import Agent
+from strands import Agent, tool
 from strands.agent import conversation_manager as theirs
 from strands.hooks import BeforeModelCallEvent, HookRegistry
 from strands.models.anthropic import AnthropicModel
@@ -18,7 +17,7 @@ from clew.adapters import strands as ours
 from clew.drafting.writing import Writer
 from clew.engine import Engine
 from clew.store.places import open_store
-from clew.testing import Answer, ScriptedModel, StrictProvider
+from clew.testing import Answer, Call, ScriptedModel, StrictProvider
 
 MANAGERS = ["SlidingWindowConversationManager", "SummarizingConversationManager"]
 
@@ -30,35 +29,6 @@ def talkative(body: dict[str, Any]) -> Answer:
     if last["role"] == "user" and "look" in words:
         return reading(1 + len(words) % 2, f"{len(words)}.py")
     return Answer(f"Noted: {len(body['messages'])}.")
-
-
-SETTINGS: list[tuple[str, dict[str, Any]]] = [
-    ("NullConversationManager", {}),
-    ("SlidingWindowConversationManager", {}),
-    *(
-        ("SlidingWindowConversationManager", {"window_size": size, "per_turn": turn, "pin_first": pins})
-        for size, turn, pins in [(4, False, None), (5, True, None), (6, 2, 2), (7, False, 1), (0, False, None)]
-    ),
-    ("SummarizingConversationManager", {}),
-    ("SummarizingConversationManager", {"summary_ratio": 0.5, "preserve_recent_messages": 2, "pin_first": 1}),
-]
-
-
-@pytest.mark.parametrize(("name", "given"), SETTINGS, ids=str)
-def test_unset_the_messages_are_those_of_strands(name: str, given: Any, provide: Any, agent: Any) -> None:
-    one, other = (
-        agent(provide(talkative, 100_000), tools=[read], conversation_manager=getattr(kind, name)(**given))
-        for kind in (theirs, ours)
-    )
-    for n in range(6):
-        for each in (one, other):
-            each(f"{n}: {'look at it' if n % 3 else 'remember this'} {'x' * n}")
-        assert said(other.messages) == said(one.messages)
-    expected = one.conversation_manager.get_state()
-    pinned = sum("metadata" in m and "custom" in m["metadata"] for m in one.messages)
-    # With pins, Strands counts what is gone: a session needs where the rest begins.
-    expected["removed_message_count"] += pinned if expected["removed_message_count"] else 0
-    assert {k: v for k, v in other.conversation_manager.get_state().items() if k != "head"} == expected
 
 
 @pytest.mark.parametrize("name", MANAGERS)
@@ -83,6 +53,27 @@ def test_growth_past_the_window_is_never_refused_and_loses_nothing(
 def test_a_threshold_out_of_range_is_refused(name: str, value: float) -> None:
     with pytest.raises(ValueError, match="compression_threshold must be"):
         getattr(ours, name)(proactive_compression={"compression_threshold": value})
+
+
+async def test_a_higher_threshold_is_reached_later_and_true_is_strands_own(provide: Any, agent: Any) -> None:
+    async def reached(given: Any) -> int:
+        """The least number of turns that is too much."""
+        for turns in range(1, 20):
+            manager = ours.SlidingWindowConversationManager(proactive_compression=given, engine=f"{given}{turns}.db")
+            registry = HookRegistry()
+            manager.register_hooks(registry)
+            talking = agent(provide([]), messages=grown(turns))
+            await registry.invoke_callbacks_async(BeforeModelCallEvent(talking, projected_input_tokens=1))
+            if len(talking.messages) < 2 * turns:
+                return turns
+        raise AssertionError("never")
+
+    low, own, high = [await reached({"compression_threshold": share}) for share in (0.3, 0.7, 1.0)]
+    assert low < own < high
+    assert await reached(True) == own
+    assert await reached({"buffer_tokens": 2_000}) < own  # of the 3,000 that may be sent
+    assert ours.DEFAULT_COMPRESSION_THRESHOLD == 0.7
+    assert ours.ProactiveCompressionConfig is theirs.ProactiveCompressionConfig
 
 
 @pytest.mark.parametrize("given", [None, False])
@@ -161,19 +152,50 @@ def test_sliding_shortens_results_only_after_a_refusal(provide: Any, agent: Any)
         assert set(kept) == {whole}
 
 
-@pytest.mark.parametrize("name", MANAGERS)
-def test_where_clew_fails_strands_own_way_is_taken(
-    name: str, provide: Any, agent: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / "broken.db").write_bytes(b"this is no database" * 100)
-    provider = provide([Answer("A summary by Strands.")], 100_000)
-    manager = getattr(ours, name)(proactive_compression=True, engine="broken.db")
-    talking = agent(provider, conversation_manager=manager, messages=grown(15))
-    talking("Go on.")  # all of it is sent, as the host had it
-    assert len(provider.heard[0].body["messages"]) == 31
-    assert "clew could not" in caplog.text
+def test_after_a_refusal_strands_own_way_is_the_last_resort(provide: Any, agent: Any) -> None:
+    use = {"toolUseId": "t1", "name": "read", "input": {}}
+    result = {"toolUseId": "t1", "content": [{"text": "A" * 900}], "status": "success"}
+    held: list[Any] = [
+        {"role": "assistant", "content": [{"toolUse": use}]},
+        {"role": "user", "content": [{"toolResult": result}]},
+    ]
+    talking = agent(provide([]), messages=held, window=100_000)  # in which it is nothing
+    manager = ours.SlidingWindowConversationManager(engine="clew.db")
     manager.reduce_context(talking, ContextWindowOverflowException("too long"))
-    assert len(talking.messages) < 32
+    assert len(str(said(talking.messages)[1])) < 700
+
+
+@tool
+def dump() -> str:
+    """Dump everything."""
+    return "\n".join(f"row {n} is {n * 7}" for n in range(3_000))
+
+
+@pytest.mark.parametrize("shortens", [True, False])
+def test_a_result_too_large_for_the_window_is_shortened_after_a_refusal_only(
+    shortens: bool, provide: Any, agent: Any
+) -> None:
+    def script(body: dict[str, Any]) -> Answer:
+        return Answer("Seen.") if body["messages"][-1]["role"] == "tool" else Answer(calls=(Call("dump"),))
+
+    provider = provide(script)
+    manager = ours.SlidingWindowConversationManager(
+        should_truncate_results=shortens, proactive_compression=True, engine="clew.db"
+    )
+    talking = agent(provider, tools=[dump], conversation_manager=manager)
+    if shortens:
+        assert str(talking("Dump it.")).strip() == "Seen."
+        asked, refused, short = provider.heard
+        assert "row 2999 is 20993" in str(short.body["messages"][-1])
+        assert "out of view; recall" in str(short.body["messages"][-1])
+    else:
+        with pytest.raises(ContextWindowOverflowException):
+            talking("Dump it.")
+        asked, refused = provider.heard
+        assert said(talking.messages)[0] == ("user", [{"text": "Dump it."}])
+        assert talking.messages[2]["content"][0]["toolResult"]["content"] == [{"text": dump()}]
+    assert len(asked.body["messages"]) == 1
+    assert dump() in refused.body["messages"][-1]["content"]
 
 
 # --- summaries ----------------------------------------------------------------------------------------------------
@@ -241,7 +263,7 @@ def test_recent_messages_are_preserved_while_it_fits(provide: Any, agent: Any) -
     assert len(talking.messages) < 16
 
 
-# --- other providers, other loops -----------------------------------------------------------------------------------
+# --- other providers -----------------------------------------------------------------------------------
 
 
 def test_anthropic_with_parallel_calls(provide: Any) -> None:
@@ -256,27 +278,4 @@ def test_anthropic_with_parallel_calls(provide: Any) -> None:
     for n in range(12):
         talking(f"{n}: look at these. {LONG}")
     assert len(provider.heard) == 24
-    assert manager.removed_message_count > 0
-
-
-async def test_the_hook_does_not_block_the_loop(provide: Any, agent: Any, model: Any) -> None:
-    manager = ours.SummarizingConversationManager(proactive_compression=True, engine="clew.db")
-    talking = agent(
-        provide([Answer("Noted.")]), conversation_manager=manager, aux_model=model(provide([Answer("x", seconds=0.3)]))
-    )
-    beats = 0
-
-    async def beat() -> None:
-        nonlocal beats
-        while True:
-            await asyncio.sleep(0.005)
-            beats += 1
-
-    heart = asyncio.create_task(beat())
-    before = 0
-    for n in range(12):
-        await talking.invoke_async(f"Turn {n}: {LONG}")
-        assert beats > before  # it beats while each turn goes on
-        before = beats
-    heart.cancel()
     assert manager.removed_message_count > 0

@@ -8,7 +8,7 @@ import pytest
 from frameworks.strands.talking import LONG, read, reading, said, texts
 from strands import Agent, tool
 from strands.agent import conversation_manager as theirs
-from strands.agent.conversation_manager.compression.pin_message import pin_message
+from strands.agent.conversation_manager.compression.pin_message import pin_message, unpin_message
 from strands.multiagent import Swarm
 from strands.session import FileSessionManager
 
@@ -108,6 +108,10 @@ def test_pinned_messages_are_always_sent(provide: Any, agent: Any) -> None:
             pin_message(talking.messages, 4)
     assert f"Turn 2: {LONG}" in "".join(texts(provider.heard[-1].body))
     assert f"Turn 3: {LONG}" not in "".join(texts(provider.heard[-1].body))
+    unpin_message(talking.messages, 4)
+    for n in range(6):
+        talking(f"More {n}: {LONG}")
+    assert f"Turn 2: {LONG}" not in "".join(texts(provider.heard[-1].body))
 
 
 # --- the method llm -----------------------------------------------------------------------------------------------
@@ -252,21 +256,27 @@ def test_an_agent_that_a_swarm_hands_over_to_hangs_under_the_one_before(provide:
     assert [cause for _, cause in lineage(str(two.thread(writer).session))] == ["start", "handoff"]
 
 
-# --- where clew fails, and the other facade -----------------------------------------------------------------------
+# --- beside others, and in the other facade -----------------------------------------------------------------------
 
 
-def test_where_clew_fails_the_agent_goes_on(provide: Any, agent: Any, caplog: pytest.LogCaptureFixture) -> None:
-    provider, plugin = provide([Answer("Noted.")]), Clew("clew.db", session="talk")
-    talking = agent(provider, tools=[read], plugins=[plugin])
-    talking("Hello")
-    clew.run(plugin.thread(talking).helm.engine.store.close())
-    assert str(talking("Again")).strip() == "Noted."
-    assert offered(provider.heard[1]) == ["read"]
-    assert len(provider.heard[1].body["messages"]) == 3
-    assert "clew could not" in caplog.text
-    for _ in range(12):
-        talking(LONG)  # refused at last, and then as Strands does it
-    assert len(talking.messages) < 28
+@pytest.mark.parametrize("given", [{"per_turn": True}, {"proactive_compression": True}], ids=str)
+def test_a_manager_that_drops_messages_before_calls_is_refused(given: Any, provide: Any, agent: Any) -> None:
+    manager = theirs.SlidingWindowConversationManager(window_size=4, **given)
+    with pytest.raises(clew.ClewError, match="neither per_turn nor proactive_compression"):
+        agent(provide([]), conversation_manager=manager, plugins=[Clew("clew.db")])
+
+
+def test_after_a_restart_as_much_is_sent_as_without_one(provide: Any, agent: Any) -> None:
+    sizes = []
+    for each in (1, 100):
+        provider, held = provide([Answer("Noted.")]), list[Any]()
+        for n in range(10):
+            if n % each == 0:
+                talking = agent(provider, plugins=[Clew(f"{each}.db", session="talk")], messages=held)
+            talking(f"Turn {n}: {LONG}")
+            held = talking.messages
+        sizes.append([heard.spent.input for heard in provider.heard])
+    assert sizes[0] == sizes[1]
 
 
 def test_tools_are_offered_only_where_they_are_wanted(provide: Any, agent: Any) -> None:

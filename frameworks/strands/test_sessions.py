@@ -7,7 +7,7 @@ import pytest
 from frameworks.strands.talking import LONG, said, texts
 from strands import Agent
 from strands.agent import conversation_manager as theirs
-from strands.agent.conversation_manager.compression.pin_message import pin_message
+from strands.agent.conversation_manager.compression.pin_message import pin_message, unpin_message
 from strands.session import FileSessionManager, SnapshotSessionManager
 from strands.storage import LocalFileStorage
 from strands.types.exceptions import ContextWindowOverflowException
@@ -32,6 +32,24 @@ def test_pinned_messages_stay_byte_for_byte(name: str, provide: Any, agent: Any)
     assert len(pinned) == 3
     assert {"text": f"Turn 2: {LONG}"} in pinned[2]["content"]  # in one message with a stand-in: roles must alternate
     assert f"Turn 3: {LONG}" not in str(talking.messages)
+
+
+@pytest.mark.parametrize("name", MANAGERS)
+def test_a_message_that_is_unpinned_leaves_though_others_were_joined_with_it(
+    name: str, provide: Any, agent: Any
+) -> None:
+    manager = getattr(ours, name)(proactive_compression=True, engine="clew.db")
+    talking = agent(provide([Answer("Noted.")]), conversation_manager=manager)
+    pinned = f"Turn 2: {LONG}"
+    for n in range(24):
+        talking(f"Turn {n}: {LONG}")
+        if n == 2:
+            pin_message(talking.messages, 4)
+        if n == 12:
+            (at,) = (i for i, m in enumerate(talking.messages) if {"text": pinned} in m["content"])
+            assert len(talking.messages[at]["content"]) > 1
+            unpin_message(talking.messages, at)
+    assert pinned not in str(talking.messages)
 
 
 @pytest.mark.parametrize(("proactive", "pins"), [(True, None), (None, 1)])

@@ -65,6 +65,7 @@ class Engine:
         patience: float = PATIENCE,
         method: Method = "auto",
     ) -> None:
+        self._settings = {name: value for name, value in locals().items() if name != "self"}
         self.store = store
         self.budget = budget
         self.listeners = tuple(listeners)
@@ -73,6 +74,11 @@ class Engine:
         self._fitting = Fitting(store, step or default(), self.listeners, writer, expand, compaction, patience, method)
         self._turns = Turns(store, self._fitting, self.gauge, self.listeners, hot, secrets)
         self._additions = Additions(self._turns)
+
+    def variant(self, **settings: Any) -> "Engine":
+        """An engine over the same store, made as this one was but for these settings."""
+        now = {"step": self.step, "compaction": self.compaction, "method": self.method}
+        return Engine(**{**self._settings, **now, **settings})
 
     @property
     def step(self) -> Step:

@@ -13,7 +13,7 @@ from clew.hot import Known
 from clew.items import Digests, Edit, Item, Node
 from clew.pace import Pace
 from clew.scale import Scale
-from clew.store.records import Began, Call, ClientEdit, Event, Pin, Place, Revert, Said, Trace
+from clew.store.records import Began, Call, ClientEdit, Event, Pin, Place, Revert, Said, Trace, Usage
 from clew.store.rows import ABSENT
 from clew.verdict import Verdict
 from clew.view import View, originals
@@ -180,6 +180,8 @@ def apply(trace: Trace, events: Sequence[Event]) -> None:
                 trace.revert(event)
             case Call(said=said, format=format, frame=frame):
                 trace.call(trace.seq, said, format, frame)
+            case Usage(seq, usage):
+                trace.report(seq, usage)
         trace.seq += 1
 
 

@@ -73,6 +73,13 @@ class Scale:
         self.anchor, self.calibration = self.anchor.reported(self.calibration, self._whole(view)[1], tokens)
         return self.calibration
 
+    def recover(self, before: View, tokens: int) -> None:
+        """Begin with what the provider counted in a view that was sent while the branch was not in memory."""
+        meter = self._own
+        if abs(meter.frame(before.frame).tokens - self.framed) <= CLOCK:
+            traits = meter.frame_traits(before.frame).plus(meter.traits(before.nodes))
+            self.anchor, _ = self.anchor.reported(self.calibration, traits, tokens)
+
     @property
     def _own(self) -> Meter:
         assert self.meter is not None, "a turn has begun"

@@ -170,10 +170,13 @@ class Turns:
         if reverts := _answered(trace, found):
             found.events.insert(0, reverts)
             found.refold = True
+        counted = None if live.frame else await self._counted(scope, trace, found)
         apply(trace, found.events)
         known = len(trace.edits)
         budget = await self.gauge.budget(scope, frame)
         await self.gauge.weigh(scope, live.scale, budget, frame)
+        if counted and counted[0].frame.model == frame.model:
+            live.scale.recover(*counted)
         shown = await self._shown(scope, live, frame, found)
         prices = (await self.gauge.limits.model(scope, frame.model)).prices
         view, error, shadow, folded, cause = await self.fitting.fit(scope, live, shown, budget, prices, found.method)
@@ -232,6 +235,12 @@ class Turns:
         live.scale.grow(as_sent(new, live.unmasked))
         view = with_(live.view, frame=frame, nodes=(*live.view.nodes, *new), pinned=live.trace.pins())
         return freshened(view, found.fresh) if found.fresh else view
+
+    async def _counted(self, scope: Scope, trace: Trace, found: Recognition) -> tuple[View, int] | None:
+        """What a branch that comes from the log sent last, and the provider's count of it, if it has said so."""
+        if not trace.reported or trace.calls[-1][1] != len(trace.said):
+            return None
+        return await self.fold(scope, trace, await self.store.frame(scope, trace.frame), found.sent()), trace.reported
 
     async def refold(self, scope: Scope, live: Live) -> None:
         """Make the view of a branch anew from its log; what it shows already needs no reading."""

@@ -11,12 +11,13 @@ from clew.steps.offload import Offload
 from clew.steps.reasoning import ClearReasoning
 from clew.steps.repair import Repair, repair
 from clew.steps.summarize import MOST, Summarize
-from clew.steps.trim import Trim, over_budget
+from clew.steps.trim import Cut, Trim, over_budget
 
 __all__ = [
     "PRESETS",
     "ClearReasoning",
     "ClearResults",
+    "Cut",
     "Dedupe",
     "Native",
     "Offload",

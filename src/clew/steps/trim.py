@@ -17,15 +17,24 @@ class Trim:
     groups; lines for the rest."""
 
     async def __call__(self, view: View, budget: Budget) -> View:
-        if not budget.excess(view):
-            return view
-        view = _squeezed(view, budget, self)
-        # What stands first after a cut is not always what stood first before it: until nothing more is found.
-        while budget.excess(view):
-            before, view = view, view.replace_all(_Plan(view, budget).swaps(), by=self)
-            if view is before:
-                break
-        return view
+        return _cut(_squeezed(view, budget, self), budget, self) if budget.excess(view) else view
+
+
+@dataclass(frozen=True)
+class Cut:
+    """As `Trim`, but no result is shortened: calls and their results stay or leave whole, should it never fit."""
+
+    async def __call__(self, view: View, budget: Budget) -> View:
+        return _cut(view, budget, self)
+
+
+def _cut(view: View, budget: Budget, by: object) -> View:
+    # What stands first after a cut is not always what stood first before it: until nothing more is found.
+    while budget.excess(view):
+        before, view = view, view.replace_all(_Plan(view, budget).swaps(), by=by)
+        if view is before:
+            break
+    return view
 
 
 def _squeezed(view: View, budget: Budget, by: object) -> View:

@@ -172,6 +172,7 @@ class Trace:
     mended: dict[str, list[str]] = field(default_factory=dict)  # calls given up as unanswered: their stand-ins
     format: str = ""  # the history is written in, as of the last call
     frame: str = ""  # digest, of the last call
+    reported: int = 0  # tokens that the provider counted in the last call, while nothing was edited since
     made_in: dict[str, str] = field(default_factory=dict)  # stand-ins of before a switch: the format of that time
     gone: set[str] = field(default_factory=set)
     loose: set[str] = field(default_factory=set)
@@ -195,6 +196,7 @@ class Trace:
     def add(self, edit: Edit) -> None:
         """Let an edit happen."""
         self.edits.append(edit)
+        self.reported = 0
         if self.folding:
             self.folds[-1].made += [n.id for n in edit.stand_ins]
             self.folds[-1].last = self.seq
@@ -205,7 +207,12 @@ class Trace:
     def call(self, seq: int, said: int, format: str, frame: str) -> None:
         """Let a call be made."""
         self.calls.append((seq, said))
-        self.format, self.frame, self.folding = format, frame, False
+        self.format, self.frame, self.folding, self.reported = format, frame, False, 0
+
+    def report(self, seq: int, usage: Mapping[str, Any]) -> None:
+        """Let the provider say what a call came to."""
+        if self.calls and self.calls[-1][0] == seq:
+            self.reported = usage.get("input", 0)
 
     def begin(self, session: str) -> None:
         """Let a session begin with the edits that follow."""
@@ -224,7 +231,7 @@ class Trace:
     def revert(self, event: Revert) -> None:
         """Let the edits that made these stand-ins no longer apply."""
         gone = set(event.ids)
-        edits, self.folding = self.edits, False
+        edits, self.folding, self.reported = self.edits, False, 0
         self.edits, self.made, self.mended = [], {}, {}
         for edit in edits:
             if gone.isdisjoint(n.id for n in edit.stand_ins):

@@ -101,6 +101,8 @@ def replay(trace: Trace, row: Row, seq: int, content: Callable[[str], str]) -> N
         case "call":
             note = rawjson.loads(row.note or "{}")
             trace.call(seq, row.stop or 0, note["format"], note["frame"])
+        case "usage":
+            trace.report(row.start or 0, rawjson.loads(row.note or "{}")["usage"])
     trace.seq = seq + 1
 
 

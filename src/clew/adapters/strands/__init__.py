@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from clew.errors import ClewError
 
@@ -22,14 +23,16 @@ from strands.agent.conversation_manager import ConversationManager, ProactiveCom
 from strands.agent.conversation_manager.compression.pin_message import apply_pin_first
 from strands.agent.conversation_manager.conversation_manager import DEFAULT_COMPRESSION_THRESHOLD
 from strands.hooks import AfterModelCallEvent, BeforeModelCallEvent, HookRegistry
+from strands.types.agent import LocalAgent
 from strands.types.content import Message, Messages
-from strands.types.exceptions import ContextWindowOverflowException
 
 from clew.adapters.strands.context import Clew, ClewStrategy
 from clew.adapters.strands.messages import (
     FORMAT,
     Protecting,
     hear,
+    kept,
+    let_go,
     open_thread,
     request_of,
     shortened,
@@ -37,14 +40,14 @@ from clew.adapters.strands.messages import (
     written_by,
     written_by_agent,
 )
-from clew.adapters.thread import Thread
+from clew.adapters.thread import Thread, warn
 from clew.bridge import run
 from clew.drafting.writing import Writer
 from clew.engine import Engine
 from clew.items import Scope
 from clew.proactive import proactive
 from clew.step import Pipeline, Step
-from clew.steps import ClearResults, Offload, Trim, sliding, summarizing
+from clew.steps import ClearResults, Cut, Offload, Trim, null, summarizing
 
 __all__ = [
     "DEFAULT_COMPRESSION_THRESHOLD",
@@ -65,6 +68,7 @@ class Keeping(ConversationManager):
     """What our managers share: the log, the hook before each call, and a state that restores what was there."""
 
     pin_first: int | None = None
+    _pin_first_applied = False  # as in those managers of Strands that pin: they look at it too
 
     def __init__(
         self,
@@ -79,30 +83,37 @@ class Keeping(ConversationManager):
         self._is_on = proactive(proactive_compression) is not None
         self._when = proactive_compression
         self._where, self._session, self._scope = engine, session, scope
-        self._thread: Thread | None = None
+        self._threads: WeakKeyDictionary[LocalAgent, Thread] = WeakKeyDictionary()
         self._head: Messages = []  # what stands now for the messages that were removed
-        self._has_pinned = False
 
     def _step(self) -> Step:
         """How a history becomes shorter."""
-        return sliding()
+        return null()
 
     def _writer(self, agent: Agent) -> Writer | None:
         """Who writes notes, if anybody does."""
         return None
 
-    def _open(self, agent: Agent) -> Thread:
-        """The agent's conversation, with the pins that it begins with once it is that long."""
-        if self._thread is None:
-            given = {"step": self._step(), "writer": self._writer(agent)}
-            self._thread = open_thread(agent, self._where, self._session, self._scope, **given)
-            if self._is_on or not isinstance(self._where, Engine):
-                self._thread.helm.engine.proactive = self._when
-        if self.pin_first and not self._has_pinned and len(agent.messages) >= self.pin_first:
-            self._has_pinned = True
-            if not self.removed_message_count:  # a restored one has them, and begins otherwise now
-                apply_pin_first(agent.messages, self.pin_first)
-        return self._thread
+    def _thread(self, agent: Agent) -> Thread:
+        """The agent's conversation."""
+        if agent not in self._threads:
+            given: dict[str, Any] = {"step": self._step()}
+            if writer := None if isinstance(self._where, Engine) else self._writer(agent):
+                given["writer"] = writer
+            thread = open_thread(agent, self._where, self._session, self._scope, **given)
+            thread.helm.engine.proactive = self._when
+            self._threads[agent] = thread
+        return self._threads[agent]
+
+    def _pin(self, agent: Agent) -> None:
+        """Pin what the conversation begins with, once it is that long."""
+        if self.pin_first and not self._pin_first_applied and len(agent.messages) >= self.pin_first:
+            self._pin_first_applied = True
+            apply_pin_first(agent.messages, self.pin_first)
+
+    def close(self) -> None:
+        """Let go of a store that was opened for a path; the next call would open it again."""
+        let_go(self._threads, self._where)
 
     # --- before and after each call -------------------------------------------------------------------------------
 
@@ -118,38 +129,40 @@ class Keeping(ConversationManager):
         agent = event.agent
         try:
             with self._counted(agent):
-                thread = self._open(agent)
+                thread = self._thread(agent)
+                self._pin(agent)
                 await taken(thread, agent, (await thread.fit(request_of(agent), FORMAT)).view)
-        except Exception:
-            log.warning("clew could not compress: the call goes on with all that was said", exc_info=True)
+        except Exception as error:
+            warn("clew could not compress, and the call goes on with all that was said", error)
 
     async def _hear(self, event: AfterModelCallEvent) -> None:
-        if self._is_on and self._thread is not None:
-            await hear(self._thread, event)
+        if self._is_on and (thread := self._threads.get(event.agent)):
+            await hear(thread, event)
 
     # --- shorter messages -----------------------------------------------------------------------------------------
 
     def _shorten(self, agent: Agent, e: Exception | None, step: Step | None, otherwise: Callable[[], None]) -> None:
-        """Have the agent hold less; what Strands does `otherwise` is done only where clew fails."""
+        """Have the agent hold less; where clew fails or finds nothing after a refusal, as Strands does `otherwise`."""
+        shorter = None
         try:
             with self._counted(agent):
-                shorter = run(shortened(self._open(agent), agent, e, step))
-        except Exception:
-            log.warning("clew could not compress: it is left to Strands", exc_info=True)
+                thread = self._thread(agent)
+                self._pin(agent)
+                shorter = run(shortened(thread, agent, e, step))
+        except Exception as error:
+            warn("clew could not compress, and it is left to Strands", error)
+        if shorter is None or (e is not None and not shorter):
             with self._counted(agent):
-                otherwise()
-            return
-        if not shorter and e is not None:
-            raise ContextWindowOverflowException("Unable to compress the conversation: nothing may leave it") from e
-        if not shorter:
+                otherwise()  # raises where it finds nothing either
+        elif not shorter:
             log.warning("there is nothing to compress in %d messages", len(agent.messages))
 
     def _keep(self, agent: Agent) -> None:
         """Have all that is said now in the log."""
         try:
-            run(self._open(agent).fit(request_of(agent), FORMAT))
-        except Exception:
-            log.warning("clew could not keep what is about to leave the messages", exc_info=True)
+            run(kept(self._thread(agent), agent))
+        except Exception as error:
+            warn("clew could not keep what was said", error)
 
     @contextmanager
     def _counted(self, agent: Agent) -> Iterator[None]:
@@ -180,11 +193,15 @@ class Keeping(ConversationManager):
         """What to put before the messages of the session; a state that Strands' own manager saved will do."""
         before = super().restore_from_session(state) or []
         self._head = state.get(HEAD, before)
+        self._pin_first_applied = self.removed_message_count > 0  # it has them, and begins otherwise now
         return list(self._head) or None
 
 
 class NullConversationManager(Keeping, theirs.NullConversationManager):
     """Changes nothing, and has all of it in the log."""
+
+    async def _fit(self, event: BeforeModelCallEvent) -> None:
+        """As Strands' own, it has nothing to compress with."""
 
     def apply_management(self, agent: Agent, **kwargs: Any) -> None:
         """Keep what was said."""
@@ -217,6 +234,9 @@ class SlidingWindowConversationManager(Keeping, theirs.SlidingWindowConversation
             scope=scope,
         )
 
+    def _step(self) -> Step:
+        return Protecting(Cut(), firm=True)
+
     def reduce_context(self, agent: Agent, e: Exception | None = None, **kwargs: Any) -> None:
         """Cut to the window as Strands does; below it, and where a provider refused, as clew does."""
         theirs = partial(super().reduce_context, agent, e, **kwargs)
@@ -225,8 +245,9 @@ class SlidingWindowConversationManager(Keeping, theirs.SlidingWindowConversation
             with self._counted(agent):
                 theirs()
         else:
-            cheap = (Offload(), ClearResults()) if e is not None and self.should_truncate_results else ()
-            self._shorten(agent, e, Protecting(Pipeline(*cheap, Trim())), theirs)
+            shortens = e is not None and self.should_truncate_results
+            step = Protecting(Pipeline(Offload(), ClearResults(), Trim())) if shortens else None
+            self._shorten(agent, e, step, theirs)
 
 
 class SummarizingConversationManager(Keeping, theirs.SummarizingConversationManager):

@@ -1,6 +1,5 @@
 """Clew in Strands' newer facade: a plugin that does all of it, and a strategy for a pipeline of strategies."""
 
-import logging
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from clew.adapters.strands.messages import (
     FORMAT,
     TOO_LONG,
     hear,
+    let_go,
     open_thread,
     request,
     request_of,
@@ -36,17 +36,16 @@ from clew.adapters.strands.messages import (
     taken,
     written_by,
 )
-from clew.adapters.thread import Thread
+from clew.adapters.thread import Thread, warn
 from clew.agentic import STEERING, Helm, offered
 from clew.bridge import cross
 from clew.engine import Engine
+from clew.errors import ClewError
 from clew.items import Scope
 from clew.store.records import Cause, Method, Origin
 from clew.wire.convert_frame import Tool
 
 TOLD = "<context_status>"  # how the status begins
-
-log = logging.getLogger("clew")
 
 
 class ClewStrategy:
@@ -66,18 +65,29 @@ class ClewStrategy:
 
     def init(self, agent: Agent, stash: object = None) -> None:
         """Begin with an agent; clew's own log is its stash."""
-        self._threads[agent] = open_thread(agent, self._where, self._session, self._scope)
         agent.add_hook(self._hear, AfterModelCallEvent)
 
     async def apply(self, context: ContextState) -> bool:
         """Make the messages fit; whether that changed them."""
-        agent, thread = context.agent, self._threads[context.agent]
-        if context.overflow:
-            return await shortened(thread, agent, ContextWindowOverflowException(TOO_LONG), None)
-        return await taken(thread, agent, (await thread.fit(request_of(agent), FORMAT)).view)
+        agent = context.agent
+        try:
+            if agent not in self._threads:
+                self._threads[agent] = open_thread(agent, self._where, self._session, self._scope)
+            thread = self._threads[agent]
+            if context.overflow:
+                return await shortened(thread, agent, ContextWindowOverflowException(TOO_LONG), None)
+            return await taken(thread, agent, (await thread.fit(request_of(agent), FORMAT)).view)
+        except Exception as error:
+            warn("clew could not compress, and it is left to the other strategies", error)
+            return False
+
+    def close(self) -> None:
+        """Let go of a store that was opened for a path; the next call would open it again."""
+        let_go(self._threads, self._where)
 
     async def _hear(self, event: AfterModelCallEvent) -> None:
-        await hear(self._threads[event.agent], event)
+        if thread := self._threads.get(event.agent):
+            await hear(thread, event)
 
 
 class Whole(NullConversationManager):
@@ -134,14 +144,11 @@ class Clew(Plugin):
 
     def init_agent(self, agent: Agent) -> None:
         """Stand between an agent and its model."""
-        if not isinstance(agent.conversation_manager, NullConversationManager):
-            agent.conversation_manager = Whole(agent.conversation_manager)
-        given = {"writer": written_by(agent.aux_model)} if self._notes else {}
-        thread = open_thread(agent, self._where, self._session, self._scope, **given)
-        thread.helm = Helm(thread.helm.engine, when=self._when, how=self._how, offer=self._offer)
-        if self._method:
-            thread.helm.method = self._method
-        self._threads[agent] = thread
+        _take_over(agent)
+        try:
+            self.thread(agent)
+        except Exception as error:
+            warn("clew could not open its store, and tries again with the next request", error)
         if self._offer:
             tools = offered("llm", False, self._when, self._how)
             agent.tool_registry.process_tools([self._tool(tool) for tool in tools])
@@ -153,25 +160,37 @@ class Clew(Plugin):
 
     def thread(self, agent: Agent) -> Thread:
         """The conversation of an agent: its `helm` has the method and the engine."""
+        if agent not in self._threads:
+            given = {"writer": written_by(agent.aux_model)} if self._notes else {}
+            thread = open_thread(agent, self._where, self._session, self._scope, **given)
+            thread.helm = Helm(thread.helm.engine, when=self._when, how=self._how, offer=self._offer)
+            if self._method:
+                thread.helm.method = self._method
+            self._threads[agent] = thread
         return self._threads[agent]
+
+    def close(self) -> None:
+        """Let go of a store that was opened for a path; the next request would open it again."""
+        let_go(self._threads, self._where)
 
     async def switch(self, agent: Agent, method: Method) -> None:
         """Who decides from the next call on; remembered where the conversation has a name."""
-        thread = self._threads[agent]
+        thread = self.thread(agent)
         thread.helm.method = method
         if thread.session is not None:
             await cross(thread.helm.save(thread.scope, thread.session))
 
     async def _fit(self, context: InvokeModelContext) -> InvokeModelContext:
         own = [spec for spec in context.tool_specs if not (self._offer and spec["name"] in STEERING)]
-        if context.model.stateful:  # its provider keeps the conversation
+        thread = self._threads.get(context.agent)
+        if thread is None or context.model.stateful:  # then its provider keeps the conversation
             return context.replace(tool_specs=own)
         try:
             asked = request(context.model, context.messages, context.system_prompt, own)
-            sent = (await self._threads[context.agent].fit(asked, FORMAT)).body
+            sent = (await thread.fit(asked, FORMAT)).body
             last = sent["messages"][-1]["content"][-1:]
-        except Exception:
-            log.warning("clew could not look after the context: all that was said is sent", exc_info=True)
+        except Exception as error:
+            warn("clew could not look after the context, and all that was said is sent", error)
             return context.replace(tool_specs=own)
         tools = [tool["toolSpec"] for tool in sent.get("toolConfig", {}).get("tools", ())]
         told = context.dynamic_trailing_blocks + any(block.get("text", "").startswith(TOLD) for block in last)
@@ -179,7 +198,11 @@ class Clew(Plugin):
 
     def _tool(self, tool: Tool) -> PythonAgentTool:
         async def answer(use: ToolUse, **state: Any) -> ToolResult:
-            text = await self._threads[state["agent"]].answer(tool.name, use["input"])
+            try:
+                text = await self.thread(state["agent"]).answer(tool.name, use["input"])
+            except Exception as error:
+                warn(f"a model that called {tool.name} got no answer", error)
+                text = "Error: that cannot be had now"
             status: ToolResultStatus = "error" if text.startswith("Error:") else "success"
             return {"toolUseId": use["toolUseId"], "status": status, "content": [{"text": text}]}
 
@@ -192,22 +215,25 @@ class Clew(Plugin):
 
     async def _hear(self, event: AfterModelCallEvent) -> None:
         """Learn from what the provider reported; after a refusal, have less sent."""
-        thread, error = self._threads[event.agent], event.exception
+        thread, error = self._threads.get(event.agent), event.exception
+        if thread is None:
+            return
         await hear(thread, event)
         if isinstance(error, ContextWindowOverflowException):
             try:
                 event.retry = await thread.refused(error.__cause__ or error) or await thread.refused(TOO_LONG)
-            except Exception:
-                log.warning("clew could not make less of what was refused", exc_info=True)
+            except Exception as fault:
+                warn("clew could not make less of what was refused", fault)
 
     async def _begin(self, event: BeforeInvocationEvent) -> None:
         """Hang what a tool of another agent begins under that agent's conversation, and what a swarm hands over too."""
-        thread = self._threads[event.agent]
-        if self._method is None and thread.session is not None:
-            try:
+        try:
+            thread = self.thread(event.agent)
+            if self._method is None and thread.session is not None:
                 await cross(thread.helm.load(thread.scope, thread.session))
-            except Exception:
-                log.warning("clew could not look up the method of this session", exc_info=True)
+        except Exception as error:
+            warn("clew could not look up this session", error)
+            return
         cause: Cause = "subagent" if _caller.get() else "handoff"
         parent = _caller.get() or event.invocation_state.get(self.name)
         if parent is not None and parent is not thread and parent.last is not None and not event.agent.messages:
@@ -218,8 +244,21 @@ class Clew(Plugin):
     def _lend(self, event: BeforeToolCallEvent) -> None:
         """While a tool runs, whoever it calls is called by this agent."""
         self._callers[event.tool_use["toolUseId"]] = _caller.get()
-        _caller.set(self._threads[event.agent])
+        _caller.set(self._threads.get(event.agent))
 
     def _take_back(self, event: AfterToolCallEvent) -> None:
         """And no longer."""
         _caller.set(self._callers.pop(event.tool_use["toolUseId"], None))
+
+
+def _take_over(agent: Agent) -> None:
+    """Have nobody else drop messages of an agent."""
+    manager = agent.conversation_manager
+    # Their hooks are there already, and would drop what the log has not seen yet.
+    if getattr(manager, "per_turn", False) or getattr(manager, "_compression_threshold", None):
+        raise ClewError(
+            f"{type(manager).__name__} drops messages before calls, which the plugin is to do: "
+            "give it neither per_turn nor proactive_compression"
+        )
+    if not isinstance(manager, NullConversationManager):
+        agent.conversation_manager = Whole(manager)

@@ -1,7 +1,6 @@
 """What Strands has, as clew takes it: an agent's call as a request, its models as writers, its pins; and back."""
 
-import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as with_
 from functools import partial
@@ -18,9 +17,9 @@ from strands.types.content import Message, Messages
 from strands.types.tools import ToolSpec
 
 from clew.adapters.hosted import Hosted
-from clew.adapters.thread import Thread, engine_at
+from clew.adapters.thread import Thread, engine_at, warn
 from clew.agentic import Helm
-from clew.bridge import cross
+from clew.bridge import cross, run
 from clew.budget import Budget
 from clew.drafting.writing import Writer
 from clew.engine import Engine, body
@@ -36,8 +35,6 @@ FORMAT = "bedrock"  # whose shape the messages of Strands have, whatever the mod
 TOO_LONG = "prompt is too long"  # which Strands knows of an error, whatever its provider's words
 LEAST = 0.1  # of the limit: with less room beside what is held, nothing is held but pins
 JOINED = "clew_joined"  # marks a pinned message that others went into: the log knows which part is pinned
-
-log = logging.getLogger("clew")
 
 
 def request(model: Model, messages: Messages, system: Any, tools: Sequence[ToolSpec]) -> dict[str, Any]:
@@ -67,12 +64,22 @@ def open_thread(
     **given: Any,
 ) -> Thread:
     """The conversation of an agent, named as its session manager names it; what is `given` is as for `Engine`."""
-    if window := agent.model.context_window_limit:
+    if (window := agent.model.context_window_limit) and not isinstance(where, Engine):
         given = {"budget": Budget(window=window), **given}
-    engine = engine_at(where, **given)
+    # What is set here must not hold for whoever else uses an engine that was given.
+    engine = where.variant(**given) if isinstance(where, Engine) else engine_at(where, **given)
     if not isinstance(engine.step, Protecting):
         engine.step = Protecting(engine.step)
     return Thread(Helm(engine, offer=False), session or session_of(agent), scope=scope)
+
+
+def let_go(threads: MutableMapping[Any, Thread], where: Engine | str | Path | None) -> None:
+    """End what goes on for these conversations; an engine that was given keeps its store."""
+    for _, thread in [*threads.items()]:
+        run(thread.helm.engine.close())
+        if not isinstance(where, Engine):
+            run(thread.helm.engine.store.close())
+    threads.clear()
 
 
 def session_of(agent: Agent) -> str | None:
@@ -132,6 +139,7 @@ class Protecting:
     step: Step
     recent: int = 0
     share: float = 0
+    firm: bool = False  # what no model has read yet stays, room or no room
 
     async def __call__(self, view: View, budget: Budget) -> View:
         size = budget.size(view)
@@ -139,12 +147,15 @@ class Protecting:
             return view
         goal, most = min(budget.goal.tokens, int((1 - self.share) * size.tokens)), budget.limit.tokens
         pins = view.pinned | pinned(view.nodes)
-        for ids in (pins | _last(view.nodes, self.recent), pins | _last(view.nodes, 0), pins):
+        unread = pins | _last(view.nodes, 0)
+        for ids in (pins | _last(view.nodes, self.recent), unread, unread if self.firm else pins):
             held = budget.meter.frame(view.frame).plus(budget.meter.nodes(n for n in view.nodes if n.id in ids)).tokens
             if most - held >= LEAST * most:
                 # What is held takes most of the goal, perhaps; the rest must not become nothing for that.
                 goal = max(goal, (held + min(most, size.tokens)) // 2) if ids != pins else goal
                 break
+        if self.firm and held > most:
+            return view  # whatever else may leave, it would not help
         return await self._held(view, with_(budget, goal=budget.goal._replace(tokens=goal)), ids)
 
     async def _held(self, view: View, budget: Budget, ids: frozenset[str]) -> View:
@@ -179,19 +190,39 @@ def pinned(nodes: Sequence[Node]) -> frozenset[str]:
 
 async def taken(thread: Thread, agent: Agent, view: View) -> bool:
     """Have an agent hold a view; whether that is a change. The log has its pins then, for messages may be joined."""
-    before, pins = list(agent.messages), view.pinned | pinned(view.nodes)
-    after = _merged(before, body(view)["messages"], {n.item.text for n in view.nodes if n.id in pins})
+    engine, before, pins = thread.helm.engine, list(agent.messages), view.pinned | pinned(view.nodes)
+    if freed := _freed(before, view):
+        await cross(engine.pin(view, *freed, off=True))
+    after = _merged(before, body(view)["messages"], {n.item.text for n in view.nodes if n.id in pins - freed})
     if len(after) == len(before) and all(map(is_, after, before)):
         return False
     if ids := pins - view.pinned:
-        await cross(thread.helm.engine.pin(view, *ids))
+        await cross(engine.pin(view, *ids))
     agent.messages[:] = after
     return True
 
 
+def _freed(messages: Messages, view: View) -> frozenset[str]:
+    """The pinned nodes in messages that others went into, and that somebody unpinned since."""
+    custom = ((message, message.get("metadata", {}).get("custom", {})) for message in messages)
+    loose = [message for message, marks in custom if JOINED in marks and not marks.get("pinned")]
+    texts = {block["text"] for message in loose for block in message["content"] if "text" in block}
+    return frozenset(n.id for n in view.nodes if n.id in view.pinned and n.item.text in texts)
+
+
+async def kept(thread: Thread, agent: Agent) -> View:
+    """Have all that an agent holds in the log, and nothing made of it."""
+    engine = thread.helm.engine
+    was, engine.compaction = engine.compaction, "off"
+    try:
+        return (await thread.fit(request_of(agent), FORMAT)).view
+    finally:
+        engine.compaction = was
+
+
 async def shortened(thread: Thread, agent: Agent, error: Exception | None, step: Step | None) -> bool:
     """Have an agent hold less now, whatever it holds; whether it does."""
-    engine, view = thread.helm.engine, (await thread.fit(request_of(agent), FORMAT)).view
+    engine, view = thread.helm.engine, await kept(thread, agent)
 
     async def work() -> View:
         if error is not None and await engine.refused(view, error.__cause__ or error) is None:
@@ -235,5 +266,5 @@ async def hear(thread: Thread, event: AfterModelCallEvent) -> None:
         return
     try:
         await thread.heard(event.stop_response.message.get("metadata", {}).get("usage"))
-    except Exception:
-        log.warning("clew could not take down what a call took", exc_info=True)
+    except Exception as error:
+        warn("clew could not take down what a call took", error)
