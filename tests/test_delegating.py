@@ -26,7 +26,7 @@ def team(sessions: list[str]) -> Any:
         if sessions:
             return Answer("The value is 294.")
         if "sub-agent work-" in said:
-            sessions.append("work-" + said.split("sub-agent work-")[1][: len("pages-0000")])
+            sessions.append("work-" + said.split("sub-agent work-")[1][: len("pages-00000000")])
             return Answer("", (Call("read_report", {"session": sessions[0], "pattern": "page 42$"}),))
         return Answer("", (Call("delegate", {"name": "pages", "task": "Read every page and report."}),))
 
@@ -75,9 +75,9 @@ async def test_what_a_sub_agent_cannot_do_is_said(store: SQLite) -> None:
         worker = agent(provider, store, "openai_chat", 100_000)
         await done(worker.run("Begin."))
         delegation = Delegation(worker, Workshop((), Permissions()))
-        with pytest.raises(ToolError, match=r"sub-agent work-x-.... failed"):
+        with pytest.raises(ToolError, match=r"sub-agent work-x-\w{8} failed"):
             await delegation.ask("x", "Go.")
-        with pytest.raises(ToolError, match=r"sub-agent work-x-.... reported nothing: end"):
+        with pytest.raises(ToolError, match=r"sub-agent work-x-\w{8} reported nothing: end"):
             await delegation.ask("x", "Go.")
     await worker.speaker.close()
 

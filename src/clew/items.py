@@ -182,25 +182,14 @@ def extras(opens: Opening | None) -> dict[str, Any] | None:
     """The keys of a message that say something beyond its items; empty ones say nothing."""
     if opens is None or len(opens.keys) < 2:
         return None
-    said = {k: v for k, v in opens.keys.items() if k not in _CARRIED and v not in (None, "", [], {})}
+    apart = _CARRIED | _NOTED if "tracking_id" in opens.keys else _CARRIED
+    said = {k: v for k, v in opens.keys.items() if k not in apart and v not in (None, "", [], {})}
     return said or None
 
 
 # Said by the items themselves, or about the message and not in it.
-_CARRIED = frozenset(
-    {
-        "role",
-        "content",
-        "tool_calls",
-        "tool_call_id",
-        "cache_control",
-        "type",
-        "id",
-        "status",
-        "tracking_id",
-        "metadata",
-    }
-)
+_CARRIED = frozenset({"role", "content", "tool_calls", "tool_call_id", "cache_control", "type", "id", "status"})
+_NOTED = frozenset({"tracking_id", "metadata"})  # what Strands notes about its messages: no provider hears of it
 
 
 def _unmarked(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from clew.budget import Budget
+from clew.budget import Budget, Size
 from clew.items import Node
 from clew.view import Stretch, View, groups
 
@@ -48,9 +48,8 @@ def unread(view: View, budget: Budget) -> Stretch:
     """What came since the assistant last spoke, with the calls it answers, unless that is too much of the limit."""
     since = arrived(view.nodes)[0]
     start = next((first for first, stop in groups(view.nodes) if stop > since), len(view.nodes))
-    if budget.meter.nodes(view.nodes[start:]).tokens > UNREAD * budget.limit.tokens:
-        return 0, 0
-    return start, len(view.nodes)
+    room = Size(*(int(UNREAD * part) for part in budget.limit))
+    return (start, len(view.nodes)) if budget.meter.nodes(view.nodes[start:]).within(room) else (0, 0)
 
 
 def tail_start(view: View, budget: Budget) -> int:
