@@ -173,4 +173,4 @@ def test_a_failure_of_ours_leaves_the_agent_working(
     context = kept(tmp_path)
     run(context.engine.store.close())
     assert agent(context).chat("Hello.")
-    assert "clew could not help" in caplog.text
+    assert "clew could not do its part" in caplog.text
