@@ -96,6 +96,22 @@ async def test_a_real_session_in_a_small_window(store: SQLStore) -> None:
     assert sorted(map(repr, found)) == sorted(map(repr, wire.decode(body)[1]))
 
 
+@pytest.mark.parametrize(("window", "many", "words"), [(8_000, 2, 250), (8_000, 4, 300), (32_000, 8, 800)])
+async def test_what_an_agent_asked_for_is_shown_to_it_once(store: SQLStore, window: int, many: int, words: int) -> None:
+    """Else it asks again, and again."""
+    engine = Engine(store, Budget(window=window))
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Read all of it."}]
+    for turn in range(8):
+        ids = [f"c{turn}-{n}" for n in range(many)]
+        calls = [{"id": id, "type": "function", "function": {"name": "read", "arguments": "{}"}} for id in ids]
+        messages.append({"role": "assistant", "content": None, "tool_calls": calls})
+        results = [f"{id}: " + " ".join(f"word-{id}-{k}" for k in range(words)) for id in ids]
+        messages += [{"role": "tool", "tool_call_id": id, "content": r} for id, r in zip(ids, results, strict=True)]
+        sent = clew.body(await engine.prepare(Request({"model": "gpt-4o", "messages": messages})))["messages"]
+        shown = [m for m in sent if m.get("tool_call_id") in ids]
+        assert [m["content"][:6] for m in shown] == [r[:6] for r in results]  # whole, or a preview of it
+
+
 async def test_laws_hold_on_real_transcripts() -> None:
     for row in conversations():
         view = view_of({"model": "gpt-4o", "messages": row["messages"]}, "openai_chat")
