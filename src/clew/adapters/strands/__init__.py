@@ -31,6 +31,7 @@ from clew.adapters.strands.messages import (
     FORMAT,
     Protecting,
     hear,
+    hosted,
     kept,
     let_go,
     open_thread,
@@ -57,6 +58,7 @@ __all__ = [
     "ProactiveCompressionConfig",
     "SlidingWindowConversationManager",
     "SummarizingConversationManager",
+    "hosted",
 ]
 
 HEAD = "head"  # under which a manager's state has the messages that stand for those it removed

@@ -238,7 +238,7 @@ class Clew(Plugin):
         parent = _caller.get() or event.invocation_state.get(self.name)
         if parent is not None and parent is not thread and parent.last is not None and not event.agent.messages:
             thread.origin = Origin(cause, parent.last.view.branch)
-            thread.session = f"{parent.session or 'agent'}-{event.agent.name}-{uuid4().hex[:4]}"
+            thread.session = f"{parent.session or 'agent'}-{event.agent.name}-{uuid4().hex[:8]}"
         event.invocation_state[self.name] = thread
 
     def _lend(self, event: BeforeToolCallEvent) -> None:

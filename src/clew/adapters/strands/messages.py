@@ -89,9 +89,14 @@ def session_of(agent: Agent) -> str | None:
     return agent.session_id if agent.agent_id == "default" else f"{agent.session_id}/{agent.agent_id}"
 
 
+def hosted(model: Model) -> Hosted:
+    """A model of Strands as one that writes summaries and notes for clew."""
+    return Hosted(name_of(model), partial(_asked, model), model.context_window_limit)
+
+
 def written_by(model: Model, instructions: str = "") -> Writer:
     """A model of Strands as one that writes notes."""
-    return Writer(Hosted(name_of(model), partial(_asked, model), model.context_window_limit), instructions=instructions)
+    return Writer(hosted(model), instructions=instructions)
 
 
 async def _asked(model: Model, prompt: Prompt) -> Reply:
