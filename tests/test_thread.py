@@ -63,3 +63,16 @@ def test_what_a_host_notes_about_a_message_is_not_what_was_said() -> None:
     assert plain.id == marked.id
     assert marked.item.opens is not None
     assert marked.item.opens.keys["tracking_id"] == "7"
+
+
+async def test_what_is_kept_is_no_call_and_is_known_when_it_comes_again(store: SQLStore) -> None:
+    thread = Thread(Helm(Engine(store, Budget(window=4_000))), "talk")
+    view = (await thread.fit({"messages": SAID}, "bedrock")).view
+    answered = [*SAID, {"role": "assistant", "content": [{"text": "8080."}]}]
+    await thread.keep({"messages": answered}, "bedrock")
+    asked = [*answered, {"role": "user", "content": [{"text": "And the host?"}]}]
+    again = (await thread.fit({"messages": asked}, "bedrock")).view
+    assert again.branch == view.branch
+    assert [n.item.text for n in again.nodes] == ["Which port is it?", "8080.", "And the host?"]
+    assert [call.said for call in await store.calls("default", view.branch)] == [1, 3]
+    assert (await store.check(True)) == []

@@ -45,3 +45,4 @@ async def test_a_report_is_summed_up_and_all_of_it_is_in_the_childs_session(
     assert thread.origin is not None
     assert parent.last is not None
     assert (thread.origin.cause, thread.origin.parent) == ("subagent", parent.last.view.branch)
+    assert REPORT in found(thread.session, "what says a.conf")

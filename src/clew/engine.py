@@ -131,9 +131,12 @@ class Engine:
         """A named conversation as it stands, to look at or to compact; nothing is sent, nothing is added."""
         return await self._additions.open(addition)
 
-    async def append(self, addition: Addition) -> None:
-        """Write down what was said in a named conversation, without sending anything."""
-        await self._additions.append(addition)
+    async def append(self, said: Request | Addition) -> None:
+        """Write down what was said, without sending anything."""
+        if isinstance(said, Addition):
+            await self._additions.append(said)
+        else:
+            await self._turns.take(said, silent=True)
 
     async def observe(self, view: View, usage: Any) -> None:
         """Record what the provider reported for the call this view was made for: its own object or a mapping."""

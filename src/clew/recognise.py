@@ -32,6 +32,7 @@ class Recognition:
     fresh: dict[str, Item] = field(default_factory=dict)  # known nodes as the client sent them this time
     unfolded: bool = False  # the client sent stand-ins of ours
     refold: bool = False  # the view must be made anew, not only lengthened
+    silent: bool = False  # it is written down, and nothing is sent
 
     def said(self) -> list[Node]:
         """What is new at the end."""

@@ -11,7 +11,7 @@ from clew import events
 from clew.budget import Budget
 from clew.errors import Conflict, NotFound, Purged
 from clew.events import Listener, tell
-from clew.fitting import Fitting
+from clew.fitting import Fitted, Fitting
 from clew.gauge import Gauge
 from clew.guard import Guard, as_sent
 from clew.hot import Body, Incoming, Known
@@ -63,14 +63,17 @@ class Turns:
         self._secrets = Guard(secrets, store.secret, "").policy
         self.memory = Memory(hot)
 
-    async def take(self, request: Request) -> View:
-        """The view to send instead of the request's own history. Raises `OverBudget` if frame and pins do not fit."""
+    async def take(self, request: Request, silent: bool = False) -> View:
+        """The view to send instead of the request's own history. Raises `OverBudget` if frame and pins do not fit.
+
+        If `silent`, what was said is written down, and nothing is sent.
+        """
         body = Body(request.body, request.format)
         for left in range(TRIES - 1, -1, -1):
             live = self.memory.best(request.scope, request.session, body)
             try:
-                view = await self._warm(live, request, body) if live else None
-                return view or await self._cold(request, body)
+                view = await self._warm(live, request, body, silent) if live else None
+                return view or await self._cold(request, body, silent)
             except LATE:
                 if live is not None:  # what it remembers may have been purged
                     self.memory.forget(request.scope, live)
@@ -107,7 +110,7 @@ class Turns:
             tell(self.listeners, told(scope, live.trace, first, edits, view, budget.meter, None))
             return with_(after, nodes=as_sent(after.nodes, live.unmasked)) if live.unmasked else after
 
-    async def _warm(self, live: Live, request: Request, body: Body) -> View | None:
+    async def _warm(self, live: Live, request: Request, body: Body, silent: bool) -> View | None:
         """A turn on a branch in memory: what is new costs, what is old does not. None: it is another conversation."""
         async with live.lock:
             if live.stale:
@@ -120,12 +123,12 @@ class Turns:
             found = await looking.extend(live.trace, incoming.flat(), offset)
             if found is None:
                 return None
-            found.method = request.method
+            found.method, found.silent = request.method, silent
             view = await self.turn(request.scope, live, incoming.frame, found, looking.guard, incoming)
             self.memory.keep(request.scope, live)
             return view
 
-    async def _cold(self, request: Request, body: Body) -> View:
+    async def _cold(self, request: Request, body: Body, silent: bool) -> View:
         """A turn whose branch must be looked up in the log."""
         known = Known(body.format)
         incoming = known.read(body)
@@ -133,7 +136,7 @@ class Turns:
         looking = self.recogniser(request.scope, body.format)
         found = await looking.find(incoming.flat(), request.session)
         found.origin = None if found.fork else request.origin
-        found.method = request.method
+        found.method, found.silent = request.method, silent
         live = Live(found.trace, known, View(incoming.frame, (), self.digests(request.scope)))
         view = await self.turn(request.scope, live, incoming.frame, found, looking.guard, incoming)
         self.memory.keep(request.scope, live)
@@ -179,7 +182,9 @@ class Turns:
             live.scale.recover(*counted)
         shown = await self._shown(scope, live, frame, found)
         prices = (await self.gauge.limits.model(scope, frame.model)).prices
-        view, error, shadow, folded, cause = await self.fitting.fit(scope, live, shown, budget, prices, found.method)
+        view, error, shadow, folded, cause = (
+            Fitted(shown) if found.silent else await self.fitting.fit(scope, live, shown, budget, prices, found.method)
+        )
         edits: list[Event] = [*view.edits[known:]]
         if folded is not None:
             at = folded - known
@@ -199,7 +204,7 @@ class Turns:
         else:
             live.sent = view.digests.run(live.sent, (n.content for n in found.said()))
         written: list[Event] = [*found.events, *edits]
-        if error is None:
+        if error is None and not found.silent:
             again = live.scale.prefix(live.view, view) if edits or found.refold else live.predicted
             call = self._call(live, view, budget, digest, again if same else 0, shadow)
             written.append(call)
@@ -238,9 +243,10 @@ class Turns:
 
     async def _counted(self, scope: Scope, trace: Trace, found: Recognition) -> tuple[View, int] | None:
         """What a branch that comes from the log sent last, and the provider's count of it, if it has said so."""
-        if not trace.reported or trace.calls[-1][1] != len(trace.said):
+        if not trace.reported or (said := trace.calls[-1][1]) > len(trace.said):
             return None
-        return await self.fold(scope, trace, await self.store.frame(scope, trace.frame), found.sent()), trace.reported
+        sent = with_(trace, said=trace.said[:said])  # what was said since is no part of it
+        return await self.fold(scope, sent, await self.store.frame(scope, trace.frame), found.sent()), trace.reported
 
     async def refold(self, scope: Scope, live: Live) -> None:
         """Make the view of a branch anew from its log; what it shows already needs no reading."""

@@ -69,6 +69,10 @@ class Thread:
         self.last = await cross(self.helm.prepare(request))
         return self.last
 
+    async def keep(self, body: Mapping[str, Any], format: str | None = None) -> None:
+        """Write down what was said, the last answer too, without sending anything."""
+        await cross(self.helm.keep(Request(body, format, self.scope, self.session, self.origin)))
+
     async def heard(self, usage: Any) -> None:
         """What the provider reported for what was last sent."""
         if self.last is not None and usage is not None:

@@ -97,6 +97,10 @@ class Helm:
         told = status(await self.engine.expected(view) + STATUS, window)
         return Sent(view, with_tail(body(view), view.frame.format, told))
 
+    async def keep(self, request: Request | Addition) -> None:
+        """Write down what was said, in the frame in which it would be sent."""
+        await self.engine.append(with_(request, **self._offering(request)))
+
     async def open(self, addition: Addition) -> View:
         """A named conversation as it stands, with the tools on offer; nothing is sent."""
         return await self.engine.open(with_(addition, **self._offering(addition)))

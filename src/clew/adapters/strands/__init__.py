@@ -32,7 +32,6 @@ from clew.adapters.strands.messages import (
     Protecting,
     hear,
     hosted,
-    kept,
     let_go,
     open_thread,
     request_of,
@@ -162,7 +161,7 @@ class Keeping(ConversationManager):
     def _keep(self, agent: Agent) -> None:
         """Have all that is said now in the log."""
         try:
-            run(kept(self._thread(agent), agent))
+            run(self._thread(agent).keep(request_of(agent), FORMAT))
         except Exception as error:
             warn("clew could not keep what was said", error)
 

@@ -1,5 +1,6 @@
 """Clew in Strands' newer facade: a plugin that does all of it, and a strategy for a pipeline of strategies."""
 
+from collections.abc import Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from strands import Agent
 from strands.agent.conversation_manager import ConversationManager, NullConversationManager
 from strands.experimental.context_manager import ContextState
 from strands.hooks import (
+    AfterInvocationEvent,
     AfterModelCallEvent,
     AfterToolCallEvent,
     BeforeInvocationEvent,
@@ -44,6 +46,7 @@ from clew.errors import ClewError
 from clew.items import Scope
 from clew.store.records import Cause, Method, Origin
 from clew.wire.convert_frame import Tool
+from clew.wire.plain import fresh
 
 TOLD = "<context_status>"  # how the status begins
 
@@ -154,6 +157,7 @@ class Clew(Plugin):
             agent.tool_registry.process_tools([self._tool(tool) for tool in tools])
         agent.add_middleware(InvokeModelStage.Input, self._fit)
         agent.add_hook(self._begin, BeforeInvocationEvent)
+        agent.add_hook(self._end, AfterInvocationEvent)
         agent.add_hook(self._hear, AfterModelCallEvent)
         agent.add_hook(self._lend, BeforeToolCallEvent)
         agent.add_hook(self._take_back, AfterToolCallEvent)
@@ -181,7 +185,7 @@ class Clew(Plugin):
             await cross(thread.helm.save(thread.scope, thread.session))
 
     async def _fit(self, context: InvokeModelContext) -> InvokeModelContext:
-        own = [spec for spec in context.tool_specs if not (self._offer and spec["name"] in STEERING)]
+        own = self._own(context.tool_specs)
         thread = self._threads.get(context.agent)
         if thread is None or context.model.stateful:  # then its provider keeps the conversation
             return context.replace(tool_specs=own)
@@ -195,6 +199,21 @@ class Clew(Plugin):
         tools = [tool["toolSpec"] for tool in sent.get("toolConfig", {}).get("tools", ())]
         told = context.dynamic_trailing_blocks + any(block.get("text", "").startswith(TOLD) for block in last)
         return context.replace(messages=sent["messages"], tool_specs=tools, dynamic_trailing_blocks=told)
+
+    def _own(self, tools: Sequence[ToolSpec]) -> list[ToolSpec]:
+        """The tools that are not of clew: those are offered as the method wants it."""
+        return [spec for spec in tools if not (self._offer and spec["name"] in STEERING)]
+
+    async def _end(self, event: AfterInvocationEvent) -> None:
+        """Have the answer in the log, too: perhaps nobody asks this agent again."""
+        agent, thread = event.agent, self._threads.get(event.agent)
+        if thread is None or agent.model.stateful or not agent.messages:
+            return
+        try:
+            own = self._own(agent.tool_registry.get_all_tool_specs())
+            await thread.keep(request(agent.model, fresh(agent.messages), agent.system_prompt, own), FORMAT)
+        except Exception as error:
+            warn("clew could not keep the last answer", error)
 
     def _tool(self, tool: Tool) -> PythonAgentTool:
         async def answer(use: ToolUse, **state: Any) -> ToolResult:
