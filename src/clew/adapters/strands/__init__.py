@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from clew.errors import ClewError
+from clew.errors import ClewError, SecretFound
 
 try:
     from strands import Agent
@@ -133,6 +133,8 @@ class Keeping(ConversationManager):
                 thread = self._thread(agent)
                 self._pin(agent)
                 await taken(thread, agent, (await thread.fit(request_of(agent), FORMAT)).view)
+        except SecretFound:  # somebody said that such a thing must not be sent
+            raise
         except Exception as error:
             warn("clew could not compress, and the call goes on with all that was said", error)
 

@@ -42,7 +42,7 @@ from clew.adapters.thread import Thread, warn
 from clew.agentic import STEERING, Helm, offered
 from clew.bridge import cross
 from clew.engine import Engine
-from clew.errors import ClewError
+from clew.errors import ClewError, SecretFound
 from clew.items import Scope
 from clew.store.records import Cause, Method, Origin
 from clew.wire.convert_frame import Tool
@@ -193,6 +193,8 @@ class Clew(Plugin):
             asked = request(context.model, context.messages, context.system_prompt, own)
             sent = (await thread.fit(asked, FORMAT)).body
             last = sent["messages"][-1]["content"][-1:]
+        except SecretFound:  # somebody said that such a thing must not be sent
+            raise
         except Exception as error:
             warn("clew could not look after the context, and all that was said is sent", error)
             return context.replace(tool_specs=own)
