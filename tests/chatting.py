@@ -13,7 +13,7 @@ from textual.screen import Screen
 from clew.chat import Chat, Desk
 from clew.config import Places
 from clew.provider import Answer, StrictProvider
-from clew.store.records import Store
+from clew.store.protocol import Store
 
 SIZE = (80, 24)
 

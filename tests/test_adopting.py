@@ -7,7 +7,7 @@ import pytest
 
 from clew import Budget, Conflict, Engine, Request, Sessions, body
 from clew.adopting import adopt
-from clew.store.records import Store
+from clew.store.protocol import Store
 from clew.telling import tell
 from clew.transcripts import Compaction, Stretch, Transcript, read, write
 from clew.wire.check import check

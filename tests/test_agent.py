@@ -14,7 +14,7 @@ from clew.agent import Agent, Answered, Compacted, Event, Ran, Retrying, Running
 from clew.agentic import Helm
 from clew.provider import Answer, Call, StrictProvider
 from clew.speaking import Speaker, Text, speaker
-from clew.store.records import Store
+from clew.store.protocol import Store
 from clew.wire import decode
 from clew.wire.check import check
 from clew.wire.formats import named

@@ -11,7 +11,7 @@ from clew import Addition, BadRequest, Budget, Engine, Origin, Request, Sessions
 from clew.agentic import Busy, Helm
 from clew.proactive import proactive
 from clew.steps.handoff import BEGUN
-from clew.store.records import Store
+from clew.store.protocol import Store
 from clew.wire.check import check
 from test_sessions import message
 

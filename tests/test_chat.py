@@ -20,7 +20,7 @@ from clew.chat.reading import Reading
 from clew.chat.transcript import Transcript
 from clew.chat.wrapping import Wrapped
 from clew.provider import Answer, Call, StrictProvider
-from clew.store.records import Store
+from clew.store.protocol import Store
 
 HOSTILE = (
     "\x1b[31mred\x1b]0;title\x07 [bold]markup[/bold] [@click=app.quit]x[/] "

@@ -9,7 +9,7 @@ import pytest
 from clew import Addition, BadRequest, Budget, Conflict, Engine, Origin, Request, Sessions, SQLite, body
 from clew.exports import export
 from clew.imports import take_in
-from clew.store.records import Store
+from clew.store.protocol import Store
 from clew.store.sql import SQLStore
 from clew.testing import conversation
 from test_sessions import WINDOW, Run

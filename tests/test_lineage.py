@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clew import Addition, BadRequest, Budget, Engine, Origin, Request, Sessions, SQLite
-from clew.store.records import Store
+from clew.store.protocol import Store
 from clew.store.sql import SQLStore
 from test_sessions import WINDOW, Run, chain
 

@@ -11,7 +11,8 @@ import pytest
 
 from clew import Addition, Ambiguous, Budget, Engine, NotFound, Origin, OverBudget, Request, Sessions, View, body
 from clew.store.places import is_url
-from clew.store.records import Session, Store
+from clew.store.protocol import Store
+from clew.store.records import Session
 from clew.store.sql import SQLStore
 from clew.wire.check import check
 

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from clew.sessions import Diff, Sessions
     from clew.step import Fallback, Model, Pipeline, Prompt, Reply, Step, When
     from clew.store.places import open_store
-    from clew.store.records import Call, ClientEdit, Origin, Session, Store
+    from clew.store.protocol import Store
+    from clew.store.records import Call, ClientEdit, Origin, Session
     from clew.store.sqlite import SQLite
     from clew.tokens import Counter, Plain, Vocabulary, counter_for
     from clew.view import Swap, View
@@ -116,7 +117,8 @@ _HOMES = {
     "sessions": "Diff Sessions",
     "step": "Fallback Model Pipeline Prompt Reply Step When",
     "store.places": "open_store",
-    "store.records": "Call ClientEdit Origin Session Store",
+    "store.protocol": "Store",
+    "store.records": "Call ClientEdit Origin Session",
     "store.sqlite": "SQLite",
     "tokens": "Counter Plain Vocabulary counter_for",
     "view": "Swap View",

@@ -11,7 +11,8 @@ from clew.hot import Body, Known
 from clew.items import Digests, Frame, Item, Scope
 from clew.live import Entry, Live, apply, chained
 from clew.recognise import Recognition, begin, named_branch
-from clew.store.records import Batch, Event, Method, Origin, Said, Trace
+from clew.store.records import Batch, Event, Method, Origin, Said
+from clew.store.trace import Trace
 from clew.turns import LATE, TRIES, Turns, wait
 from clew.view import View
 

@@ -13,7 +13,8 @@ from clew.engine import Engine
 from clew.errors import Conflict
 from clew.framing import neutral
 from clew.items import Digests, Item, Scope
-from clew.store.records import Origin, Trace
+from clew.store.records import Origin
+from clew.store.trace import Trace
 from clew.transcripts import Compaction, Message, Stretch, Transcript
 from clew.view import View, continues
 from clew.wire import decode

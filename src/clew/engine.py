@@ -28,7 +28,8 @@ from clew.secrets import Policy
 from clew.step import Step
 from clew.steps import default
 from clew.steps.handoff import Handoff
-from clew.store.records import Batch, Call, Fork, Method, Pin, Store, Usage
+from clew.store.protocol import Store
+from clew.store.records import Batch, Call, Fork, Method, Pin, Usage
 from clew.tokens import Counter
 from clew.turns import Request, Turns
 from clew.undoing import Undone, undo

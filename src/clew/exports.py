@@ -11,7 +11,8 @@ from clew import rawjson
 from clew.errors import NotFound
 from clew.items import Digests, Node, Scope
 from clew.store.packing import fields_of, pack_opening
-from clew.store.records import BranchInfo, Happened, Session, Store
+from clew.store.protocol import Store
+from clew.store.records import BranchInfo, Happened, Session
 
 VERSION = 1
 CHUNK = 1_000  # nodes read at a time

@@ -19,7 +19,8 @@ from clew.proactive import Proactive
 from clew.step import Step
 from clew.steps import over_budget, repair
 from clew.steps.handoff import Handoff
-from clew.store.records import Cause, Method, Store
+from clew.store.protocol import Store
+from clew.store.records import Cause, Method
 from clew.view import View, cuts, originals
 
 Compaction = Literal["on", "shadow", "off"]

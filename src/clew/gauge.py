@@ -11,7 +11,7 @@ from clew.items import Frame, Scope
 from clew.limits import Limits
 from clew.pricing import cost
 from clew.scale import Scale
-from clew.store.records import Store
+from clew.store.protocol import Store
 from clew.tokens import Counter, counter_for
 from clew.usage import Spent
 from clew.view import View

@@ -13,8 +13,10 @@ from clew.items import Digests, Edit, Frame, Node, Scope
 from clew.live import apply
 from clew.recognise import named_branch
 from clew.store.packing import unpack_item
-from clew.store.records import Batch, Began, Call, ClientEdit, Event, Fork, Origin, Revert, Row, Said, Store, Trace
+from clew.store.protocol import Store
+from clew.store.records import Batch, Began, Call, ClientEdit, Event, Fork, Origin, Revert, Row, Said
 from clew.store.rows import ABSENT, event_of
+from clew.store.trace import Trace
 from clew.view import fold
 
 Progress = Callable[[int, int], None]  # so many done, of so many

@@ -8,7 +8,7 @@ from dataclasses import replace as with_
 from clew import catalog
 from clew.catalog.probe import Probed, probe
 from clew.items import Scope
-from clew.store.records import Store
+from clew.store.protocol import Store
 
 KIND = "limit"  # under which the store keeps what errors taught
 OLLAMA = 4_096  # tokens it gives a model on a small machine, unless told otherwise

@@ -13,8 +13,9 @@ from clew.hot import Known
 from clew.items import Digests, Edit, Item, Node
 from clew.pace import Pace
 from clew.scale import Scale
-from clew.store.records import Began, Call, ClientEdit, Event, Pin, Place, Revert, Said, Trace, Usage
+from clew.store.records import Began, Call, ClientEdit, Event, Pin, Place, Revert, Said, Usage
 from clew.store.rows import ABSENT
+from clew.store.trace import Trace
 from clew.verdict import Verdict
 from clew.view import View, originals
 

@@ -7,7 +7,9 @@ from typing import NamedTuple
 from clew.errors import Ambiguous, NotFound
 from clew.finding import Found, Index, texts
 from clew.items import Digests, Scope
-from clew.store.records import Place, Store, Trace
+from clew.store.protocol import Store
+from clew.store.records import Place
+from clew.store.trace import Trace
 
 BODIES = 200  # that the index of the store may propose, the best by its own measure
 NEWEST = 50  # items that are looked at whatever the index says: it does not know the middle of a name

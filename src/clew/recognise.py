@@ -8,7 +8,9 @@ from clew.align import Match, Patch, alike
 from clew.guard import Guard
 from clew.items import Digests, Item, Node, Scope
 from clew.live import Entry, Reading, chained, compare, rewritten, unfold
-from clew.store.records import ClientEdit, Event, Fork, Method, Origin, Said, Store, Switch, Trace
+from clew.store.protocol import Store
+from clew.store.records import ClientEdit, Event, Fork, Method, Origin, Said, Switch
+from clew.store.trace import Trace
 from clew.switching import rewriting
 from clew.wire import AMBIGUOUS
 from clew.wire.convert import convert_item

@@ -7,7 +7,8 @@ from clew.budget import Meter
 from clew.catalog import Prices
 from clew.items import Edit, Scope
 from clew.pricing import cost
-from clew.store.records import Began, Call, ClientEdit, Event, Said, Trace
+from clew.store.records import Began, Call, ClientEdit, Event, Said
+from clew.store.trace import Trace
 from clew.usage import Spent
 from clew.view import View
 

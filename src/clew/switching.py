@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from clew.align import Match, Patch, alike, matches, patches
 from clew.items import Item, Node, Scope
-from clew.store.records import Store, Trace
+from clew.store.protocol import Store
+from clew.store.trace import Trace
 from clew.view import originals
 from clew.wire.convert import convert_item
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from clew.engine import Engine
 from clew.items import Edit, Node, Scope
-from clew.store.records import Fold, Trace
+from clew.store.trace import Fold, Trace
 from clew.transcripts import Compaction, Stretch, Transcript
 from clew.view import originals
 from clew.wire.formats import Format, named

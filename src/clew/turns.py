@@ -21,8 +21,10 @@ from clew.memory import Memory
 from clew.recognise import Recogniser, Recognition
 from clew.reports import told
 from clew.secrets import Policy
-from clew.store.records import Batch, Began, Call, Cause, Event, Method, Origin, Revert, Store, Trace
+from clew.store.protocol import Store
+from clew.store.records import Batch, Began, Call, Cause, Event, Method, Origin, Revert
 from clew.store.rows import ABSENT
+from clew.store.trace import Trace
 from clew.switching import native
 from clew.view import View, fold
 

@@ -9,7 +9,8 @@ from clew.errors import Conflict, NotFound, OverBudget
 from clew.events import tell
 from clew.items import Edit, Scope
 from clew.scale import Scale
-from clew.store.records import Batch, Fold, Revert, Trace
+from clew.store.records import Batch, Revert
+from clew.store.trace import Fold, Trace
 from clew.turns import TRIES, Turns, wait
 from clew.view import View
 

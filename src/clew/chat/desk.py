@@ -19,7 +19,8 @@ from clew.screens import save
 from clew.sessions import Diff, Sessions
 from clew.speaking import Piece, Speaker, speaker
 from clew.steps.summarize import summary
-from clew.store.records import Method, Session, Store
+from clew.store.protocol import Store
+from clew.store.records import Method, Session
 from clew.undoing import Undone
 from clew.view import View
 from clew.workshop import Ask, Permissions, Workshop, tools

@@ -14,7 +14,7 @@ from clew.errors import NotFound
 if TYPE_CHECKING:
     from clew.items import Node
     from clew.sessions import Sessions
-    from clew.store.records import Trace
+    from clew.store.trace import Trace
     from clew.view import View
 
 Off = Annotated[bool, typer.Option("--off", help="Take it away again.")]

@@ -11,7 +11,7 @@ from clew.engine import Engine
 from clew.errors import BadConfig
 from clew.events import JSONLines, Listener, log
 from clew.steps import PRESETS
-from clew.store.records import Store
+from clew.store.protocol import Store
 
 
 def engine(config: Config, store: Store, **given: Any) -> Engine:

@@ -2,9 +2,11 @@
 
 from clew.store.backup import restore
 from clew.store.places import open_store
+from clew.store.protocol import Store
 from clew.store.purging import Audit, Purge
-from clew.store.records import Batch, BranchInfo, Call, ClientEdit, Fork, Found, Pin, Place, Said, Store, Trace, Usage
+from clew.store.records import Batch, BranchInfo, Call, ClientEdit, Fork, Found, Pin, Place, Said, Usage
 from clew.store.sqlite import SQLite
+from clew.store.trace import Trace
 from clew.store.upkeep import Problem, Survey
 
 __all__ = [

@@ -11,8 +11,9 @@ from clew.finding import terms
 from clew.items import SHORT, Frame, Node, Scope
 from clew.store.database import Database, Rows
 from clew.store.packing import indexable, unpack, unpack_frame, unpack_item
-from clew.store.records import BranchInfo, Call, Found, Happened, Trace
+from clew.store.records import BranchInfo, Call, Found, Happened
 from clew.store.rows import call_of, read_row, replay
+from clew.store.trace import Trace
 
 _ALL = 1 << 62  # past every sequence number
 _WORDS = 40  # looked for at a time, the longest first: they tell most

@@ -8,7 +8,8 @@ from clew import rawjson
 from clew.errors import BadRequest
 from clew.items import Edit, Item, Node
 from clew.store.packing import unpack
-from clew.store.records import Began, Call, ClientEdit, Event, Pin, Place, Revert, Row, Said, Switch, Trace, Usage
+from clew.store.records import Began, Call, ClientEdit, Event, Pin, Place, Revert, Row, Said, Switch, Usage
+from clew.store.trace import Trace
 
 ABSENT = Item("opaque", "system")  # stands in a replayed edit for a body that was not loaded
 

@@ -14,8 +14,9 @@ from clew.store import reading
 from clew.store.blanking import purge_item
 from clew.store.database import Database
 from clew.store.purging import Audit, Purge, audits, purge_branches
-from clew.store.records import Batch, BranchInfo, Call, Found, Happened, Session, Trace
+from clew.store.records import Batch, BranchInfo, Call, Found, Happened, Session
 from clew.store.sessions import sessions
+from clew.store.trace import Trace
 from clew.store.upkeep import Problem, Progress, Survey, check, repair, survey
 from clew.store.writing import label, learn, write
 
