@@ -8,10 +8,10 @@ from itertools import compress, count
 from operator import ne
 from typing import NamedTuple
 
+from clew.decorations import undecorated
 from clew.items import Item
 
 SMALL = 200  # a gap up to this size is compared item by item
-DECORATIONS = ("system-reminder", "context_status", "context-status", "environment_details")
 NEAR = 16  # items further on that one is compared with: rewriting keeps the order
 ALIKE = 16  # characters that one text must share with the other to be the same, decorated
 
@@ -89,18 +89,6 @@ def alike(was: Item, now: Item) -> bool:
         return False
     short, long = sorted((a, b), key=len)
     return a == b or (len(short) >= ALIKE and short in long)
-
-
-def undecorated(text: str) -> str:
-    """Text without what clients wrap around messages and take away again."""
-    for name in DECORATIONS:
-        opening, closing = f"<{name}>", f"</{name}>"
-        parts, at = [], 0
-        while (start := text.find(opening, at)) >= 0 and (stop := text.find(closing, start)) >= 0:
-            parts.append(text[at:start])
-            at = stop + len(closing)
-        text = "".join([*parts, text[at:]])
-    return text.strip()
 
 
 def _anchors(old: Sequence[str], new: Sequence[str], first: int) -> list[Match]:

@@ -10,6 +10,7 @@ from math import fsum
 from clew.budget import Budget
 from clew.claims import Claim, Draft, to_json
 from clew.coverage import ledger_of, noted, words_in
+from clew.decorations import is_program_made, undecorated
 from clew.facts import sheet
 from clew.facts.digests import Weighed, digest_of, weigh
 from clew.facts.sheets import FENCED
@@ -144,8 +145,8 @@ def _noted(view: View, nodes: Sequence[Node], claims: Sequence[Claim], notes: No
 def _open_ask(view: View, stop: int) -> str:
     """What the user wants now, if all that is told here was done about it."""
     start, end = newest_turn(view.nodes)
-    typed = (n.item.text for n in view.nodes[start:end] if n.item.kind == "text")
-    said = " ".join(text for text in typed if not text.startswith(FENCED))
+    typed = (undecorated(n.item.text) for n in view.nodes[start:end] if n.item.kind == "text")
+    said = " ".join(text for text in typed if not text.startswith(FENCED) and not is_program_made(text))
     return clip(neutral(said), ASK) if said and end < stop else ""
 
 
