@@ -10,6 +10,7 @@ from math import fsum
 from clew.budget import Budget
 from clew.claims import Claim, Draft, to_json
 from clew.coverage import ledger_of, noted, words_in
+from clew.decorations import is_program_made, undecorated
 from clew.facts import sheet
 from clew.facts.digests import Weighed, digest_of, weigh
 from clew.facts.sheets import FENCED
@@ -145,8 +146,8 @@ def _noted(view: View, nodes: Sequence[Node], claims: Sequence[Claim], notes: No
 def _open_ask(view: View, stop: int) -> tuple[str, list[str]]:
     """What the user wants now, if all that is told here was done about it, and the ids of what was said."""
     start, end = newest_turn(view.nodes)
-    typed = [n for n in view.nodes[start:end] if n.item.kind == "text" and not n.item.text.startswith(FENCED)]
-    said = " ".join(n.item.text for n in typed)
+    typed = (undecorated(n.item.text) for n in view.nodes[start:end] if n.item.kind == "text")
+    said = " ".join(text for text in typed if not text.startswith(FENCED) and not is_program_made(text))
     if not said or end >= stop:
         return "", []
     return clip(neutral(said), ASK), [o.id for at in range(start, end) for o in view.originals(at, at + 1)]
