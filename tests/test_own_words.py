@@ -1,0 +1,114 @@
+"""Eleventh law: no view, stand-in or recall of a conversation holds a word that was not said in its own past."""
+
+import asyncio
+import copy
+import json
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+from itertools import product
+from pathlib import Path
+from random import Random
+from string import ascii_lowercase
+from typing import Any
+
+import pytest
+
+import clew
+from asking import request
+from clew import Budget, Engine, Request, SQLite
+from clew.testing import Answer, Call, StrictProvider
+from clients import Body, called, create, engine, plain_of, results, said, user
+from owning import IDS, LINE, SHARED, Ids, Speaker, converse, keep_step, strangers
+from tagging import FORMATS, TAG, history, tags
+
+unmended = pytest.mark.xfail(strict=False, reason="conversations are still taken for each other by their call ids")
+CROWD, TURNS = 200, 5
+GREETING = "Hi! How can I help you today?"
+
+
+def crowd(random: Random, ids: Ids) -> list[Speaker]:
+    """Conversations that begin alike."""
+    opening = random.choice(["Check every server and report.", "hello", "…", ""])
+    greeting = random.choice(["", "", GREETING])
+    silent, shapes = random.random() < 0.6, random.choice([1, 1, 3])
+    randoms = [Random(f"{n % shapes} {opening}") for n in range(3)]
+    return [Speaker(n, r, ids, opening, greeting, silent) for n, r in zip(("ann", "bob", "cat"), randoms, strict=True)]
+
+
+@unmended
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("ids", IDS)
+@pytest.mark.parametrize("format", FORMATS)
+async def test_conversations_side_by_side_hold_own_words_only(format: str, ids: Ids, seed: int) -> None:
+    random = Random(f"{format} {ids} {seed}")
+    store, budget = SQLite(":memory:"), Budget(window=random.choice([2_500, 3_000, 4_000]))
+    engines = [Engine(store, budget) for _ in range(random.choice([1, 2]))]
+    speakers, named = crowd(random, ids), random.random() < 0.2
+    cold, in_step = random.random() < 0.3, random.random() < 0.6
+    for turn in range(30):
+        speaker = speakers[turn % 3] if in_step else random.choice(speakers)
+        for _ in range(1 if in_step else random.choice([1, 1, 1, 4])):  # meanwhile it may speak elsewhere
+            speaker.go_on()
+        body = speaker.body(format)
+        made = Engine(store, budget) if cold else engines[turn % len(engines)]
+        given: Body | bytes = json.dumps(body).encode() if random.random() < 0.5 else copy.deepcopy(body)
+        view = await made.prepare(Request(given, format, session=speaker.name if named else None))
+        others = " ".join(f"{s.name}{s.texts}v0z" for s in speakers if s is not speaker) if turn % 5 == 4 else ""
+        assert await strangers(made, view, speaker.name, others) == [], f"turn {turn} of {speaker.name}"
+    await store.close()
+
+
+@unmended
+@pytest.mark.parametrize(("format", "ids"), [("openai_chat", "counting"), ("gemini", "placed")])
+def test_so_it_is_in_processes_on_one_store(tmp_path: Path, format: str, ids: Ids) -> None:
+    place = str(tmp_path / "clew.db")
+    clew.run(SQLite(place).close())
+    processes = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(3, processes, keep_step, (processes.Barrier(3),)) as pool:
+        found = [pool.submit(converse, place, name, format, ids, 12) for name in ("ann", "bob", "cat")]
+        assert [one.result() for one in found] == [[], [], []]
+
+
+class Assistant:
+    """A model whose call ids count up in every conversation; it knows who speaks by the newest words."""
+
+    def __init__(self) -> None:
+        self.names = map("".join, product(ascii_lowercase, repeat=3))
+        self.looked: set[str] = set()
+
+    def __call__(self, body: Body) -> Answer:
+        told = [found for message in history(body) for found in TAG.finditer(json.dumps(message))]
+        name = told[-1][1] if told else next(self.names)
+        number = max((int(found[2]) for found in told), default=0)
+        if number == 3 and name not in self.looked:
+            self.looked.add(name)
+            return Answer(calls=(Call("search_history", {"query": SHARED}, f"call_{number}s"),))
+        return Answer(calls=(Call("read", {"path": f"{name}{number + 1}v0z"}, f"call_{number + 1}"),))
+
+
+async def loop(client: Any, format: str, turns: int) -> None:
+    """An agent as people write it."""
+    said_so_far: list[Body] = [user("Check every server and report.")]
+    for _ in range(turns):
+        answer = await create(client, format)(**request(format, *said_so_far))
+        [(id, tag)] = calls_of(format, answer)
+        given = {id: f"error at {tag}: password is {tag}\n{LINE * 40}"}
+        said_so_far += [*said(format, answer), *results(format, given)]
+
+
+def calls_of(format: str, answer: Any) -> list[tuple[str, str]]:
+    """Each call of an answer: its id, and the tag that it names."""
+    ids = [id for id, _ in called(format, answer)]
+    return list(zip(ids, sorted(tags(json.dumps(said(format, answer)))), strict=True))
+
+
+@unmended
+@pytest.mark.parametrize("format", ["openai_chat", "anthropic"])
+async def test_so_it_is_through_wrapped_clients_in_a_crowd(tmp_path: Path, format: str) -> None:
+    with StrictProvider(Assistant(), conversation=lambda _: 0) as provider:
+        async with plain_of(provider, format, blocking=False) as plain:
+            client = clew.wrap(plain, engine(tmp_path / "clew.db", window=2_500), tools=True)
+            await asyncio.gather(*(loop(client, format, TURNS) for _ in range(CROWD)))
+    names = [{tag[:3] for tag in tags(heard.raw.decode())} for heard in provider.heard]
+    assert [some for some in names if len(some) > 1] == []
+    assert len(names) == CROWD * (TURNS + 1)
