@@ -68,7 +68,8 @@ class Asides:
         chain = self._chain(past)
         with self._lock:
             key = (chain, *_sign(answer))
-            _put(self._kept, key, aside if self._kept.get(key, aside) == aside else None)
+            known = self._kept.get(key, aside)
+            _put(self._kept, key, aside if known and self._says(known) == self._says(aside) else None)
 
     def learn(self, items: Sequence[Item], is_ours: Callable[[str], bool]) -> None:
         """Remember the asides in a history that has them: those of another process are in the log."""
@@ -105,6 +106,9 @@ class Asides:
         with self._lock:
             _put(self._seen, chain, None)
         return [*woven, *owed]
+
+    def _says(self, aside: Aside) -> list[str]:
+        return [self._digests.content(item) for item in (*aside.before, *aside.calls, *aside.results)]
 
     def _chain(self, items: Iterable[Item]) -> str:
         return self._digests.run("", map(self._digests.content, items))
