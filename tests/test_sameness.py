@@ -262,3 +262,17 @@ async def test_a_summary_that_quotes_what_stands_beside_it_goes_when_that_is_cha
     after = await engine.prepare(Request(request(work(15, "Please read them, NEWWORD and all."))))
     assert "OLDWORD" not in json.dumps(clew.body(after))
     assert "NEWWORD" in json.dumps(clew.body(after))
+
+
+async def test_sub_agents_of_two_sessions_with_the_same_task_are_apart(store: SQLStore) -> None:
+    engine = Engine(store, Budget(window=60_000))
+    system, tools = "Explore this folder, and report.", [{"name": "glob"}, {"name": "grep"}]
+    task = request([{"role": "user", "content": "Where is the door?"}], system, tools)
+    branches = []
+    for name in ("ann", "bob"):
+        await engine.prepare(Request(request(work(2, f"The secret of {name}.")), session=name))
+        branches.append((await engine.prepare(Request(task, session=name))).branch)
+    branches.append((await engine.prepare(Request(task))).branch)
+    assert len(set(branches)) == 3
+    assert [f.id for f in await engine.find("default", "The secret of ann", branches[1])] == []
+    assert [f.id for f in await engine.find("default", "The secret of ann", branches[2])] == []

@@ -5,23 +5,28 @@ from typing import Literal
 
 from clew.items import Frame, Item
 
-Aside = Literal["compaction", "title"]
+# `request`: asked once, amid a conversation that then goes on without it; `agent`: one that does nothing else.
+Aside = Literal["request", "agent"]
 
-# How the newest message, or the system prompt, of such a request begins. What a user types may begin so, too: then
-# the request is answered on a branch of its own, and nothing else is different.
-_COMPACTION = (
+# How the newest message of such a request begins, or the system prompt of such an agent. What a user types may
+# begin so, too: then it is answered on a branch of its own, and nothing else is different.
+_REQUESTS = (
     "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.",
     "Your task is to create a detailed summary of the conversation so far",
     "You are performing a CONTEXT CHECKPOINT COMPACTION",
-    "You are a context summarization agent",
-    "You are a context summarization assistant",
-    "You are a specialized system component responsible for distilling chat history",
     "Generate a new <state_snapshot>",
     "Critically evaluate the <state_snapshot>",
     "You are the component that summarizes",
-    "You are summarizing a conversation to preserve context",
+    "Generate a title for this conversation:",
 )
-_TITLE = ("You are a title generator", "Generate a title for this conversation:")
+_AGENTS = (
+    "You are a context summarization agent",
+    "You are a context summarization assistant",
+    "You are a specialized system component responsible for distilling chat history",
+    "You are the component that summarizes",
+    "You are summarizing a conversation to preserve context",
+    "You are a title generator",
+)
 # How the first message begins once a client has replaced its own past by a summary.
 _CONTINUED = (
     "This session is being continued from a previous conversation",
@@ -38,12 +43,11 @@ def aside(frame: Frame, items: Sequence[Item]) -> Aside | None:
     """What a request is beside its conversation; None if it is a turn of it."""
     last = items[-1] if items else None
     if last is not None and last.kind == "opaque" and last.name == _TRIGGER:
-        return "compaction"
+        return "request"
     asked = last.text.lstrip() if last is not None and last.kind == "text" and last.role != "assistant" else ""
-    system = frame.system.lstrip()
-    if asked.startswith(_COMPACTION) or system.startswith(_COMPACTION):
-        return "compaction"
-    return "title" if asked.startswith(_TITLE) or system.startswith(_TITLE) else None
+    if asked.startswith(_REQUESTS):
+        return "request"
+    return "agent" if frame.system.lstrip().startswith(_AGENTS) else None
 
 
 def is_continued(items: Sequence[Item]) -> bool:

@@ -62,7 +62,8 @@ class Memory:
     def _own(self, scope: Scope, session: str | None) -> Iterator[Live]:
         """Those of a session, or of none, the one used last first."""
         lives = ((of, live) for (of, _), live in reversed(self._lives.items()))
-        return (live for of, live in lives if (of, live.trace.session) == (scope, session))
+        own = (live for of, live in lives if (of, live.trace.session) == (scope, session))
+        return (live for live in own if live.beside is None)
 
 
 def _is_like(live: Live, body: Body) -> bool:

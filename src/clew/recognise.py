@@ -75,7 +75,7 @@ class Recogniser:
 
     async def extend(self, trace: Trace, items: Sequence[Item], offset: int) -> Recognition | None:
         """This branch with `items` after its first `offset` ones, or None if that is another conversation."""
-        if aside(self.frame, items) is not None:
+        if aside(self.frame, items) == "request":
             return None
         contents = [self.digests.content(i) for i in items]
         items = self.guard.admit(items)
@@ -99,8 +99,10 @@ class Recogniser:
     async def _named(self, sent: "_Sent", beside: Aside | None, session: str) -> Recognition:
         """The newest branch of a session; others that speak under its name are beside it."""
         own = await self.store.session(self.scope, session)
+        if own is None and not beside:
+            return self._begin(sent, session)
         if own is None:
-            return self._begin(sent, None if beside else session)
+            return await self._unnamed(sent, beside)
         trace = await self.store.load(self.scope, own)
         if beside or not await self._is_same_agent(trace):
             return await self._unnamed(sent, beside, own)
@@ -118,14 +120,14 @@ class Recogniser:
         origin = Origin("subagent", own) if own else None
         async for trace in self._candidates(sent.contents):
             found, past = await self._relate(trace, sent)
-            if found and not beside and await self._is_same_agent(trace):
+            if found and beside != "request" and await self._may_join(trace, own):
                 found.refold = True
                 return found
             if origin is None and (beside or is_continued(sent.items)) and await self._has_words_of(trace, sent):
                 origin = Origin("subagent" if beside else "compaction", trace.branch)
             behind = behind or (trace, past)
         # What sums a conversation up must see it as its client does, not as we fold it.
-        found = await self._fork(*behind, sent, None) if behind and not beside else None
+        found = await self._fork(*behind, sent, None) if behind and beside != "request" else None
         if found is None:
             found = self._begin(sent, None)
             found.origin = origin
@@ -144,13 +146,24 @@ class Recogniser:
         if (most := await self.store.alike(self.scope, contents[-SAMPLE:])) and most not in names:
             yield await self.store.load(self.scope, most)
 
+    async def _may_join(self, trace: Trace, own: str | None) -> bool:
+        """Whether it is the same agent's, and comes after the same session: by that it may recall more than its own."""
+        if not await self._is_same_agent(trace):
+            return False
+        before = [id for id, _ in await self.store.ancestry(self.scope, trace.branch)]
+        if own is not None or not before:
+            return own is None or own in before
+        first = (await self.store.sessions(self.scope, trace.branch))[-1]
+        return first.cause != "subagent"
+
     async def _is_same_agent(self, trace: Trace) -> bool:
         return not trace.frame or same_agent(await self.store.frame(self.scope, trace.frame), self.frame)
 
     async def _has_words_of(self, trace: Trace, sent: "_Sent") -> bool:
         """Whether enough was said in both to know that one comes from the other."""
-        found = compare(trace.said, [Entry(c, i) for c, i in sent.pairs()]).found
-        return evidence(sent.items[m.new] for m in found) >= ENOUGH
+        reading = compare(trace.said, [Entry(c, i) for c, i in sent.pairs()])
+        both = [m.new for m in reading.found] or range(reading.prefix)
+        return evidence(sent.items[j] for j in both) >= ENOUGH
 
     async def _relate(self, trace: Trace, sent: "_Sent") -> tuple[Recognition | None, int]:
         """The branch with this history on it, or None and how much of the branch is in the history's past."""
