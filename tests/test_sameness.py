@@ -274,5 +274,6 @@ async def test_sub_agents_of_two_sessions_with_the_same_task_are_apart(store: SQ
         branches.append((await engine.prepare(Request(task, session=name))).branch)
     branches.append((await engine.prepare(Request(task))).branch)
     assert len(set(branches)) == 3
-    assert [f.id for f in await engine.find("default", "The secret of ann", branches[1])] == []
-    assert [f.id for f in await engine.find("default", "The secret of ann", branches[2])] == []
+    for branch, seen in zip(branches, ("ann", "bob", ""), strict=True):
+        found = await engine.answer("default", "The secret of ann and of bob", branch)
+        assert [name for name in ("ann", "bob") if f"The secret of {name}." in found] == [seen][: len(seen)]
