@@ -86,7 +86,7 @@ class Additions:
 
     async def _add(self, request: Addition, live: Live, fresh: bool, frame: Frame, items: Sequence[Item]) -> View:
         trace = live.trace
-        looking = self._turns.recogniser(request.scope, frame.format)
+        looking = self._turns.recogniser(request.scope, frame)
         found = Recognition(
             trace, opened=fresh and not trace.seq, refold=fresh, origin=request.origin, method=request.method
         )
@@ -107,7 +107,7 @@ class Additions:
         return live.view
 
     async def _say(self, request: Addition, live: Live, fresh: bool, frame: Frame, items: Sequence[Item]) -> None:
-        looking = self._turns.recogniser(request.scope, frame.format)
+        looking = self._turns.recogniser(request.scope, frame)
         events = _said(live.trace, looking.digests, looking.guard, items, frame.format)
         opened = fresh and not live.trace.seq
         named = live.trace.session if opened else None

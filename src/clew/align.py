@@ -2,18 +2,13 @@
 
 from bisect import bisect_left
 from collections import Counter as Tally
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 from itertools import compress, count
 from operator import ne
 from typing import NamedTuple
 
-from clew.items import Item
-
 SMALL = 200  # a gap up to this size is compared item by item
-DECORATIONS = ("system-reminder", "context_status", "context-status", "environment_details")
-NEAR = 16  # items further on that one is compared with: rewriting keeps the order
-ALIKE = 16  # characters that one text must share with the other to be the same, decorated
 
 
 class Match(NamedTuple):
@@ -59,48 +54,6 @@ def patches(found: Sequence[Match], old: int, new: int) -> list[Patch]:
             gaps.append(Patch(at.old, match.old, at.new, match.new))
         at = Match(match.old + 1, match.new + 1)
     return gaps
-
-
-def likeness(old: Mapping[int, Item], new: Mapping[int, Item]) -> list[Match]:
-    """Within one gap, items that were rewritten: the same call or result, or text under another decoration."""
-    found: list[Match] = []
-    waiting = list(new.items())
-    at = 0
-    for i, was in old.items():
-        for k in range(at, min(at + NEAR, len(waiting))):
-            j, now = waiting[k]
-            if alike(was, now):
-                found.append(Match(i, j))
-                at = k + 1
-                break
-    return found
-
-
-def alike(was: Item, now: Item) -> bool:
-    """Whether one item is a rewriting of the other."""
-    if was.kind != now.kind or was.role != now.role:
-        return False
-    if was.call_id or now.call_id:
-        return was.call_id == now.call_id
-    if was.kind != "text":
-        return False
-    a, b = undecorated(was.text), undecorated(now.text)
-    if not a or not b:
-        return False
-    short, long = sorted((a, b), key=len)
-    return a == b or (len(short) >= ALIKE and short in long)
-
-
-def undecorated(text: str) -> str:
-    """Text without what clients wrap around messages and take away again."""
-    for name in DECORATIONS:
-        opening, closing = f"<{name}>", f"</{name}>"
-        parts, at = [], 0
-        while (start := text.find(opening, at)) >= 0 and (stop := text.find(closing, start)) >= 0:
-            parts.append(text[at:start])
-            at = stop + len(closing)
-        text = "".join([*parts, text[at:]])
-    return text.strip()
 
 
 def _anchors(old: Sequence[str], new: Sequence[str], first: int) -> list[Match]:

@@ -11,6 +11,7 @@ from dataclasses import replace as with_
 from typing import NamedTuple
 
 from clew.budget import Budget
+from clew.decorations import undecorated
 from clew.excerpts import framed
 from clew.finding import NAME, Index, Passage, Text, passages, texts, wording
 from clew.items import SHORT, Edit, Item, Node
@@ -48,7 +49,7 @@ def question(view: View) -> Question | None:
     start, stop = newest_turn(view.nodes)
     asking = [n for n in view.nodes[start:stop] if n.item.kind == "text" and n.id not in made]
     asking += [n for n in _newest_calls(view.nodes[stop:]) if n.id not in made]
-    text = "\n".join(wording(n.item) for n in asking)
+    text = "\n".join(undecorated(n.item.text) if n.item.kind == "text" else wording(n.item) for n in asking)
     names = dict.fromkeys(n.removeprefix("./") for n in NAME.findall(text) if PATH.search(n) or ID.match(n))
     if not names or any(e.evidence.get("asked") == asking[-1].id for e in view.edits):
         return None

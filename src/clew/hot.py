@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from clew import rawjson
-from clew.align import shared
 from clew.edges import edges, last_boundary, parsed_list, shared_bytes
 from clew.errors import BadRequest
 from clew.items import Digests, Frame, Item
@@ -84,6 +83,7 @@ class Known:
 
     format: str
     messages: list[Any] = field(default_factory=list)
+    numbers: list[bool] = field(default_factory=list)  # whether each holds some: to Python 1 is 1.0 is True
     starts: list[int] = field(default_factory=lambda: [0])  # items before each message, and in all
     chains: list[str] = field(default_factory=lambda: [""])  # digest of all items before each message, and of all
     shift: int = 0  # the log has that many items more: the client sends stand-ins of ours,
@@ -101,7 +101,7 @@ class Known:
 
     def close_likeness(self, body: Body) -> int:
         """The same, at the price of parsing the body."""
-        return shared(self.messages, body.split[1]) if body.format == self.format else 0
+        return self._shared(0, body.split[1]) if body.format == self.format else 0
 
     def read(self, body: Body) -> Incoming | None:
         """Read a body, the messages it shares with the last one apart; None if it is in another format."""
@@ -110,7 +110,7 @@ class Known:
         if body.format != self.format:
             return None
         frame, messages = body.split
-        incoming = self._incoming(frame, messages, shared(self.messages, messages))
+        incoming = self._incoming(frame, messages, self._shared(0, messages))
         if body.raw is not None:
             incoming.raw = body.raw
             incoming.start, incoming.end = edges(body.raw, body.parsed, named(self.format).LIST, len(frame.lead))
@@ -119,7 +119,9 @@ class Known:
     def take(self, incoming: Incoming, contents: Sequence[str], digests: Digests, said: int, unfolded: bool) -> None:
         """Remember a body as the last one; `contents` are the digests of its new items."""
         del self.messages[incoming.same :], self.starts[incoming.same + 1 :], self.chains[incoming.same + 1 :]
+        del self.numbers[incoming.same :]
         self.messages += incoming.messages
+        self.numbers += map(_has_numbers, incoming.messages)
         at, chain = 0, self.chains[-1]
         for items in incoming.items:
             chain = digests.run(chain, contents[at : at + len(items)])
@@ -180,10 +182,19 @@ class Known:
         if body.declared is None and self.format == AMBIGUOUS and detect({**frame.body, "messages": news}) != AMBIGUOUS:
             return None
         # Messages known beyond that point may come again: no need to read them twice.
-        again = shared(self.messages[found.messages :], news)
+        again = self._shared(found.messages, news)
         incoming = self._incoming(frame, news, again, found.messages)
         incoming.raw, incoming.start, incoming.end = body.raw, found.start, end
         return incoming
+
+    def _shared(self, start: int, messages: Sequence[Any]) -> int:
+        """How many messages are those that are known from a place on, to the letter."""
+        same = 0
+        for known, numbers, message in zip(self.messages[start:], self.numbers[start:], messages, strict=False):
+            if known != message or (numbers and rawjson.dumps(known) != rawjson.dumps(message)):
+                break
+            same += 1
+        return same
 
     def _incoming(self, frame: Frame, messages: list[Any], same: int, before: int = 0) -> Incoming:
         codec, lead = named(self.format), len(frame.lead)
@@ -193,3 +204,11 @@ class Known:
         except RecursionError:
             raise BadRequest("the body is nested too deeply to read") from None
         return Incoming(frame, before + same, rest, items)
+
+
+def _has_numbers(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_has_numbers, value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(_has_numbers, value))
+    return isinstance(value, int | float)

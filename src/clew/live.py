@@ -8,16 +8,19 @@ from dataclasses import replace as with_
 from itertools import pairwise
 from typing import NamedTuple
 
-from clew.align import Match, Patch, likeness, matches, patches, shared
+from clew.align import Match, Patch, matches, patches, shared
 from clew.hot import Known
 from clew.items import Digests, Edit, Item, Node
 from clew.pace import Pace
+from clew.sameness import likeness, with_their_calls
 from clew.scale import Scale
 from clew.store.records import Began, Call, ClientEdit, Event, Pin, Place, Revert, Said, Usage
 from clew.store.rows import ABSENT
 from clew.store.trace import Trace
 from clew.verdict import Verdict
 from clew.view import View, originals
+
+NEAR = 16  # items further on that one is compared with: rewriting keeps the order
 
 
 class Entry(NamedTuple):
@@ -45,6 +48,7 @@ class Live:
     unmasked: dict[str, Item] = field(default_factory=dict)  # nodes that hold a secret, as the client sent them
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     stale: bool = False  # somebody else wrote to the branch
+    beside: str | None = None  # the named session that an agent of its own speaks beside
 
     def lengthen(self, nodes: Sequence[Node]) -> None:
         """Let the view show these as well, at its end."""
@@ -121,7 +125,7 @@ def compare(said: Sequence[Place], entries: Sequence[Entry], offset: int = 0) ->
     first = shared(old, new)
     if first == len(old):
         return Reading(offset + first, [], [], first)
-    found = matches(old, new)
+    found = with_their_calls(matches(old, new), [e.item for e in entries])
     gaps = patches(found, len(old), len(new))
     news = found[-1].new + 1 if found else 0
     if gaps and gaps[-1].stop == len(old):
@@ -139,7 +143,7 @@ def rewritten(gaps: Sequence[Patch], old: dict[int, Item], new: Sequence[Entry],
         was = {i: old[i] for i in range(gap.start, gap.stop) if i in old}
         now = {j: item for j in range(gap.begin, end) if (item := new[j].item) is not None}
         if was and now and len(was) * len(now) <= 1_000_000:
-            pairs += likeness(was, now)
+            pairs += likeness(was, now, NEAR)
     return pairs
 
 

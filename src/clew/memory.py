@@ -33,8 +33,8 @@ class Memory:
     def best(self, scope: Scope, session: str | None, body: Body) -> Live | None:
         """The branch that a body most likely goes on: most in common, least beyond."""
         if session is not None:
-            own = self._own(scope, session)
-            return next((live for live in own if live.known.likeness(body) or live.known.format == body.format), None)
+            own = [live for live in self._beside(scope, session) if live.known.likeness(body) or _is_like(live, body)]
+            return max(own, key=lambda live: live.known.likeness(body), default=None)
         for likeness in (Known.likeness, Known.close_likeness):
             like = [(likeness(live.known, body), -len(live.known.messages), live) for live in self._own(scope, None)]
             best = max(like, key=itemgetter(0, 1), default=(0, 0, None))
@@ -54,7 +54,18 @@ class Memory:
         live.stale = True
         self._lives.pop((scope, live.trace.branch), None)
 
+    def _beside(self, scope: Scope, session: str) -> Iterator[Live]:
+        """Those of a session, and of agents of their own that speak under its name, the one used last first."""
+        lives = ((of, live) for (of, _), live in reversed(self._lives.items()))
+        return (live for of, live in lives if of == scope and session in (live.trace.session, live.beside))
+
     def _own(self, scope: Scope, session: str | None) -> Iterator[Live]:
         """Those of a session, or of none, the one used last first."""
         lives = ((of, live) for (of, _), live in reversed(self._lives.items()))
-        return (live for of, live in lives if (of, live.trace.session) == (scope, session))
+        own = (live for of, live in lives if (of, live.trace.session) == (scope, session))
+        return (live for live in own if live.beside is None)
+
+
+def _is_like(live: Live, body: Body) -> bool:
+    """Whether a body that shares no bytes may be of this branch all the same."""
+    return live.beside is None and live.known.format == body.format

@@ -1,13 +1,24 @@
 """Whose history is this? An incoming request finds its branch: it extends one, edits one, forks one, or begins one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from uuid import uuid4
 
-from clew.align import Match, Patch, alike
+from clew.align import Match, Patch
+from clew.asides import Aside, aside, is_continued
 from clew.guard import Guard
-from clew.items import Digests, Item, Node, Scope
+from clew.items import Digests, Frame, Item, Node, Scope
 from clew.live import Entry, Reading, chained, compare, rewritten, unfold
+from clew.sameness import (
+    ENOUGH,
+    Change,
+    alike,
+    contradicts,
+    evidence,
+    is_edit,
+    same_agent,
+)
 from clew.store.protocol import Store
 from clew.store.records import ClientEdit, Event, Fork, Method, Origin, Said, Switch
 from clew.store.trace import Trace
@@ -16,6 +27,7 @@ from clew.wire import AMBIGUOUS
 from clew.wire.convert import convert_item
 
 LOOK = 400  # bodies looked at to tell an edit from another conversation
+BEFORE = 40  # items before the first change that are weighed
 CANDIDATES = 4  # branches compared before a new one begins
 SAMPLE = 2_000  # items looked up to find a branch by what was said in it
 
@@ -35,6 +47,7 @@ class Recognition:
     unfolded: bool = False  # the client sent stand-ins of ours
     refold: bool = False  # the view must be made anew, not only lengthened
     silent: bool = False  # it is written down, and nothing is sent
+    whole: bool = False  # it is sent as it came if it fits
 
     def said(self) -> list[Node]:
         """What is new at the end."""
@@ -53,11 +66,17 @@ class Recogniser:
     store: Store
     scope: Scope
     digests: Digests
-    format: str
+    frame: Frame  # of the request
     guard: Guard
+
+    @property
+    def format(self) -> str:
+        return self.frame.format
 
     async def extend(self, trace: Trace, items: Sequence[Item], offset: int) -> Recognition | None:
         """This branch with `items` after its first `offset` ones, or None if that is another conversation."""
+        if aside(self.frame, items) == "request":
+            return None
         contents = [self.digests.content(i) for i in items]
         items = self.guard.admit(items)
         found = await self._on(trace, unfold(trace, contents, items, offset), offset)
@@ -67,39 +86,88 @@ class Recogniser:
 
     async def find(self, items: Sequence[Item], session: str | None) -> Recognition:
         """The branch this history belongs to; a new one if it is like none."""
-        contents = [self.digests.content(i) for i in items]
-        items = self.guard.admit(items)
-        behind: tuple[Trace, int] | None = None
-        for branch in await self._candidates(contents, session):
-            trace = await self.store.load(self.scope, branch)
-            entries = unfold(trace, contents, items)
-            found, past = await self._relate(trace, entries)
-            if found:
-                found.refold = True
-                found.contents = contents
-                return found
-            if behind is None:
-                behind = trace, past
-        begun = await self._begin(behind, contents, items, session)
-        begun.contents = contents
-        return begun
+        beside = aside(self.frame, items)
+        sent = _Sent([self.digests.content(i) for i in items], self.guard.admit(items))
+        if session is None:
+            found = await self._unnamed(sent, beside)
+        else:
+            found = await self._named(sent, beside, session)
+        found.contents = sent.contents
+        found.whole = beside is not None
+        return found
 
-    async def _candidates(self, contents: Sequence[str], session: str | None) -> list[str]:
-        if session is not None:
-            found = await self.store.session(self.scope, session)
-            return [found] if found else []
+    async def _named(self, sent: "_Sent", beside: Aside | None, session: str) -> Recognition:
+        """The newest branch of a session; others that speak under its name are beside it."""
+        own = await self.store.session(self.scope, session)
+        if own is None and not beside:
+            return self._begin(sent, session)
+        if own is None:
+            return await self._unnamed(sent, beside)
+        trace = await self.store.load(self.scope, own)
+        if beside or not await self._is_same_agent(trace):
+            return await self._unnamed(sent, beside, own)
+        found, past = await self._relate(trace, sent)
+        if found is None:
+            found = await self._fork(trace, past, sent, session) or self._begin(sent, session, of_name=False)
+            if found.fork is None and is_continued(sent.items):
+                found.origin = Origin("compaction", own)
+        found.refold = True
+        return found
+
+    async def _unnamed(self, sent: "_Sent", beside: Aside | None, own: str | None = None) -> Recognition:
+        """The branch that has this history, by what was said in it; `own` is the session that it speaks beside."""
+        behind: tuple[Trace, int] | None = None
+        origin = Origin("subagent", own) if own else None
+        async for trace in self._candidates(sent.contents):
+            found, past = await self._relate(trace, sent)
+            if found and beside != "request" and await self._may_join(trace, own):
+                found.refold = True
+                return found
+            if origin is None and (beside or is_continued(sent.items)) and await self._has_words_of(trace, sent):
+                origin = Origin("subagent" if beside else "compaction", trace.branch)
+            behind = behind or (trace, past)
+        # What sums a conversation up must see it as its client does, not as we fold it.
+        found = await self._fork(*behind, sent, None) if behind and beside != "request" else None
+        if found is None:
+            found = self._begin(sent, None)
+            found.origin = origin
+        return found
+
+    async def _candidates(self, contents: Sequence[str]) -> AsyncIterator[Trace]:
+        """Branches that have seen the beginning of this history, the longest first; then the one with most of it."""
         chains, chain = [], ""
         for content in contents:
             chain = self.digests.link(content, (chain,))
             chains.append(chain)
         known = [f.branch for f in await self.store.find(self.scope, chains)]
         names = list(dict.fromkeys(known))[:CANDIDATES]
-        if not names and (alike := await self.store.alike(self.scope, contents[-SAMPLE:])):
-            names = [alike]
-        return names
+        for name in names:
+            yield await self.store.load(self.scope, name)
+        if (most := await self.store.alike(self.scope, contents[-SAMPLE:])) and most not in names:
+            yield await self.store.load(self.scope, most)
 
-    async def _relate(self, trace: Trace, entries: list[Entry]) -> tuple[Recognition | None, int]:
+    async def _may_join(self, trace: Trace, own: str | None) -> bool:
+        """Whether it is the same agent's, and comes after the same session: by that it may recall more than its own."""
+        if not await self._is_same_agent(trace):
+            return False
+        before = [id for id, _ in await self.store.ancestry(self.scope, trace.branch)]
+        if own is not None or not before:
+            return own is None or own in before
+        first = (await self.store.sessions(self.scope, trace.branch))[-1]
+        return first.cause != "subagent"
+
+    async def _is_same_agent(self, trace: Trace) -> bool:
+        return not trace.frame or same_agent(await self.store.frame(self.scope, trace.frame), self.frame)
+
+    async def _has_words_of(self, trace: Trace, sent: "_Sent") -> bool:
+        """Whether enough was said in both to know that one comes from the other."""
+        reading = compare(trace.said, [Entry(c, i) for c, i in sent.pairs()])
+        both = [m.new for m in reading.found] or range(reading.prefix)
+        return evidence(sent.items[j] for j in both) >= ENOUGH
+
+    async def _relate(self, trace: Trace, sent: "_Sent") -> tuple[Recognition | None, int]:
         """The branch with this history on it, or None and how much of the branch is in the history's past."""
+        entries = unfold(trace, *sent)
         if await self._is_written_anew(trace, entries):
             return await self._switched(trace, entries)
         found = await self._on(trace, entries, 0)
@@ -158,7 +226,9 @@ class Recogniser:
             if _answered_otherwise(shifted[0], old, entries, len(trace.said)):
                 return None
             pairs = rewritten(shifted, old, entries, len(trace.said))
-            if not _same_conversation(reading, offset, shifted, old, entries, pairs, len(trace.said)):
+            items = [e.item for e in entries]
+            change = Change(shifted, old, items, reading.found, pairs, len(trace.said))
+            if not await self._is_edit(trace, change, offset):
                 return None
             found.refold = True
             entries = await self._with_items(
@@ -175,6 +245,14 @@ class Recogniser:
         self._freshen(found, trace, reading, entries, offset)
         return found
 
+    async def _is_edit(self, trace: Trace, change: Change, offset: int) -> bool:
+        """Whether the client changed this conversation, or speaks of another one that began alike."""
+        if trace.session is not None:  # its host says that it is
+            return not contradicts(change) and bool(change.found or change.pairs or offset)
+        before = [p.id for p in trace.said[max(0, offset - BEFORE) : offset]]
+        nodes = await self.store.nodes(self.scope, before) if before else {}
+        return is_edit(change, evidence(n.item for n in nodes.values()))
+
     async def _with_items(self, entries: list[Entry], places: Sequence[range]) -> list[Entry]:
         """Entries that came as stand-ins, and will be said anew here, with the items behind them."""
         bare = [j for place in places for j in place if entries[j].item is None]
@@ -185,7 +263,8 @@ class Recogniser:
         return entries
 
     async def _bodies(self, trace: Trace, gaps: Sequence[Patch]) -> dict[int, Item]:
-        places = [i for gap in gaps for i in range(gap.start, gap.stop)][:LOOK]
+        # The last one first: whether it is the end of the log that changed decides most.
+        places = [i for gap in reversed(gaps) for i in range(gap.start, gap.stop)][:LOOK]
         nodes = await self.store.nodes(self.scope, [trace.said[i].id for i in places])
         return {i: nodes[trace.said[i].id].item for i in places}
 
@@ -225,38 +304,46 @@ class Recogniser:
             if item is not None:
                 found.fresh[trace.said[match.old + offset].id] = item
 
-    async def _begin(
-        self, behind: tuple[Trace, int] | None, contents: Sequence[str], items: Sequence[Item], session: str | None
-    ) -> Recognition:
-        """A new branch: of the newest call that is wholly in this history's past, or of nothing."""
+    async def _fork(self, trace: Trace, past: int, sent: "_Sent", session: str | None) -> Recognition | None:
+        """A new branch of the newest call that is wholly in this history's past, if there is one."""
+        for seq, said in reversed([c for c in trace.calls if c[1] <= past]):
+            then = await self.store.load(self.scope, trace.branch, seq)
+            entries = unfold(then, *sent)
+            if await self._is_written_anew(then, entries):
+                found, _ = await self._switched(then, entries)
+                if found is None:
+                    continue
+            else:
+                reading = compare(then.said, entries)
+                if not reading.is_extension() or reading.news != said:
+                    continue
+                found = Recognition(then, refold=True)
+                nodes = chained(self.digests, then.said[-1].id if then.said else "", entries[said:])
+                found.events += [Said(tuple(nodes))] if nodes else []
+                self._freshen(found, then, reading, entries, 0)
+            then.branch, then.session = uuid4().hex[:16], session
+            found.opened, found.fork = True, Fork(trace.branch, seq)
+            return found
+        return None
+
+    def _begin(self, sent: "_Sent", session: str | None, of_name: bool = True) -> Recognition:
+        """A new branch of nothing."""
         # Two hosts that open a named session at the same moment must open the same branch.
-        named = session is not None and behind is None
+        named = session is not None and of_name
         branch = named_branch(self.digests, str(session)) if named else uuid4().hex[:16]
-        if behind:
-            trace, prefix = behind
-            for seq, said in reversed([c for c in trace.calls if c[1] <= prefix]):
-                past = await self.store.load(self.scope, trace.branch, seq)
-                entries = unfold(past, contents, items)
-                if await self._is_written_anew(past, entries):
-                    found, _ = await self._switched(past, entries)
-                    if found is None:
-                        continue
-                    past.branch, past.session = branch, session
-                    found.opened, found.fork = True, Fork(trace.branch, seq)
-                    return found
-                reading = compare(past.said, entries)
-                if reading.is_extension() and reading.news == said:
-                    past.branch, past.session = branch, session
-                    found = Recognition(past, opened=True, fork=Fork(trace.branch, seq), refold=True)
-                    nodes = chained(self.digests, past.said[-1].id if past.said else "", entries[said:])
-                    found.events += [Said(tuple(nodes))] if nodes else []
-                    self._freshen(found, past, reading, entries, 0)
-                    return found
-        nodes = chained(
-            self.digests, begin(self.digests, self.format), [Entry(c, i) for c, i in zip(contents, items, strict=True)]
-        )
+        nodes = chained(self.digests, begin(self.digests, self.format), [Entry(c, i) for c, i in sent.pairs()])
         events: list[Event] = [Said(tuple(nodes))] if nodes else []
         return Recognition(Trace(branch, session=session), events=events, opened=True, refold=True)
+
+
+class _Sent(NamedTuple):
+    """A history as it was sent: the digests of its items, and the items as they may be kept."""
+
+    contents: Sequence[str]
+    items: Sequence[Item]
+
+    def pairs(self) -> Iterator[tuple[str, Item]]:
+        return zip(self.contents, self.items, strict=True)
 
 
 def named_branch(digests: Digests, session: str) -> str:
@@ -268,35 +355,6 @@ def begin(digests: Digests, format: str) -> str:
     """What the first node of a history is chained to."""
     # The same words in another format are other nodes: their messages are written otherwise.
     return "" if format == AMBIGUOUS else digests.link(format, ("begin",))
-
-
-def _same_conversation(
-    reading: Reading,
-    offset: int,
-    gaps: Sequence[Patch],
-    old: dict[int, Item],
-    entries: Sequence[Entry],
-    pairs: Sequence[Match],
-    said: int,
-) -> bool:
-    """Whether the client edited this conversation, or speaks of another one that began alike."""
-    beyond = said - reading.prefix
-    kept = sum(m.old + offset >= reading.prefix for m in reading.found) + len(pairs)
-    was, now = {m.old for m in pairs}, {m.new for m in pairs}
-    for gap in gaps:
-        end = gap.end if gap.stop < said else len(entries)
-        lost = any(i in old and old[i].role == "assistant" for i in range(gap.start, gap.stop) if i not in was)
-        put = any(
-            (e := entries[j].item) is not None and e.role == "assistant" for j in range(gap.begin, end) if j not in now
-        )
-        if lost and put and (gap.stop < said or kept == 0):
-            return False  # clients do not put words in the assistant's mouth: it answered otherwise
-        if lost and gap.stop == said:
-            return False
-    newest = bool(reading.found) and reading.found[-1].old + offset == said - 1
-    went_on = any(e.item is not None and e.item.role == "assistant" for e in entries[reading.prefix - offset :])
-    unanswered = len(old) < LOOK and not any(i.role == "assistant" for i in old.values())
-    return kept * 2 >= beyond or newest or (unanswered and went_on and reading.prefix > 0)
 
 
 def _answered_otherwise(gap: Patch, old: dict[int, Item], entries: Sequence[Entry], said: int) -> bool:

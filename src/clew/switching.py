@@ -1,26 +1,25 @@
 """A conversation that goes on with another provider: the same history, written down in another format."""
 
-import json
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_
 from typing import NamedTuple
 
-from clew.align import Match, Patch, alike, matches, patches
+from clew.align import Match, Patch, matches, patches
 from clew.items import Item, Node, Scope
+from clew.sameness import SOFT, Change, alike, arguments, contradicts, is_edit, with_their_calls
 from clew.store.protocol import Store
 from clew.store.trace import Trace
 from clew.view import originals
 from clew.wire.convert import convert_item
-
-SOFT = ("reasoning", "opaque")  # what one provider makes for itself: another one never sees it
 
 
 class Rewriting(NamedTuple):
     """How a history that was written anew relates to the one we have."""
 
     found: list[Match]
-    gone: list[int]  # old places that were not written again
-    loose: list[int]  # new places that nothing old is behind
+    gone: list[int]  # old places that another provider does not see
+    loose: list[int]  # new places that only this provider sees
     news: int  # items from here on are new
     same: bool  # whether it is this conversation at all
     past: int  # old places up to which it is
@@ -28,35 +27,19 @@ class Rewriting(NamedTuple):
 
 def rewriting(old: Sequence[Item], new: Sequence[Item]) -> Rewriting:
     """Align two histories by what is said in them, not by how."""
-    equal = matches([_said(i) for i in old], [_said(i) for i in new])
-    found = list(equal)
-    replaced = False
-    for gap in patches(equal, len(old), len(new)):
-        gap = gap if gap.stop < len(old) else gap._replace(end=len(new))
-        pairs = _paired(gap, old, new)
-        found += pairs
-        lost = _spoke(old, set(range(gap.start, gap.stop)) - {m.old for m in pairs})
-        put = _spoke(new, set(range(gap.begin, gap.end)) - {m.new for m in pairs})
-        replaced |= lost and put and gap.stop < len(old)
-    found.sort()
+    equal = with_their_calls(matches([_said(i) for i in old], [_said(i) for i in new]), new)
+    gaps = patches(equal, len(old), len(new))
+    pairs = [pair for gap in gaps for pair in _paired(gap, old, new)]
+    found = sorted([*equal, *pairs])
     news = found[-1].new + 1 if found else 0
     was, now = {m.old for m in found}, {m.new for m in found}
-    gone = [i for i in range(len(old)) if i not in was]
-    loose = [j for j in range(news) if j not in now]
-    hard = [i for i in range(len(old)) if old[i].kind not in SOFT]
-    exact = {m.old for m in equal}
-    kept = sum(i in exact for i in hard)
+    gone = [i for i, item in enumerate(old) if i not in was and _is_soft(item)]
+    loose = [j for j, item in enumerate(new[:news]) if j not in now and _is_soft(item)]
     past = equal[-1].old + 1 if equal else 0
-    # Words of the assistant that are missing at the end: the client went back to an earlier point.
-    rewound = any(i >= past and i not in was and old[i].role == "assistant" for i in hard)
-    return Rewriting(
-        found, gone, loose, news, kept * 2 >= len(hard) and kept > 0 and not rewound and not replaced, past
-    )
-
-
-def _spoke(items: Sequence[Item], places: set[int]) -> bool:
-    """Whether the assistant says something at one of these places."""
-    return any(items[i].role == "assistant" and items[i].kind not in SOFT for i in places)
+    kept = all(i in was for i, item in enumerate(old) if not _is_soft(item))
+    change = Change(gaps, dict(enumerate(old)), new, equal, pairs, len(old))
+    same = not gaps or (not contradicts(change) and (kept or is_edit(change)))
+    return Rewriting(found, gone, loose, news, bool(found) and same, past)
 
 
 async def native(
@@ -89,36 +72,40 @@ def _said(item: Item) -> str:
     """What is said, the same in every format."""
     match item.kind:
         case "call":
-            return f"call {item.name} {_arguments(item.text)}"
+            return f"call {item.name} {arguments(item.text)}"
         case "result":
             return f"result {item.text.strip()}"
         case "media":
-            return f"media {item.role}"
+            return f"media {_payload(item.wire)}"
         case kind:
             who = item.role if item.role == "assistant" else "user"
             return f"{'text' if kind == 'summary' else kind} {who} {item.text.strip()}"
 
 
-def _arguments(text: str) -> str:
-    try:
-        return json.dumps(json.loads(text or "{}"), sort_keys=True)
-    except ValueError:
-        return text
+def _is_soft(item: Item) -> bool:
+    """Whether nobody said it: what a provider notes for itself, and empty text, which some formats need."""
+    return item.kind in SOFT or (item.kind == "text" and not item.text.strip())
 
 
-def _like(was: Item, now: Item) -> bool:
-    """Whether one may be the other: words must be the same words, under another coat."""
-    same = was.kind == now.kind and was.role == now.role
-    return same and (was.kind != "text" or alike(was, now))
+def _payload(value: object) -> str:
+    """The data of a picture or a file, or where it lies: the longest string, whatever is written around it."""
+    if isinstance(value, Mapping):
+        return max(map(_payload, value.values()), key=len, default="")
+    if isinstance(value, list | tuple):
+        return max(map(_payload, value), key=len, default="")
+    if isinstance(value, bytes | bytearray):
+        return b64encode(value).decode()
+    return value.rpartition("base64,")[2] if isinstance(value, str) else ""
 
 
 def _paired(gap: Patch, old: Sequence[Item], new: Sequence[Item]) -> list[Match]:
-    """What stands between two places that match is the same under another coat, as far as kinds agree."""
+    """What stands between two places that match, and says the same under another decoration."""
+    gap = gap if gap.stop < len(old) else gap._replace(end=len(new))
     found, at = [], gap.begin
     for i in range(gap.start, gap.stop):
-        if old[i].kind in SOFT:
+        if _is_soft(old[i]):
             continue
-        like = (j for j in range(at, gap.end) if _like(old[i], new[j]))
+        like = (j for j in range(at, gap.end) if alike(old[i], new[j]))
         if (j := next(like, None)) is not None:
             found.append(Match(i, j))
             at = j + 1

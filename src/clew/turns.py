@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dataclasses import replace as with_
 from typing import Any
 
-from clew import events
+from clew import events, rawjson
 from clew.budget import Budget
 from clew.errors import Conflict, NotFound, Purged
 from clew.events import Listener, tell
@@ -20,6 +20,7 @@ from clew.live import Live, apply, freshened
 from clew.memory import Memory
 from clew.recognise import Recogniser, Recognition
 from clew.reports import told
+from clew.sameness import same_agent
 from clew.secrets import Policy
 from clew.store.protocol import Store
 from clew.store.records import Batch, Began, Call, Cause, Event, Method, Origin, Revert
@@ -121,7 +122,9 @@ class Turns:
             if incoming is None or incoming.same < live.known.solid:
                 return None
             offset = live.known.starts[incoming.same] + live.known.shift
-            looking = self.recogniser(request.scope, live.known.format)
+            if not _is_same_agent(live, incoming.frame):
+                return None
+            looking = self.recogniser(request.scope, incoming.frame)
             found = await looking.extend(live.trace, incoming.flat(), offset)
             if found is None:
                 return None
@@ -135,11 +138,12 @@ class Turns:
         known = Known(body.format)
         incoming = known.read(body)
         assert incoming is not None, "its own format"
-        looking = self.recogniser(request.scope, body.format)
+        looking = self.recogniser(request.scope, incoming.frame)
         found = await looking.find(incoming.flat(), request.session)
-        found.origin = None if found.fork else request.origin
+        found.origin = None if found.fork else request.origin or found.origin
         found.method, found.silent = request.method, silent
         live = Live(found.trace, known, View(incoming.frame, (), self.digests(request.scope)))
+        live.beside = request.session if found.trace.session is None else None
         view = await self.turn(request.scope, live, incoming.frame, found, looking.guard, incoming)
         self.memory.keep(request.scope, live)
         return view
@@ -168,7 +172,7 @@ class Turns:
         self, scope: Scope, live: Live, frame: Frame, found: Recognition, guard: Guard, incoming: Incoming | None
     ) -> View:
         trace, first = live.trace, live.trace.seq
-        same = live.frame and (live.known.frame if incoming else live.view.frame) == frame
+        same = bool(live.frame) and _is_same_frame(live.known.frame if incoming else live.view.frame, frame)
         digest = live.frame if same else live.view.digests.frame(frame)
         versioned = ((digest, guard.frame(frame)),) if digest != live.frame else ()
         live.unmasked |= guard.sent(found.sent())
@@ -179,6 +183,7 @@ class Turns:
         apply(trace, found.events)
         known = len(trace.edits)
         budget = await self.gauge.budget(scope, frame)
+        budget = with_(budget, high=1.0) if found.whole else budget
         await self.gauge.weigh(scope, live.scale, budget, frame)
         if counted and counted[0].frame.model == frame.model:
             live.scale.recover(*counted)
@@ -311,11 +316,10 @@ class Turns:
                     raise
                 await wait(TRIES - left)
 
-    def recogniser(self, scope: Scope, format: str) -> Recogniser:
+    def recogniser(self, scope: Scope, frame: Frame) -> Recogniser:
         """Who tells whose history it is, in one scope."""
-        return Recogniser(
-            self.store, scope, self.digests(scope), format, Guard(self._secrets, self.store.secret, scope)
-        )
+        guard = Guard(self._secrets, self.store.secret, scope)
+        return Recogniser(self.store, scope, self.digests(scope), frame, guard)
 
     def digests(self, scope: Scope) -> Digests:
         """The digests of one scope."""
@@ -327,6 +331,18 @@ def _answered(trace: Trace, found: Recognition) -> Revert | None:
     late = [n.item.call_id for n in found.said() if n.item.kind == "result" and n.item.call_id in trace.mended]
     ids = tuple(id for call in late for id in trace.mended[call])
     return Revert(ids) if ids else None
+
+
+def _is_same_frame(was: Frame | None, now: Frame) -> bool:
+    """To the letter: to Python, 1 is 1.0 is True."""
+    if was is None or was is now:
+        return was is now
+    return was == now and rawjson.dumps([was.lead, was.body]) == rawjson.dumps([now.lead, now.body])
+
+
+def _is_same_agent(live: Live, frame: Frame) -> bool:
+    known = live.known.frame
+    return known is None or known is frame or same_agent(known, frame)
 
 
 async def wait(tries: int) -> None:

@@ -242,7 +242,11 @@ def fold(
         after[at], before[key] = key, at
         at = key
     after[at], before["$"] = "$", at
+    said = frozenset(known)
     for edit in edits:
+        # It quotes something that stands beside it: where that was changed, the words would be old.
+        if any(alias.get(id, id) not in said for id in edit.evidence.get("beside", ())):
+            continue
         old: Sequence[str] = [alias.get(id, id) for id in edit.old] if alias else edit.old
         if gone or loose:
             old = _span([id for id in old if id not in gone], after, loose)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.cli.app import AsJson, Name, PerhapsName, ScopeName, StorePath, app, bar, echo_json, looking
+from clew.decorations import is_program_made, undecorated
 from clew.errors import NotFound
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from clew.store.records import Session
 
 LISTED = 20  # conversations
-OPENING = 5  # items among which the first words of a user are
+OPENING = 20  # items among which the first words of a user are
 
 
 # --- clew sessions ----------------------------------------------------------------------------------------------------
@@ -83,8 +84,8 @@ async def _titles(found: "Sessions", chains: Iterable["Chain"]) -> dict[str, str
         if first.name is None and first.cause != "fork":
             said = (await store.load(found.scope, first.branch, first.seq)).said[:OPENING]
             nodes = (await store.nodes(found.scope, [place.id for place in said])).values()
-            typed = (n.item.text for n in nodes if n.item.kind == "text" and n.item.role == "user")
-            titles[first.branch] = next(typed, "")
+            texts = (n.item.text for n in nodes if n.item.kind == "text" and n.item.role == "user")
+            titles[first.branch] = next((undecorated(t) for t in texts if not is_program_made(t)), "")
     return titles
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from clew.decorations import is_program_made, undecorated
 from clew.facts.finding import CHUNK, classify
 from clew.items import Item
 
@@ -55,7 +56,11 @@ class Sheet:
 def sheet(item: Item) -> Sheet:
     """Read an item."""
     voice = voice_of(item)
-    heading, texts = _call(item) if voice == "call" else ("", _texts(item.text, voice))
+    heading, texts = (
+        _call(item)
+        if voice == "call"
+        else ("", _texts(undecorated(item.text) if voice == "user" else item.text, voice))
+    )
     # At every line end there is: none must hide inside a quotation.
     parts = (part.strip() for text in texts for part in text.splitlines())
     lines = tuple(line for part in parts if part for line in _clauses(part))
@@ -96,6 +101,8 @@ def voice_of(item: Item) -> Voice:
     # What a provider's own tools return, or a picture shows, is nobody's wish, whatever role it comes under.
     if item.kind in ("result", "media", "opaque") or item.role == "tool" or item.text.startswith(FENCED):
         return "result"
+    if item.role == "user" and is_program_made(item.text):
+        return "said" if undecorated(item.text) else "result"
     return "said" if item.role == "assistant" else "user"
 
 

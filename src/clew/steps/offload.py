@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clew.budget import Budget
+from clew.decorations import undecorated
 from clew.items import Item
 from clew.steps.lines import calls_by_result, preview
 from clew.steps.matches import matches, terms
@@ -56,5 +57,5 @@ class Offload:
 
 def _asked(view: View) -> str:
     """What the user last said, or its two ends."""
-    said = "\n".join(n.item.text for n in view.nodes[slice(*newest_turn(view.nodes))])
+    said = "\n".join(undecorated(n.item.text) for n in view.nodes[slice(*newest_turn(view.nodes))])
     return said if len(said) <= ASKED else said[: ASKED // 2] + "\n" + said[-ASKED // 2 :]

@@ -1,8 +1,9 @@
 """Which parts of a history steps leave alone: the first exchange, the newest user turn, the tail."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from clew.budget import Budget, Size
+from clew.decorations import is_program_made
 from clew.items import Node
 from clew.view import Stretch, View, groups
 
@@ -13,7 +14,7 @@ HEAD = 0.25  # of the budget: a longer first exchange is history like any other
 def first_exchange(nodes: Sequence[Node]) -> Stretch:
     """The first thing the user said and the first thing that was answered in words."""
     start = stop = _compacted(nodes)
-    while stop < len(nodes) and _typed(nodes[stop]):
+    while stop < len(nodes) and _asked(nodes[stop]):
         stop += 1
     if stop == start:
         return 0, 0
@@ -26,14 +27,21 @@ def first_exchange(nodes: Sequence[Node]) -> Stretch:
 
 
 def newest_turn(nodes: Sequence[Node]) -> Stretch:
-    """The last thing the user said; what the assistant did about it since is not part of it."""
+    """The last thing the user said; what the assistant did about it since is not part of it.
+
+    What a program said in the user's place counts only if the user never said anything.
+    """
+    return _last_run(nodes, _typed) or _last_run(nodes, _asked) or (0, 0)
+
+
+def _last_run(nodes: Sequence[Node], wanted: Callable[[Node], bool]) -> Stretch | None:
     stop = len(nodes)
-    while stop and not _typed(nodes[stop - 1]):
+    while stop and not wanted(nodes[stop - 1]):
         stop -= 1
     start = stop
-    while start and _typed(nodes[start - 1]):
+    while start and wanted(nodes[start - 1]):
         start -= 1
-    return start, stop
+    return (start, stop) if stop else None
 
 
 def arrived(nodes: Sequence[Node]) -> Stretch:
@@ -82,5 +90,9 @@ def _compacted(nodes: Sequence[Node]) -> int:
     return start
 
 
-def _typed(node: Node) -> bool:
+def _asked(node: Node) -> bool:
     return node.item.role == "user" and node.item.kind != "summary"
+
+
+def _typed(node: Node) -> bool:
+    return _asked(node) and not (node.item.kind == "text" and is_program_made(node.item.text))

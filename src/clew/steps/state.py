@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from clew.decorations import is_program_made, undecorated
 from clew.facts.sheets import FENCED
 from clew.items import Item
 from clew.steps.dedupe import COMMANDS, PATHS, WHOLE_TEXTS
@@ -35,7 +36,6 @@ _DECIDES = re.compile(
     r"|is called)\b"
 )
 _BOX = re.compile(r"^\s*[-*]\s*\[([ xX~-])\]\s+(.+)$", re.MULTILINE)
-_ADDED = re.compile(r"<(system-reminder|environment_details|context_status|command-\w+)>.*?</\1>", re.DOTALL)
 _CHANGES = re.compile(r"(?i)edit|patch|replace|update|insert")
 _REMOVES = re.compile(r"(?i)delete|remove")
 _STATES = {"x": "done", "X": "done", " ": "open", "~": "in progress", "-": "in progress"}
@@ -91,11 +91,11 @@ def _who(item: Item) -> str:
 
 
 def _take_text(state: State, item: Item) -> None:
-    text = _ADDED.sub("", item.text).strip()
+    text = undecorated(item.text)
     if boxes := _BOX.findall(text):
         state.tasks = [(_STATES[box], clip(what, LONG)) for box, what in boxes]
     if item.role == "user":
-        if text.startswith(FENCED):
+        if text.startswith(FENCED) or is_program_made(text):
             return
         if text:
             state.asked.append(text)

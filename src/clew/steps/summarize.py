@@ -10,6 +10,7 @@ from math import fsum
 from clew.budget import Budget
 from clew.claims import Claim, Draft, to_json
 from clew.coverage import ledger_of, noted, words_in
+from clew.decorations import is_program_made, undecorated
 from clew.facts import sheet
 from clew.facts.digests import Weighed, digest_of, weigh
 from clew.facts.sheets import FENCED
@@ -113,7 +114,7 @@ def _written(
 ) -> tuple[Item, dict[str, object]]:
     """A summary of a span in at most so many tokens, and what it leaves out."""
     nodes = view.originals(start, stop)
-    claims, ask = about(notes.claims, nodes), _open_ask(view, stop)
+    claims, (ask, asking) = about(notes.claims, nodes), _open_ask(view, stop)
     earlier = {n.id: e.evidence["tally"] for e in view.edits if "tally" in e.evidence for n in e.new}
     _, tally = omitted(view.nodes[start:stop], earlier, "")
     recall = view.short(start, stop)
@@ -129,7 +130,8 @@ def _written(
         size = int(UNDER * room * len(text) / taken)
     others = words_in((*view.nodes[:start], *view.nodes[stop:]), view.past)
     found = ledger_of(nodes, history.traces, history.likely, others | kept)
-    return item, {"tally": tally, "coverage": noted(found), **_noted(view, nodes, claims, notes)}
+    beside = {"beside": asking} if asking else {}
+    return item, {"tally": tally, "coverage": noted(found), **beside, **_noted(view, nodes, claims, notes)}
 
 
 def _noted(view: View, nodes: Sequence[Node], claims: Sequence[Claim], notes: Notes) -> dict[str, object]:
@@ -141,12 +143,14 @@ def _noted(view: View, nodes: Sequence[Node], claims: Sequence[Claim], notes: No
     return {"claims": to_json(claims), "unread": unread, "trust": round(notes.trust, 3), **draft}
 
 
-def _open_ask(view: View, stop: int) -> str:
-    """What the user wants now, if all that is told here was done about it."""
+def _open_ask(view: View, stop: int) -> tuple[str, list[str]]:
+    """What the user wants now, if all that is told here was done about it, and the ids of what was said."""
     start, end = newest_turn(view.nodes)
-    typed = (n.item.text for n in view.nodes[start:end] if n.item.kind == "text")
-    said = " ".join(text for text in typed if not text.startswith(FENCED))
-    return clip(neutral(said), ASK) if said and end < stop else ""
+    typed = (undecorated(n.item.text) for n in view.nodes[start:end] if n.item.kind == "text")
+    said = " ".join(text for text in typed if not text.startswith(FENCED) and not is_program_made(text))
+    if not said or end >= stop:
+        return "", []
+    return clip(neutral(said), ASK), [o.id for at in range(start, end) for o in view.originals(at, at + 1)]
 
 
 def summary(view: View, nodes: Sequence[Node], recall: str, size: int) -> str:

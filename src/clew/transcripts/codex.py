@@ -6,6 +6,7 @@ from hashlib import blake2b
 from typing import Any
 
 from clew import rawjson
+from clew.decorations import is_program_made
 from clew.errors import BadRequest
 from clew.transcripts.shape import Compaction, Message, Script, Stretch, Transcript
 from clew.transcripts.source import Record, Source, mapping, number, objects, string, time
@@ -22,17 +23,6 @@ BARE = frozenset(  # items that stood in the file by themselves, before Septembe
 STAND_INS = frozenset({"compaction", "compaction_summary", "context_compaction"})
 SAYING = ("role", "content", "call_id", "name", "arguments", "input", "output", "encrypted_content", "action")
 SILENT = frozenset({"ghost_snapshot", "compaction_trigger"})
-# What Codex says in the user's voice: no turn begins there.
-CONTEXT = (
-    "# AGENTS.md",
-    "<environment_context>",
-    "<hook_prompt",
-    "<skill>",
-    "<subagent_notification>",
-    "<turn_aborted>",
-    "<user_instructions>",
-    "<user_shell_command>",
-)
 
 
 def recognises(value: Mapping[str, Any]) -> bool:
@@ -171,8 +161,7 @@ def _declared(tool: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _begins_turn(message: Message) -> bool:
-    text = text_of(message.get("content")).lstrip()
-    return message.get("role") == "user" and not text.startswith(CONTEXT)
+    return message.get("role") == "user" and not is_program_made(text_of(message.get("content")))
 
 
 def _matched(said: Sequence[bytes], history: Sequence[Message]) -> tuple[int, list[Message]]:

@@ -7,6 +7,7 @@ from threading import Lock
 from typing import TypeVar
 
 from clew.items import Digests, Item
+from clew.sameness import arguments
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -31,9 +32,9 @@ class Asides:
 
     def __init__(self, digests: Digests) -> None:
         self._digests = digests
-        self._kept: dict[tuple[str, str, tuple[str, ...]], Aside] = {}
+        self._kept: dict[tuple[str, str, tuple[str, ...]], Aside | None] = {}  # none: two conversations, one answer
         self._seen: dict[str, None] = {}  # digests of histories that were woven
-        self._begun: dict[str, Sequence[Item]] = {}  # asides after histories that have no answer yet
+        self._begun: dict[str, Sequence[Item]] = {}  # asides after histories that got no answer
         self._lock = Lock()
 
     def knows(self, items: Sequence[Item]) -> bool:
@@ -51,9 +52,11 @@ class Asides:
         return chains
 
     def begin(self, past: Iterable[Item], said: Sequence[Item]) -> None:
-        """Remember an aside that led to no answer yet: should none come, the caller tries again."""
+        """Remember an aside after which no answer came, for when the caller tries again."""
+        chain = self._chain(past)
         with self._lock:
-            _put(self._begun, self._chain(past), tuple(said))
+            # Two that got no answer after the same words: nobody knows whose it is.
+            _put(self._begun, chain, () if chain in self._begun else tuple(said))
 
     def begun(self, past: Iterable[Item]) -> list[Item]:
         """The aside after which no answer came. It is given once: it may have been the reason."""
@@ -64,8 +67,9 @@ class Asides:
         """Remember an aside between what a caller said and the answer that he got."""
         chain = self._chain(past)
         with self._lock:
-            self._begun.pop(chain, None)
-            _put(self._kept, (chain, *_sign(answer)), aside)
+            key = (chain, *_sign(answer))
+            known = self._kept.get(key, aside)
+            _put(self._kept, key, aside if known and self._says(known) == self._says(aside) else None)
 
     def learn(self, items: Sequence[Item], is_ours: Callable[[str], bool]) -> None:
         """Remember the asides in a history that has them: those of another process are in the log."""
@@ -92,7 +96,7 @@ class Asides:
         chain = ""
         for role, said in _runs(items):
             if role == "assistant":
-                aside = self._kept.get((chain, *_sign(said)), _NONE)
+                aside = self._kept.get((chain, *_sign(said))) or _NONE
                 woven += [*owed, *aside.before, *said, *aside.calls]
                 owed = aside.results
             else:  # all results of an answer stand together
@@ -102,6 +106,9 @@ class Asides:
         with self._lock:
             _put(self._seen, chain, None)
         return [*woven, *owed]
+
+    def _says(self, aside: Aside) -> list[str]:
+        return [self._digests.content(item) for item in (*aside.before, *aside.calls, *aside.results)]
 
     def _chain(self, items: Iterable[Item]) -> str:
         return self._digests.run("", map(self._digests.content, items))
@@ -113,7 +120,8 @@ def _runs(items: Iterable[Item]) -> list[tuple[str, list[Item]]]:
 
 def _sign(said: Sequence[Item]) -> tuple[str, tuple[str, ...]]:
     """By what an answer is known, however its caller wrote it down."""
-    return "".join(i.text for i in said if i.kind == "text"), tuple(i.call_id for i in said if i.kind == "call")
+    calls = tuple(f"{i.call_id} {i.name} {arguments(i.text)}" for i in said if i.kind == "call")
+    return "".join(i.text for i in said if i.kind == "text"), calls
 
 
 def _put(known: dict[K, V], key: K, value: V) -> None:

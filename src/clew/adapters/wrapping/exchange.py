@@ -51,6 +51,16 @@ class Exchange:
 
     async def run(self) -> Any:
         """The response for the caller."""
+        heard = False
+        try:
+            response = await self._run()
+            heard = response.status_code < 400
+            return response
+        finally:
+            if self._asides and self._aside and not heard:
+                self._asides.begin(self._said, self._aside)
+
+    async def _run(self) -> Any:
         for left in range(ROUNDS, -1, -1):
             reply = await self._ask()
             if reply.rest is not None:
@@ -64,8 +74,6 @@ class Exchange:
                 content = await self._told(reply.read, spoken, ours)
                 return answered(self._line.library, reply.response, content)
             self._aside += [*self._items(spoken.messages if spoken else ()), *await self._results(ours)]
-            if self._asides:
-                self._asides.begin(self._said, self._aside)
         raise AssertionError("unreachable")
 
     # --- asking the provider ------------------------------------------------------------------------------------------

@@ -1,0 +1,100 @@
+"""What programs say under the user's role: wrapped around the user's words, or as whole messages of their own."""
+
+from collections.abc import Sequence
+
+# What clients wrap in tags and put beside, before or after what was typed; some take it away again later.
+TAGS = (
+    "system-reminder",
+    "system_reminder",
+    "context_status",
+    "context-status",
+    "environment_details",
+    "environment_context",
+    "session_context",
+    "current_datetime",
+    "total_tokens",
+    "user_instructions",
+    "command-name",
+    "command-message",
+    "local-command-caveat",
+    "local-command-stdout",
+    "local-command-stderr",
+    "skill",
+    "subagent_notification",
+    "task-notification",
+    "turn_aborted",
+    "user_shell_command",
+)
+_WRAPS = (
+    *((f"<{tag}>", f"</{tag}>") for tag in TAGS),
+    ("<hook_prompt", "</hook_prompt>"),  # has attributes
+    ("# AGENTS.md instructions", "</INSTRUCTIONS>"),
+)
+_ARGUMENTS = ("<command-args>", "</command-args>")  # around what was typed after a command: the words are the user's
+
+# How messages begin that a client writes whole: instructions, orders to sum up or to name, and what follows those.
+OPENINGS = (
+    "# AGENTS.md instructions",
+    "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.",
+    "Your task is to create a detailed summary of the conversation so far",
+    "This session is being continued from a previous conversation that ran out of context",
+    "You are performing a CONTEXT CHECKPOINT COMPACTION",
+    "Another language model started to solve this problem and produced a summary",
+    "Generate a title for this conversation:",
+    "Here is the conversation so far: <conversation>",
+    "The conversation history before this point was compacted into the following summary:",
+    "Generate a new <state_snapshot>",
+    "Critically evaluate the <state_snapshot>",
+    "You are the component that summarizes",
+)
+
+
+# Of these, what comes and goes from turn to turn, so that a message with another one is the same message.
+PASSING = (
+    "system-reminder",
+    "system_reminder",
+    "context_status",
+    "context-status",
+    "environment_details",
+    "environment_context",
+    "session_context",
+    "current_datetime",
+    "total_tokens",
+)
+_PASSING = tuple((f"<{tag}>", f"</{tag}>") for tag in PASSING)
+
+
+def lasting(text: str) -> str:
+    """Text without what a client puts beside it in one turn and takes away in another; all of it if that is all."""
+    return _without(text, _PASSING).strip() or text.strip()
+
+
+def is_passing(text: str) -> bool:
+    """Whether there is nothing but what comes and goes."""
+    return not _without(text, _PASSING).strip()
+
+
+def undecorated(text: str) -> str:
+    """Text without what clients wrap around messages and take away again."""
+    text = _without(text, _WRAPS)
+    for tag in _ARGUMENTS:
+        text = text.replace(tag, "")
+    return text.strip()
+
+
+def _without(text: str, wraps: Sequence[tuple[str, str]]) -> str:
+    for opening, closing in wraps:
+        parts, at = [], 0
+        while (start := text.find(opening, at)) >= 0 and (stop := text.find(closing, start)) >= 0:
+            parts.append(text[at:start])
+            at = stop + len(closing)
+        text = "".join([*parts, text[at:]]) if at else text
+    return text
+
+
+def is_program_made(text: str) -> bool:
+    """Whether nobody typed any of it, whatever role it comes under; an empty text is nobody's."""
+    if not text or text.isspace():
+        return False
+    left = undecorated(text)
+    return not left or left.startswith(OPENINGS)

@@ -1,0 +1,114 @@
+"""What a program puts under the user's role is not the user: not quoted, not protected, not a title."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clew import Budget, Engine, Request, SQLite
+from clew.decorations import TAGS, is_program_made, undecorated
+from clew.expansion import question
+from clew.facts.sheets import sheet
+from clew.items import Item
+from clew.steps import Summarize, state
+from clew.steps.places import newest_turn
+from clew.testing import view_of
+from clew.wire import decode
+from shell import Shell
+
+ASK = "Rename the pump to valve in src/pump.py, and never touch the tests."
+INSTRUCTIONS = "# AGENTS.md instructions for /srv/app\n\n<INSTRUCTIONS>\nAlways use tabs.\n</INSTRUCTIONS>"
+MADE = [
+    *(f"<{tag}>\nYou must always obey /srv/boiler.py.\n</{tag}>" for tag in TAGS),
+    INSTRUCTIONS,
+    f"{INSTRUCTIONS}\n<environment_context>\n  <cwd>/srv/app</cwd>\n</environment_context>",
+    '<hook_prompt id="7">Run the linter.</hook_prompt>',
+    "This session is being continued from a previous conversation that ran out of context. The pump never stops.",
+    "You are performing a CONTEXT CHECKPOINT COMPACTION. Always be brief.",
+]
+
+
+def said(*texts: str) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": text} for text in texts]
+
+
+def work(n: int) -> list[dict[str, Any]]:
+    call = {"id": f"c{n}", "type": "function", "function": {"name": "read", "arguments": f'{{"path": "part-{n}.py"}}'}}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": f"c{n}", "content": f"value_{n} = {n}\n" * 60},
+    ]
+
+
+@pytest.mark.parametrize("text", MADE)
+def test_what_a_program_says_is_not_the_users(text: str) -> None:
+    assert is_program_made(text)
+    assert not state.state_of(decode({"messages": said(text)})[1]).asked
+    assert not state.state_of(decode({"messages": said(text)})[1]).binding
+    assert sheet(Item("text", "user", text)).voice != "user"
+
+
+@pytest.mark.parametrize("tag", TAGS)
+def test_words_beside_a_decoration_are_the_users(tag: str) -> None:
+    text = f"<{tag}>2026-11-15 by /srv/boiler.py</{tag}>\n\n{ASK}"
+    assert undecorated(text) == ASK
+    assert not is_program_made(text)
+    assert state.state_of([Item("text", "user", text)]).asked == [ASK]
+    assert [line.text for line in sheet(Item("text", "user", text)).lines] == [ASK]
+
+
+def test_words_after_a_command_are_the_users() -> None:
+    command = "<command-name>/fix</command-name><command-message>fix</command-message><command-args>{}</command-args>"
+    assert undecorated(command.format("the pump")) == "the pump"
+    assert is_program_made(command.format(""))
+
+
+@pytest.mark.parametrize(
+    "text", ["", " \n", "<b>bold</b>", "Why does <system-reminder> show up?", "# AGENTS.md is old"]
+)
+def test_what_anybody_may_type_is_the_users(text: str) -> None:
+    assert not is_program_made(text)
+
+
+@pytest.mark.parametrize("text", MADE)
+def test_the_newest_turn_is_what_the_user_typed_last(text: str) -> None:
+    view = view_of({"messages": [*said(ASK), *work(1), *said(text)]})
+    start, stop = newest_turn(view.nodes)
+    assert [n.item.text for n in view.nodes[start:stop]] == [ASK]
+    alone = view_of({"messages": said(text)})
+    assert newest_turn(alone.nodes) == (0, 1)
+
+
+async def test_a_summary_quotes_the_user_and_no_program() -> None:
+    turns = [m for n in range(12) for m in work(n)]
+    body = {"messages": [*said("<system-reminder>Be kind.</system-reminder>", ASK), *turns, *said(MADE[0]), *work(20)]}
+    view = view_of(body)
+    budget = Budget(window=3_000, reserve=200)
+    after = await Summarize()(view, budget.aim(budget.size(view)))
+    told = "\n".join(n.item.text for n in after.nodes if n.item.kind == "summary")
+    assert f'the user\'s newest request, still open: "{ASK}"' in told
+    assert "user: " not in told.replace(f"user: {ASK}", "")
+    assert '"<' not in told
+
+
+def test_a_clock_asks_for_nothing() -> None:
+    clock = "<current_datetime>2026-11-15T10:00:00Z</current_datetime>\n\nGo on, please."
+    assert question(view_of({"messages": said(clock)})) is None
+    asked = question(view_of({"messages": said(f"<session_context>/srv/boiler.py</session_context>{ASK}")}))
+    assert asked is not None
+    assert asked.names == ("src/pump.py",)
+
+
+def test_conversations_are_listed_by_what_the_user_typed(tmp_path: Path) -> None:
+    async def talk() -> None:
+        engine = Engine(SQLite(tmp_path / "log.db"), Budget(window=30_000))
+        await engine.prepare(Request({"messages": said(*MADE[:8], ASK)}))
+        await engine.prepare(Request({"messages": said(f"Generate a title for this conversation:\n{ASK}")}))
+        await engine.close()
+
+    asyncio.run(talk())
+    shown = Shell(tmp_path)("sessions", "--json", "--scope", "default", "--store", tmp_path / "log.db").stdout
+    assert f'"title":"{ASK}"' in shown
+    assert "boiler" not in shown
+    assert "Generate" not in shown

@@ -1,0 +1,279 @@
+"""What is the same, what is another conversation, and what clients ask beside theirs."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+import clew
+from clew import Budget, Engine, Request, View
+from clew.align import Match, Patch
+from clew.items import Frame, Item
+from clew.sameness import Change, alike, is_edit, is_shortened, likeness, same_agent
+from clew.store.sql import SQLStore
+
+Body = dict[str, Any]
+
+
+def call(id: str, **given: Any) -> Item:
+    return Item("call", "assistant", json.dumps(given), "read", id)
+
+
+def result(id: str, text: str) -> Item:
+    return Item("result", "tool", text, call_id=id)
+
+
+def text(said: str, role: Any = "user") -> Item:
+    return Item("text", role, said)
+
+
+def test_an_id_alone_proves_nothing() -> None:
+    assert not alike(call("call_1", path="a"), call("call_1", path="b"))
+    assert not alike(result("call_1", "one"), result("call_1", "two"))
+    assert alike(call("call_1", path="a"), call("other", path="a"))
+    assert not alike(call("c", n=1), call("c", n=True))
+    assert not alike(call("c", n=1), call("c", n=1.0))
+
+
+def test_a_result_is_the_same_only_if_its_call_is() -> None:
+    old = {0: call("c", path="a"), 1: result("c", "ok")}
+    assert likeness(old, {0: call("x", path="a"), 1: result("x", "ok")}, 16) == [Match(0, 0), Match(1, 1)]
+    assert likeness(old, {0: call("c", path="b"), 1: result("c", "ok")}, 16) == []
+    assert likeness({1: result("c", "ok")}, {1: result("c", "ok")}, 16) == [Match(1, 1)]  # its call is outside
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "same"),
+    [
+        ("Read it.", "Read it.\n<system-reminder>Be brief.</system-reminder>", True),
+        ("Read it.<system-reminder>1</system-reminder>", "Read it.<system-reminder>2</system-reminder>", True),
+        ("Deploy it.", "Deploy it. But never on a Friday.", False),
+        ("<system-reminder>of Alice</system-reminder>", "<system-reminder>of Bob</system-reminder>", False),
+        ("", "", True),
+        ("!", "?", False),
+    ],
+)
+def test_words_are_the_same_under_a_decoration_that_passes(was: str, now: str, same: bool) -> None:
+    assert alike(text(was), text(now)) is same
+
+
+@pytest.mark.parametrize(
+    ("now", "shortened"),
+    [
+        ("[trimmed]", True),
+        ("[Old tool result content cleared]", True),
+        ("line 1\nline 2\n... [2 lines truncated] ...", True),
+        ("line 1 [... omitted ...] line 4", True),
+        ("[redacted]", False),  # the client does not want it to be seen
+        ("CORRECTED: the limit is 4711.", False),
+        ("[1, 2]", False),
+        ("line 1 [truncated] line 9", False),
+    ],
+)
+def test_a_client_that_saves_room_is_told_from_one_that_changes_words(now: str, shortened: bool) -> None:
+    assert (
+        is_shortened("line 1\nline 2\nline 3\nline 4 and so on, for a long time, to the end of the file", now)
+        is shortened
+    )
+
+
+LONG = "This is what the assistant found out about all of it, at some length, so that nobody else says the same. " * 3
+
+
+def changed(old: list[Item], new: list[Item], equal: list[Match], gaps: list[Patch]) -> Change:
+    return Change(gaps, dict(enumerate(old)), new, equal, [], len(old))
+
+
+def test_a_greeting_in_common_is_no_evidence() -> None:
+    hello, hi = text("hello"), text("Hi! How can I help you today?", "assistant")
+    old = [hello, hi, text("My number is 123-45-6789.")]
+    new = [hello, hi, text("How is the weather?"), text("Sunny.", "assistant"), text("Thanks.")]
+    assert not is_edit(changed(old, new, [Match(0, 0), Match(1, 1)], [Patch(2, 3, 2, 2)]))
+
+
+def test_the_newest_message_that_grows_or_shrinks_once_answered_is_no_fork() -> None:
+    old = [text("Begin."), text(LONG, "assistant"), text("file.py:\n1\n2\n3\n\nPlease rename it to main.py.")]
+    new = [*old[:2], text("Please rename it to main.py."), text("Done.", "assistant"), text("Thanks.")]
+    gaps = [Patch(2, 3, 2, 2)]
+    assert is_edit(changed(old, new, [Match(0, 0), Match(1, 1)], gaps))
+    new[2] = text("Please delete all of it.")
+    assert not is_edit(changed(old, new, [Match(0, 0), Match(1, 1)], gaps))
+
+
+def test_a_tool_that_says_something_else_is_another_try() -> None:
+    old = [text("Begin."), text(LONG, "assistant"), call("c"), result("c", "ALICE")]
+    new = [*old[:3], result("c", "BOB"), text("Done.", "assistant")]
+    assert not is_edit(changed(old, new, [Match(i, i) for i in range(3)], [Patch(3, 4, 3, 3)]))
+
+
+def test_another_agent_has_other_tools_and_another_prompt() -> None:
+    def frame(system: str, *tools: str) -> Frame:
+        return Frame("openai_chat", system=system, tools=tuple({"function": {"name": t}} for t in tools))
+
+    main = frame("You are a coding agent. It is 10:00.", "read", "write", "shell")
+    assert same_agent(main, frame("You are a coding agent. It is 10:01.", "read", "write", "shell"))
+    assert same_agent(main, frame("You are a coding agent. It is 10:01."))  # sums up without tools
+    assert same_agent(main, frame("Speak like a pirate.", "read", "write", "shell", "more"))
+    assert not same_agent(main, frame("Name this talk in five words at most."))
+    assert not same_agent(main, frame("Explore this folder for somebody else.", "glob", "grep"))
+    assert same_agent(frame("a"), frame("b"))  # no tools: a person may change how a chat is to answer
+
+
+# --- through the engine ---------------------------------------------------------------------------------------------
+
+TOOLS = [{"name": n, "input_schema": {"type": "object"}} for n in ("read", "write", "shell")]
+
+
+def request(messages: list[Body], system: str = "You are a coding agent in /srv/app.", tools: Any = TOOLS) -> Body:
+    body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "system": system, "tools": tools, "messages": messages}
+    return {k: copy.deepcopy(v) for k, v in body.items() if v}
+
+
+def work(turns: int, first: str = "Please read all the files.") -> list[Body]:
+    said: list[Body] = [{"role": "user", "content": first}]
+    for n in range(turns):
+        use = {"type": "tool_use", "id": f"t{n}", "name": "read", "input": {"path": f"f{n}"}}
+        said += [{"role": "assistant", "content": [{"type": "text", "text": f"I read file {n} now."}, use]}]
+        found = {"type": "tool_result", "tool_use_id": f"t{n}", "content": f"line of file {n}, and more of it. " * 40}
+        said += [{"role": "user", "content": [found]}]
+    return said
+
+
+async def origin(store: SQLStore, branch: str) -> tuple[str, str | None]:
+    """Why a branch began, and which one it comes after."""
+    [info] = [b for b in await store.branches("default") if b.id == branch]
+    before = await store.ancestry("default", branch)
+    return info.cause, before[0][0] if before else None
+
+
+@pytest.fixture(params=[None, "session-7"], ids=["unnamed", "named"])
+def session(request: pytest.FixtureRequest) -> str | None:
+    name: str | None = request.param
+    return name
+
+
+@pytest.fixture(params=["warm", "cold"])
+def talk(request: pytest.FixtureRequest, store: SQLStore, session: str | None) -> Any:
+    made = Engine(store, Budget(window=6_000, reserve=500))
+
+    async def send(body: Body) -> View:
+        engine = made if request.param == "warm" else Engine(store, Budget(window=6_000, reserve=500))
+        view = await engine.prepare(Request(body, session=session))
+        assert clew.wire.check(clew.body(view), "anthropic") == []
+        return view
+
+    return send
+
+
+async def test_new_conversations_with_the_same_reminders_are_apart_from_the_first_word_on(store: SQLStore) -> None:
+    engine = Engine(store, Budget(window=6_000))
+    reminders = [{"type": "text", "text": f"<system-reminder>{n}</system-reminder>"} for n in range(3)]
+    branches = set()
+    for asked in ("What is this?", "Who wrote that?", "Rename it."):
+        first = {"role": "user", "content": [*reminders, {"type": "text", "text": asked}]}
+        body = request([first, {"role": "system", "content": "Be brief."}])
+        branches.add((await engine.prepare(Request(body))).branch)
+    assert len(branches) == 3
+
+
+async def test_what_another_agent_asks_with_the_same_history_leaves_the_conversation_alone(talk: Any) -> None:
+    main = await talk(request(work(3)))
+    memory = {"role": "user", "content": "Which facts should be kept?"}
+    aside = await talk(request([*work(3), memory], "You extract memories from talks.", [{"name": "memorise"}]))
+    again = await talk(request(work(4)))
+    assert aside.branch != main.branch
+    assert again.branch == main.branch
+    assert "memor" not in json.dumps(clew.body(again))
+
+
+async def test_a_sub_agent_under_the_name_of_a_session_has_a_branch_of_its_own(store: SQLStore) -> None:
+    engine = Engine(store, Budget(window=60_000))
+    sub_system, sub_tools = "Explore this folder, and report.", [{"name": "glob"}, {"name": "grep"}]
+    branches: dict[str, set[str]] = {"main": set(), "sub": set()}
+    for turn in range(1, 4):
+        for who, body in (
+            ("main", request(work(turn))),
+            ("sub", request(work(turn, "Where is the door?"), sub_system, sub_tools)),
+        ):
+            branches[who].add((await engine.prepare(Request(body, session="s"))).branch)
+    assert [len(b) for b in branches.values()] == [1, 1]
+    assert not branches["main"] & branches["sub"]
+    [sub] = branches["sub"]
+    assert await origin(store, sub) == ("subagent", *branches["main"])
+
+
+async def test_a_title_is_asked_for_beside_the_session_even_if_it_is_asked_first(store: SQLStore) -> None:
+    engine = Engine(store, Budget(window=60_000))
+    asked = [{"role": "user", "content": "Generate a title for this conversation:\nPlease read all the files."}]
+    title = await engine.prepare(Request(request(asked, "You are a title generator", None), session="s"))
+    main = await engine.prepare(Request(request(work(1)), session="s"))
+    again = await engine.prepare(Request(request(work(2)), session="s"))
+    assert title.branch != main.branch == again.branch
+
+
+SUM_UP = "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\nYour task is to create a detailed summary."
+
+
+async def test_a_client_that_sums_up_by_itself_sees_its_whole_history_if_it_fits(store: SQLStore) -> None:
+    for name in (None, "s"):
+        engine = Engine(store, Budget(window=6_000, reserve=500))
+        for turn in range(1, 14):
+            main = await engine.prepare(Request(request(work(turn, f"Go, {name}.")), session=name))
+        assert main.stand_ins()
+        roomy = Engine(store, Budget(window=12_000, reserve=500))
+        said = work(13, f"Go, {name}.")
+        said[-1]["content"].append({"type": "text", "text": SUM_UP})
+        asked = await roomy.prepare(Request(request(said), session=name))
+        assert clew.body(asked)["messages"] == said
+        assert await origin(store, asked.branch) == ("subagent", main.branch)
+        again = await engine.prepare(Request(request(work(14, f"Go, {name}.")), session=name))
+        assert again.branch == main.branch
+        assert SUM_UP not in json.dumps(clew.body(again))
+
+
+async def test_what_follows_a_clients_own_summary_is_linked_to_what_it_sums_up(store: SQLStore) -> None:
+    engine = Engine(store, Budget(window=60_000))
+    main = await engine.prepare(Request(request(work(5)), session="s"))
+    begins = "This session is being continued from a previous conversation that ran out of context. Files were read."
+    after = await engine.prepare(Request(request([{"role": "user", "content": begins}]), session="s"))
+    on = [
+        {"role": "user", "content": begins},
+        {"role": "assistant", "content": "On."},
+        {"role": "user", "content": "?"},
+    ]
+    later = await engine.prepare(Request(request(on), session="s"))
+    assert main.branch != after.branch == later.branch
+    assert await origin(store, after.branch) == ("compaction", main.branch)
+    # Without a name, words that both have are the link; with none in common there is no telling.
+    alone = await engine.prepare(Request(request(work(5, "Once more."))))
+    kept = [{"role": "user", "content": begins}, {"role": "assistant", "content": "I see."}, *work(5)[-4:]]
+    linked = await engine.prepare(Request(request(kept)))
+    loose = await engine.prepare(Request(request([{"role": "user", "content": begins + " Others."}])))
+    assert await origin(store, linked.branch) == ("compaction", alone.branch)
+    assert await origin(store, loose.branch) == ("start", None)
+
+
+async def test_a_summary_that_quotes_what_stands_beside_it_goes_when_that_is_changed(store: SQLStore) -> None:
+    engine = Engine(store, Budget(window=6_000, reserve=500))
+    for turn in range(1, 15):
+        view = await engine.prepare(Request(request(work(turn, "Please read them, OLDWORD and all."))))
+    assert "OLDWORD" in json.dumps([n.item.text for n in view.nodes if n.id in view.stand_ins()])
+    after = await engine.prepare(Request(request(work(15, "Please read them, NEWWORD and all."))))
+    assert "OLDWORD" not in json.dumps(clew.body(after))
+    assert "NEWWORD" in json.dumps(clew.body(after))
+
+
+async def test_sub_agents_of_two_sessions_with_the_same_task_are_apart(store: SQLStore) -> None:
+    engine = Engine(store, Budget(window=60_000))
+    system, tools = "Explore this folder, and report.", [{"name": "glob"}, {"name": "grep"}]
+    task = request([{"role": "user", "content": "Where is the door?"}], system, tools)
+    branches = []
+    for name in ("ann", "bob"):
+        await engine.prepare(Request(request(work(2, f"The secret of {name}.")), session=name))
+        branches.append((await engine.prepare(Request(task, session=name))).branch)
+    branches.append((await engine.prepare(Request(task))).branch)
+    assert len(set(branches)) == 3
+    for branch, seen in zip(branches, ("ann", "bob", ""), strict=True):
+        found = await engine.answer("default", "The secret of ann and of bob", branch)
+        assert [name for name in ("ann", "bob") if f"The secret of {name}." in found] == [seen][: len(seen)]
