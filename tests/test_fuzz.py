@@ -13,11 +13,9 @@ from owning import Speaker
 from postgres import Server
 from tagging import Calls, Results, Text
 
-unmended = pytest.mark.xfail(strict=False, reason="conversations are still mixed, and edits under folds not seen")
 SESSIONS, PORTIONS = 40, 6
 
 
-@unmended
 @pytest.mark.parametrize("portion", range(PORTIONS))
 async def test_whatever_clients_do_the_model_sees_what_they_said(portion: int) -> None:
     found = await fuzz(range(portion * SESSIONS, (portion + 1) * SESSIONS), lambda: SQLite(":memory:"))
@@ -25,7 +23,6 @@ async def test_whatever_clients_do_the_model_sees_what_they_said(portion: int) -
     assert found.folded > SESSIONS
 
 
-@unmended
 async def test_so_it_is_on_a_server(server: Server) -> None:
     url = server.url(server.database("template"))
     assert (await fuzz(range(1_000, 1_020), lambda: open_store(url))).told == []
