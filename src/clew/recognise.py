@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from uuid import uuid4
 
 from clew.align import Match, Patch, alike
+from clew.cue import Cue
 from clew.guard import Guard
 from clew.items import Digests, Item, Node, Scope
 from clew.live import Entry, Reading, chained, compare, rewritten, unfold
@@ -31,6 +32,7 @@ class Recognition:
     fork: Fork | None = None
     origin: Origin | None = None
     method: Method | None = None  # that the request asks for
+    cue: Cue | None = None  # and when its agent is asked to act
     fresh: dict[str, Item] = field(default_factory=dict)  # known nodes as the client sent them this time
     unfolded: bool = False  # the client sent stand-ins of ours
     refold: bool = False  # the view must be made anew, not only lengthened

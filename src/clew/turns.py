@@ -9,6 +9,7 @@ from typing import Any
 
 from clew import events
 from clew.budget import Budget
+from clew.cue import Cue
 from clew.errors import Conflict, NotFound, Purged
 from clew.events import Listener, tell
 from clew.fitting import Fitted, Fitting
@@ -44,6 +45,7 @@ class Request:
     session: str | None = None  # the host's own name for the conversation, if it has one
     origin: Origin | None = None  # why it begins, should it begin with this request: a task, a sub-agent, a handoff
     method: Method | None = None  # who decides when to compact, if not as the engine has it
+    cue: Cue | None = None  # from where on an agent that decides is asked to act, if not as usual
 
 
 class Turns:
@@ -125,7 +127,7 @@ class Turns:
             found = await looking.extend(live.trace, incoming.flat(), offset)
             if found is None:
                 return None
-            found.method, found.silent = request.method, silent
+            found.method, found.cue, found.silent = request.method, request.cue, silent
             view = await self.turn(request.scope, live, incoming.frame, found, looking.guard, incoming)
             self.memory.keep(request.scope, live)
             return view
@@ -138,7 +140,7 @@ class Turns:
         looking = self.recogniser(request.scope, body.format)
         found = await looking.find(incoming.flat(), request.session)
         found.origin = None if found.fork else request.origin
-        found.method, found.silent = request.method, silent
+        found.method, found.cue, found.silent = request.method, request.cue, silent
         live = Live(found.trace, known, View(incoming.frame, (), self.digests(request.scope)))
         view = await self.turn(request.scope, live, incoming.frame, found, looking.guard, incoming)
         self.memory.keep(request.scope, live)
@@ -185,7 +187,9 @@ class Turns:
         shown = await self._shown(scope, live, frame, found)
         prices = (await self.gauge.limits.model(scope, frame.model)).prices
         view, error, shadow, folded, cause = (
-            Fitted(shown) if found.silent else await self.fitting.fit(scope, live, shown, budget, prices, found.method)
+            Fitted(shown)
+            if found.silent
+            else await self.fitting.fit(scope, live, shown, budget, prices, found.method, found.cue)
         )
         edits: list[Event] = [*view.edits[known:]]
         if folded is not None:
