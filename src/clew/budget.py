@@ -156,7 +156,7 @@ class Budget:
     def kept_free(self) -> int:
         """Tokens for the answer: the user's word, else 8,192 or a quarter of a small window, else what is asked for.
 
-        What is asked for counts up to half of the window, and only while half of the room stays: who asks for more
+        What is asked for counts up to half of the window, and only while a third of the room stays: who asks for more
         than is left beside its frame is either not held to it or refused whatever is sent.
         """
         if self.reserve is not None:
@@ -164,7 +164,7 @@ class Budget:
         plain = min(8_192, self.window // 4)
         asked = min(self.answer, self.window // 2)
         room = self.window - self.frame
-        return asked if asked > plain and 2 * (room - asked) >= room - plain else plain
+        return asked if asked > plain and 3 * (room - asked) >= room - plain else plain
 
     @property
     def limit(self) -> Size:

@@ -7,7 +7,7 @@ from clew.budget import Budget
 from clew.items import Item
 from clew.steps.lines import calls_by_result, preview
 from clew.steps.matches import matches, terms
-from clew.steps.places import arrived, newest, newest_turn, room_beside
+from clew.steps.places import arrived, free_beside, newest_turn, unread
 from clew.steps.taking import take
 from clew.view import Swap, View
 
@@ -38,9 +38,8 @@ class Offload:
         return view
 
     def _room(self, view: View, budget: Budget) -> int:
-        """Tokens that the newest exchange may take."""
-        sizes = (budget.meter.node(n).tokens for n, new in zip(view.nodes, newest(view), strict=True) if new)
-        return room_beside(view, budget).tokens - sum(sizes)
+        """Tokens that are left, below 0 those that are missing."""
+        return 0 if any(unread(view, budget)) else free_beside(view, budget)
 
     def _taken(self, view: View, budget: Budget, free: int) -> View:
         """The view with previews, until nothing is missing; `free` are the tokens left, below 0 those missing."""
@@ -58,16 +57,16 @@ class Offload:
         return take(view, budget, swaps, by=self)
 
     def _preview(self, view: View, i: int, most: int, budget: Budget, call: Item | None, asked: str) -> Item:
-        item, chars = view.nodes[i].item, CHARACTERS * most
+        item, chars = view.nodes[i].item, max(SHORTEST, CHARACTERS * most)
         found = matches(item.text, terms(call.text if call else "", asked))
         while True:
             head, tail = chars - chars // 3, chars // 3
             head, tail = min(head, self.head or head), min(tail, self.tail or tail)
             short = preview(item, view.short(i, i + 1), head, tail, found)
             # A character can be several tokens: shrink until it takes no more than it may.
-            if chars < SHORTEST or budget.meter.item(short).tokens <= most:
+            if chars <= SHORTEST or budget.meter.item(short).tokens <= most:
                 return short
-            chars = chars * 3 // 4
+            chars = max(SHORTEST, chars * 3 // 4)
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,15 @@ def room_beside(view: View, budget: Budget) -> Size:
     return budget.limit.less(fixed)
 
 
+def free_beside(view: View, budget: Budget) -> int:
+    """Tokens that the newest exchange leaves of that, below 0 those that it lacks; what the user said may be shortened,
+    and counts up to a half."""
+    room, (start, stop) = room_beside(view, budget).tokens, newest_turn(view.nodes)
+    asked = budget.meter.nodes(view.nodes[start:stop]).tokens
+    whole = budget.meter.nodes(_of(view, newest(view))).tokens
+    return room - (whole - asked) - min(asked, int(TURN * max(0, room)))
+
+
 def _of(view: View, chosen: Sequence[bool]) -> list[Node]:
     return [n for n, is_chosen in zip(view.nodes, chosen, strict=True) if is_chosen]
 

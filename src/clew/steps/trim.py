@@ -9,7 +9,7 @@ from clew.items import Item
 from clew.steps.calls import shrunk
 from clew.steps.lines import LONGEST, OUT_OF_VIEW, calls_by_result, cleared, omitted, preview
 from clew.steps.offload import Offload
-from clew.steps.places import HEAD, LINE, TURN, first_exchange, newest, newest_turn, room_beside, unread
+from clew.steps.places import HEAD, LINE, TURN, first_exchange, free_beside, newest, newest_turn, room_beside, unread
 from clew.view import Stretch, Swap, View, groups
 
 
@@ -47,8 +47,7 @@ def _cut(view: View, budget: Budget, by: object) -> View:
 def _shrunk(view: View, budget: Budget, by: object) -> View:
     """Where the newest exchange does not fit with previews either, its calls keep the beginning of their arguments."""
     new, fixed = newest(view), view.pinned | view.stand_ins()
-    have = budget.meter.nodes(n for n, is_new in zip(view.nodes, new, strict=True) if is_new)
-    if have.within(room_beside(view, budget)):
+    if any(unread(view, budget)) or free_beside(view, budget) >= 0:
         return view
     swaps = []
     for i, node in enumerate(view.nodes):
