@@ -23,6 +23,7 @@ from clew.steps import Arrivals, over_budget, repair
 from clew.steps.handoff import Handoff
 from clew.store.protocol import Store
 from clew.store.records import Cause, Method
+from clew.verdict import is_worth
 from clew.view import View, cuts, originals
 
 Compaction = Literal["on", "shadow", "off"]
@@ -129,7 +130,8 @@ class Fitting:
         after = await self._spared(live, view, budget, aimed or budget.at(rate).aim(size))
         if after is not view:
             new, _ = live.scale.measure(after)
-            if size.within(budget.at(rate).limit) and not live.verdict.is_worth(size.tokens, new.tokens):
+            gain = size.tokens - budget.frame, new.tokens - budget.frame
+            if size.within(budget.at(rate).limit) and not is_worth(*gain):
                 live.scale.edit()
                 return view
             live.verdict.await_report(expected)
@@ -144,7 +146,7 @@ class Fitting:
             if self.drafts:
                 await self.drafts.settle(_key(scope, live), self._patience)
             return True
-        if live.verdict.paused or live.verdict.is_idle(size.tokens):
+        if live.verdict.paused:
             return False
         said = int((size.tokens - budget.frame) / EARLY)
         soon = aimed is not None or budget.exceeded(size._replace(tokens=budget.frame + said))
