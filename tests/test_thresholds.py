@@ -284,18 +284,17 @@ async def obey(helm: Helm, page: int, turns: int, rate: float) -> Iterator[dict[
     messages = loop(0, 500, 0)["messages"]
     statuses = []
     for n in range(turns):
-        given = {"model": MODEL, "messages": messages}
-        sent = await helm.prepare(Request(given, session="s"))
+        sent = await helm.prepare(Request({"model": MODEL, "messages": messages}, session="s"))
         counted = round(rate * COUNTER.text(json.dumps(sent.body)))
         await helm.engine.observe(sent.view, {"input_tokens": counted, "output_tokens": 9})
         statuses.append(told(sent.body))
         tool = sent.body["tools"][0]["function"]["description"]
         [percent] = re.findall(r"Call this when used_pct >= (\d+)", tool)
         if statuses[-1]["used_pct"] >= int(percent):
-            call, answer = ("new_session", {"summary": f"Pages until {n} are read."}), BEGUN
+            name, given, answer = "new_session", {"summary": f"Pages until {n} are read."}, BEGUN
         else:
-            call, answer = ("read", {"page": n}), f"page {n}\n{words(page, n)}"
-        use = {"id": f"c{n}", "type": "function", "function": {"name": call[0], "arguments": json.dumps(call[1])}}
+            name, given, answer = "read", {"page": str(n)}, f"page {n}\n{words(page, n)}"
+        use = {"id": f"c{n}", "type": "function", "function": {"name": name, "arguments": json.dumps(given)}}
         messages += [
             {"role": "assistant", "content": None, "tool_calls": [use]},
             {"role": "tool", "tool_call_id": f"c{n}", "content": answer},

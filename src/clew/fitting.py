@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 from clew import events
 from clew.budget import Budget, Size
 from clew.catalog import Prices
-from clew.cue import STATUS, Cue, spare
+from clew.cue import Cue
 from clew.drafting.background import EARLY, Drafts, drafted, middle, unread
 from clew.drafting.writing import Writer
 from clew.events import Listener, tell
@@ -16,10 +16,11 @@ from clew.expansion import behind, expanded, question
 from clew.guard import as_sent
 from clew.items import Scope
 from clew.live import Live
+from clew.net import is_over, likely, net, previewed, was_told
 from clew.pace import grown
 from clew.proactive import Proactive
 from clew.step import Step
-from clew.steps import Arrivals, over_budget, repair
+from clew.steps import over_budget, repair
 from clew.steps.handoff import Handoff
 from clew.store.protocol import Store
 from clew.store.records import Cause, Method
@@ -88,13 +89,13 @@ class Fitting:
         shadow, mended, due = None, view, self.compaction == "on"
         cause: Cause = "compaction"
         if (method or self.method) == "llm":
-            told, budget = _was_told(live, view, budget, cue or Cue()), _net(budget)
+            told, budget = was_told(live, view, budget, cue or Cue()), net(budget)
             view = await self.handed_over(scope, live, view, Handoff(), budget)
             if view is not mended:
                 cause = "handoff"
             elif due and not told:
-                view = mended = await _previewed(live, view, budget)
-            due = due and _is_over(live, view, budget, told)
+                view = mended = await previewed(live, view, budget)
+            due = due and is_over(live, view, budget, told)
         if due:
             view = await self._compacted(scope, live, view, budget, prices)
         folded = None if view is mended else len(mended.edits)
@@ -105,9 +106,9 @@ class Fitting:
         await self.take_down()
         live.settled = _last_group(view, live.settled if view is shown else 0)
         live.pace.call()
-        size, likely = _likely(live, view, budget)
+        size, bounds = likely(live, view, budget)
         # Where only the learned rate says that it does not fit, or nobody may compact, the provider shall judge.
-        fits = self.compaction != "on" or size.within(likely.limit) or size.within(budget.limit)
+        fits = self.compaction != "on" or size.within(bounds.limit) or size.within(budget.limit)
         return Fitted(view, None if fits else over_budget(view, budget), shadow, folded, cause)
 
     async def handed_over(self, scope: Scope, live: Live, view: View, handoff: Handoff, budget: Budget) -> View:
@@ -115,7 +116,7 @@ class Fitting:
         if not handoff.is_due(view):
             return view
         await self.remember(scope, view)
-        after = handoff(view, _likely(live, view, budget)[1])
+        after = handoff(view, likely(live, view, budget)[1])
         live.scale.edit()
         live.pace.shrink(live.scale.measure(after)[0].tokens)
         return after
@@ -272,48 +273,6 @@ def _aimed(live: Live, view: View, budget: Budget, size: Size, prices: Prices | 
         return budget.aim(size) if grown(live.trace, view, budget.meter) >= budget.least else None
     goal = live.pace.goal(live.trace, view, budget, prices)
     return None if goal is None else with_(budget, goal=budget.limit._replace(tokens=goal))
-
-
-def _net(budget: Budget) -> Budget:
-    """The budget of an agent that looks after its window itself: clew acts only just before it is full."""
-    reserve = min(budget.kept_free + STATUS, budget.window - 1)
-    net = with_(budget, reserve=reserve, keep=None, growth=None, start=None, goal=Size())
-    high = min(1.0, max(0.01, (budget.room - spare(budget.room)) / max(1, net.room)))
-    return with_(net, high=high, low=min(budget.low, high), goal=Size())
-
-
-def _likely(live: Live, view: View, budget: Budget) -> tuple[Size, Budget]:
-    """The size, and the budget at the rate that is expected: on the scale of what the agent is told."""
-    size, _ = live.scale.measure(view)
-    return size, budget.at(live.scale.expected(view) / max(1, size.tokens))
-
-
-async def _previewed(live: Live, view: View, budget: Budget) -> View:
-    """The view with previews of what just came, where that jumps past the net."""
-    size, likely = _likely(live, view, budget)
-    if not likely.exceeded(size):
-        return view
-    after = await Arrivals()(view, with_(likely, goal=likely.limit._replace(tokens=likely.threshold)))
-    if after is not view:
-        live.scale.edit()
-    return after
-
-
-def _is_over(live: Live, view: View, budget: Budget, told: bool) -> bool:
-    """Whether clew must act for an agent: it was told and did not, or there is no room to tell it."""
-    size, likely = _likely(live, view, budget)
-    return likely.exceeded(size) if told else not size.within(likely.limit)
-
-
-def _was_told(live: Live, view: View, budget: Budget, cue: Cue) -> bool:
-    """Whether the status of the last call asked the agent to act."""
-    if not live.trace.calls:
-        return False
-    new = {place.id for place in live.trace.said[live.trace.calls[-1][1] :]}
-    since = budget.meter.nodes(n for n in view.nodes if n.id in new).tokens
-    size, _ = live.scale.measure(view)
-    told = budget.filled(size.tokens - since + STATUS, live.scale.expected(view) / max(1, size.tokens))
-    return cue.heeded(told).is_reached(told)
 
 
 def _key(scope: Scope, live: Live) -> tuple[Scope, str]:

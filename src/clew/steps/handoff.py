@@ -58,8 +58,8 @@ class Handoff:
         summary = self._summary or parsed(view.nodes[call].item.text)["summary"]
         parts = _parts(view, stop, summary, beside=view.nodes[call:stop])
         recall, by = view.short(0, stop), "user" if self._summary else "assistant"
-        last = f"[The summary is the {by}'s own, from the session before this one; recall {recall} for all of it.]"
-        text = _within(parts, last, int(SHARE * budget.room), budget.meter.counter)
+        closing = f"[The summary is the {by}'s own, from the session before this one; recall {recall} for all of it.]"
+        text = _within(parts, closing, int(SHARE * budget.room), budget.meter.counter)
         first, *others = runs
         swaps = [Swap(*first, [Item("summary", "user", text)])]
         swaps += [Swap(a, b, [Item("summary", "user", _line(view, a, b))]) for a, b in others]
@@ -95,9 +95,9 @@ def _runs(view: View, stop: int) -> Iterator[tuple[int, int]]:
         yield begin, stop
 
 
-def _within(parts: Sequence[str], last: str, most: int, counter: Counter) -> str:
-    """The parts in turn, and the last line, in so many tokens: the first that is too long is cut at a line."""
-    kept, left = list[str](), most - counter.text(last)
+def _within(parts: Sequence[str], closing: str, most: int, counter: Counter) -> str:
+    """The parts in turn, and the closing line, in so many tokens: the first that is too long is cut at a line."""
+    kept, left = list[str](), most - counter.text(closing)
     for part in parts:
         short, lines = part, part.splitlines()
         while lines and counter.text(short) > left:
@@ -113,7 +113,7 @@ def _within(parts: Sequence[str], last: str, most: int, counter: Counter) -> str
         left -= counter.text(short)
         if short != part:
             break
-    return "\n\n".join([*kept, last])
+    return "\n\n".join([*kept, closing])
 
 
 def _parts(view: View, stop: int, summary: str, beside: Sequence[Node]) -> list[str]:
