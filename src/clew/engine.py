@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew import catalog, events
 from clew.additions import Addition, Additions
-from clew.budget import Budget
+from clew.budget import Budget, Filled
 from clew.coverage import Ledger, ledger, words_in
 from clew.drafting.writing import Writer
 from clew.errors import NotFound, Purged
@@ -112,13 +112,14 @@ class Engine:
     def proactive(self) -> Proactive | None:
         """When to compress before the window is full, instead of what the budget says; the next turn obeys.
 
-        Set it to True for 0.7, to a mapping with `compression_threshold` or `buffer_tokens`, to False or None for off:
-        then only `compact`, or an overflow that is told with `refused`, makes a history shorter.
+        Set it to True for 0.7, to a mapping with `compression_threshold` (a share of the room) or `buffer_tokens` (left
+        of it), to False or None for off: then only `compact`, or an overflow that is told with `refused`, makes a
+        history shorter.
         """
         return self._fitting.proactive
 
     @proactive.setter
-    def proactive(self, given: bool | Mapping[str, Any] | None) -> None:
+    def proactive(self, given: bool | Mapping[str, Any] | Proactive | None) -> None:
         self._fitting.proactive = proactive(given)
         self._fitting.compaction = "on" if self._fitting.proactive else "off"
 
@@ -228,7 +229,7 @@ class Engine:
         """End the session of the newest view of a branch, and begin a child with this summary, as an agent would."""
 
         async def act(live: Live, budget: Budget) -> View:
-            return await self._fitting.handed_over(view.scope, live, live.view, Handoff(summary))
+            return await self._fitting.handed_over(view.scope, live, live.view, Handoff(summary), budget)
 
         return await self._turns.compact(view, act, method, "handoff")
 
@@ -245,6 +246,13 @@ class Engine:
         scale = Scale()
         await self.gauge.weigh(view.scope, scale, await self.gauge.budget(view.scope, view.frame), view.frame)
         return scale.expected(view)
+
+    async def filled(self, view: View, more: int = 0) -> Filled:
+        """How full the window is with a view, and so many tokens beside it."""
+        budget = await self.gauge.budget(view.scope, view.frame)
+        live = self._turns.memory.newest(view)
+        own = budget.size(live.view if live else view).tokens
+        return budget.filled(own + more, await self.expected(view) / max(1, own))
 
     async def window(self, view: View) -> int | None:
         """The tokens that the model of a view can read and write; None where nobody knows."""

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 from clew import events
 from clew.budget import Budget, Size
 from clew.catalog import Prices
+from clew.cue import Cue
 from clew.drafting.background import EARLY, Drafts, drafted, middle, unread
 from clew.drafting.writing import Writer
 from clew.events import Listener, tell
@@ -15,20 +16,21 @@ from clew.expansion import behind, expanded, question
 from clew.guard import as_sent
 from clew.items import Scope
 from clew.live import Live
+from clew.net import is_over, likely, net, previewed, was_told
+from clew.pace import grown
 from clew.proactive import Proactive
 from clew.step import Step
 from clew.steps import over_budget, repair
 from clew.steps.handoff import Handoff
 from clew.store.protocol import Store
 from clew.store.records import Cause, Method
+from clew.verdict import is_worth
 from clew.view import View, cuts, originals
 
 Compaction = Literal["on", "shadow", "off"]
 
 DECLINED = "declined"  # under which the store keeps what models did not write
 FITS = 4  # compactions in one turn, should the first leave what is dearer than it seemed
-NET = 0.95  # of the limit: where clew compacts all the same if the agent does not
-STATUS = 64  # tokens that a context status takes, at most
 PATIENCE = 15.0  # seconds that a full window waits for a draft that is nearly there
 
 
@@ -74,6 +76,7 @@ class Fitting:
         budget: Budget,
         prices: Prices | None,
         method: Method | None = None,
+        cue: Cue | None = None,
     ) -> Fitted:
         """The view mended and compacted as needed, and the error if nothing helps."""
         budget = self.proactive.apply(budget) if self.proactive else budget
@@ -83,11 +86,17 @@ class Fitting:
         if view is not shown:
             live.scale.edit()
         live.pace.grow(live.scale.measure(view)[0].tokens)
-        shadow, mended = None, view
+        shadow, mended, due = None, view, self.compaction == "on"
+        cause: Cause = "compaction"
         if (method or self.method) == "llm":
-            view, budget = await self.handed_over(scope, live, view, Handoff()), _net(budget)
-        cause: Cause = "compaction" if view is mended else "handoff"
-        if self.compaction == "on":
+            told, budget = was_told(live, view, budget, cue or Cue()), net(budget)
+            view = await self.handed_over(scope, live, view, Handoff(), budget)
+            if view is not mended:
+                cause = "handoff"
+            elif due and not told:
+                view = mended = await previewed(live, view, budget)
+            due = due and is_over(live, view, budget, told)
+        if due:
             view = await self._compacted(scope, live, view, budget, prices)
         folded = None if view is mended else len(mended.edits)
         if self.compaction == "on" and self._expand:
@@ -97,18 +106,18 @@ class Fitting:
         await self.take_down()
         live.settled = _last_group(view, live.settled if view is shown else 0)
         live.pace.call()
-        size, rate = live.scale.measure(view)
+        size, bounds = likely(live, view, budget)
         # Where only the learned rate says that it does not fit, or nobody may compact, the provider shall judge.
-        fits = self.compaction != "on" or size.within(budget.at(rate).limit) or size.within(budget.limit)
+        fits = self.compaction != "on" or size.within(bounds.limit) or size.within(budget.limit)
         return Fitted(view, None if fits else over_budget(view, budget), shadow, folded, cause)
 
-    async def handed_over(self, scope: Scope, live: Live, view: View, handoff: Handoff) -> View:
+    async def handed_over(self, scope: Scope, live: Live, view: View, handoff: Handoff, budget: Budget) -> View:
         """The view that begins a new session, if one was asked for."""
         if not handoff.is_due(view):
             return view
         await self.remember(scope, view)
+        after = handoff(view, likely(live, view, budget)[1])
         live.scale.edit()
-        after = handoff(view)
         live.pace.shrink(live.scale.measure(after)[0].tokens)
         return after
 
@@ -122,7 +131,8 @@ class Fitting:
         after = await self._spared(live, view, budget, aimed or budget.at(rate).aim(size))
         if after is not view:
             new, _ = live.scale.measure(after)
-            if size.within(budget.at(rate).limit) and not live.verdict.is_worth(size.tokens, new.tokens):
+            gain = size.tokens - budget.frame, new.tokens - budget.frame
+            if size.within(budget.at(rate).limit) and not is_worth(*gain):
                 live.scale.edit()
                 return view
             live.verdict.await_report(expected)
@@ -137,9 +147,10 @@ class Fitting:
             if self.drafts:
                 await self.drafts.settle(_key(scope, live), self._patience)
             return True
-        if live.verdict.paused or live.verdict.is_idle(size.tokens):
+        if live.verdict.paused:
             return False
-        soon = aimed is not None or budget.exceeded(size._replace(tokens=int(size.tokens / EARLY)))
+        said = int((size.tokens - budget.frame) / EARLY)
+        soon = aimed is not None or budget.exceeded(size._replace(tokens=budget.frame + said))
         if self.drafts and soon and await self._is_read(scope, live, view, aimed or budget):
             return False
         return aimed is not None
@@ -252,17 +263,16 @@ class Fitting:
 
 
 def _aimed(live: Live, view: View, budget: Budget, size: Size, prices: Prices | None) -> Budget | None:
-    """The budget to compact to, if it is time for that: too much is there, or less would be cheaper."""
-    if budget.exceeded(size):
+    """The budget to compact to, if it is time for that: too much is there, or less would be cheaper.
+
+    While all of it fits, nothing is due before it has grown a little since the last time, as the log has it.
+    """
+    if not size.within(budget.limit):
         return budget.aim(size)
-    goal = live.pace.goal(view, budget, prices)
+    if budget.exceeded(size):
+        return budget.aim(size) if grown(live.trace, view, budget.meter) >= budget.least else None
+    goal = live.pace.goal(live.trace, view, budget, prices)
     return None if goal is None else with_(budget, goal=budget.limit._replace(tokens=goal))
-
-
-def _net(budget: Budget) -> Budget:
-    """The budget of an agent that looks after its window itself: clew acts only just before it is full."""
-    reserve = min(budget.kept_free + STATUS, budget.window - 1)
-    return with_(budget, reserve=reserve, high=max(budget.high, NET), keep=None, growth=None, goal=Size())
 
 
 def _key(scope: Scope, live: Live) -> tuple[Scope, str]:

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 from clew.align import Match, Patch
 from clew.asides import Aside, aside, is_continued
+from clew.cue import Cue
 from clew.guard import Guard
 from clew.items import Digests, Frame, Item, Node, Scope
 from clew.live import Entry, Reading, chained, compare, rewritten, unfold
@@ -43,6 +44,7 @@ class Recognition:
     fork: Fork | None = None
     origin: Origin | None = None
     method: Method | None = None  # that the request asks for
+    cue: Cue | None = None  # and when its agent is asked to act
     fresh: dict[str, Item] = field(default_factory=dict)  # known nodes as the client sent them this time
     unfolded: bool = False  # the client sent stand-ins of ours
     refold: bool = False  # the view must be made anew, not only lengthened

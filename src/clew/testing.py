@@ -17,7 +17,7 @@ from clew.provider import Answer, Call, Heard, StrictProvider
 from clew.provider.answers import Turn
 from clew.provider.responses import compacted
 from clew.step import Prompt, Reply, Step
-from clew.steps.places import newest_turn, protected, unread
+from clew.steps.places import LINE, newest, newest_turn, protected, unread
 from clew.usage import Spent
 from clew.view import View, fold, groups, originals
 from clew.wire import check, decode, encode
@@ -144,7 +144,7 @@ def _check_fits(view: View, after: View, budget: Budget) -> None:
     has = budget.size(after)
     if has.within(budget.goal):
         return
-    new = {*range(*newest_turn(after.nodes)), *range(*unread(after, budget))}
+    new = {i for i, is_new in enumerate(newest(after)) if is_new}
     stand_ins = {n.id for e in after.edits for n in e.new}
     rest = [
         budget.meter.nodes(after.nodes[a:b]).tokens
@@ -166,11 +166,10 @@ def _check_fits(view: View, after: View, budget: Budget) -> None:
         )
 
 
-LINE = 130  # tokens that a one-line stand-in takes at most
-
-
 def _check_protected(view: View, after: View, budget: Budget) -> None:
     stands = {(n.id, n.content) for n in after.nodes}
+    unseen = [n for n, new in zip(view.nodes, unread(view, budget), strict=True) if new]
+    assert all((n.id, n.content) in stands for n in unseen), "10 protected: the newest exchange fits and was replaced"
 
     def keeps(nodes: list[Node]) -> bool:
         return all((n.id, n.content) in stands for n in nodes)

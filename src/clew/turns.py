@@ -9,6 +9,7 @@ from typing import Any
 
 from clew import events, rawjson
 from clew.budget import Budget
+from clew.cue import Cue
 from clew.errors import Conflict, NotFound, Purged
 from clew.events import Listener, tell
 from clew.fitting import Fitted, Fitting
@@ -45,6 +46,7 @@ class Request:
     session: str | None = None  # the host's own name for the conversation, if it has one
     origin: Origin | None = None  # why it begins, should it begin with this request: a task, a sub-agent, a handoff
     method: Method | None = None  # who decides when to compact, if not as the engine has it
+    cue: Cue | None = None  # from where on an agent that decides is asked to act, if not as usual
 
 
 class Turns:
@@ -128,7 +130,7 @@ class Turns:
             found = await looking.extend(live.trace, incoming.flat(), offset)
             if found is None:
                 return None
-            found.method, found.silent = request.method, silent
+            found.method, found.cue, found.silent = request.method, request.cue, silent
             view = await self.turn(request.scope, live, incoming.frame, found, looking.guard, incoming)
             self.memory.keep(request.scope, live)
             return view
@@ -141,7 +143,7 @@ class Turns:
         looking = self.recogniser(request.scope, incoming.frame)
         found = await looking.find(incoming.flat(), request.session)
         found.origin = None if found.fork else request.origin or found.origin
-        found.method, found.silent = request.method, silent
+        found.method, found.cue, found.silent = request.method, request.cue, silent
         live = Live(found.trace, known, View(incoming.frame, (), self.digests(request.scope)))
         live.beside = request.session if found.trace.session is None else None
         view = await self.turn(request.scope, live, incoming.frame, found, looking.guard, incoming)
@@ -183,14 +185,16 @@ class Turns:
         apply(trace, found.events)
         known = len(trace.edits)
         budget = await self.gauge.budget(scope, frame)
-        budget = with_(budget, high=1.0) if found.whole else budget
+        budget = with_(budget, high=1.0, start=None) if found.whole else budget
         await self.gauge.weigh(scope, live.scale, budget, frame)
         if counted and counted[0].frame.model == frame.model:
             live.scale.recover(*counted)
         shown = await self._shown(scope, live, frame, found)
         prices = (await self.gauge.limits.model(scope, frame.model)).prices
         view, error, shadow, folded, cause = (
-            Fitted(shown) if found.silent else await self.fitting.fit(scope, live, shown, budget, prices, found.method)
+            Fitted(shown)
+            if found.silent
+            else await self.fitting.fit(scope, live, shown, budget, prices, found.method, found.cue)
         )
         edits: list[Event] = [*view.edits[known:]]
         if folded is not None:

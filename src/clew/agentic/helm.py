@@ -8,11 +8,11 @@ from typing import Any
 
 from clew import rawjson
 from clew.additions import Addition
-from clew.agentic.offering import LOOKING, STEERING, offered
+from clew.agentic.offering import LOOKING, STEERING, cue_of, offered
 from clew.agentic.status import status
+from clew.cue import STATUS
 from clew.engine import Engine, Request, body
 from clew.errors import ClewError, NotFound
-from clew.fitting import STATUS
 from clew.framing import neutral
 from clew.items import Scope
 from clew.recall import resolve
@@ -48,10 +48,19 @@ class Helm:
     def __init__(self, engine: Engine, *, when: str = "", how: str = "", offer: bool = True) -> None:
         self.engine = engine
         self._method: Method = engine.method
-        self.when = when
+        self.when = when  # raises `BadRequest` for what would be too late
         self.how = how
         self._offer = offer
         self._running = 0
+
+    @property
+    def when(self) -> str:
+        """The user's words on when to begin a new session; a share above the net is refused."""
+        return self._when
+
+    @when.setter
+    def when(self, when: str) -> None:
+        self._cue, self._when = cue_of(when), when
 
     @property
     def method(self) -> Method:
@@ -94,7 +103,7 @@ class Helm:
         window = None if self.method == "auto" or _is_of_subagent(request) else await self.engine.window(view)
         if window is None:
             return Sent(view, body(view))
-        told = status(await self.engine.expected(view) + STATUS, window)
+        told = status(await self.engine.filled(view, STATUS), self._cue)
         return Sent(view, with_tail(body(view), view.frame.format, told))
 
     async def keep(self, request: Request | Addition) -> None:
@@ -110,7 +119,8 @@ class Helm:
         given: Any = rawjson.loads(request.body) if isinstance(request.body, bytes) else request.body
         format = request.format or detect(given)
         tools = offered(self.method, _is_of_subagent(request), self.when, self.how) if self._offer else []
-        return {"body": with_tools(given, format, tools), "format": format, "method": self.method}
+        method = "auto" if _is_of_subagent(request) else self.method  # who is told nothing cannot decide
+        return {"body": with_tools(given, format, tools), "format": format, "method": method, "cue": self._cue}
 
     def is_ours(self, name: str) -> bool:
         """Whether a tool is one of those that are run here."""

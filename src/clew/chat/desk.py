@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from clew.agent import Agent
 from clew.agentic import Helm
+from clew.budget import Filled
 from clew.composition import Part, parts, shown
 from clew.config import Config, Places, assembled, edited, engine, read_key, write_key
 from clew.errors import ClewError, ModelError, NotFound
@@ -35,6 +36,7 @@ class Filling(NamedTuple):
     sent: int  # tokens, as the provider counts
     limit: int
     reserve: int
+    full: Filled  # on the scale of thresholds, and of what an agent is told
     cost: float  # dollars
     compactions: int
 
@@ -136,7 +138,8 @@ class Desk:
         own = [s for s in await self.store.sessions(self.scope, view.branch) if s.branch == view.branch]
         folds = sum(s.cause in ("compaction", "handoff") and not s.undone for s in own)
         sent = await self.engine.expected(view)
-        return Filling(made, sent, budget.limit.tokens, budget.kept_free, sum(s.cost for s in own), folds)
+        full = await self.engine.filled(view)
+        return Filling(made, sent, budget.limit.tokens, budget.kept_free, full, sum(s.cost for s in own), folds)
 
     async def all(self) -> list[Session]:
         """The newest session of each conversation that has a name, newest first."""
