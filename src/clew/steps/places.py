@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from clew.budget import Budget, Size
 from clew.items import Node
+from clew.steps.sealed import instructed, sealed, served
 from clew.view import Stretch, View, groups
 
 UNREAD = 0.5  # of what may be sent: what no model has read yet stays up to this, or the agent asks for it again
@@ -62,8 +63,11 @@ def tail_start(view: View, budget: Budget) -> int:
 
 
 def protected(view: View, budget: Budget) -> list[bool]:
-    """For each node, whether a step must leave it byte for byte: head, newest turn, tail, what is unread, and pins."""
+    """For each node, whether a step must leave it byte for byte: head, newest turn, tail, what is unread, pins, and
+    what only the provider reads."""
     keep = [n.id in view.pinned for n in view.nodes]
+    for i in sealed(view) | served(view) | instructed(view):
+        keep[i] = True
     tail = tail_start(view, budget), len(view.nodes)
     head = first_exchange(view.nodes)
     if budget.meter.nodes(view.nodes[slice(*head)]).tokens > HEAD * budget.goal.tokens:
