@@ -7,7 +7,7 @@ from dataclasses import replace as with_
 from clew.items import Item, Node
 from clew.steps.lines import plain
 from clew.steps.places import newest_turn
-from clew.view import Swap, View, continues
+from clew.view import Swap, View, is_said_by_assistant
 from clew.wire.binding import prefix_of
 
 WORDLESS = "[nothing was said]"  # where a message was thinking alone
@@ -93,7 +93,7 @@ def _swaps(view: View, since: int) -> Iterator[Swap]:
         while at < len(nodes) and _thought(nodes[at]):
             at += 1
         if first < at:
-            led = nodes[at] if continues(nodes, at) else None
+            led = nodes[at] if at < len(nodes) and is_said_by_assistant(nodes[at]) else None
             if led is None:
                 yield Swap(first, at, [plain(_opening(nodes[first].item, nodes[first].item), WORDLESS)])
             elif led.id in view.pinned or led.item.kind == "opaque":

@@ -57,7 +57,8 @@ def thinking_is_bound(body: Body) -> Found:
     Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to "drop_block".
     """
     # Only what `StrictProvider` signed can be checked: real signatures are for their provider to read.
-    if _behaviour(body.get("thinking")) == DROP:
+    model = body.get("model", "")
+    if _behaviour(body.get("thinking")) == DROP or (model and not binds("anthropic", str(model))):
         return
     before = ""
     for thought in _thoughts(body):
