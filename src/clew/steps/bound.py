@@ -59,7 +59,7 @@ def _changed(before: View, view: View) -> int:
         if same == len(was):
             break
         if node.content != was[same]:
-            stop = i
+            stop = last = i
             break
         same, last = same + 1, i
     return _parted([n.content for n in before.nodes if _thought(n)], view.nodes[:stop], last)
