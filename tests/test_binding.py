@@ -254,6 +254,18 @@ async def test_the_status_of_the_window_is_not_told_where_thinking_is_bound(stor
     assert "context_status" not in json.dumps(silent.body["messages"])
 
 
+async def test_a_switch_of_the_method_changes_the_tools_and_ends_thinking(store: SQLStore) -> None:
+    helm, client = Helm(Engine(store, Budget(window=10**6))), Client(Random(4))
+    client.ask()
+    for turn in range(24):
+        helm.method = "llm" if turn >= 12 else "auto"
+        sent = (await helm.prepare(Request(request(client.said)))).body
+        accepts(sent)
+        client.count(sent)
+        client.answer(sent)
+    assert client.kept == client.had > 50
+
+
 async def test_nothing_is_put_back_before_thinking(store: SQLStore) -> None:
     engine = Engine(store, Budget(window=5_000, reserve=500, tail=500, high=0.9), expand=True)
     client = Client(Random(2))

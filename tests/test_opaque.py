@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -14,6 +15,7 @@ from clew.steps import PRESETS
 from clew.store.sql import SQLStore
 from clew.testing import check_laws, conversation, view_of
 from clew.wire import FORMATS, check
+from clew.wire.extras import with_tail
 
 Message = dict[str, Any]
 
@@ -98,6 +100,18 @@ async def test_neighbours_of_what_stays_are_folded(store: SQLStore) -> None:
         assert "custom_tool_call" not in sent[at + 1]
 
 
+@pytest.mark.parametrize("preset", ["default", "clearing", "summarizing", "sliding"])
+async def test_encrypted_reasoning_stays_or_goes_with_its_call(store: SQLStore, preset: str) -> None:
+    engine = Engine(store, Budget(window=6_000, reserve=500, tail=1_500), PRESETS[preset]())
+    sent = body(await engine.prepare(Request(responses(*around()))))["input"]
+    kinds = [m.get("type") for m in sent]
+    thought = [m["id"].removeprefix("rs_") for m in sent if m.get("type") == "reasoning"]
+    called = [m["call_id"].removeprefix("c") for m in sent if m.get("type") == "custom_tool_call"]
+    assert thought == called
+    assert 0 < len(called) < 40
+    assert all(after == "custom_tool_call" for at, after in pairwise(kinds) if at == "reasoning")
+
+
 async def test_a_compaction_of_the_clients_own_passes_unfolded_while_it_fits(store: SQLStore) -> None:
     said = [*around(), TRIGGER]
     engine = Engine(store, Budget(window=40_000, reserve=500, high=0.2, low=0.1))
@@ -135,6 +149,12 @@ async def test_searches_that_fill_the_window_leave_oldest_first(store: SQLStore)
     assert any('"ws_29"' in line for line in sent)
 
 
+def test_nothing_is_told_after_a_trigger() -> None:
+    asked = responses(user(TASK), TRIGGER)
+    assert with_tail(asked, "openai_responses", "status") == asked
+    assert with_tail(responses(user(TASK)), "openai_responses", "status")["input"][-1]["content"] == "status"
+
+
 def messages(*said: Message) -> Message:
     tool = {"name": "shell", "input_schema": {"type": "object"}}
     frame = {"model": "claude-opus-4-8", "max_tokens": 500, "system": "You work.", "tools": [tool]}
@@ -151,7 +171,7 @@ def used(n: int) -> list[Message]:
 async def test_blocks_and_system_messages_in_the_middle_stay(store: SQLStore, preset: str) -> None:
     system = {"role": "system", "content": "The user switched to read-only mode. " * 5}
     block = {"type": "compaction", "content": "What was before: a plan. " * 10, "signature": "c2ln" * 20}
-    served = [
+    served: list[Message] = [
         {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "ports"}},
         {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [{"type": "x", "e": "z" * 90}]},
         {"type": "text", "text": "Found it."},
