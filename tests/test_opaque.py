@@ -196,6 +196,18 @@ async def test_blocks_and_system_messages_in_the_middle_stay(store: SQLStore, pr
     assert any(TASK in line for line in lines(sent))
 
 
+async def test_tools_that_change_in_the_middle_stay_where_anthropic_takes_them(store: SQLStore) -> None:
+    added = {"role": "system", "content": [{"type": "tool_addition", "tool": {"type": "tool_reference", "name": "x"}}]}
+    said: list[Message] = [{"role": "user", "content": TASK}]
+    for n in range(30):
+        said += [*used(n), *([added] if n in (6, 7, 20) else [])]
+    view = await Engine(store, Budget(window=4_000, reserve=500, tail=500)).prepare(Request(messages(*said)))
+    sent = body(view)
+    assert view.edits
+    assert check(sent, "anthropic") == []
+    assert sent["messages"].count(added) == 3
+
+
 async def test_a_request_for_a_summary_passes_unfolded_while_it_fits(store: SQLStore) -> None:
     said = [{"role": "user", "content": TASK}, *(m for n in range(30) for m in used(n))]
     engine = Engine(store, Budget(window=40_000, reserve=500, high=0.2, low=0.1))

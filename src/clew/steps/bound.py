@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as with_
 
+from clew.align import shared
 from clew.items import Item, Node
 from clew.steps.lines import plain
 from clew.steps.places import newest_turn
@@ -33,9 +34,8 @@ def unbound(view: View, before: View) -> View:
 
 def is_thinking(view: View) -> bool:
     """Whether the assistant is amid a turn in which it thought: what it waits for are results of its calls."""
-    if not view.nodes or view.nodes[-1].item.role != "tool":
-        return False
-    return any(_thought(n) for n in view.nodes[newest_turn(view.nodes)[1] :])
+    said = [n for n in view.nodes[newest_turn(view.nodes)[1] :] if n.item.role != "system"]
+    return bool(said) and said[-1].item.role == "tool" and any(map(_thought, said))
 
 
 def last_thought(view: View) -> int:
@@ -48,41 +48,35 @@ def _thought(node: Node) -> bool:
 
 
 def _changed(before: View, view: View) -> int:
-    """The first place from which on thinking is bound to something else."""
+    """The first thinking that is bound to something else, or lacks thinking that preceded it.
+
+    Of that, only the oldest may be missing, and none may be there that had left.
+    """
     if prefix_of(before.frame) != prefix_of(view.frame):
         return 0
     was = [n.content for n in before.nodes if not _thought(n)]
-    same, last, stop = 0, -1, len(view.nodes)
-    for i, node in enumerate(view.nodes):
-        if _thought(node):
-            continue
-        if same == len(was):
-            break
-        if node.content != was[same]:
-            stop = last = i
-            break
-        same, last = same + 1, i
-    return _parted([n.content for n in before.nodes if _thought(n)], view.nodes[:stop], last)
-
-
-def _parted(known: Sequence[str], nodes: Sequence[Node], last: int) -> int:
-    """The first thinking that lacks what preceded it, or had left: only the oldest of a run may be missing.
-
-    What stands after `last` was not sent before.
-    """
-    place = {content: n for n, content in enumerate(known)}
+    same = shared(was, [n.content for n in view.nodes if not _thought(n)])
+    known = list(_ranked(before.nodes))
+    place = {content: n for n, (_, content, _) in enumerate(known)}
     expected: int | None = None  # which of the known ones comes next
-    for i, node in enumerate(nodes):
-        if not _thought(node):
-            continue
-        at = place.get(node.content)
-        if at is None and i < last:
-            return i
-        at = len(known) if at is None else at
-        if expected not in (None, at):
+    for i, content, rank in _ranked(view.nodes):
+        at = place.get(content, len(known))
+        came_back = at == len(known) and rank < len(was)
+        moved = at < len(known) and known[at][2] != rank
+        if rank > same or came_back or moved or expected not in (None, at):
             return i
         expected = min(at + 1, len(known))
-    return len(nodes)
+    return len(view.nodes)
+
+
+def _ranked(nodes: Sequence[Node]) -> Iterator[tuple[int, str, int]]:
+    """Where each thinking stands, what it is, and how many other things stand before it."""
+    rank = 0
+    for i, node in enumerate(nodes):
+        if _thought(node):
+            yield i, node.content, rank
+        else:
+            rank += 1
 
 
 def _swaps(view: View, since: int) -> Iterator[Swap]:

@@ -20,7 +20,7 @@ INSTRUCTED = frozenset({"anthropic", "openai_responses"})
 
 def sealed(view: View) -> set[int]:
     """Where a compaction of the provider's own, a setting, or something unknown stands: it is never replaced."""
-    return set(_places(view, is_sealed))
+    return _followed(view, set(_places(view, is_sealed)))
 
 
 def served(view: View) -> set[int]:
@@ -29,13 +29,17 @@ def served(view: View) -> set[int]:
 
 
 def instructed(view: View) -> set[int]:
-    """Where a system message stands, with what Anthropic wants after it: an assistant's message."""
-    if view.frame.format not in INSTRUCTED:
-        return set()
-    found = set(_places(view, _is_instruction))
-    if view.frame.format == "anthropic":
-        found |= {i + 1 for i in found if i + 1 < len(view.nodes) and view.nodes[i + 1].item.role == "assistant"}
-    return found
+    """Where a system message stands that changes what the client told its model at first."""
+    return _followed(view, set(_places(view, _is_instruction))) if view.frame.format in INSTRUCTED else set()
+
+
+def _followed(view: View, places: set[int]) -> set[int]:
+    """These, and what Anthropic wants after a system message: one of the assistant's."""
+    if view.frame.format != "anthropic":
+        return places
+    nodes = view.nodes
+    ends = (i for i in places if nodes[i].item.role == "system" and i + 1 < len(nodes))
+    return places | {i + 1 for i in ends if nodes[i + 1].item.role == "assistant"}
 
 
 def asks_to_compact(view: View) -> bool:

@@ -34,8 +34,8 @@ def binds(format: str, model: str) -> bool:
 
 def is_refused(frame: Frame, model: str = "") -> bool:
     """Whether thinking that is bound to something else would be refused, not dropped by the provider itself."""
-    asked = frame.body.get("thinking") or (frame.body.get("additionalModelRequestFields") or {}).get("thinking")
-    behaviour = _behaviour(asked)
+    more = frame.body.get("additionalModelRequestFields")
+    behaviour = _behaviour((more if isinstance(more, Mapping) else frame.body).get("thinking"))
     return (behaviour is not None or binds(frame.format, model or frame.model)) and behaviour != DROP
 
 
