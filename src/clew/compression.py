@@ -17,9 +17,11 @@ from clew.finding import Found, Index, texts
 from clew.items import SHORT, Digests, Edit, Node
 from clew.step import Model, Step
 from clew.steps import default, over_budget, repair
+from clew.steps.bound import unbound
 from clew.tokens import counter_for
 from clew.view import View, originals
 from clew.wire import decode, detect_list, encode, named
+from clew.wire.binding import is_refused
 
 if TYPE_CHECKING:
     from clew.models import Held
@@ -152,6 +154,8 @@ async def acompress(
         finally:
             if isinstance(auxiliary_model, str):  # one that we made, we close
                 await cast("Held", writing).close()
+    if is_refused(frame, model or ""):
+        fitted = unbound(fitted, view)
     after = budget.size(fitted)
     if not after.within(budget.limit):
         raise over_budget(fitted, budget)

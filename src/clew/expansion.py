@@ -15,8 +15,10 @@ from clew.decorations import undecorated
 from clew.excerpts import framed
 from clew.finding import NAME, Index, Passage, Text, passages, texts, wording
 from clew.items import SHORT, Edit, Item, Node
+from clew.steps.bound import last_thought
 from clew.steps.places import newest_turn
 from clew.view import Swap, View, originals
+from clew.wire.binding import binds
 
 MOST = 2_000  # tokens put back for one question
 NAMES = 20  # of a question
@@ -70,9 +72,11 @@ def _newest_calls(nodes: Sequence[Node]) -> list[Node]:
 def behind(view: View) -> dict[str, list[str]]:
     """For each stand-in in view that may get richer, the ids of what was said behind it."""
     by_id = {n.id: e for e in view.edits for n in e.stand_ins}
+    bound = binds(view.frame.format, view.frame.model)
     return {
         n.id: originals(by_id[n.id].sources, by_id)
-        for n in view.nodes
+        # Nothing may change before thinking that is bound to it.
+        for n in view.nodes[last_thought(view) + 1 if bound else 0 :]
         # A mended call has its whole text in view, and is taken back when its result comes.
         if n.id in by_id
         and n.id not in view.pinned

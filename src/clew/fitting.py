@@ -21,11 +21,14 @@ from clew.pace import grown
 from clew.proactive import Proactive
 from clew.step import Step
 from clew.steps import over_budget, repair
+from clew.steps.bound import is_thinking, unbound
 from clew.steps.handoff import Handoff
+from clew.steps.sealed import asks_to_compact
 from clew.store.protocol import Store
 from clew.store.records import Cause, Method
 from clew.verdict import is_worth
 from clew.view import View, cuts, originals
+from clew.wire.binding import binds, is_refused
 
 Compaction = Literal["on", "shadow", "off"]
 
@@ -104,6 +107,7 @@ class Fitting:
         elif self.compaction == "shadow":
             shadow = await self._shadow(scope, live, view, budget, prices)
         await self.take_down()
+        view = accepted(live, view, shown)
         live.settled = _last_group(view, live.settled if view is shown else 0)
         live.pace.call()
         size, bounds = likely(live, view, budget)
@@ -147,6 +151,8 @@ class Fitting:
             if self.drafts:
                 await self.drafts.settle(_key(scope, live), self._patience)
             return True
+        if asks_to_compact(view) or (binds(view.frame.format, view.frame.model) and is_thinking(view)):
+            return False  # what is thought in an open turn would be lost with the first change before it
         if live.verdict.paused:
             return False
         said = int((size.tokens - budget.frame) / EARLY)
@@ -213,7 +219,7 @@ class Fitting:
     async def _expanded(self, scope: Scope, live: Live, view: View, budget: Budget) -> View:
         """The view with lines put back that the newest turn names; below `low` only."""
         budget = budget.at(live.scale.measure(view)[1])
-        if budget.excess(view) or question(view) is None:
+        if budget.excess(view) or asks_to_compact(view) or question(view) is None:
             return view
         ids = {id for stands_for in behind(view).values() for id in stands_for}
         richer = expanded(view, budget, await self._store.nodes(scope, list(ids))) if ids else view
@@ -260,6 +266,14 @@ class Fitting:
         hidden = originals([n.id for n in view.nodes if n.id in by_id], by_id)
         if missing := [id for id in hidden if view.past.node(id) is None]:
             view.past.keep((await self._store.nodes(scope, missing)).values())
+
+
+def accepted(live: Live, view: View, shown: View) -> View:
+    """The view without thinking that its provider would refuse; `shown` is what it was made of, if nothing was sent."""
+    after = unbound(view, live.last or shown) if is_refused(view.frame) else view
+    if after is not view:
+        live.scale.edit()
+    return after
 
 
 def _aimed(live: Live, view: View, budget: Budget, size: Size, prices: Prices | None) -> Budget | None:

@@ -39,6 +39,7 @@ class Live:
     known: Known
     view: View
     sent: str = ""  # chain digest of the view as last sent
+    last: View | None = None  # the view as last sent; None: it is in the log, or nothing was
     scale: Scale = field(default_factory=Scale)
     verdict: Verdict = field(default_factory=Verdict)
     pace: Pace = field(default_factory=Pace)

@@ -18,6 +18,7 @@ from clew.provider.answers import Turn
 from clew.provider.responses import compacted
 from clew.step import Prompt, Reply, Step
 from clew.steps.places import LINE, newest, newest_turn, protected, unread
+from clew.steps.sealed import instructed, sealed, served
 from clew.usage import Spent
 from clew.view import View, fold, groups, originals
 from clew.wire import check, decode, encode
@@ -144,7 +145,9 @@ def _check_fits(view: View, after: View, budget: Budget) -> None:
     has = budget.size(after)
     if has.within(budget.goal):
         return
-    new = {i for i, is_new in enumerate(newest(after)) if is_new}
+    fixed = sealed(after)
+    new = {i for i, is_new in enumerate(newest(after)) if is_new} | fixed
+    new |= served(after) | instructed(after) if has.within(budget.limit) else set()
     stand_ins = {n.id for e in after.edits for n in e.new}
     rest = [
         budget.meter.nodes(after.nodes[a:b]).tokens
@@ -156,10 +159,10 @@ def _check_fits(view: View, after: View, budget: Budget) -> None:
     )
     if not has.within(budget.limit):
         # Calls made together cannot be parted: a pin holds its whole group.
-        fixed = _with_groups(after, [n.id in view.pinned for n in after.nodes])
-        gaps = len(fixed) + 3
+        stays = _with_groups(after, [n.id in view.pinned or i in fixed for i, n in enumerate(after.nodes)])
+        gaps = len(stays) + 3
         floor = (
-            budget.meter.frame(view.frame).plus(budget.meter.nodes(fixed)).plus(Size(LINE * gaps, 200 * gaps, 0, gaps))
+            budget.meter.frame(view.frame).plus(budget.meter.nodes(stays)).plus(Size(LINE * gaps, 200 * gaps, 0, gaps))
         )
         assert not floor.within(budget.limit), (
             f"7 convergent: {has} is over {budget.limit}, frame and pins take {floor}"
@@ -176,6 +179,7 @@ def _check_protected(view: View, after: View, budget: Budget) -> None:
 
     pins = [n for n in view.nodes if n.id in view.pinned]
     assert keeps(pins), "10 protected: a pin was replaced"
+    assert keeps([view.nodes[i] for i in sealed(view)]), "10 protected: what only the provider reads was replaced"
     kept = protected(view, budget)
     room = budget.meter.frame(view.frame).plus(budget.meter.nodes(_with_groups(view, kept)))
     gaps = LINE * (len(pins) + 4)

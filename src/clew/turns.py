@@ -12,7 +12,7 @@ from clew.budget import Budget
 from clew.cue import Cue
 from clew.errors import Conflict, NotFound, Purged
 from clew.events import Listener, tell
-from clew.fitting import Fitted, Fitting
+from clew.fitting import Fitted, Fitting, accepted
 from clew.gauge import Gauge
 from clew.guard import Guard, as_sent
 from clew.hot import Body, Incoming, Known
@@ -29,6 +29,7 @@ from clew.store.rows import ABSENT
 from clew.store.trace import Trace
 from clew.switching import native
 from clew.view import View, fold
+from clew.wire.binding import is_refused, prefix_of
 
 Act = Callable[[Live, Budget], Awaitable[View]]  # what makes a view shorter
 
@@ -96,7 +97,7 @@ class Turns:
             scope, first, known = view.scope, live.trace.seq, len(live.trace.edits)
             budget = await self.gauge.budget(scope, view.frame)
             live.view = with_(live.view, pinned=live.trace.pins())  # somebody may have pinned since
-            after = await act(live, budget)
+            after = accepted(live, await act(live, budget), live.view)
             if len(after.edits) == known:
                 return view
             began = Began(after.digests.session(view.branch, first), cause, method)
@@ -190,6 +191,8 @@ class Turns:
         if counted and counted[0].frame.model == frame.model:
             live.scale.recover(*counted)
         shown = await self._shown(scope, live, frame, found)
+        if live.last is None and not found.silent and is_refused(frame):
+            live.last = await self._last(scope, found, guard, shown)
         prices = (await self.gauge.limits.model(scope, frame.model)).prices
         view, error, shadow, folded, cause = (
             Fitted(shown)
@@ -236,6 +239,7 @@ class Turns:
             live.unmasked = {n.id: live.unmasked[n.id] for n in view.nodes if n.id in live.unmasked}
         live.view = with_(view, scope=scope, branch=trace.branch, seq=trace.seq - 1)
         live.frame = digest
+        live.last = live.last if found.silent else live.view
         return with_(live.view, nodes=as_sent(live.view.nodes, live.unmasked)) if live.unmasked else live.view
 
     async def _shown(self, scope: Scope, live: Live, frame: Frame, found: Recognition) -> View:
@@ -258,6 +262,18 @@ class Turns:
             return None
         sent = with_(trace, said=trace.said[:said])  # what was said since is no part of it
         return await self.fold(scope, sent, await self.store.frame(scope, trace.frame), found.sent()), trace.reported
+
+    async def _last(self, scope: Scope, found: Recognition, guard: Guard, shown: View) -> View | None:
+        """What a branch that comes from the log sent last, in the frame of that call."""
+        if not found.trace.calls or not any(n.item.kind == "reasoning" for n in shown.nodes):
+            return None
+        branch = found.fork.parent if found.fork else found.trace.branch
+        trace = await self.store.load(scope, branch, found.trace.calls[-1][0])
+        frame = await self.store.frame(scope, trace.frame)
+        # In the log, secrets are masked: what differs only by that does not differ.
+        same = prefix_of(frame) == prefix_of(guard.frame(shown.frame))
+        items = {n.id: n.item for n in shown.nodes}
+        return await self.fold(scope, trace, shown.frame if same else frame, items)
 
     async def refold(self, scope: Scope, live: Live) -> None:
         """Make the view of a branch anew from its log; what it shows already needs no reading."""

@@ -21,6 +21,7 @@ from clew.steps.handoff import BEGUN
 from clew.store.records import Method
 from clew.view import View
 from clew.wire import detect
+from clew.wire.binding import binds
 from clew.wire.extras import with_tail, with_tools
 
 METHOD = "method"  # under which the store keeps the method of a session
@@ -101,7 +102,8 @@ class Helm:
         """What to send instead of a request: with the tools on offer, and the status where the agent decides."""
         view = await self.engine.prepare(with_(request, **self._offering(request)))
         window = None if self.method == "auto" or _is_of_subagent(request) else await self.engine.window(view)
-        if window is None:
+        # What is told once and not again would change what the thinking after it is bound to.
+        if window is None or binds(view.frame.format, view.frame.model):
             return Sent(view, body(view))
         told = status(await self.engine.filled(view, STATUS), self._cue)
         return Sent(view, with_tail(body(view), view.frame.format, told))

@@ -13,6 +13,7 @@ from clew.budget import Budget
 from clew.framing import neutral
 from clew.items import Item, Node
 from clew.steps.lines import clip, omitted
+from clew.steps.sealed import instructed, sealed
 from clew.steps.shorten import parsed
 from clew.steps.state import DONE, sections, state_of
 from clew.tokens import Counter
@@ -53,7 +54,7 @@ class Handoff:
         call, last = found
         stop = next(stop for start, stop in groups(view.nodes) if start <= last < stop)
         runs = list(_runs(view, stop))
-        if not runs:  # all of it is pinned
+        if not runs:  # all of it must stay
             return view
         summary = self._summary or parsed(view.nodes[call].item.text)["summary"]
         parts = _parts(view, stop, summary, beside=view.nodes[call:stop])
@@ -82,10 +83,11 @@ def _granted(nodes: Sequence[Node]) -> tuple[int, int] | None:
 
 
 def _runs(view: View, stop: int) -> Iterator[tuple[int, int]]:
-    """Stretches up to there without a pin in them, each as long as can be."""
+    """Stretches up to there without a pin, and nothing that only the provider reads; each as long as can be."""
+    stays = sealed(view) | instructed(view) | {i for i, n in enumerate(view.nodes) if n.id in view.pinned}
     begin: int | None = None
     for start, end in groups(view.nodes[:stop]):
-        if any(n.id in view.pinned for n in view.nodes[start:end]):
+        if not stays.isdisjoint(range(start, end)):
             if begin is not None:
                 yield begin, start
             begin = None

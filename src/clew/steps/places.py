@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from clew.budget import Budget, Size
 from clew.decorations import is_program_made
 from clew.items import Node
+from clew.steps.sealed import instructed, sealed, served
 from clew.view import Stretch, View, groups
 
 HEAD = 0.125  # of the room: a longer first exchange is history like any other
@@ -72,16 +73,21 @@ def unread(view: View, budget: Budget) -> list[bool]:
 
 
 def room_beside(view: View, budget: Budget) -> Size:
-    """What the newest exchange may take: the limit less frame and pins, and less a line for all that came before."""
-    new, pins = newest(view), [False] * len(view.nodes)
+    """What the newest exchange may take: the limit less frame and what is fixed, and less a line for all before it."""
+    new, held, stays = newest(view), fixed(view), [False] * len(view.nodes)
     for start, stop in groups(view.nodes):  # calls made together cannot be parted
-        pins[start:stop] = [any(n.id in view.pinned for n in view.nodes[start:stop])] * (stop - start)
-    beside = [pin and not is_new for pin, is_new in zip(pins, new, strict=True)]
-    fixed = budget.meter.frame(view.frame).plus(budget.meter.nodes(_of(view, beside)))
+        stays[start:stop] = [not held.isdisjoint(range(start, stop))] * (stop - start)
+    beside = [stay and not is_new for stay, is_new in zip(stays, new, strict=True)]
+    taken = budget.meter.frame(view.frame).plus(budget.meter.nodes(_of(view, beside)))
     if not all(new):
         gaps = 2 + sum(beside)
-        fixed = fixed.plus(Size(LINE + BRIEF * gaps, 100 * gaps, 0, gaps))
-    return budget.limit.less(fixed)
+        taken = taken.plus(Size(LINE + BRIEF * gaps, 100 * gaps, 0, gaps))
+    return budget.limit.less(taken)
+
+
+def fixed(view: View) -> set[int]:
+    """Where pins stand, and what only the provider reads: no step replaces that."""
+    return sealed(view) | {i for i, n in enumerate(view.nodes) if n.id in view.pinned}
 
 
 def free_beside(view: View, budget: Budget) -> int:
@@ -107,11 +113,13 @@ def tail_start(view: View, budget: Budget) -> int:
 
 
 def protected(view: View, budget: Budget) -> list[bool]:
-    """For each node, whether a step must leave it byte for byte: head, newest exchange, tail, and pins.
+    """For each node, whether a step must leave it byte for byte: head, newest exchange, tail, pins, and what only the
+    provider reads.
 
     Where the newest exchange does not fit, previews of it are left to `Offload` and `Trim`.
     """
-    keep = [kept or n.id in view.pinned for n, kept in zip(view.nodes, newest(view), strict=True)]
+    held = fixed(view) | served(view) | instructed(view)
+    keep = [kept or i in held for i, kept in enumerate(newest(view))]
     head, tail = first_exchange(view.nodes), (tail_start(view, budget), len(view.nodes))
     if budget.meter.nodes(view.nodes[slice(*head)]).tokens > HEAD * budget.room:
         head = 0, 0

@@ -9,13 +9,26 @@ from clew.items import Item
 from clew.steps.calls import shrunk
 from clew.steps.lines import LONGEST, OUT_OF_VIEW, calls_by_result, cleared, omitted, preview
 from clew.steps.offload import Offload
-from clew.steps.places import HEAD, LINE, TURN, first_exchange, free_beside, newest, newest_turn, room_beside, unread
+from clew.steps.places import (
+    HEAD,
+    LINE,
+    TURN,
+    first_exchange,
+    fixed,
+    free_beside,
+    newest,
+    newest_turn,
+    room_beside,
+    unread,
+)
+from clew.steps.sealed import instructed, sealed, served
 from clew.view import Stretch, Swap, View, groups
 
 
 @dataclass(frozen=True)
 class Trim:
-    """Keeps, in this order, pins, the newest exchange, the first one, the newest groups; lines for the rest.
+    """Keeps, in this order, pins and what only the provider reads, the newest exchange, system messages and what the
+    provider ran, the first exchange, the newest groups; lines for the rest.
 
     Of a newest exchange that does not fit, results become previews, and then what the user said does.
     """
@@ -86,7 +99,8 @@ class _Plan:
         self.groups = groups(view.nodes)
         self.sizes = [self.meter.nodes(view.nodes[a:b]) for a, b in self.groups]
         self.earlier = {n.id: e.evidence["tally"] for e in view.edits if "tally" in e.evidence for n in e.new}
-        self.kept = [any(n.id in view.pinned for n in view.nodes[a:b]) for a, b in self.groups]
+        held = fixed(view)
+        self.kept = [not held.isdisjoint(range(a, b)) for a, b in self.groups]
         self.new = newest(view)
         self.shrunk: list[Swap] = []
         self.line = _LONGEST  # the longest that there is room for in every gap
@@ -110,7 +124,8 @@ class _Plan:
         for self.line in (_LONGEST, _BRIEF, _DOTS):
             if (lined := used.plus(_times(self.meter.item(self.line), gaps))).within(self.budget.limit):
                 break
-        used = self._keep(lined, _inside(self.groups, first_exchange(self.view.nodes)), self._head_room(lined))
+        used = self._keep_served(lined)
+        used = self._keep(used, _inside(self.groups, first_exchange(self.view.nodes)), self._head_room(used))
         self._keep(used, range(len(self.groups) - 1, -1, -1), self.budget.goal)
 
     def _keep(self, used: Size, order: Sequence[int], room: Size) -> Size:
@@ -123,6 +138,16 @@ class _Plan:
             used = used.plus(self.sizes[g])
             self.kept[g] = True
         return used
+
+    def _keep_served(self, used: Size) -> Size:
+        """System messages and what the provider ran stay if the limit allows; else the newest of them do, up to the
+        goal: who gives up one at a time breaks the cache each time."""
+        held = served(self.view) | instructed(self.view)
+        order = [g for g, (a, b) in enumerate(self.groups) if not held.isdisjoint(range(a, b))][::-1]
+        whole = used
+        for g in order:
+            whole = whole if self.kept[g] else whole.plus(self.sizes[g])
+        return self._keep(used, order, self.budget.limit if whole.within(self.budget.limit) else self.budget.goal)
 
     def _shorten(self, new: Sequence[int]) -> Size:
         """Of a newest exchange that does not fit, what the user said as a preview, and what does of the rest.
@@ -179,8 +204,11 @@ class _Plan:
             chars = chars * 3 // 4
 
     def _head_room(self, used: Size) -> Size:
-        goal = self.budget.goal
-        return goal._replace(tokens=min(goal.tokens, used.tokens + int(HEAD * self.budget.room)))
+        goal, limit = self.budget.goal, self.budget.limit
+        room = min(goal.tokens, used.tokens + int(HEAD * self.budget.room))
+        if used.tokens > goal.tokens:  # it is missed anyway: a task no longer than the line in its place may stay
+            room = min(limit.tokens, used.tokens + self.meter.item(_LONGEST).tokens)
+        return goal._replace(tokens=room)
 
     def _lines(self) -> Iterator[Swap]:
         for start, stop in self._gaps():
@@ -236,13 +264,15 @@ def over_budget(view: View, budget: Budget) -> OverBudget:
     """The error for what cannot be made to fit, with the numbers."""
     frame = budget.meter.frame(view.frame)
     pinned = budget.meter.nodes(n for n in view.nodes if n.id in view.pinned)
+    fixed = budget.meter.nodes(view.nodes[i] for i in sealed(view))
+    beside = f", what only the provider can read {fixed.tokens:,}" if fixed.tokens else ""
     have = budget.size(view)
     words = ("tokens", "bytes", "images", "messages")
     over = [f"{h:,} {w} of {m:,}" for h, m, w in zip(have, budget.limit, words, strict=True) if h > m]
     return OverBudget(
         f"does not fit: {', '.join(over)} (window {budget.window:,} less reserve {budget.kept_free:,}); "
-        f"the frame takes {frame.tokens:,} tokens and pins {pinned.tokens:,}: shorten the system prompt or the tools, "
-        f"unpin some, or lower `reserve`",
+        f"the frame takes {frame.tokens:,} tokens and pins {pinned.tokens:,}{beside}: shorten the system prompt or the "
+        f"tools, unpin some, or lower `reserve`",
         needed=have.tokens,
         limit=budget.limit.tokens,
     )

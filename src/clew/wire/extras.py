@@ -36,11 +36,16 @@ def with_tools(body: Mapping[str, Any], format: str, tools: Sequence[Tool]) -> B
 
 
 def with_tail(body: Mapping[str, Any], format: str, text: str) -> Block:
-    """The body with a trailing system message, or a trailing text of the user's where its format forbids one."""
+    """The body with a trailing system message, or a trailing text of the user's where its format forbids one.
+
+    Nothing may follow the item with which a client has its provider compact.
+    """
     key = named(format).LIST
     said = body.get(key) or []
     messages: list[Any] = [{"role": "user", "content": said}] if isinstance(said, str) else list(said)
     match format:
+        case "openai_responses" if messages and messages[-1].get("type") == "compaction_trigger":
+            return dict(body)
         case "openai_chat" | "openai_responses":
             return {**body, key: [*messages, {"role": "system", "content": text}]}
         case "gemini":  # results must stand by themselves there
