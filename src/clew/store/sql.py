@@ -18,6 +18,7 @@ from clew.store.records import Batch, BranchInfo, Call, Found, Happened, Session
 from clew.store.sessions import sessions
 from clew.store.trace import Trace
 from clew.store.upkeep import Problem, Progress, Survey, check, repair, survey
+from clew.store.waiting import PATIENCE, Wait
 from clew.store.writing import label, learn, write
 
 T = TypeVar("T")
@@ -28,9 +29,9 @@ class SQLStore(ABC):
 
     secret: bytes
     place: str  # as people know it: a path, or a URL without its password
-    lingering = ""  # where the bytes of what was purged may still be
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float = PATIENCE) -> None:
+        self.patience = patience  # seconds that a call waits for what another process has locked, at most
         self._process = os.getpid()
 
     async def write(self, scope: Scope, batch: Batch) -> None:
@@ -157,6 +158,11 @@ class SQLStore(ABC):
             took.wiped = await self.wipe()
         return took
 
+    @property
+    def lingering(self) -> str:
+        """Where the bytes of what was purged may still be, where clew does not reach."""
+        return ""
+
     @abstractmethod
     async def backup(
         self, target: str | os.PathLike[str], force: bool = False, progress: Progress | None = None
@@ -187,14 +193,26 @@ class SQLStore(ABC):
     def _telling(self) -> AbstractContextManager[None]:
         """Lets what the database raises be said as an error of ours."""
 
-    async def _run(self, thread: Executor, act: Callable[[], T]) -> T:
+    async def _run(self, thread: Executor, act: Callable[[], T], wait: Wait | None = None) -> T:
         if os.getpid() != self._process:  # neither its threads nor its connections live on in a fork
             raise StoreError(f"{self.place}: was opened before this process was forked; open it anew here")
         with self._telling():
             # A cancelled caller must not leave a half-written turn: the transaction ends by itself.
-            work = asyncio.get_running_loop().run_in_executor(thread, act)
+            begun = thread.submit(act)
+            work = asyncio.wrap_future(begun)
             work.add_done_callback(lambda done: done.cancelled() or done.exception())  # heard, if nobody waits any more
+            # What waits behind others who wait for a lock waits no longer than it would for that; what has begun, ends.
+            late = asyncio.get_running_loop().call_later(wait.remaining(), begun.cancel) if wait else None
             try:
                 return await asyncio.shield(work)
+            except asyncio.CancelledError:
+                if wait and begun.cancelled():
+                    raise StoreError(f"{self.place}: others wait for it, too ({wait.waited()}); try again") from None
+                if wait:
+                    wait.left = True
+                raise
             except UnicodeEncodeError as error:  # what is said may hold anything, names and scopes may not
                 raise BadRequest(f"{error.object!r:.80} is no name: half a character is in it") from None
+            finally:
+                if late:
+                    late.cancel()
