@@ -105,7 +105,7 @@ class Postgres(SQLStore):
         if self._unused.detach():
             await asyncio.to_thread(_let_go, *self._held, wait=True)
 
-    async def _read(self, act: Callable[[Database], T]) -> T:
+    async def _look(self, act: Callable[[Database], T]) -> T:
         return await self._write(act)
 
     async def _write(self, act: Callable[[PostgresDatabase], T]) -> T:
@@ -119,12 +119,19 @@ class Postgres(SQLStore):
 
     @contextmanager
     def _hurried(self, db: PostgresDatabase, wait: Wait) -> Iterator[None]:
-        """Where a caller has less patience than the store, or has waited already."""
-        if hurried := wait.remaining() < self.patience - 1:
-            db.be_patient(wait.remaining())
-        yield
-        if hurried:
-            db.be_patient(self.patience)
+        """Where a caller has less patience than the store."""
+        if wait.most == self.patience:
+            yield
+            return
+        db.be_patient(wait.most)
+        try:
+            yield
+        except psycopg.errors.LockNotAvailable:
+            wait.end()
+            raise
+        finally:
+            if db.usable():
+                db.be_patient(self.patience)
 
     @contextmanager
     def _taken(self) -> Iterator[PostgresDatabase]:

@@ -62,7 +62,7 @@ where branch = :branch and seq >= :since
 order by seq;
 
 -- name: nodes
-select lower(hex(n.id)), lower(hex(n.content)), n.opens, b.kind, b.role, b.packed, b.data
+select lower(hex(n.id)), lower(hex(n.content)), n.opens, b.kind, b.role, b.packed, b.data, b.purged is null
 from json_each(:ids) j
 cross join node n on n.scope = (select id from scope where name = :scope) and n.id = from_hex(j.value)
 cross join body b on b.scope = n.scope and b.content = n.content;

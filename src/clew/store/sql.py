@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -60,7 +61,7 @@ class SQLStore(ABC):
 
     async def nodes(self, scope: Scope, ids: Sequence[str]) -> dict[str, Node]:
         """Nodes with their bodies, by id."""
-        return await self._read(lambda db: reading.nodes(db, scope, ids))
+        return await self._read(lambda db: reading.nodes(db, scope, ids, self._digests(scope)))
 
     async def frame(self, scope: Scope, digest: str) -> Frame:
         """A frame by its digest."""
@@ -68,7 +69,7 @@ class SQLStore(ABC):
 
     async def originals(self, scope: Scope, id: str) -> list[Node]:
         """What was said behind an id, under any number of stand-ins."""
-        return await self._read(lambda db: reading.originals(db, scope, id))
+        return await self._read(lambda db: reading.originals(db, scope, id, self._digests(scope)))
 
     async def resolve(self, scope: Scope, short: str) -> list[str]:
         """All ids that begin like this."""
@@ -132,8 +133,7 @@ class SQLStore(ABC):
 
     async def purge_item(self, scope: Scope, id: str, reason: str, dry_run: bool = False) -> Purge:
         """Take the words behind an id out of the log and the file, wherever in the scope they were said."""
-        digests = Digests(self.secret, scope)
-        return await self._purge(lambda db: purge_item(db, digests, scope, id, reason, dry_run), dry_run)
+        return await self._purge(lambda db: purge_item(db, self._digests(scope), scope, id, reason, dry_run), dry_run)
 
     async def purges(self) -> list[Audit]:
         """Every purge that was made, the newest first."""
@@ -153,7 +153,7 @@ class SQLStore(ABC):
         return await self.wipe()
 
     async def _purge(self, act: Callable[[Database], Purge], dry_run: bool) -> Purge:
-        took = await self._write(act)
+        took = await self._write(lambda db: self._soundly(act, db))
         if not dry_run:
             took.wiped = await self.wipe()
         return took
@@ -183,8 +183,26 @@ class SQLStore(ABC):
 
     # --- what a kind of store adds ------------------------------------------------------------------------------------
 
+    async def _read(self, act: Callable[[Database], T]) -> T:
+        return await self._look(lambda db: self._soundly(act, db))
+
+    def _soundly(self, act: Callable[[Database], T], db: Database) -> T:
+        """What is damaged below the rows the database says; what is damaged in them shows when they are read."""
+        try:
+            return act(db)
+        except UnicodeEncodeError:  # of what was asked
+            raise
+        except (zlib.error, BadRequest, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise StoreError(
+                f"{self.place}: what is stored there cannot be read ({type(error).__name__}: {error}): "
+                "clew doctor says what is damaged, and a backup mends it"
+            ) from error
+
+    def _digests(self, scope: Scope) -> Digests:
+        return Digests(self.secret, scope)
+
     @abstractmethod
-    async def _read(self, act: Callable[[Database], T]) -> T: ...
+    async def _look(self, act: Callable[[Database], T]) -> T: ...
 
     @abstractmethod
     async def _write(self, act: Callable[[Database], T]) -> T: ...
@@ -202,12 +220,13 @@ class SQLStore(ABC):
             work = asyncio.wrap_future(begun)
             work.add_done_callback(lambda done: done.cancelled() or done.exception())  # heard, if nobody waits any more
             # What waits behind others who wait for a lock waits no longer than it would for that; what has begun, ends.
-            late = asyncio.get_running_loop().call_later(wait.remaining(), begun.cancel) if wait else None
+            late = asyncio.get_running_loop().call_later(wait.most, begun.cancel) if wait else None
             try:
                 return await asyncio.shield(work)
             except asyncio.CancelledError:
                 if wait and begun.cancelled():
-                    raise StoreError(f"{self.place}: others wait for it, too ({wait.waited()}); try again") from None
+                    wait.end()
+                    raise StoreError(f"{self.place}: others wait for it, too ({wait.most:.1f} s); try again") from None
                 if wait:
                     wait.left = True
                 raise

@@ -139,7 +139,7 @@ class SQLite(SQLStore):
         if self._unused.detach():
             await asyncio.to_thread(_let_go, *self._held, wait=True)
 
-    async def _read(self, act: Callable[[Database], T]) -> T:
+    async def _look(self, act: Callable[[Database], T]) -> T:
         def look() -> T:
             if self._watch:
                 self._watch.look()
@@ -172,6 +172,9 @@ class SQLite(SQLStore):
                 f"{self.path}: is read-only here, and has a write-ahead log that cannot be read so; copy both to where "
                 "they can be written"
             )
+        # The latter is Python's own: text that is no text any more.
+        if code == sqlite3.SQLITE_CORRUPT or "decode" in str(error):
+            return StoreError(f"{self.path}: {error}: clew doctor says what is damaged, and a backup mends it")
         return StoreError(f"{self.path}: {error}")
 
 

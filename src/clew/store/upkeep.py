@@ -8,7 +8,7 @@ from clew import rawjson
 from clew.errors import ClewError
 from clew.items import Digests, Scope
 from clew.store.database import Database
-from clew.store.packing import unpack_item
+from clew.store.packing import is_as_said, unpack_item
 from clew.store.purging import drop_loose_bodies
 from clew.store.relisting import relist
 
@@ -185,11 +185,11 @@ def _bodies(db: Database, secret: bytes, deep: bool, progress: Progress | None) 
         scope, content, *columns, indexed = row
         try:
             item = unpack_item(*columns)
-            now = digests.setdefault(scope, Digests(secret, scope)).content(item)
+            same = is_as_said(digests.setdefault(scope, Digests(secret, scope)), content, item, *columns[-2:])
         except (zlib.error, ClewError, ValueError, TypeError):
             unreadable += 1
             continue
-        changed += now != content
+        changed += not same
         unindexed += bool(item.text) and not indexed
     if unreadable:
         yield Problem("bodies that cannot be read", unreadable, db.restoring)

@@ -10,18 +10,28 @@ from typing import TypeVar
 T = TypeVar("T")
 
 PATIENCE = 30.0  # seconds, unless a store is told otherwise
+LEAST = 0.1  # so long even a caller waits who has no patience left
 
-_until: ContextVar[float] = ContextVar("clew_until", default=math.inf)
+
+class _Patience:
+    """What is left of it; only waiting uses it up."""
+
+    def __init__(self, left: float) -> None:
+        self.left = left
+
+
+_own: ContextVar[_Patience | None] = ContextVar("clew_patience", default=None)
 
 
 @contextmanager
 def patience(seconds: float) -> Iterator[None]:
     """Whatever is asked of a store in this waits for locks no longer than so many seconds, all together."""
-    token = _until.set(min(_until.get(), time.monotonic() + seconds))
+    outer = _own.get()
+    token = _own.set(_Patience(min(seconds, outer.left if outer else math.inf)))
     try:
         yield
     finally:
-        _until.reset(token)
+        _own.reset(token)
 
 
 class Wait:
@@ -29,26 +39,35 @@ class Wait:
 
     def __init__(self, most: float) -> None:
         self._since = time.monotonic()
-        self._until = min(self._since + most, _until.get())
+        self._own = _own.get()
+        self.most = max(LEAST, min(most, self._own.left) if self._own else most)
         self.left = False  # the caller
 
-    def remaining(self) -> float:
-        """Seconds that may still be waited."""
-        return max(0.0, self._until - time.monotonic())
-
-    def waited(self) -> str:
-        """How long it has been, for people."""
-        return f"{time.monotonic() - self._since:.1f} s"
+    def waited(self) -> float:
+        """Seconds since it began."""
+        return time.monotonic() - self._since
 
     def is_over(self) -> bool:
         """Whether nothing may be waited for any more."""
-        return self.left or not self.remaining()
+        return self.left or self.waited() >= self.most
+
+    def end(self) -> None:
+        """Somebody else was in the way: what the caller waited, it does not wait again."""
+        if self._own:
+            self._own.left -= self.waited()
 
     def patiently(self, act: Callable[[], T], is_busy: Callable[[Exception], bool]) -> T:
         """Do something; again, while somebody else keeps us from it. Each try waits a little by itself."""
-        while True:
-            try:
-                return act()
-            except Exception as error:
-                if not is_busy(error) or self.is_over():
-                    raise
+        busy = False
+        try:
+            while True:
+                try:
+                    return act()
+                except Exception as error:
+                    if not is_busy(error) or self.is_over():
+                        busy = busy or is_busy(error)
+                        raise
+                    busy = True
+        finally:
+            if busy:
+                self.end()

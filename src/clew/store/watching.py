@@ -20,7 +20,7 @@ _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 def is_busy(error: BaseException) -> bool:
     """Whether somebody else holds a lock that is needed."""
-    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in _BUSY
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY
 
 
 def identity(path: Path) -> Identity | None:
