@@ -60,7 +60,7 @@ class Engine:
         secrets: Policy = "off",
         expand: bool = False,
         models: Mapping[str, catalog.Model] | None = None,
-        servers: Sequence[str] = (),
+        servers: Sequence[str] | None = (),
         writer: Writer | None = None,
         compaction: Compaction = "on",
         patience: float = PATIENCE,
@@ -249,9 +249,9 @@ class Engine:
     async def window(self, view: View) -> int | None:
         """The tokens that the model of a view can read and write; None where nobody knows."""
         model = await self.gauge.limits.model(view.scope, view.frame.model)
-        if model.source == "default" and not isinstance(self.budget, Budget):
-            return None
-        return (await self.gauge.budget(view.scope, view.frame)).window
+        window = (await self.gauge.budget(view.scope, view.frame)).window
+        guessed = model.source == "default" and window == model.window and not isinstance(self.budget, Budget)
+        return None if guessed else window
 
     async def pin(self, view: View, *ids: str, off: bool = False) -> None:
         """Keep these nodes verbatim in every later view of this branch, or no longer."""

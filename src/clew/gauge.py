@@ -15,6 +15,7 @@ from clew.store.protocol import Store
 from clew.tokens import Counter, counter_for
 from clew.usage import Spent
 from clew.view import View
+from clew.wire.convert_frame import answer_limit
 
 if TYPE_CHECKING:
     from clew.wire.overflow import Overflow
@@ -39,7 +40,7 @@ class Gauge:
         budget: Budget | Budgeting | None = None,
         counter: Counter | None = None,
         models: Mapping[str, catalog.Model] | None = None,
-        servers: Sequence[str] = (),
+        servers: Sequence[str] | None = (),
     ) -> None:
         self.limits = Limits(store, models, servers)
         self._given = budget
@@ -93,8 +94,9 @@ class Gauge:
         await self.limits.learn(scope, model, overflow.what, overflow.limit)
         if overflow.what != "tokens":
             return None
-        # What was too long was thought to fit: then the limit is not all that was wrong.
-        asked = max(overflow.asked or 0, overflow.limit)
+        # What was too long was thought to fit: then the limit is not all that was wrong. Or the room for the answer,
+        # which many count in, was too large: that says nothing of what was sent.
+        asked = max(overflow.asked or 0, overflow.limit) - answer_limit(view.frame)
         if scale and sent < asked:
             await self.observe(scope, scale, view, asked)
         return overflow.limit

@@ -44,6 +44,8 @@ class Absent:
 
     format = "openai_chat"
     name = "none"
+    window = None
+    address = None
 
     def __init__(self, why: str) -> None:
         self.why = why

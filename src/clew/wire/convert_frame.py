@@ -56,6 +56,14 @@ PLACES: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
+def answer_limit(frame: Frame) -> int:
+    """The tokens that a request lets its answer take; 0 where it does not say."""
+    holder, (key, *_) = PLACES.get(frame.format, ("", ("",)))
+    held = frame.body.get(holder) if holder else frame.body
+    found = [held.get(name) for name in (key, "max_tokens")] if isinstance(held, Mapping) else []
+    return next((value for value in found if isinstance(value, int)), 0)
+
+
 def convert_frame(frame: Frame, to: str, model: str | None = None) -> Frame:
     """The frame in another format, for another model if one is named; what has no counterpart is left out."""
     named(to)
