@@ -15,6 +15,7 @@ from clew.expansion import behind, expanded, question
 from clew.guard import as_sent
 from clew.items import Scope
 from clew.live import Live
+from clew.pinning import hidden, quoted, quotes
 from clew.proactive import Proactive
 from clew.step import Step
 from clew.steps import over_budget, repair
@@ -90,6 +91,8 @@ class Fitting:
         if self.compaction == "on":
             view = await self._compacted(scope, live, view, budget, prices)
         folded = None if view is mended else len(mended.edits)
+        if self.compaction != "shadow":
+            view = await self._with_pins(scope, live, view, budget)
         if self.compaction == "on" and self._expand:
             view = await self._expanded(scope, live, view, budget)
         elif self.compaction == "shadow":
@@ -209,6 +212,16 @@ class Fitting:
         if richer is not view:
             live.scale.edit()
         return richer
+
+    async def _with_pins(self, scope: Scope, live: Live, view: View, budget: Budget) -> View:
+        """The view with the words of what is pinned and out of view, as far as there is room."""
+        if not (ids := hidden(view, live.trace)):
+            return view
+        budget = budget.at(live.scale.measure(view)[1])
+        after = quoted(view, budget, live.trace, await quotes(self._store, scope, live.trace, ids))
+        if after is not view:
+            live.scale.edit()
+        return after
 
     async def compacted(
         self, scope: Scope, live: Live, view: View, budget: Budget, focus: str, step: Step | None = None

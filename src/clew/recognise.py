@@ -60,9 +60,11 @@ class Recogniser:
         """This branch with `items` after its first `offset` ones, or None if that is another conversation."""
         contents = [self.digests.content(i) for i in items]
         items = self.guard.admit(items)
-        found = await self._on(trace, unfold(trace, contents, items, offset), offset)
+        entries = unfold(trace, contents, items, offset)
+        found = await self._on(trace, entries, offset)
         if found:
             found.contents = contents
+            found.unfolded |= len(entries) < len(contents)  # some of it quoted what we had put there
         return found
 
     async def find(self, items: Sequence[Item], session: str | None) -> Recognition:
@@ -77,6 +79,7 @@ class Recogniser:
             if found:
                 found.refold = True
                 found.contents = contents
+                found.unfolded |= len(entries) < len(contents)
                 return found
             if behind is None:
                 behind = trace, past

@@ -190,7 +190,7 @@ class Agent:
         """Whether what is sent became shorter since the last call, and why."""
         was = self._last.view if self._last else None
         known = len(was.edits) if was and was.branch == sent.view.branch else 0
-        new = [e.by for e in sent.view.edits[known:] if not e.by.startswith(("Repair", "Expan"))]
+        new = [e.by for e in sent.view.edits[known:] if not e.by.startswith(("Repair", "Expan", "Quote"))]
         if not new:
             return None
         engine = self.helm.engine
