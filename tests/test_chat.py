@@ -328,3 +328,13 @@ def test_without_textual_it_says_what_to_install(args: tuple[Any, ...]) -> None:
     code = "import sys; sys.modules['textual'] = None; import clew.cli; clew.cli.main()"
     done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "clew: clew chat needs Textual: pip install 'clew[chat]'\n")
+
+
+async def test_what_is_told_while_the_screen_is_taken_down_is_no_error(store: Store, tmp_path: Path) -> None:
+    with StrictProvider([Answer("Two.")]) as provider:
+        async with chatting(store, tmp_path, provider.url) as hand:
+            await hand.say("Report.")
+            await hand.chat.screen.remove_children()  # as at the end, while the clock and a turn still go on
+            hand.chat._tick()
+            hand.chat.say("Cancelled.")
+            await hand.chat._look()
