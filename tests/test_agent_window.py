@@ -17,6 +17,7 @@ from clew.workshop import Permissions, Workshop
 from test_agent import reader, reading, talker
 from test_probe import LOADED, OLLAMA, Answers, answering
 
+TRIES = 10  # of a probe, which waits two seconds at most: machines may be busy
 WINDOW = 12_000  # of a server whose model has far more, as the catalog says
 
 
@@ -90,9 +91,12 @@ def loaded(window: int) -> Answers:
 
 async def windows(store: Store, url: str, **settings: Sequence[str] | None) -> tuple[int, str]:
     """What an agent takes for the window of a model at an address, and from where it has that."""
-    engine = Engine(store, **settings)  # type: ignore[arg-type]
-    Agent(speaker(f"{url}/v1#llama3.2"), Helm(engine))
-    model = await engine.gauge.limits.model("default", "llama3.2")
+    for _ in range(TRIES):
+        engine = Engine(store, **settings)  # type: ignore[arg-type]
+        Agent(speaker(f"{url}/v1#llama3.2"), Helm(engine))
+        model = await engine.gauge.limits.model("default", "llama3.2")
+        if model.source == "probed":
+            break
     return model.window, model.source
 
 
