@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import postgres
 from clew import open_store
@@ -24,6 +25,10 @@ EVERYWHERE = (
     "test_places test_purging test_recognition test_secrecy test_sessions test_switching"
 ).split()
 CLIENT = ("openai_chat", "bytes", False)
+
+# How long an example takes says nothing of what it shows: machines are slow, and busy.
+settings.register_profile("clew", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("clew")
 
 
 def conversations() -> Iterator[dict[str, Any]]:

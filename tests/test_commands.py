@@ -343,7 +343,7 @@ def test_what_is_of_another_conversation_cannot_be_pinned(clew: Shell) -> None:
     span = json.loads(clew("diff", "run", "--json").stdout)["stand_ins"][0]["id"]
     assert "is no item of this conversation, or several in one" in clew("pin", "run", span).stderr
     out = json.loads(clew("diff", "run", "--json").stdout)["left"][-1]["id"]
-    assert "out of view already; clew undo brings it back" in clew("pin", "run", out).stdout
+    assert "out of view; quoted there from the next request on" in clew("pin", "run", out).stdout
 
 
 def test_search_is_everywhere_in_a_lineage_or_in_a_session(clew: Shell) -> None:

@@ -137,7 +137,7 @@ PART = (
         )
     )
 )
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_anything_that_can_be_read_comes_back_equal(contents: list[dict[str, Any]]) -> None:
     body = {"contents": contents, "extra": 1}
     assert again(body) == body

@@ -88,7 +88,7 @@ def test_every_step_obeys_every_law(part: int) -> None:
     seen: Tally[str] = Tally()
 
     @seed(part)
-    @settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=EXAMPLES, database=None, suppress_health_check=list(HealthCheck))
     @given(
         number=st.integers(0, 2**32),
         turns=st.integers(0, 9),

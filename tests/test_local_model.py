@@ -434,7 +434,7 @@ async def main():
 asyncio.run(main())
 """
     done = subprocess.run(
-        [sys.executable, "-c", code, str(gguf)], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", code, str(gguf)], capture_output=True, text=True, check=False, timeout=600
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Hello")

@@ -92,7 +92,7 @@ OTHER = st.fixed_dictionaries(
 
 
 @given(st.text() | st.lists(MESSAGE | OTHER, max_size=6))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_anything_that_can_be_read_comes_back_equal(given_: Any) -> None:
     request = {"input": given_, "extra": 1}
     assert encode(*decode(request)) == request

@@ -55,7 +55,7 @@ async def heard(pipe: int, most: int) -> bytes:
 
 async def nobody_left(pipe: int) -> None:
     """Wait until all who held the pipe are gone; a test that leaves one fails here."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(300):
         while True:
             try:
                 if not os.read(pipe, 100):
@@ -104,8 +104,8 @@ async def test_a_hundred_megabytes_are_counted_and_not_kept(root: Path) -> None:
 
 
 async def test_a_command_that_takes_too_long_is_ended_with_all_it_started(root: Path, alive: int) -> None:
-    text = await told(root, "run", command=f"echo before\n{STUBBORN}", seconds=1)
-    assert text == "before\n[it took longer than 1 seconds and was ended with all that it had started]"
+    text = await told(root, "run", command=f"echo before\n{STUBBORN}", seconds=4)
+    assert text == "before\n[it took longer than 4 seconds and was ended with all that it had started]"
     await nobody_left(alive)
 
 
@@ -131,7 +131,7 @@ async def test_being_cancelled_while_it_starts_leaves_no_process(root: Path, tic
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(300):
         while still_in(root):
             await asyncio.sleep(0.01)
 
@@ -232,8 +232,11 @@ async def test_nothing_in_the_folder_is_run_by_a_search(root: Path) -> None:
 async def test_a_pattern_that_takes_for_ever_can_be_cancelled(root: Path) -> None:
     (root / "f").write_text("a" * 100 + "b\n")
     searching = asyncio.create_task(search(Root(root), 30_000).run({"pattern": "(a+)+$"}))
-    done, _ = await asyncio.wait({searching}, timeout=0.5)
-    assert not done
+    while not still_in(root):
+        assert not searching.done()
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.5)
+    assert not searching.done()
     assert len(still_in(root)) == 1
     searching.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -20,6 +20,7 @@ from clew.fitting import PATIENCE, Compaction, Fitting
 from clew.gauge import Budgeting, Gauge
 from clew.items import Frame, Node, Scope
 from clew.live import Live
+from clew.pinning import Back, back
 from clew.proactive import Proactive, proactive
 from clew.recall import candidates, resolve
 from clew.recognise import named_branch
@@ -60,7 +61,7 @@ class Engine:
         secrets: Policy = "off",
         expand: bool = False,
         models: Mapping[str, catalog.Model] | None = None,
-        servers: Sequence[str] = (),
+        servers: Sequence[str] | None = (),
         writer: Writer | None = None,
         compaction: Compaction = "on",
         patience: float = PATIENCE,
@@ -257,13 +258,25 @@ class Engine:
     async def window(self, view: View) -> int | None:
         """The tokens that the model of a view can read and write; None where nobody knows."""
         model = await self.gauge.limits.model(view.scope, view.frame.model)
-        if model.source == "default" and not isinstance(self.budget, Budget):
-            return None
-        return (await self.gauge.budget(view.scope, view.frame)).window
+        window = (await self.gauge.budget(view.scope, view.frame)).window
+        guessed = model.source == "default" and window == model.window and not isinstance(self.budget, Budget)
+        return None if guessed else window
 
-    async def pin(self, view: View, *ids: str, off: bool = False) -> None:
-        """Keep these nodes verbatim in every later view of this branch, or no longer."""
+    async def pin(self, view: View, *ids: str, off: bool = False) -> Back:
+        """Keep these nodes verbatim in every later view of this branch, or no longer.
+
+        What is out of view is quoted there from the next request on. Raises `NotFound` for what was not said here, and
+        `OverBudget`, with the numbers, if more would come back than there is room for.
+        """
+        trace = await self.store.load(view.scope, view.branch)
+        ids = tuple(trace.quoted.get(id, id) for id in ids)
+        brought = Back()
+        if not off:
+            now = await self._turns.fold(view.scope, trace, view.frame, {n.id: n.item for n in view.nodes})
+            budget = await self.gauge.budget(view.scope, view.frame)
+            brought = await back(self.store, with_(now, scope=view.scope), budget, trace, ids)
         await self._turns.record(view.scope, view.branch, [Pin(ids, off)])
+        return brought
 
     async def resume(self, scope: Scope, call: Call) -> View:
         """The view that was sent in an earlier call, from the log alone."""

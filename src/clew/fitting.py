@@ -18,6 +18,7 @@ from clew.items import Scope
 from clew.live import Live
 from clew.net import is_over, likely, net, previewed, was_told
 from clew.pace import grown
+from clew.pinning import hidden, quoted, quotes
 from clew.proactive import Proactive
 from clew.step import Step
 from clew.steps import over_budget, repair
@@ -102,6 +103,8 @@ class Fitting:
         if due:
             view = await self._compacted(scope, live, view, budget, prices)
         folded = None if view is mended else len(mended.edits)
+        if self.compaction != "shadow":
+            view = await self._with_pins(scope, live, view, budget)
         if self.compaction == "on" and self._expand:
             view = await self._expanded(scope, live, view, budget)
         elif self.compaction == "shadow":
@@ -226,6 +229,16 @@ class Fitting:
         if richer is not view:
             live.scale.edit()
         return richer
+
+    async def _with_pins(self, scope: Scope, live: Live, view: View, budget: Budget) -> View:
+        """The view with the words of what is pinned and out of view, as far as there is room."""
+        if not (ids := hidden(view, live.trace)):
+            return view
+        budget = budget.at(live.scale.measure(view)[1])
+        after = quoted(view, budget, live.trace, await quotes(self._store, scope, live.trace, ids))
+        if after is not view:
+            live.scale.edit()
+        return after
 
     async def compacted(
         self, scope: Scope, live: Live, view: View, budget: Budget, focus: str, step: Step | None = None

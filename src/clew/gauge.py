@@ -40,7 +40,7 @@ class Gauge:
         budget: Budget | Budgeting | None = None,
         counter: Counter | None = None,
         models: Mapping[str, catalog.Model] | None = None,
-        servers: Sequence[str] = (),
+        servers: Sequence[str] | None = (),
     ) -> None:
         self.limits = Limits(store, models, servers)
         self._given = budget
@@ -97,8 +97,9 @@ class Gauge:
         await self.limits.learn(scope, model, overflow.what, overflow.limit)
         if overflow.what != "tokens":
             return None
-        # What was too long was thought to fit: then the limit is not all that was wrong.
-        asked = max(overflow.asked or 0, overflow.limit)
+        # What was too long was thought to fit: then the limit is not all that was wrong. Or the room for the answer,
+        # which many count in, was too large: that says nothing of what was sent.
+        asked = max(overflow.asked or 0, overflow.limit) - answer_of(view.frame)
         if scale and sent < asked:
             await self.observe(scope, scale, view, asked)
         return overflow.limit

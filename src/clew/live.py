@@ -16,7 +16,7 @@ from clew.sameness import likeness, with_their_calls
 from clew.scale import Scale
 from clew.store.records import Began, Call, ClientEdit, Event, Pin, Place, Revert, Said, Usage
 from clew.store.rows import ABSENT
-from clew.store.trace import Trace
+from clew.store.trace import PINS, Trace
 from clew.verdict import Verdict
 from clew.view import View, originals
 
@@ -97,6 +97,9 @@ def _behind(
     for edit, n in trace.made.get(content, ()):
         if n and id(edit) in used:
             return []  # an edit with several stand-ins: the first one brought back all it stood for
+        beside = [place[key] for id in originals(edit.old, by_id) if (key := trace.alias.get(id, id)) in place]
+        if PINS in edit.evidence and beside and at in (beside[0], beside[-1] + 1):
+            return []  # it stands for nothing: it quotes what is behind another one
         if n or id(edit) in used:
             continue
         behind = (trace.alias.get(id, id) for id in originals(edit.sources, by_id))

@@ -81,9 +81,11 @@ class Recogniser:
             return None
         contents = [self.digests.content(i) for i in items]
         items = self.guard.admit(items)
-        found = await self._on(trace, unfold(trace, contents, items, offset), offset)
+        entries = unfold(trace, contents, items, offset)
+        found = await self._on(trace, entries, offset)
         if found:
             found.contents = contents
+            found.unfolded |= len(entries) < len(contents)  # some of it quoted what we had put there
         return found
 
     async def find(self, items: Sequence[Item], session: str | None) -> Recognition:
@@ -171,9 +173,13 @@ class Recogniser:
         """The branch with this history on it, or None and how much of the branch is in the history's past."""
         entries = unfold(trace, *sent)
         if await self._is_written_anew(trace, entries):
-            return await self._switched(trace, entries)
-        found = await self._on(trace, entries, 0)
-        return found, 0 if found else compare(trace.said, entries).prefix
+            found, past = await self._switched(trace, entries)
+        else:
+            found = await self._on(trace, entries, 0)
+            past = 0 if found else compare(trace.said, entries).prefix
+        if found:
+            found.unfolded |= len(entries) < len(sent.contents)  # some of it quoted what we had put there
+        return found, past
 
     async def _is_written_anew(self, trace: Trace, entries: Sequence[Entry]) -> bool:
         if trace.format in ("", self.format):

@@ -15,6 +15,7 @@ from clew.engine import Engine, Request, body
 from clew.errors import ClewError, NotFound
 from clew.framing import neutral
 from clew.items import Scope
+from clew.pinning import Back
 from clew.recall import resolve
 from clew.steps import PRESETS
 from clew.steps.handoff import BEGUN
@@ -150,8 +151,8 @@ class Helm:
             case "pin", {"id": str(id)}:
                 full = await resolve(self.engine.store, scope, id, branch)
                 ids = [n.id for n in await self.engine.store.originals(scope, full)]
-                await self.engine.pin(view, *ids, off=bool(given.get("off")))
-                return f"{'No longer pinned' if given.get('off') else 'Pinned'}: {len(ids)} items."
+                off = bool(given.get("off"))
+                return _pinned(len(ids), off, await self.engine.pin(view, *ids, off=off))
             case "summarize_context", _:
                 return await self._compact(view, str(given.get("focus") or ""))
             case "truncate_context", _:
@@ -165,6 +166,17 @@ class Helm:
         if after is view:
             return "There is nothing that could leave the window."
         return f"Done: {before:,} tokens became {await self.engine.expected(after):,}. What left can be recalled."
+
+
+def _pinned(count: int, off: bool, back: Back) -> str:
+    """What a pin comes to, in words."""
+    if off:
+        return f"No longer pinned: {count} items. They leave the window when it is next compacted."
+    told = f"Pinned: {count} items."
+    if back.ids:
+        told += f" {len(back.ids)} were out of view: from the next request on they are quoted there, whole"
+        told += f" ({back.tokens:,} tokens)."
+    return told
 
 
 def _is_of_subagent(request: Request | Addition) -> bool:

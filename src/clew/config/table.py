@@ -168,7 +168,7 @@ class Config:
     servers: Annotated[
         tuple[str, ...], Setting(ADDRESSES, "Your own model servers, to ask for their window", "none")
     ] = ()
-    probe: Annotated[bool, Setting(SWITCH, "Whether those servers may be asked")] = True
+    probe: Annotated[bool, Setting(SWITCH, "Whether those, and the server of the agent's model, may be asked")] = True
     summary: Summary = Summary()
     new_session: NewSession = NewSession()
     agent: Agent = Agent()

@@ -4,7 +4,7 @@ from typing import Any
 
 from clew.errors import ClewError, ModelError
 from clew.models import replies, requests
-from clew.models.remote import NO_KEY, Remote
+from clew.models.remote import NO_KEY, RemoteModel
 from clew.step import Prompt, Reply
 from clew.view import View
 from clew.wire import anthropic as wire
@@ -27,7 +27,7 @@ def connect(base_url: str | None, api_key: str | None) -> anthropic.AsyncAnthrop
     return client
 
 
-class AnthropicModel(Remote):
+class AnthropicModel(RemoteModel):
     """A model of Anthropic, or of a server at `base_url`, which gets no key but `api_key`."""
 
     sdk = anthropic

@@ -4,7 +4,7 @@ from typing import Any
 
 from clew.errors import ClewError, ModelError
 from clew.models import replies, requests
-from clew.models.remote import NO_KEY, Remote
+from clew.models.remote import NO_KEY, RemoteModel
 from clew.step import Prompt, Reply
 from clew.view import View
 from clew.wire import openai_responses
@@ -27,7 +27,7 @@ def connect(base_url: str | None, api_key: str | None) -> openai.AsyncOpenAI:
     return openai.AsyncOpenAI(api_key=api_key or (NO_KEY if base_url else None), base_url=base_url)
 
 
-class OpenAIModel(Remote):
+class OpenAIModel(RemoteModel):
     """A model of OpenAI, or of a server at `base_url`, which gets no key but `api_key`."""
 
     sdk = openai

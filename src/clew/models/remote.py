@@ -36,7 +36,7 @@ class Remote:
         self.name = name
         self._base_url = base_url
         self._api_key = api_key
-        self.window = window or catalog.window(name)
+        self._window = window
         self.timeout = self.patience if timeout is None else timeout
         self._client = client
         self._own = client is None
@@ -113,6 +113,15 @@ class Remote:
         for key in filter(None, (getattr(self._client, name, None) for name in ("api_key", "auth_token"))):
             said = said.replace(str(key), "[key]")
         return said[:long]
+
+
+class RemoteModel(Remote):
+    """One that is asked for a text."""
+
+    @property
+    def window(self) -> int:
+        """The tokens it can read: as somebody said, else as the catalog does."""
+        return self._window or catalog.window(self.name)
 
 
 def fault_of(status: int, error: BaseException | Mapping[str, Any] | str) -> Fault:

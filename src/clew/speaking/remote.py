@@ -24,6 +24,15 @@ class RemoteSpeaker(Remote):
     answer: ClassVar[type[Answer]]
     patience = 300.0
 
+    @property
+    def window(self) -> int | None:
+        """As somebody said: what a catalog says of a name is no knowledge of this very server."""
+        return self._window
+
+    @property
+    def address(self) -> str | None:
+        return self._base_url
+
     def speak(self, body: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
         """Send exactly this body, streamed; `Spoken` is the last piece, and closing early hangs up."""
         answer = self.answer()

@@ -299,7 +299,7 @@ where b.scope = coalesce(:owner, b.scope)
 delete from body where id = :body;
 
 -- name: edits
-select e.branch, e.old, e.new from branch b join event e on e.branch = b.id
+select e.branch, e.old, e.new, e.note from branch b join event e on e.branch = b.id
 where b.scope = :owner and e.kind = 'edit'
 order by e.seq;
 

@@ -111,7 +111,7 @@ def _behind(db: Database, scope: Scope, id: str) -> list[str]:
             seen.add(at)
             moved = set(unpack(row[1]))
             stack += [old for old in reversed(unpack(row[0])) if old not in moved]
-    return list(found)
+    return list(found) or [id]  # a quote stands for nothing else
 
 
 def resolve(db: Database, scope: Scope, short: str) -> list[str]:
