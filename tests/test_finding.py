@@ -274,5 +274,5 @@ async def test_a_huge_question_is_answered_everywhere(store: SQLStore) -> None:
     assert await engine.search("default", huge, view.branch) == []
     assert isinstance(await engine.answer("default", huge, view.branch), str)
     assert await clew.Sessions(engine).search(huge) == []
-    with pytest.raises(NotFound, match="^.{1,120}$"):
+    with pytest.raises(NotFound, match=r"^.{1,120}$"):
         await engine.recall("default", huge)

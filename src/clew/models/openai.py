@@ -22,9 +22,9 @@ _COMPACTED = frozenset(
 )
 
 
-def connect(base_url: str | None, api_key: str | None) -> openai.AsyncOpenAI:
+def connect(base_url: str | None, api_key: str | None, http: Any) -> openai.AsyncOpenAI:
     """A client of OpenAI, or of a server at an address."""
-    return openai.AsyncOpenAI(api_key=api_key or (NO_KEY if base_url else None), base_url=base_url)
+    return openai.AsyncOpenAI(api_key=api_key or (NO_KEY if base_url else None), base_url=base_url, http_client=http)
 
 
 class OpenAIModel(Remote):
@@ -33,7 +33,7 @@ class OpenAIModel(Remote):
     sdk = openai
 
     def _connect(self) -> openai.AsyncOpenAI:
-        return connect(self._base_url, self._api_key)
+        return connect(self._base_url, self._api_key, self._http())
 
     async def __call__(self, prompt: Prompt) -> Reply:
         if prompt.after is not None and prompt.after.frame.format == openai_responses.NAME:
