@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Iterator
 from operator import itemgetter
+from threading import Lock
 
 from clew.hot import Body, Known
 from clew.items import Scope
@@ -16,6 +17,7 @@ class Memory:
     def __init__(self, most: int) -> None:
         self._most = most
         self._lives: OrderedDict[tuple[Scope, str], Live] = OrderedDict()
+        self._lock = Lock()  # hosts may be on several event loops, each in a thread of its own
 
     def get(self, scope: Scope, branch: str) -> Live | None:
         """A branch, if it is here."""
@@ -44,17 +46,20 @@ class Memory:
 
     def keep(self, scope: Scope, live: Live) -> None:
         """Have a branch here, as the one used last."""
-        self._lives[scope, live.trace.branch] = live
-        self._lives.move_to_end((scope, live.trace.branch))
-        while len(self._lives) > self._most:
-            self._lives.popitem(last=False)
+        with self._lock:
+            self._lives[scope, live.trace.branch] = live
+            self._lives.move_to_end((scope, live.trace.branch))
+            while len(self._lives) > self._most:
+                self._lives.popitem(last=False)
 
     def forget(self, scope: Scope, live: Live) -> None:
         """The log is ahead of what is here, or may be: read it the next time."""
         live.stale = True
-        self._lives.pop((scope, live.trace.branch), None)
+        with self._lock:
+            self._lives.pop((scope, live.trace.branch), None)
 
     def _own(self, scope: Scope, session: str | None) -> Iterator[Live]:
         """Those of a session, or of none, the one used last first."""
-        lives = ((of, live) for (of, _), live in reversed(self._lives.items()))
-        return (live for of, live in lives if (of, live.trace.session) == (scope, session))
+        with self._lock:
+            lives = [*reversed(self._lives.items())]
+        return (live for (of, _), live in lives if (of, live.trace.session) == (scope, session))

@@ -1,6 +1,7 @@
 """Commands that take a conversation from a file: see it work, count it, make it fit."""
 
 import asyncio
+import re
 import secrets
 from dataclasses import replace
 from pathlib import Path
@@ -95,6 +96,8 @@ def compress(
     where = ":memory:" if no_store else config.store
     request = Request(talk.body, frame.format, config.scope, session)
     view = asyncio.run(_fitted(config, where, budget, request, focus))
+    if no_store:
+        view = _without_ids(view)
     data = talk.written(body(view))
     if out is None:
         typer.echo(data, nl=False)
@@ -124,6 +127,22 @@ async def _fitted(
         return await engine(config, store, **given).prepare(request)
     finally:
         await store.close()
+
+
+def _without_ids(view: "View") -> "View":
+    """The view with no word of recall in its stand-ins: nothing was kept that an id could bring back."""
+    from clew.items import SHORT
+
+    made = view.stand_ins()
+    spans = [(edit.old, view.digests.handle(edit.old)) for edit in view.edits]
+    ids = {id[:SHORT] for old, handle in spans for id in (*old, handle)}
+    named = re.compile(rf"[;,]? ?\brecall (?:{'|'.join(ids) or '-'})(?: for all of it)?")
+    return replace(
+        view,
+        nodes=tuple(
+            replace(n, item=replace(n.item, text=named.sub("", n.item.text))) if n.id in made else n for n in view.nodes
+        ),
+    )
 
 
 def _told(draft: "Draft") -> None:

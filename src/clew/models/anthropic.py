@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from clew.errors import ClewError, ModelError
+from clew.errors import MissingExtra, ModelError
 from clew.models import replies, requests
 from clew.models.remote import NO_KEY, Remote
 from clew.step import Prompt, Reply
@@ -12,7 +12,7 @@ from clew.wire import anthropic as wire
 try:
     import anthropic
 except ImportError:
-    raise ClewError("models of Anthropic need the SDK: pip install 'clew[anthropic]'") from None
+    raise MissingExtra("models of Anthropic need the SDK: pip install 'clew[anthropic]'") from None
 
 _BETA = "compact-2026-01-12"
 _LEAST = 50_000  # tokens: it compacts no request below

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from clew.errors import ClewError, ModelError
+from clew.errors import MissingExtra, ModelError
 from clew.models import replies, requests
 from clew.models.remote import NO_KEY, Remote
 from clew.step import Prompt, Reply
@@ -12,7 +12,7 @@ from clew.wire import openai_responses
 try:
     import openai
 except ImportError:
-    raise ClewError("models of OpenAI and its like need the SDK: pip install 'clew[openai]'") from None
+    raise MissingExtra("models of OpenAI and its like need the SDK: pip install 'clew[openai]'") from None
 
 _HOME = "api.openai.com"
 # All that the API for compaction takes of a request.
