@@ -137,11 +137,18 @@ async def looking(scope: str, path: str | None) -> AsyncIterator["Sessions"]:
 # --- what they write --------------------------------------------------------------------------------------------------
 
 
+def on_terminal(text: str) -> str:
+    """Text from elsewhere as it is; on a terminal, with a sign for each character that this would obey."""
+    from clew.workshop.terminal import shown
+
+    return shown(text) if sys.stdout.isatty() else text
+
+
 def echo_json(value: Any) -> None:
     """A value for a program, on standard output."""
     from clew import rawjson
 
-    typer.echo(rawjson.dumps(value))
+    typer.echo(rawjson.visible(rawjson.dumps(value)))
 
 
 @contextmanager

@@ -133,11 +133,12 @@ def export(
 
     Only the format clew keeps every edit, pin, call and id; others have what was said, and where it was compacted.
     """
+    from clew import rawjson
     from clew.screens import save
 
     if bool(names) == every:
         raise typer.BadParameter("say what to write: names, or --all")
-    data = asyncio.run(_exported(names or [], format, scope, store))
+    data = rawjson.visible(asyncio.run(_exported(names or [], format, scope, store)))
     if out is None:
         typer.get_binary_stream("stdout").write(data)
         sys.stdout.flush()

@@ -72,6 +72,7 @@ def compress(
     focus: Annotated[str, typer.Option(metavar="WORDS", help="What its notes shall be about above all.")] = "",
 ) -> None:
     """Make a conversation fit, and keep what is left out where it can be recalled."""
+    from clew import rawjson
     from clew.budget import Budget, Meter
     from clew.engine import Request, body
     from clew.screens import parse, read, save
@@ -98,7 +99,7 @@ def compress(
     view = asyncio.run(_fitted(config, where, budget, request, focus))
     if no_store:
         view = _without_ids(view)
-    data = talk.written(body(view))
+    data = rawjson.visible(talk.written(body(view)))
     if out is None:
         typer.echo(data, nl=False)
     else:
