@@ -1,5 +1,6 @@
 """`clew chat` by its keys, over a server as strict as providers are."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -357,3 +358,24 @@ async def test_what_left_the_window_is_pinned_by_its_id(store: Store, tmp_path: 
             assert "file2_59.py has value 259." in sent(provider)
             await hand.enter(f"/pin {second.id[:10]}")
             await hand.hears("is no longer pinned")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+@pytest.mark.parametrize("terminal", ["none", "stdin", "stdout"])
+def test_without_a_terminal_it_says_so_and_ends(terminal: str) -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    ends = {
+        "stdin": subprocess.DEVNULL,
+        "stdout": subprocess.PIPE,
+        **({} if terminal == "none" else {terminal: theirs}),
+    }
+    done = subprocess.run([sys.executable, "-m", "clew.cli", "chat"], stderr=subprocess.PIPE, check=False, **ends)
+    os.set_blocking(ours, False)
+    with pytest.raises(BlockingIOError):
+        os.read(ours, 100)  # no escape codes
+    os.close(ours), os.close(theirs)
+    assert (done.returncode, done.stdout or b"") == (2, b"")
+    assert done.stderr.decode().startswith("clew: clew chat needs a terminal, and its input or output is none")
+    assert (done.stderr.count(b"\n"), b"\x1b" in done.stderr) == (1, False)

@@ -430,7 +430,8 @@ from clew.models import named
 assert not {{"openai", "anthropic", "xllamacpp"}} & sys.modules.keys() - {{{missing!r}}}
 try:
     named({text!r})
-except ClewError as error:
+except ImportError as error:
+    assert isinstance(error, ClewError)
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from clew.workshop import tools
+from clew.workshop.marked import can_look
 from clew.workshop.root import Root
 from clew.workshop.searching import search
 from test_workshop import refused, root, told
@@ -147,6 +148,47 @@ def still_in(folder: Path) -> list[str]:
 async def test_what_stays_at_the_output_is_ended(root: Path, alive: int) -> None:
     text = await told(root, "run", command="exec 9>alive; sleep 1000 & echo started")
     assert text == "started\n[exit code 0; what it had left running at its output was ended]"
+    await nobody_left(alive)
+
+
+SETSID = pytest.mark.skipif(not (shutil.which("setsid") and can_look()), reason="there is no setsid, or no /proc")
+STRAY = "exec 9>alive; setsid bash -c 'trap \"\" TERM; echo x >&9; while :; do sleep 60; done'"
+
+
+@SETSID
+@pytest.mark.parametrize("how", [">/dev/null 2>&1 & ", "& ", "", "&\n(setsid setsid sleep 1000 >log 2>&1 &) & "])
+async def test_what_left_its_session_is_ended_with_the_command(root: Path, alive: int, how: str) -> None:
+    text = await told(root, "run", command=f"{STRAY} {how}\nwhile [ ! -e never ]; do sleep 60; done", seconds=1.5)
+    assert text == "[it took longer than 1.5 seconds and was ended with all that it had started; it wrote nothing]"
+    await nobody_left(alive)
+
+
+@SETSID
+async def test_what_left_its_session_and_stays_at_the_output_is_ended(root: Path, alive: int) -> None:
+    text = await told(root, "run", command=f"{STRAY} & echo started")
+    assert text == "started\n[exit code 0; what it had left running at its output was ended]"
+    await nobody_left(alive)
+
+
+@SETSID
+async def test_what_cannot_be_found_is_told_of(root: Path, alive: int) -> None:
+    text = await told(root, "run", command=f"{STRAY.replace('setsid', 'env -i setsid')} & echo started; exit 3")
+    assert text == "started\n[exit code 3; what it had left running at its output goes on, and could not be ended]"
+    found = [int(place.split("/")[2]) for place in still_in(root)]
+    assert found
+    for process in found:
+        os.kill(process, signal.SIGKILL)
+    await nobody_left(alive)
+
+
+@SETSID
+async def test_what_left_its_session_and_sends_its_output_elsewhere_runs_on(root: Path, alive: int) -> None:
+    command = "exec 9>alive; (echo x >&9; exec setsid sleep 1000) >log 2>&1 & setsid sleep 1000 & echo $!"
+    text = await told(root, "run", command=command)
+    assert "at its output was ended" in text
+    assert await heard(alive, 2) == b"x\n"
+    for process in [int(place.split("/")[2]) for place in still_in(root)]:
+        os.kill(process, signal.SIGKILL)
     await nobody_left(alive)
 
 

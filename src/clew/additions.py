@@ -69,6 +69,7 @@ class Additions:
         body = Body(request.body, request.format)
         incoming = Known(body.format).read(body)
         assert incoming is not None, "its own format"
+        self._turns.guard(request.scope).expect_names(scope=request.scope, session=request.session)
         branch = named_branch(self._turns.digests(request.scope), request.session)
         # Several may add to it at once. They take turns: else most of what each of them does is in vain.
         async with self._store.alone(request.scope, branch):

@@ -301,6 +301,7 @@ class Engine:
 
     async def fork(self, scope: Scope, branch: str, seq: int, session: str) -> str:
         """A branch with the past of another one up to an event, under a name of its own."""
+        self._turns.guard(scope).expect_names(session=session)
         new = named_branch(self._turns.digests(scope), session)
         await self.store.write(scope, Batch(new, seq + 1, (), True, Fork(branch, seq), session))
         return new

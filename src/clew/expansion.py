@@ -22,6 +22,7 @@ from clew.wire.binding import binds
 
 MOST = 2_000  # tokens put back for one question
 NAMES = 20  # of a question
+LONGEST = 1_000  # characters of a name: what is longer is no name
 SHARE = 0.3  # of the best score: passages below it are not worth their room
 PATH = re.compile(r"/|\.[A-Za-z]\w{0,7}$")
 ID = re.compile(r"(?=.*\d)(?:\d{5,}|(?=.*[A-Za-z])[\w-]{5,})$")
@@ -52,7 +53,8 @@ def question(view: View) -> Question | None:
     asking = [n for n in view.nodes[start:stop] if n.item.kind == "text" and n.id not in made]
     asking += [n for n in _newest_calls(view.nodes[stop:]) if n.id not in made]
     text = "\n".join(undecorated(n.item.text) if n.item.kind == "text" else wording(n.item) for n in asking)
-    names = dict.fromkeys(n.removeprefix("./") for n in NAME.findall(text) if PATH.search(n) or ID.match(n))
+    said = (name for name in NAME.findall(text) if len(name) <= LONGEST)
+    names = dict.fromkeys(n.removeprefix("./") for n in said if PATH.search(n) or ID.match(n))
     if not names or any(e.evidence.get("asked") == asking[-1].id for e in view.edits):
         return None
     return Question(asking[-1].id, text, tuple(names)[:NAMES])

@@ -1,6 +1,5 @@
 """A branch in memory: the log it has, the view it shows, and what the next request adds to either."""
 
-import asyncio
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from clew.align import Match, Patch, matches, patches, shared
+from clew.bridge import Lock
 from clew.hot import Known
 from clew.items import Digests, Edit, Item, Node
 from clew.pace import Pace
@@ -47,7 +47,7 @@ class Live:
     frame: str = ""  # digest of the last frame
     predicted: int = 0  # tokens of the last call
     unmasked: dict[str, Item] = field(default_factory=dict)  # nodes that hold a secret, as the client sent them
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    lock: Lock = field(default_factory=Lock)  # hosts may be on several event loops
     stale: bool = False  # somebody else wrote to the branch
     beside: str | None = None  # the named session that an agent of its own speaks beside
 

@@ -75,6 +75,7 @@ class Turns:
         If `silent`, what was said is written down, and nothing is sent.
         """
         body = Body(request.body, request.format)
+        self.guard(request.scope).expect_names(scope=request.scope, session=request.session)
         for left in range(TRIES - 1, -1, -1):
             live = self.memory.best(request.scope, request.session, body)
             try:
@@ -338,8 +339,11 @@ class Turns:
 
     def recogniser(self, scope: Scope, frame: Frame) -> Recogniser:
         """Who tells whose history it is, in one scope."""
-        guard = Guard(self._secrets, self.store.secret, scope)
-        return Recogniser(self.store, scope, self.digests(scope), frame, guard)
+        return Recogniser(self.store, scope, self.digests(scope), frame, self.guard(scope))
+
+    def guard(self, scope: Scope) -> Guard:
+        """The policy over one turn."""
+        return Guard(self._secrets, self.store.secret, scope)
 
     def digests(self, scope: Scope) -> Digests:
         """The digests of one scope."""

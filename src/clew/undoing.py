@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from dataclasses import replace as with_
 
 from clew import events
-from clew.errors import Conflict, NotFound, OverBudget
+from clew.errors import BadRequest, Conflict, NotFound, OverBudget
 from clew.events import tell
 from clew.items import Edit, Frame, Item, Scope
 from clew.scale import Scale
@@ -28,6 +28,8 @@ class Undone:
 
 async def undo(turns: Turns, scope: Scope, branch: str, count: int = 1, dry_run: bool = False) -> Undone:
     """Take back the newest compactions of a branch. Raises `OverBudget`, with the numbers, if that would not fit."""
+    if count < 1:
+        raise BadRequest(f"undo: how many compactions to take back is 1 or more, not {count}")
     for left in range(TRIES - 1, -1, -1):
         trace = await turns.store.load(scope, branch)
         undone, revert = await _undone(turns, scope, trace, count)
@@ -101,7 +103,7 @@ def _newest(trace: Trace, count: int) -> list[Fold]:
     """The newest compactions that still stand."""
     standing = {n.id for edit in trace.edits for n in edit.stand_ins}
     folds = [fold for fold in reversed(trace.folds) if not standing.isdisjoint(fold.made)]
-    if len(folds) < max(1, count):
+    if len(folds) < count:
         raise NotFound(f"{len(folds)} compactions can be undone here, not {count}")
     return folds[:count]
 

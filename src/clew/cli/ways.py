@@ -65,7 +65,7 @@ def resume(
     from clew.screens import save
 
     view, told = asyncio.run(_resumed(name, call, scope, store))
-    data = rawjson.dumps(body(view)) + b"\n"
+    data = rawjson.visible(rawjson.dumps(body(view))) + b"\n"
     if out is None:
         typer.echo(data, nl=False)
     else:

@@ -9,6 +9,7 @@ from typing import Any
 
 from clew import catalog, rawjson
 from clew.errors import BadRequest, Fault, ModelError
+from clew.models import bounds
 from clew.wire.overflow import overflow
 
 NO_KEY = "none"  # for a server of one's own: a key in the environment is for the provider, and goes nowhere else
@@ -22,6 +23,7 @@ class Remote:
 
     sdk: Any  # the module
     patience = 60.0  # seconds, where no time-out is given
+    largest = 16_000_000  # bytes of an answer, unpacked; a client that was given has its own limits
 
     def __init__(
         self,
@@ -53,6 +55,10 @@ class Remote:
     def _connect(self) -> Any:
         raise NotImplementedError
 
+    def _http(self) -> Any:
+        """The HTTP client for an SDK's."""
+        return bounds.client(self.sdk, self.name, self.largest)
+
     def _ready(self) -> Any:
         """The client; without a key there is none."""
         if self._client is not None:
@@ -83,6 +89,8 @@ class Remote:
         """What the SDK says went wrong, with neither key nor request."""
         if isinstance(error, TimeoutError | self.sdk.APITimeoutError):
             return ModelError(f"{self.name} did not answer within {self.timeout:g} seconds", "timeout")
+        if isinstance(error.__cause__, ModelError):  # said while it was read
+            return error.__cause__
         if isinstance(error, self.sdk.APIConnectionError):
             return ModelError(f"{self.name} cannot be reached: {self._said(error.__cause__ or error)}", "network")
         if not isinstance(error, self.sdk.APIStatusError):

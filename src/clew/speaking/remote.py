@@ -23,6 +23,7 @@ class RemoteSpeaker(Remote):
     path: ClassVar[str]
     answer: ClassVar[type[Answer]]
     patience = 300.0
+    largest = 128_000_000  # bytes of an answer: each token may come in an event of its own
 
     @property
     def window(self) -> int | None:
@@ -97,6 +98,8 @@ class RemoteSpeaker(Remote):
                 return bytes(await anext(coming, b""))
         except TimeoutError:
             failure = ModelError(f"{self.name} fell silent for {seconds:g} seconds", "timeout")
+        except ModelError as error:
+            failure = error
         except Exception as error:  # of the SDK's own HTTP client, whichever that is
             failure = ModelError(f"{self.name} broke off: {self._said(error)}", "network")
         raise failure

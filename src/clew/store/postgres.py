@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TypeVar
 
-from clew.errors import Conflict, StoreError
+from clew.errors import Conflict, MissingExtra, StoreError
 from clew.items import Scope
 from clew.store import reading
 from clew.store.alone import soon
@@ -23,7 +23,7 @@ try:
     from clew.store.postgres_db import PostgresDatabase
     from clew.store.postgres_opening import Address, connect, prepare
 except ImportError:
-    raise StoreError("a store in PostgreSQL needs psycopg: pip install 'clew[postgres]'") from None
+    raise MissingExtra("a store in PostgreSQL needs psycopg: pip install 'clew[postgres]'") from None
 
 T = TypeVar("T")
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from clew.errors import ClewError, SecretFound
+from clew.errors import MissingExtra, SecretFound
 
 try:
     from strands import Agent
 except ImportError:
-    raise ClewError("clew.adapters.strands needs Strands Agents: pip install 'clew[strands]'") from None
+    raise MissingExtra("clew.adapters.strands needs Strands Agents: pip install 'clew[strands]'") from None
 
 from strands.agent import conversation_manager as theirs
 from strands.agent.conversation_manager import ConversationManager, ProactiveCompressionConfig
