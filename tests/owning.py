@@ -30,7 +30,8 @@ class Speaker:
     opening: str = "Check every server and report."
     greeting: str = ""  # of the assistant's, the same for everybody
     silent: bool = False  # the assistant calls, and says nothing
-    said: list[Message] = field(default_factory=list)
+    lines: tuple[int, ...] = (1, 10, 40)  # of results
+    said: list[Message | Body] = field(default_factory=list)
     texts: int = 0
     calls: int = 0
 
@@ -57,11 +58,12 @@ class Speaker:
         text = "" if self.silent else self.random.choice(("", "", "", self.tagged("I look.")))
         asked = [self.random.choice((self.tagged(), self.tagged(), "the same host")) for _ in ids]
         given = [self.random.choice((self._result(), self._result(), self._result(), "ok", "")) for _ in ids]
-        return [Calls(tuple(zip(ids, asked, strict=True)), text), Results(tuple(zip(ids, given, strict=True)))]
+        value = self.random.choice((None, 0, 1))
+        return [Calls(tuple(zip(ids, asked, strict=True)), text, value), Results(tuple(zip(ids, given, strict=True)))]
 
     def _result(self) -> str:
         tag = self.tagged()
-        return f"error at {tag}: password is {tag}\n{LINE * self.random.choice((1, 10, 40))}{tag} ends"
+        return f"error at {tag}: password is {tag}\n{LINE * self.random.choice(self.lines)}{tag} ends"
 
     def _id(self, place: int) -> str:
         self.calls += 1

@@ -13,7 +13,7 @@ from typing import Any
 Body = dict[str, Any]
 
 TAG = re.compile(r"\b([a-z]{3})(\d+)v(\d+)z\b")
-NAMED = re.compile(r"recall ([0-9a-f]{10,32})\b")  # an id that a stand-in offers
+NAMED = re.compile(r"\b[0-9a-f]{10,32}\b")  # an id that a stand-in offers
 NAMES = ("ann", "bob", "cat", "dan", "eve", "fay", "gus", "hal")
 SYSTEM = "You help people with their work."
 
@@ -39,6 +39,12 @@ class Calls:
 
     calls: tuple[tuple[str, str], ...]  # (id, what is asked)
     text: str = ""
+    value: object = None  # of the first call, beside what is asked
+
+    def asked(self) -> list[tuple[str, Body]]:
+        """Each call's id and arguments."""
+        values: list[Body] = [{} if self.value is None else {"value": self.value}, *([{}] * len(self.calls))]
+        return [(id, {"of": asked, **more}) for (id, asked), more in zip(self.calls, values, strict=False)]
 
 
 @dataclass(frozen=True)
@@ -97,8 +103,8 @@ def _chat(said: Iterable[Message | Body], ids: bool) -> list[Body]:
                 made.append({"role": message.role, "content": content})
             case Calls():
                 calls = [
-                    {"id": id, "type": "function", "function": {"name": "read", "arguments": json.dumps({"of": asked})}}
-                    for id, asked in message.calls
+                    {"id": id, "type": "function", "function": {"name": "read", "arguments": json.dumps(asked)}}
+                    for id, asked in message.asked()
                 ]
                 made.append({"role": "assistant", "content": message.text or None, "tool_calls": calls})
             case Results():
@@ -119,8 +125,7 @@ def _messages(said: Iterable[Message | Body], ids: bool) -> list[Body]:
             case Calls():
                 blocks: list[Body] = [{"type": "text", "text": message.text}] if message.text else []
                 blocks += [
-                    {"type": "tool_use", "id": id, "name": "read", "input": {"of": asked}}
-                    for id, asked in message.calls
+                    {"type": "tool_use", "id": id, "name": "read", "input": asked} for id, asked in message.asked()
                 ]
                 made.append({"role": "assistant", "content": blocks})
             case Results():
@@ -147,8 +152,8 @@ def _responses(said: Iterable[Message | Body], ids: bool) -> list[Body]:
             case Calls():
                 made += [{"role": "assistant", "content": message.text}] if message.text else []
                 made += [
-                    {"type": "function_call", "call_id": id, "name": "read", "arguments": json.dumps({"of": asked})}
-                    for id, asked in message.calls
+                    {"type": "function_call", "call_id": id, "name": "read", "arguments": json.dumps(asked)}
+                    for id, asked in message.asked()
                 ]
             case Results():
                 made += [{"type": "function_call_output", "call_id": id, "output": text} for id, text in message.given]
@@ -167,8 +172,7 @@ def _converse(said: Iterable[Message | Body], ids: bool) -> list[Body]:
             case Calls():
                 blocks: list[Body] = [{"text": message.text}] if message.text else []
                 blocks += [
-                    {"toolUse": {"toolUseId": id, "name": "read", "input": {"of": asked}}}
-                    for id, asked in message.calls
+                    {"toolUse": {"toolUseId": id, "name": "read", "input": asked}} for id, asked in message.asked()
                 ]
                 made.append({"role": "assistant", "content": blocks})
             case Results():
@@ -192,7 +196,7 @@ def _contents(said: Iterable[Message | Body], ids: bool) -> list[Body]:
                 made.append({"role": role, "parts": [{"text": message.words}]})
             case Calls():
                 parts: list[Body] = [{"text": message.text}] if message.text else []
-                parts += [{"functionCall": {**named(id), "args": {"of": asked}}} for id, asked in message.calls]
+                parts += [{"functionCall": {**named(id), "args": asked}} for id, asked in message.asked()]
                 made.append({"role": "model", "parts": parts})
             case Results():
                 back = [{"functionResponse": {**named(id), "response": {"output": text}}} for id, text in message.given]

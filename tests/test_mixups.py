@@ -18,11 +18,6 @@ from clew import Budget, Engine, Request, View
 from clew.store.sql import SQLStore
 from tagging import Body, Calls, Message, Results, Text, written
 
-unmended = pytest.mark.xfail(strict=False, reason="an equal call id is still taken for an equal call")
-unseen = pytest.mark.xfail(strict=False, reason="what is folded is still taken for unchanged")
-untold = pytest.mark.xfail(strict=False, reason="1, 1.0 and true are still equal to a warm engine")
-shared = pytest.mark.xfail(strict=False, reason="an unanswered question still passes for one that was edited")
-
 PROMPT = "Check every server and report."
 FORMS = ("dict", "bytes")
 RUNS = ("warm", "cold")
@@ -67,7 +62,6 @@ def pages(count: int) -> list[Message]:
     return said
 
 
-@unseen
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("format", ["openai_chat", "anthropic", "gemini"])
@@ -93,7 +87,6 @@ async def test_what_a_client_changed_under_a_fold_is_seen(store: SQLStore, forma
 VALUES = (1, 1.0, True, 0, False, 0.0, -0.0)
 
 
-@untold
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("form", FORMS)
 async def test_one_and_true_are_told_apart(store: SQLStore, form: str, run: str) -> None:
@@ -123,7 +116,6 @@ async def test_one_and_true_are_told_apart(store: SQLStore, form: str, run: str)
 HELLO = [Text("user", "hello"), Text("assistant", "Hi! How can I help you today?")]
 
 
-@shared
 @pytest.mark.parametrize("run", RUNS)
 async def test_two_people_who_are_greeted_alike_have_two_branches(store: SQLStore, run: str) -> None:
     engine = Engine(store, Budget(window=100_000))
@@ -141,7 +133,6 @@ async def test_two_people_who_are_greeted_alike_have_two_branches(store: SQLStor
     assert await engine.find("default", "weather Paris", again.branch) == []
 
 
-@unmended
 @pytest.mark.parametrize("turns", [[30], [1, 30], [5, 30]], ids=str)
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("format", ["openai_chat", "gemini"])
@@ -161,12 +152,12 @@ async def test_who_comes_late_sees_nothing_of_who_began_alike(
 @pytest.mark.parametrize(
     ("format", "id", "session"),
     [
-        pytest.param("openai_chat", "call_{}", False, marks=unmended),
-        pytest.param("anthropic", "call_{}", False, marks=unmended),
-        pytest.param("gemini", "call_{}", False, marks=unmended),
-        pytest.param("openai_chat", "random", False),
-        pytest.param("openai_chat", "call_{}", True),
-        pytest.param("gemini", "call_{}", True),
+        ("openai_chat", "call_{}", False),
+        ("anthropic", "call_{}", False),
+        ("gemini", "call_{}", False),
+        ("openai_chat", "random", False),
+        ("openai_chat", "call_{}", True),
+        ("gemini", "call_{}", True),
     ],
 )
 @pytest.mark.parametrize("observed", [False, True])
@@ -236,7 +227,6 @@ def counting() -> Iterator[tuple[str, list[tuple[str, str]]]]:
         thread.join()
 
 
-@unmended
 def test_through_a_wrapped_client_rollouts_see_nothing_of_each_other(tmp_path: Path) -> None:
     with counting() as (url, heard):
         plain = openai.OpenAI(api_key="none", base_url=url, http_client=openai.DefaultHttpxClient(verify=False))

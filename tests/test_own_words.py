@@ -21,7 +21,6 @@ from clients import Body, called, create, engine, plain_of, results, said, user
 from owning import IDS, LINE, SHARED, Ids, Speaker, converse, keep_step, strangers
 from tagging import FORMATS, TAG, history, tags
 
-unmended = pytest.mark.xfail(strict=False, reason="conversations are still taken for each other by their call ids")
 CROWD, TURNS = 200, 5
 GREETING = "Hi! How can I help you today?"
 
@@ -35,7 +34,6 @@ def crowd(random: Random, ids: Ids) -> list[Speaker]:
     return [Speaker(n, r, ids, opening, greeting, silent) for n, r in zip(("ann", "bob", "cat"), randoms, strict=True)]
 
 
-@unmended
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("ids", IDS)
 @pytest.mark.parametrize("format", FORMATS)
@@ -58,7 +56,6 @@ async def test_conversations_side_by_side_hold_own_words_only(format: str, ids: 
     await store.close()
 
 
-@unmended
 @pytest.mark.parametrize(("format", "ids"), [("openai_chat", "counting"), ("gemini", "placed")])
 def test_so_it_is_in_processes_on_one_store(tmp_path: Path, format: str, ids: Ids) -> None:
     place = str(tmp_path / "clew.db")
@@ -102,7 +99,6 @@ def calls_of(format: str, answer: Any) -> list[tuple[str, str]]:
     return list(zip(ids, sorted(tags(json.dumps(said(format, answer)))), strict=True))
 
 
-@unmended
 @pytest.mark.parametrize("format", ["openai_chat", "anthropic"])
 async def test_so_it_is_through_wrapped_clients_in_a_crowd(tmp_path: Path, format: str) -> None:
     with StrictProvider(Assistant(), conversation=lambda _: 0) as provider:
