@@ -1,7 +1,7 @@
 """What becomes of real clients' sessions. python bench/clients.py [--client NAME] [--windows N,N] [--turns N] [--again]
 
-For every client, in every window where the frame, the reserve and the newest exchange fit in half of the turns at
-least: two sessions side by side, in the client's own shape, with titles, memories, sub-agents and the client's own
+For every client, in every window where the frame, the reserve and the newest exchange fit in some of the turns: two
+sessions side by side, in the client's own shape, with titles, memories, sub-agents and the client's own
 compaction. Only `folds` should be anything but nought. With `--again` all is run twice, in stores with other secrets,
 and compared.
 """
@@ -15,6 +15,7 @@ from clew.clients import CLIENTS, TURNS
 from clew.clients.judging import FAULTS, Tally, judged
 
 WINDOWS = (16_000, 24_000, 32_000, 40_000, 48_000, 64_000, 72_000, 100_000, 128_000, 200_000)
+LEAST = 5  # of so many turns, one must fit
 WIDE = 20  # characters of a client's name
 
 
@@ -26,7 +27,7 @@ def rows(
         for window in windows:
             print(f"{client} in {window:,}", file=sys.stderr)
             tally = asyncio.run(judged(client, window, turns))
-            if tally.fits < tally.turns / 2:
+            if tally.fits < tally.turns / LEAST:
                 continue
             same = ""
             if again:
