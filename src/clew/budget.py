@@ -1,5 +1,6 @@
 """How much may be sent: tokens, bytes, images and messages, with room kept for the answer."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
@@ -8,7 +9,7 @@ from typing import NamedTuple, Self
 from clew import rawjson
 from clew.calibration import Traits, traits
 from clew.errors import BadRequest
-from clew.items import Frame, Item, Node
+from clew.items import SHORT, Frame, Item, Node
 from clew.tokens import Counter, counter_for
 from clew.view import View
 
@@ -32,6 +33,12 @@ class Size(NamedTuple):
 
 
 LEAST = 0.15  # of the room: with less growth since the last one, a compaction would break the cache for little
+# An id in a stand-in is random, and so is how many tokens it takes: each is counted as one of the longest, or the same
+# history would be folded otherwise in another store.
+_ID = re.compile(rf"(?<![0-9a-zA-Z])[0-9a-f]{{{SHORT}}}(?![0-9a-zA-Z])")
+_LONGEST = "0a1b2c3d4e5f"[:SHORT]
+_NAMED = "recall "  # stands in every text that names an id
+
 _CACHED = 500_000  # sizes kept before the cache starts anew
 
 
@@ -54,7 +61,7 @@ class Meter:
             if len(self._sizes) >= _CACHED:
                 self._sizes.clear()
             size = self.item(node.item)
-            found = self._sizes[key] = size, traits(node.item.name + node.item.text, size.tokens)
+            found = self._sizes[key] = size, traits(node.item.name + _steady(node.item.text), size.tokens)
         return found
 
     def item(self, item: Item) -> Size:
@@ -63,6 +70,8 @@ class Meter:
             weight += len(rawjson.dumps(item.opens.keys))
         # A result is a message of its own in some formats; a stand-in may be: count both as if.
         message = int(item.opens is not None or item.kind in ("result", "summary"))
+        if (text := _steady(item.text)) is not item.text:
+            item = with_(item, text=text)
         return Size(self.counter.item(item), weight, self.counter.images(item), message)
 
     def items(self, items: Iterable[Item]) -> Size:
@@ -88,6 +97,10 @@ class Meter:
             text = frame.system + rawjson.dumps(frame.tools).decode()
             self._frame = frame, size, traits(text, size.tokens)
         return self._frame
+
+
+def _steady(text: str) -> str:
+    return _ID.sub(_LONGEST, text) if _NAMED in text else text
 
 
 def _sum(sizes: Iterable[Size]) -> Size:

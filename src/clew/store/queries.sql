@@ -6,7 +6,7 @@
 select value from meta where key = 'secret';
 
 -- name: find
-select lower(hex(h.chain)), h.branch, h.seq
+select lower(hex(h.chain)), h.branch, h.seq, b.at
 from json_each(:chains) j
 cross join head h on h.scope = (select id from scope where name = :scope) and h.chain = from_hex(j.value)
 cross join branch b on b.id = h.branch and b.session is null;
@@ -22,7 +22,7 @@ where not exists (  -- what is said everywhere, such as "continue", tells nothin
     where o.scope = (select id from scope where name = :scope) and o.content = from_hex(j.value)
     limit 1 offset 100)
 group by n.branch
-order by hits desc, n.branch
+order by hits desc, max(b.at) desc  -- not by id: that is random
 limit 1;
 
 -- name: session

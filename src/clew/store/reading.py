@@ -26,7 +26,8 @@ def secret(db: Database) -> bytes:
 def find(db: Database, scope: Scope, chains: Sequence[str]) -> list[Found]:
     order = {chain: i + 1 for i, chain in enumerate(chains)}
     rows = db.ask("find", scope=scope, chains=listed(chains))
-    found = [Found(branch, seq, order[chain]) for chain, branch, seq in rows]
+    newest = sorted(rows, key=lambda row: -row[3])  # where nothing else decides, and never the random id
+    found = [Found(branch, seq, order[chain]) for chain, branch, seq, _ in newest]
     return sorted(found, key=lambda f: (-f.known, -f.seq))
 
 
