@@ -14,10 +14,12 @@ demo: $(UV)  ## Replay a real agent session in a small window.
 	@$(UV) sync --quiet --no-dev --inexact
 	@$(ENV)/clew demo
 
-test: $(UV)  ## Set up and run all tests.
+test: $(UV)  ## Set up and run all tests: what fails in one part keeps no other from running.
 	@$(UV) sync --quiet --inexact
-	$(ENV)/python -m pytest -n auto
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync frameworks
+	@failed=0; \
+	$(ENV)/python -m pytest -n auto || failed=1; \
+	$(MAKE) --no-print-directory --keep-going --jobs 2 --output-sync frameworks || failed=1; \
+	exit $$failed
 
 frameworks: $(FRAMEWORKS)  ## The adapters, each inside the real framework, in an environment of its own.
 

@@ -26,7 +26,7 @@ class Hand:
         self.pilot = pilot
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(300):
             while not holds():
                 await self.pilot.pause(0.01)
         await self.pilot.pause()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import postgres
 from clew import open_store
@@ -20,10 +21,14 @@ SAMPLE = Path(__file__).parents[1] / "src" / "clew" / "data" / "sample.jsonl.gz"
 
 # Modules whose tests hold for every kind of store; elsewhere a store is a file.
 EVERYWHERE = (
-    "test_adopting test_engine test_exports test_finding test_findings test_lineage test_places test_purging "
-    "test_recognition test_secrecy test_sessions test_switching"
+    "test_adopting test_engine test_exports test_finding test_findings test_forks test_lineage test_locks "
+    "test_places test_purging test_recognition test_secrecy test_sessions test_switching"
 ).split()
 CLIENT = ("openai_chat", "bytes", False)
+
+# How long an example takes says nothing of what it shows: machines are slow, and busy.
+settings.register_profile("clew", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("clew")
 
 
 def conversations() -> Iterator[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """Session files of other agents: imported as they happened, compacted, compared, resumed, and written again."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from clew import Budget, Conflict, Engine, Request, Sessions, body
 from clew.adopting import adopt
 from clew.store.protocol import Store
 from clew.telling import tell
-from clew.transcripts import Compaction, Stretch, Transcript, read, write
+from clew.transcripts import Compaction, Message, Stretch, Transcript, read, write
 from clew.wire.check import check
 from clew.wire.formats import named
 from conftest import conversations
@@ -52,6 +53,27 @@ async def test_a_session_is_imported_with_its_lineage(store: Store) -> None:
     diff = await sessions.diff("pi-1.2")
     assert diff.after < diff.before
     assert diff.stand_ins[0].by == "Retold('pi')"
+
+
+class Looked(tuple[Message, ...]):
+    """Messages that count how often all of them are read."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[Message]:
+        self.times += 1
+        return super().__iter__()
+
+
+async def test_what_an_import_reads_of_a_session_does_not_grow_with_its_calls(store: Store) -> None:
+    looks = []
+    for turns in (4, 40):
+        [stretch] = transcript(turns, ()).stretches
+        messages = Looked(stretch.messages)
+        told = Transcript("openai_chat", (Stretch(messages),), "abc-123", model="gpt-4o")
+        await adopt(quiet(store), "default", told, f"pi-{turns}")
+        looks.append(messages.times)
+    assert looks[0] == looks[1]
 
 
 async def test_a_file_that_grew_goes_on_and_another_one_is_refused(store: Store) -> None:

@@ -50,8 +50,9 @@ async def test_the_status_is_on_every_call_and_nowhere_else(store: SQLite) -> No
         found = told(sent.body)
         assert found is not None
         assert found["context_window"] == 6_000
-        assert found["remaining_tokens"] == 6_000 - (await steering.engine.expected(sent.view) + 64)
-        assert found["used_pct"] == 100 * (6_000 - found["remaining_tokens"]) // 6_000
+        assert found["remaining_tokens"] == 5_500 - (await steering.engine.expected(sent.view) + 64)
+        framed = (await steering.engine.gauge.budget("default", sent.view.frame)).frame
+        assert found["used_pct"] == 100 * (5_500 - framed - found["remaining_tokens"]) // (5_500 - framed)
         assert check(sent.body) == []
         assert "context_status" not in json.dumps(body(sent.view)["messages"])
         used.append(found["used_pct"])
@@ -173,7 +174,7 @@ async def test_the_net_holds_an_agent_that_ignores_its_status(store: SQLite) -> 
         messages += message(n)
         sent = await steering.prepare(Request({"model": MODEL, "messages": messages}, session="llm"))
         assert check(sent.body) == []
-        used = 6_000 - (told(sent.body) or {})["remaining_tokens"]
+        used = 5_500 - (told(sent.body) or {})["remaining_tokens"]
         fullest = max(fullest, used)
         assert used <= 5_500
         await automatic.prepare(Request({"model": MODEL, "messages": messages}, session="auto"))

@@ -145,7 +145,7 @@ BLOCK = (
         )
     )
 )
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_anything_that_can_be_read_comes_back_equal(messages: list[dict[str, Any]]) -> None:
     body = {"messages": messages, "extra": 1}
     assert again(body) == body

@@ -1,5 +1,6 @@
 """`clew chat` by its keys, over a server as strict as providers are."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -212,7 +213,7 @@ WORDS = st.sampled_from(["word ", "x" * 40, "\n", "  ", "👩‍👩‍👧 ", "
 
 
 @given(st.lists(WORDS, max_size=30), st.integers(8, 80), st.integers(7, 40))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_text_that_grows_has_the_lines_that_it_has_at_once(words: list[str], width: int, step: int) -> None:
     text, entry = "".join(words), Entry("agent", "")
     grown = Wrapped(entry, width)
@@ -328,3 +329,53 @@ def test_without_textual_it_says_what_to_install(args: tuple[Any, ...]) -> None:
     code = "import sys; sys.modules['textual'] = None; import clew.cli; clew.cli.main()"
     done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "clew: clew chat needs Textual: pip install 'clew[chat]'\n")
+
+
+async def test_what_is_told_while_the_screen_is_taken_down_is_no_error(store: Store, tmp_path: Path) -> None:
+    with StrictProvider([Answer("Two.")]) as provider:
+        async with chatting(store, tmp_path, provider.url) as hand:
+            await hand.say("Report.")
+            await hand.chat.screen.remove_children()  # as at the end, while the clock and a turn still go on
+            hand.chat._tick()
+            hand.chat.say("Cancelled.")
+            await hand.chat._look()
+
+
+async def test_what_left_the_window_is_pinned_by_its_id(store: Store, tmp_path: Path) -> None:
+    with StrictProvider(lambda _: report(len(provider.heard))) as provider:
+        async with chatting(store, tmp_path, provider.url) as hand:
+            for n in range(4):
+                await hand.say(f"Report {n}.")
+            desk = hand.chat.desk
+            view = await desk.agent.view()
+            second = next(n for n in view.nodes if n.item.text.startswith("Report 2."))
+            await hand.enter("/compact file1_7.py")
+            await hand.hears("Compacted: ")
+            assert second.id not in {n.id for n in (await desk.agent.view()).nodes}
+            await hand.enter(f"/pin {second.id[:10]}")
+            await hand.hears("is quoted in the window from the next request on")
+            await hand.say("Go on.")
+            assert "file2_59.py has value 259." in sent(provider)
+            await hand.enter(f"/pin {second.id[:10]}")
+            await hand.hears("is no longer pinned")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+@pytest.mark.parametrize("terminal", ["none", "stdin", "stdout"])
+def test_without_a_terminal_it_says_so_and_ends(terminal: str) -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    ends = {
+        "stdin": subprocess.DEVNULL,
+        "stdout": subprocess.PIPE,
+        **({} if terminal == "none" else {terminal: theirs}),
+    }
+    done = subprocess.run([sys.executable, "-m", "clew.cli", "chat"], stderr=subprocess.PIPE, check=False, **ends)
+    os.set_blocking(ours, False)
+    with pytest.raises(BlockingIOError):
+        os.read(ours, 100)  # no escape codes
+    os.close(ours), os.close(theirs)
+    assert (done.returncode, done.stdout or b"") == (2, b"")
+    assert done.stderr.decode().startswith("clew: clew chat needs a terminal, and its input or output is none")
+    assert (done.stderr.count(b"\n"), b"\x1b" in done.stderr) == (1, False)

@@ -36,6 +36,7 @@ from bodies import (
     user,
 )
 from clew.errors import BadRequest
+from clew.wire.binding import signature
 from clew.wire.check import RULES, check, source
 
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
@@ -76,6 +77,9 @@ BREAKS_OPENAI: dict[str, dict[str, Any]] = {
     "json_is_mentioned": chat(HI, response_format={"type": "json_object"}),
 }
 
+SIGNED = signature({"system": "You are terse.", "messages": [HELLO]})
+BOUND = {"type": "thinking", "thinking": "A greeting.", "signature": SIGNED}
+
 BREAKS_ANTHROPIC: dict[str, dict[str, Any]] = {
     "has_messages": {"messages": []},
     "role_is_known": {"messages": [HELLO, {"role": "tool", "content": "15 degrees"}]},
@@ -92,6 +96,14 @@ BREAKS_ANTHROPIC: dict[str, dict[str, Any]] = {
     "thinking_opens_the_last_turn": {
         "messages": [HELLO, assistant(use("toolu_1")), user(result("toolu_1"))],
         "thinking": {"type": "enabled", "budget_tokens": 1024},
+    },
+    "thinking_is_bound": {
+        "system": "You are terse, and kind.",
+        "messages": [HELLO, assistant(BOUND, text("Hi")), GO_ON],
+    },
+    "binding_is_known": {
+        "messages": [HELLO],
+        "thinking": {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "forget"}},
     },
     "marks_are_at_most_four": {
         "messages": [user(*(text("Hello", cache_control=MARK) for _ in range(4)))],

@@ -158,8 +158,22 @@ def test_what_is_compressed_keeps_its_shape_and_fits(clew: Shell, shape: str, ex
     assert told
     assert int(told[2].replace(",", "")) <= 2_000 < int(told[1].replace(",", ""))
     assert ("clew recall" in done.stderr) == (not extra)
+    assert bool(re.search(r"recall [0-9a-f]{10}", done.stdout)) == (not extra)
     assert clew.store.exists() == (not extra)
     assert source.read_text() == shaped(talk(), shape)
+
+
+@pytest.mark.parametrize("target", [400, 1_000, 4_000, 6_000])
+def test_without_a_store_no_id_is_named_that_nobody_can_resolve(clew: Shell, target: int) -> None:
+    calls = [
+        *talk()[:2],
+        {"role": "tool", "tool_call_id": "c1", "content": "a line of output\n" * 900},
+        {"role": "user", "content": "They said: recall 0123456789."},
+    ]
+    source = clew.file("talk.json", json.dumps([*talk(), *calls]))
+    done = clew("compress", source, "--target", target, "--model", "gpt-4o", "--no-store")
+    assert done.exit_code == 0, done.output
+    assert set(re.findall(r"recall (\w+)", done.stdout)) <= {"0123456789"}
 
 
 def test_what_fits_is_written_as_it_was(clew: Shell) -> None:

@@ -1,6 +1,7 @@
 """The commands for sessions, run as a user runs them: a real store, whole outputs."""
 
 import asyncio
+import gzip
 import json
 import re
 import shutil
@@ -16,6 +17,8 @@ from typer.main import get_group
 
 from clew import Addition, Budget, Engine, Origin, Request, Sessions, SQLite, View, body
 from clew.cli import app
+from clew.cli.moving import unpacked
+from clew.errors import BadRequest
 from clew.wire import decode
 from shell import Shell
 from test_sessions import Run, message
@@ -343,7 +346,7 @@ def test_what_is_of_another_conversation_cannot_be_pinned(clew: Shell) -> None:
     span = json.loads(clew("diff", "run", "--json").stdout)["stand_ins"][0]["id"]
     assert "is no item of this conversation, or several in one" in clew("pin", "run", span).stderr
     out = json.loads(clew("diff", "run", "--json").stdout)["left"][-1]["id"]
-    assert "out of view already; clew undo brings it back" in clew("pin", "run", out).stdout
+    assert "out of view; quoted there from the next request on" in clew("pin", "run", out).stdout
 
 
 def test_search_is_everywhere_in_a_lineage_or_in_a_session(clew: Shell) -> None:
@@ -539,3 +542,31 @@ def test_every_example_in_the_help_works(tmp_path: Path, monkeypatch: pytest.Mon
         assert example.split()[0] == name
         done = clew(*[word.strip('"') for word in re.findall(r'"[^"]+"|\S+', example)])
         assert done.exit_code == 0, (example, done.output)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"model": "gpt-4o", "messages": [{"role": "user", "content": "hi", "n": %s}]}',
+        '{"role": "user", "content": "hi", "n": %s}\n{"role": "assistant", "content": "a"}\n',
+        '{"clew":1}\n{"branch": "0123456789abcdef", "n": %s}\n',
+    ],
+)
+def test_a_file_with_a_huge_integer_is_refused_in_one_line(clew: Shell, content: str) -> None:
+    file = clew.file("huge.jsonl", content % ("9" * 5_000))
+    result = clew("import", file)
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+    assert "an integer of more than 4,300 digits" in result.stderr
+
+
+def test_a_packed_file_is_unpacked_as_far_as_sessions_go(clew: Shell) -> None:
+    line = json.dumps(said("packed zebras")) + "\n"
+    packed = gzip.compress(line.encode()) + gzip.compress(b"\n")
+    assert clew("import", clew.file("two.jsonl.gz", packed)).exit_code == 0
+    assert "packed zebras" in clew("search", "zebras").stdout
+    with pytest.raises(BadRequest, match=r"bomb.gz: it unpacks to more than 2,000,000 bytes; .* gunzip -k bomb.gz"):
+        unpacked(Path("bomb.gz"), gzip.compress(b"0" * 20_000_000), 2_000_000)
+    for damaged in (packed[:40], packed[:20] + b"\xff" * 9 + packed[29:]):
+        result = clew("import", clew.file("damaged.gz", damaged))
+        assert (result.exit_code, "cannot be unpacked" in result.stderr) == (1, True)

@@ -47,7 +47,7 @@ class Session:
         self.heard: list[events.Event] = []
         self.model = model
         limits = settings.pop("limits", Limits())
-        writer = Writer(model, size=300, seconds=5, allowance=Allowance(limits)) if model else None
+        writer = Writer(model, size=300, seconds=60, allowance=Allowance(limits)) if model else None
         step = PRESETS["summarizing"]()
         self.store = SQLite(":memory:")
         self.engine = Engine(

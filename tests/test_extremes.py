@@ -180,6 +180,12 @@ async def test_bytes_that_are_no_request_are_a_clear_error(store: SQLStore, raw:
     assert await store.branches("default") == []
 
 
+async def test_an_integer_of_more_digits_than_the_language_reads_is_a_clear_error(store: SQLStore) -> None:
+    raw = json.dumps(ask({"role": "user", "content": "hi"})).replace('"hi"', '"hi", "n": ' + "9" * 5_000)
+    with pytest.raises(BadRequest, match="an integer of more than 4,300 digits: write it as text"):
+        await fits(store, raw.encode())
+
+
 async def test_deep_nesting_inside_a_message(store: SQLStore) -> None:
     deep: Any = "x"
     for _ in range(50_000):

@@ -5,7 +5,7 @@ import pytest
 import clew
 from clew import BadRequest, Budget, Digests, Engine, Item, NotFound, Request
 from clew.excerpts import excerpt, framed, matching
-from clew.finding import Index, Line, Text, parts, texts, wording
+from clew.finding import NAME, QUESTION, Index, Line, Text, parts, terms, texts, wording
 from clew.store.sql import SQLStore
 from clew.testing import conversation
 
@@ -240,3 +240,39 @@ def test_without_a_store_the_same_ranking_serves() -> None:
         f"2: the codeword is xylophone_77, remember\n[line 2 of 3; recall {found.id[:10]}]"
     )
     assert "2: the codeword is xylophone_77" in result.answer("the codeword?")
+
+
+# --- questions that nobody would ask ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("joined", ["de:ad:be:ef:", "a.", "x-", "countTokens/", "word ", "~/", "\u00e9/"])
+def test_what_is_made_of_a_question_does_not_grow_with_its_square(joined: str) -> None:
+    made = terms((joined * 128_000)[:128_000])
+    assert sum(map(len, made)) < 100 * QUESTION
+
+
+def test_of_a_question_that_is_too_long_the_beginning_and_the_end_are_read() -> None:
+    asked = "E4021 " + "zzz " * QUESTION + " 7363354090"
+    assert {f.id for f in Index(TALK).find(asked)} == {"c3", "d4"}
+
+
+def test_a_long_joined_word_is_found_by_what_passages_have_of_it() -> None:
+    word = ":".join(f"{n % 256:02x}" for n in range(400, 2_000, 7))
+    assert Index([*TALK, Text("f6", "result of bash openssl", f"key\n{word}")]).find(word)[0].id == "f6"
+
+
+def test_a_million_dots_are_no_name_and_are_soon_read() -> None:
+    assert NAME.findall("." * 1_000_000) == []
+    assert NAME.findall("a.b ~/c/d ../e a/.~f g@h ...") == ["a.b", "~/c/d", "../e", "a", "/.~f", "g@h"]
+
+
+async def test_a_huge_question_is_answered_everywhere(store: SQLStore) -> None:
+    engine = Engine(store, Budget(window=10_000))
+    view = await engine.prepare(Request(conversation("anthropic", turns=2)))
+    huge = "de:ad:be:ef:" * 100_000
+    assert await engine.find("default", huge, view.branch) == []
+    assert await engine.search("default", huge, view.branch) == []
+    assert isinstance(await engine.answer("default", huge, view.branch), str)
+    assert await clew.Sessions(engine).search(huge) == []
+    with pytest.raises(NotFound, match=r"^.{1,120}$"):
+        await engine.recall("default", huge)

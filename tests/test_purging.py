@@ -259,7 +259,7 @@ def histories(random: Random) -> Iterator[tuple[str, list[Message], int]]:
         yield own, messages, known
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32))
 def test_what_remains_is_as_it_was_and_what_went_is_gone(seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -82,3 +82,35 @@ def test_the_agent_decides_where_it_is_told_to_and_the_session_remembers(tmp_pat
         assert second["messages"][1]["content"].startswith("Task: count. Done: one.")
         clew(provider, tmp_path, "Go on.", "--session", "c")  # without the flag
         assert "context_status" in json.dumps(provider.heard[-1].body["messages"][-1])
+
+
+def refusals(provider: StrictProvider) -> int:
+    """How many requests did not fit, with the room that they wanted for an answer."""
+    asked = [h.spent.input + h.body["max_completion_tokens"] for h in provider.heard]
+    return sum(tokens > provider.window for tokens in asked)
+
+
+def test_a_server_smaller_than_the_catalog_says_refuses_once_and_never_again(tmp_path: Path) -> None:
+    for n in range(12):
+        (tmp_path / f"p{n}.txt").write_text("\n".join(f"p{n} line {i}: value {n * 1000 + i}" for i in range(120)))
+    reads = [Answer(f"Page {n}.", (Call("read_file", {"path": f"p{n}.txt"}),)) for n in range(12)]
+    script = [*reads, Answer("All read."), *reads, Answer("Again.")]
+    with StrictProvider(script, window=12_000) as provider:  # the catalog says 128,000 of this model
+        first = events(clew(provider, tmp_path, "Read all pages.", "--session", "pages", "--json"))
+        assert first[-1] == {"event": "answered", "text": "All read.", "stop": "end", "steps": 13}
+        assert (refusals(provider), sum(e["event"] == "retrying" for e in first)) == (1, 1)
+        again = clew(provider, tmp_path, "And again.", "--session", "pages", "--json", "--method", "llm")
+        assert events(again)[-1]["text"] == "Again."
+        assert refusals(provider) == 1
+        told = json.dumps(provider.heard[-1].body["messages"][-1])
+    assert '\\"context_window\\":12000' in told
+    assert '\\"context_window\\":128000' not in told
+
+
+def test_nobody_is_told_a_window_that_nobody_knows(tmp_path: Path) -> None:
+    with StrictProvider([Answer("Hello.")]) as provider:
+        nobody = f"{provider.url}/v1#a-model-of-nobody"
+        clew(provider, tmp_path, "Hi.", "--method", "llm", CLEW_AGENT_MODEL=nobody)
+        assert "context_status" not in json.dumps(provider.heard[-1].body["messages"])
+        clew(provider, tmp_path, "Hi.", "--method", "llm", CLEW_AGENT_MODEL=nobody, CLEW_BUDGET_WINDOW="20000")
+        assert '\\"context_window\\":20000' in json.dumps(provider.heard[-1].body["messages"])

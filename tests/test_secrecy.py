@@ -15,6 +15,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import clew
+import clew.secrets
 from clew import Budget, Engine, Request, SecretFound, SQLite, events
 from clew.store.sql import SQLStore
 from clew.telemetry import Traces
@@ -179,3 +180,41 @@ async def test_a_system_prompt_is_kept_without_its_secrets(tmp_path: Path) -> No
 def test_an_unknown_policy_is_refused() -> None:
     with pytest.raises(clew.BadRequest, match="off, redact, refuse"):
         Engine(SQLite(":memory:"), secrets="mask")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("policy", ["redact", "refuse"])
+@pytest.mark.parametrize("what", ["model", "scope", "session"])
+async def test_a_name_that_is_a_secret_is_refused_and_nothing_is_written(
+    tmp_path: Path, policy: clew.secrets.Policy, what: str
+) -> None:
+    store = SQLite(tmp_path / "clew.db")
+    engine = Engine(store, secrets=policy)
+    body = talk(["fine"]) | ({"model": KEY} if what == "model" else {})
+    names = {what: KEY} if what != "model" else {}
+    addition = clew.Addition(body, **{"session": "one", **names})
+    for asked in (Request(body, **names), addition):
+        with pytest.raises(SecretFound, match=f"the {what} is called by a secret .github token.*another name") as error:
+            await engine.prepare(asked)
+        assert KEY[:12] not in str(error.value)
+    if what != "model":  # where nothing is sent, no model is written down
+        with pytest.raises(SecretFound):
+            await engine.append(addition)
+    view = await engine.prepare(Request(talk(["fine"])))
+    with pytest.raises(SecretFound, match="session"):
+        await engine.fork("default", view.branch, view.seq, KEY)
+    await store.close()
+    assert KEY[:12] not in everything_in(tmp_path / "clew.db")
+
+
+async def test_a_call_id_that_is_a_secret_is_not_kept_and_goes_to_the_model_as_it_came(tmp_path: Path) -> None:
+    store = SQLite(tmp_path / "clew.db")
+    body = json.loads(json.dumps(talk(["fine", "also fine"])).replace("call_0", KEY))
+    view = await Engine(store, secrets="redact").prepare(Request(body))
+    assert clew.body(view) == body
+    later = {**body, "messages": [*body["messages"], {"role": "assistant", "content": "Done."}]}
+    again = await Engine(store, secrets="redact").prepare(Request(later))
+    assert (again.branch, clew.body(again)) == (view.branch, later)
+    looked = await Engine(store).view("default", view.branch)
+    assert check(clew.body(looked)) == []
+    await store.close()
+    assert KEY[:12] not in everything_in(tmp_path / "clew.db")

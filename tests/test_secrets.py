@@ -3,7 +3,8 @@
 import json
 import random
 import re
-from base64 import b64encode
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -244,3 +245,89 @@ def test_a_line_of_megabytes_comes_to_an_end(line: str) -> None:
 def test_a_word_said_all_the_time_comes_to_an_end(word: str) -> None:
     assert masked(f"{word} " * 2000)
     assert masked(word * 2000)
+
+
+# --- in disguise ------------------------------------------------------------------------------------------------------
+
+DISGUISES: dict[str, Callable[[str], str]] = {
+    "coloured": lambda s: f"{s[:6]}\x1b[1;31m{s[6:12]}\x1b[0m{s[12:]}",
+    "coloured by one byte": lambda s: f"{s[:6]}\x9b31m{s[6:9]}\x9b0m{s[9:]}",
+    "coloured, and escaped": lambda s: f"{s[:6]}\\u001b[31m{s[6:12]}\\x1b[0m{s[12:]}",
+    "zero-width": lambda s: "\u200b".join(s),
+    "joined": lambda s: f"{s[:9]}\u2060\ufeff\u00ad{s[9:]}",
+    "turned round": lambda s: f"{s[:9]}\u202e\u202c{s[9:]}",
+    "wide": lambda s: "".join(chr(ord(c) + 0xFEE0) for c in s),
+    "partly wide": lambda s: s[:8] + "".join(chr(ord(c) + 0xFEE0) for c in s[8:14]) + s[14:],
+}
+PACKED: dict[str, Callable[[str], str]] = {
+    "base64": lambda s: b64encode(s.encode()).decode(),
+    "base64 without its end": lambda s: b64encode(s.encode()).decode().rstrip("="),
+    "base64 for addresses": lambda s: urlsafe_b64encode(f"user:{s}???>>>".encode()).decode(),
+    "hex": lambda s: s.encode().hex(),
+    "HEX": lambda s: "0x" + s.encode().hex().upper(),
+}
+KEYS = [
+    row for row in SHAPED if row.kind in ("github token", "anthropic key", "aws access key id", "stripe key", "jwt")
+]
+
+
+@pytest.mark.parametrize("row", KEYS, ids=lambda row: row.kind)
+@pytest.mark.parametrize("how", DISGUISES)
+def test_a_secret_in_disguise_is_masked_and_gets_the_marker_of_the_plain_one(row: Row, how: str) -> None:
+    hidden = DISGUISES[how](row.secret)
+    for around in ("{}", "the key is {}, use it", "$ echo {}\n{}\n"):
+        safe = masked(around.replace("{}", hidden), KEY)
+        assert safe == masked(around.replace("{}", row.secret), KEY), repr(safe)
+    assert find(json.dumps({"out": hidden}))
+    assert kept(row.secret, masked(f"\x1b[31m{row.secret}\x1b[0m")) == []
+
+
+@pytest.mark.parametrize("row", KEYS, ids=lambda row: row.kind)
+@pytest.mark.parametrize("how", PACKED)
+def test_a_packed_secret_is_masked(row: Row, how: str) -> None:
+    value = PACKED[how](row.secret)
+    for around in ("{}", "data: {} # config", '{"value": "{}"}'):
+        safe = masked(around.replace("{}", value), KEY)
+        assert value[:20] not in safe
+        assert f"[secret: {row.kind} " in safe
+
+
+def test_a_packed_private_key_is_masked_whole() -> None:
+    value = b64encode(pem("RSA PRIVATE KEY").encode()).decode()
+    assert kept(value, masked(value)) == []
+    assert kept(value, masked(json.dumps({"tls.key": value}))) == []
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_look_alikes_in_disguise_are_left_alone(text: str) -> None:
+    for hidden in (
+        f"\x1b[32m{text}\x1b[0m",
+        f"\u200b{text}\ufeff",
+        b64encode(text.encode("utf-8", "replace")).decode(),
+    ):
+        assert find(hidden) == []
+
+
+def test_what_is_hidden_is_read_in_a_time_that_grows_with_it() -> None:
+    for text in (
+        "\x1b[" * 200_000,
+        "A" * 500_000,
+        "aB3-" * 100_000,
+        "0" * 500_001,
+        "\u200b" * 300_000,
+        "\x1b[1;" * 90_000,
+    ):
+        assert find(text) == []
+
+
+def test_a_call_id_that_is_a_secret_is_the_same_marker_everywhere() -> None:
+    id = "ghp_" + cut("a1B2", 36)
+    call = Item("call", "assistant", "{}", "bash", id, wire={"id": id, "function": {"name": "bash", "arguments": "{}"}})
+    result = Item("result", "tool", "ok", call_id=id, wire={"tool_call_id": id, "content": "ok"})
+    safe, answer = masked_item(call, KEY), masked_item(result, KEY)
+    assert safe.wire
+    assert answer.wire
+    assert {safe.call_id, safe.wire["id"], answer.call_id, answer.wire["tool_call_id"]} == {safe.call_id}
+    assert re.fullmatch(r"secret_github_token_[0-9a-f]{6}", safe.call_id)
+    assert kinds_in(call) == kinds_in(result) == ["github token"]
+    assert masked_item(safe, KEY) is safe

@@ -9,7 +9,20 @@ from typing import Any
 import psycopg
 import pytest
 
-from clew import Addition, Ambiguous, Budget, Engine, NotFound, Origin, OverBudget, Request, Sessions, View, body
+from clew import (
+    Addition,
+    Ambiguous,
+    BadRequest,
+    Budget,
+    Engine,
+    NotFound,
+    Origin,
+    OverBudget,
+    Request,
+    Sessions,
+    View,
+    body,
+)
 from clew.store.places import is_url
 from clew.store.protocol import Store
 from clew.store.records import Session
@@ -145,6 +158,18 @@ async def test_nothing_is_left_to_undo(run: Run) -> None:
     await run.turn()
     with pytest.raises(NotFound, match="0 compactions can be undone here"):
         await Sessions(run.engine).undo("run")
+
+
+@pytest.mark.parametrize("count", [0, -1, -5])
+async def test_nothing_and_less_cannot_be_undone(run: Run, count: int) -> None:
+    while not (await run.turn()).edits:
+        pass
+    sessions = Sessions(run.engine)
+    branch = (await sessions.get("run")).branch
+    before = await run.engine.store.events("default", branch)
+    with pytest.raises(BadRequest, match=f"1 or more, not {count}"):
+        await sessions.undo("run", count)
+    assert await run.engine.store.events("default", branch) == before
 
 
 async def test_a_host_that_kept_our_stand_ins_is_recognised_after_an_undo(store: Store) -> None:

@@ -190,7 +190,7 @@ async def test_a_preview_shows_the_lines_that_were_asked_for() -> None:
     lines = [f"row {n}" for n in range(1, 2_001)]
     lines[899], lines[1199], lines[1499] = "def load_all(path):", "see lib/cache.py", "KeyError: 3"
     before = work(("grep", {"pattern": "load_all"}, "\n".join(lines)), asked="why does lib/cache.py fail?")
-    view = await Offload(head=600, tail=300)(before, Budget(window=16_000, model="gpt-4o"))
+    view = await Offload(head=600, tail=300)(before, Budget(window=8_000, model="gpt-4o"))
     whole, text = before.nodes[2].item, results(view)[0]
     assert text == (
         f"{whole.text[:400]}\n[… {len(whole.text) - 600:,} of {len(whole.text):,} characters out of view; "

@@ -79,7 +79,7 @@ async def test_what_is_missing_is_made_at_once() -> None:
             return Reply(SHORT)
 
     outputs = [Output(f"{n}: {LONG}") for n in range(3)]
-    text = await Summaries(Waiting([]), seconds=10).context(outputs, "summarized")
+    text = await Summaries(Waiting([]), seconds=300).context(outputs, "summarized")
     assert text == DIVIDER.join([SHORT] * 3)
 
 

@@ -325,4 +325,4 @@ async def test_an_engine_is_traced_and_nothing_said_is_in_it(
 def test_without_opentelemetry_the_remedy_is_told() -> None:
     code = "import sys; sys.modules['opentelemetry'] = None; import clew.telemetry"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr.endswith("clew.errors.ClewError: traces need OpenTelemetry: pip install 'clew[otel]'\n")
+    assert done.stderr.endswith("clew.errors.MissingExtra: traces need OpenTelemetry: pip install 'clew[otel]'\n")

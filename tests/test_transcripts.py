@@ -300,7 +300,7 @@ def test_a_corpus_holds_many() -> None:
         read(lines([{"messages": []}] * 2))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     steps=st.lists(st.tuples(st.integers(0, 6), st.sampled_from(["user", "answer", "more", "compact"])), max_size=25)
 )
@@ -371,7 +371,7 @@ def test_files_tell_their_format(file: Path, format: str) -> None:
 
 
 @pytest.mark.parametrize("format", WRITERS)
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     places=st.lists(st.floats(0, 1), max_size=3), kept=st.integers(0, 5), summary=st.none() | st.just("so far"), **MADE
 )
@@ -476,7 +476,7 @@ def test_a_half_written_last_line_is_skipped_and_noted(name: str) -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f.name)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_a_strange_file_is_read_or_refused(file: Path, data: st.DataObject) -> None:
     text = file.read_text(encoding="utf-8")

@@ -138,7 +138,7 @@ def test_what_is_set_on_a_client_holds(tmp_path: Path) -> None:
         assert type(client) is openai.OpenAI
         client.chat.completions.create(**request("openai_chat"), extra_headers={"x-turn": "1"})
         with pytest.raises(openai.APITimeoutError):
-            client.with_options(timeout=0.3).chat.completions.create(**request("openai_chat"))
+            client.with_options(timeout=3).chat.completions.create(**request("openai_chat"))
         [first, _] = provider.heard
         assert (first.headers["x-team"], first.headers["x-turn"], first.headers["cookie"]) == ("blue", "1", "a=1")
         assert first.query == "p=q"

@@ -224,7 +224,7 @@ async def is_free(kind: Any, provide: Any, agent: Any, model: Any) -> list[bool]
     def script(_: dict[str, Any]) -> Answer:
         turned = threading.Event()
         loop.call_soon_threadsafe(turned.set)
-        went_on.append(turned.wait(0.3))
+        went_on.append(turned.wait(0.3 if kind is theirs else 300))
         return Answer("A summary.")
 
     given = {"engine": "clew.db"} if kind is ours else {}

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         ClewError,
         Conflict,
         ForeignFile,
+        MissingExtra,
         ModelError,
         NewerFile,
         NotFound,
@@ -67,6 +68,7 @@ __all__ = [
     "Frame",
     "Item",
     "Meter",
+    "MissingExtra",
     "Model",
     "ModelError",
     "NewerFile",
@@ -111,8 +113,8 @@ _HOMES = {
     "budget": "Budget Meter Size",
     "compression": "Compressed acompress compress",
     "engine": "Engine Request body",
-    "errors": "Ambiguous BadConfig BadRequest BrokenHistory ClewError Conflict ForeignFile ModelError "
-    "NewerFile NotFound OverBudget Pinned Purged SecretFound StoreError ToolError",
+    "errors": "Ambiguous BadConfig BadRequest BrokenHistory ClewError Conflict ForeignFile MissingExtra "
+    "ModelError NewerFile NotFound OverBudget Pinned Purged SecretFound StoreError ToolError",
     "items": "Digests Edit Frame Item Node",
     "sessions": "Diff Sessions",
     "step": "Fallback Model Pipeline Prompt Reply Step When",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from dataclasses import replace as with_
 from typing import Any, Protocol, TypeVar
 
+from clew.cue import Cue
 from clew.errors import BadRequest, NotFound
 from clew.guard import Guard
 from clew.hot import Body, Known
@@ -30,6 +31,7 @@ class Addition:
     scope: Scope = "default"
     origin: Origin | None = None  # why it begins, should it begin with this
     method: Method | None = None  # who decides when to compact, if not as the engine has it
+    cue: Cue | None = None  # from where on an agent that decides is asked to act, if not as usual
 
 
 T = TypeVar("T")
@@ -67,6 +69,7 @@ class Additions:
         body = Body(request.body, request.format)
         incoming = Known(body.format).read(body)
         assert incoming is not None, "its own format"
+        self._turns.guard(request.scope).expect_names(scope=request.scope, session=request.session)
         branch = named_branch(self._turns.digests(request.scope), request.session)
         # Several may add to it at once. They take turns: else most of what each of them does is in vain.
         async with self._store.alone(request.scope, branch):
@@ -90,6 +93,7 @@ class Additions:
         found = Recognition(
             trace, opened=fresh and not trace.seq, refold=fresh, origin=request.origin, method=request.method
         )
+        found.cue = request.cue
         found.events = _said(trace, looking.digests, looking.guard, items, frame.format)
         view = await self._turns.turn(request.scope, live, frame, found, looking.guard)
         self._turns.memory.keep(request.scope, live)

@@ -72,9 +72,10 @@ class _Adoption:
         self._name = name
         self._list = named(transcript.format).LIST
         self._whole = transcript.body()
-        lead = len(self._whole[self._list]) - len(transcript.messages)
+        self._messages = transcript.messages  # once: it is made of all stretches each time
+        lead = len(self._whole[self._list]) - len(self._messages)
         self._lead: Sequence[Message] = self._whole[self._list][:lead]
-        self._items = [self._read(message) for message in transcript.messages]
+        self._items = [self._read(message) for message in self._messages]
         self._view: View | None = None
 
     async def run(self, origin: Origin | None, progress: Progress | None) -> None:
@@ -134,7 +135,7 @@ class _Adoption:
         return decode({self._list: [message]}, self._transcript.format)[1]
 
     async def _add(self, start: int, stop: int, origin: Origin | None) -> None:
-        messages = [*self._lead, *self._transcript.messages[start:stop]]
+        messages = [*self._lead, *self._messages[start:stop]]
         body: dict[str, Any] = {**self._whole, self._list: messages}
         addition = Addition(body, self._name, self._transcript.format, self._scope, origin)
         self._view = await self._engine.prepare(addition)

@@ -1,9 +1,10 @@
-"""The sync face: one small bridge from blocking callers to the async core."""
+"""The sync face: one small bridge from blocking callers to the async core, and a lock for callers on several loops."""
 
 import asyncio
 import os
 import sys
 import threading
+from collections import deque
 from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
@@ -44,6 +45,42 @@ async def cross(work: Coroutine[Any, Any, T]) -> T:
     if threading.current_thread().name == _NAME:
         return await work
     return await asyncio.wrap_future(begin(work))
+
+
+class Lock:
+    """One at a time, in the order they came, whichever event loops they are on: asyncio's own knows only one loop."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._held = False
+        self._waiting: deque[tuple[asyncio.AbstractEventLoop, Future[None]]] = deque()
+
+    async def __aenter__(self) -> None:
+        with self._guard:
+            if not self._held:
+                self._held = True
+                return
+            turn: Future[None] = Future()
+            self._waiting.append((asyncio.get_running_loop(), turn))
+        try:
+            await asyncio.wrap_future(turn)
+        except BaseException:
+            # It may be cancelled at the moment in which its turn comes: then that goes on to the next.
+            if not turn.cancel():
+                self._pass_on()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        with self._guard:
+            while self._waiting:
+                loop, turn = self._waiting.popleft()
+                if not loop.is_closed() and turn.set_running_or_notify_cancel():
+                    turn.set_result(None)
+                    return
+            self._held = False
 
 
 _NAME = "clew-loop"

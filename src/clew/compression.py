@@ -17,12 +17,17 @@ from clew.finding import Found, Index, texts
 from clew.items import SHORT, Digests, Edit, Node
 from clew.step import Model, Step
 from clew.steps import default, over_budget, repair
+from clew.steps.bound import unbound
 from clew.tokens import counter_for
 from clew.view import View, originals
 from clew.wire import decode, detect_list, encode, named
+from clew.wire.binding import is_refused
 
 if TYPE_CHECKING:
     from clew.models import Held
+
+
+LEAST = 256  # tokens: with less nothing can be said of what is out of view
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,7 @@ def compress(
     auxiliary_model: str | Model | None = None,
     instructions: str | None = None,
 ) -> Compressed:
-    """Make messages fit: under `target_tokens` if given, else as the window (given, or the model's) asks for.
+    """Make messages fit: their history under `target_tokens` if given, else as the window (given or known) asks for.
 
     The summary takes what is left of that, or `summary_target_tokens` at most. Code writes it; an `auxiliary_model`
     adds notes that code checks, by the user's `instructions`.
@@ -133,17 +138,24 @@ async def acompress(
     digests = Digests()
     said = digests.chain(items)
     view = View(frame, tuple(said), digests)
-    budget = _budget(model or "", form, window, target_tokens, protect_last_n_tokens)
+    budget = _budget(model or "", view, window, target_tokens, protect_last_n_tokens)
     writing = None if auxiliary_model is None else _model(auxiliary_model)
     step = _step(summary_target_tokens, writing, instructions)
     before = budget.size(view)
     fitted = repair(view)
-    if (size := budget.size(fitted)) and (budget.exceeded(size) or (target_tokens and size.tokens > target_tokens)):
+    if (size := budget.size(fitted)) and budget.exceeded(size):
+        if target_tokens is not None and target_tokens < LEAST:
+            raise BadRequest(
+                f"target_tokens: {target_tokens:,} is too little to say anything of {size.tokens - budget.frame:,} "
+                f"tokens; give at least {LEAST}"
+            )
         try:
-            fitted = await step(fitted, budget if target_tokens else budget.aim(size))
+            fitted = await step(fitted, budget.aim(size))
         finally:
             if isinstance(auxiliary_model, str):  # one that we made, we close
                 await cast("Held", writing).close()
+    if is_refused(frame, model or ""):
+        fitted = unbound(fitted, view)
     after = budget.size(fitted)
     if not after.within(budget.limit):
         raise over_budget(fitted, budget)
@@ -159,14 +171,16 @@ async def acompress(
     )
 
 
-def _budget(model: str, form: str, window: int | None, target: int | None, tail: int) -> Budget:
+def _budget(model: str, view: View, window: int | None, target: int | None, tail: int) -> Budget:
+    """The target is of the history: system prompt and tools come on top, for nobody can compress them."""
     for name, value in (("window", window), ("target_tokens", target)):
         if value is not None and value <= 0:
             raise BadRequest(f"{name}: expected a positive number, got {value}")
-    meter = Meter(counter_for(model, form))
+    meter = Meter(counter_for(model, view.frame.format))
     if target is not None:
-        return Budget(window=target, reserve=0, high=1, low=1, tail=tail, meter=meter)
-    return Budget(window=window or catalog.window(model), tail=tail, meter=meter)
+        whole = meter.frame(view.frame).tokens + target
+        return Budget(window=whole, reserve=0, high=1, low=1, tail=tail, meter=meter).around(view.frame)
+    return Budget(window=window or catalog.window(model), tail=tail, meter=meter).around(view.frame)
 
 
 def _step(size: int | None, model: Model | None, instructions: str | None) -> Step:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew import catalog, events
 from clew.additions import Addition, Additions
-from clew.budget import Budget
+from clew.budget import Budget, Filled
 from clew.coverage import Ledger, ledger, words_in
 from clew.drafting.writing import Writer
 from clew.errors import NotFound, Purged
@@ -20,6 +20,7 @@ from clew.fitting import PATIENCE, Compaction, Fitting
 from clew.gauge import Budgeting, Gauge
 from clew.items import Frame, Node, Scope
 from clew.live import Live
+from clew.pinning import Back, back
 from clew.proactive import Proactive, proactive
 from clew.recall import candidates, resolve
 from clew.recognise import named_branch
@@ -60,7 +61,7 @@ class Engine:
         secrets: Policy = "off",
         expand: bool = False,
         models: Mapping[str, catalog.Model] | None = None,
-        servers: Sequence[str] = (),
+        servers: Sequence[str] | None = (),
         writer: Writer | None = None,
         compaction: Compaction = "on",
         patience: float = PATIENCE,
@@ -112,13 +113,14 @@ class Engine:
     def proactive(self) -> Proactive | None:
         """When to compress before the window is full, instead of what the budget says; the next turn obeys.
 
-        Set it to True for 0.7, to a mapping with `compression_threshold` or `buffer_tokens`, to False or None for off:
-        then only `compact`, or an overflow that is told with `refused`, makes a history shorter.
+        Set it to True for 0.7, to a mapping with `compression_threshold` (a share of the room) or `buffer_tokens` (left
+        of it), to False or None for off: then only `compact`, or an overflow that is told with `refused`, makes a
+        history shorter.
         """
         return self._fitting.proactive
 
     @proactive.setter
-    def proactive(self, given: bool | Mapping[str, Any] | None) -> None:
+    def proactive(self, given: bool | Mapping[str, Any] | Proactive | None) -> None:
         self._fitting.proactive = proactive(given)
         self._fitting.compaction = "on" if self._fitting.proactive else "off"
 
@@ -228,7 +230,7 @@ class Engine:
         """End the session of the newest view of a branch, and begin a child with this summary, as an agent would."""
 
         async def act(live: Live, budget: Budget) -> View:
-            return await self._fitting.handed_over(view.scope, live, live.view, Handoff(summary))
+            return await self._fitting.handed_over(view.scope, live, live.view, Handoff(summary), budget)
 
         return await self._turns.compact(view, act, method, "handoff")
 
@@ -246,16 +248,35 @@ class Engine:
         await self.gauge.weigh(view.scope, scale, await self.gauge.budget(view.scope, view.frame), view.frame)
         return scale.expected(view)
 
+    async def filled(self, view: View, more: int = 0) -> Filled:
+        """How full the window is with a view, and so many tokens beside it."""
+        budget = await self.gauge.budget(view.scope, view.frame)
+        live = self._turns.memory.newest(view)
+        own = budget.size(live.view if live else view).tokens
+        return budget.filled(own + more, await self.expected(view) / max(1, own))
+
     async def window(self, view: View) -> int | None:
         """The tokens that the model of a view can read and write; None where nobody knows."""
         model = await self.gauge.limits.model(view.scope, view.frame.model)
-        if model.source == "default" and not isinstance(self.budget, Budget):
-            return None
-        return (await self.gauge.budget(view.scope, view.frame)).window
+        window = (await self.gauge.budget(view.scope, view.frame)).window
+        guessed = model.source == "default" and window == model.window and not isinstance(self.budget, Budget)
+        return None if guessed else window
 
-    async def pin(self, view: View, *ids: str, off: bool = False) -> None:
-        """Keep these nodes verbatim in every later view of this branch, or no longer."""
+    async def pin(self, view: View, *ids: str, off: bool = False) -> Back:
+        """Keep these nodes verbatim in every later view of this branch, or no longer.
+
+        What is out of view is quoted there from the next request on. Raises `NotFound` for what was not said here, and
+        `OverBudget`, with the numbers, if more would come back than there is room for.
+        """
+        trace = await self.store.load(view.scope, view.branch)
+        ids = tuple(trace.quoted.get(id, id) for id in ids)
+        brought = Back()
+        if not off:
+            now = await self._turns.fold(view.scope, trace, view.frame, {n.id: n.item for n in view.nodes})
+            budget = await self.gauge.budget(view.scope, view.frame)
+            brought = await back(self.store, with_(now, scope=view.scope), budget, trace, ids)
         await self._turns.record(view.scope, view.branch, [Pin(ids, off)])
+        return brought
 
     async def resume(self, scope: Scope, call: Call) -> View:
         """The view that was sent in an earlier call, from the log alone."""
@@ -280,6 +301,7 @@ class Engine:
 
     async def fork(self, scope: Scope, branch: str, seq: int, session: str) -> str:
         """A branch with the past of another one up to an event, under a name of its own."""
+        self._turns.guard(scope).expect_names(session=session)
         new = named_branch(self._turns.digests(scope), session)
         await self.store.write(scope, Batch(new, seq + 1, (), True, Fork(branch, seq), session))
         return new

@@ -12,6 +12,7 @@ ClewError
 │   └── Purged        it was here; says when it was taken away, and why
 ├── ModelError        a model did not answer; says which kind of fault
 │   └── BrokenOff     it stopped in the middle; carries what had come (clew.speaking)
+├── MissingExtra      a package is not installed; says how to get it; an ImportError, too
 ├── ToolError         a tool cannot do what it was called for; the text is for the model that called it
 └── StoreError        the log cannot be used
     ├── ForeignFile   the file is not a clew store
@@ -80,6 +81,10 @@ class ModelError(ClewError):
         super().__init__(message)
         self.fault: Fault = fault
         self.retry_after = retry_after  # seconds, where a busy provider says so
+
+
+class MissingExtra(ClewError, ImportError):
+    """Something needs a package that is not installed; says which extra of clew brings it."""
 
 
 class ToolError(ClewError):

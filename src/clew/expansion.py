@@ -15,11 +15,14 @@ from clew.decorations import undecorated
 from clew.excerpts import framed
 from clew.finding import NAME, Index, Passage, Text, passages, texts, wording
 from clew.items import SHORT, Edit, Item, Node
+from clew.steps.bound import last_thought
 from clew.steps.places import newest_turn
 from clew.view import Swap, View, originals
+from clew.wire.binding import binds
 
 MOST = 2_000  # tokens put back for one question
 NAMES = 20  # of a question
+LONGEST = 1_000  # characters of a name: what is longer is no name
 SHARE = 0.3  # of the best score: passages below it are not worth their room
 PATH = re.compile(r"/|\.[A-Za-z]\w{0,7}$")
 ID = re.compile(r"(?=.*\d)(?:\d{5,}|(?=.*[A-Za-z])[\w-]{5,})$")
@@ -50,7 +53,8 @@ def question(view: View) -> Question | None:
     asking = [n for n in view.nodes[start:stop] if n.item.kind == "text" and n.id not in made]
     asking += [n for n in _newest_calls(view.nodes[stop:]) if n.id not in made]
     text = "\n".join(undecorated(n.item.text) if n.item.kind == "text" else wording(n.item) for n in asking)
-    names = dict.fromkeys(n.removeprefix("./") for n in NAME.findall(text) if PATH.search(n) or ID.match(n))
+    said = (name for name in NAME.findall(text) if len(name) <= LONGEST)
+    names = dict.fromkeys(n.removeprefix("./") for n in said if PATH.search(n) or ID.match(n))
     if not names or any(e.evidence.get("asked") == asking[-1].id for e in view.edits):
         return None
     return Question(asking[-1].id, text, tuple(names)[:NAMES])
@@ -70,9 +74,11 @@ def _newest_calls(nodes: Sequence[Node]) -> list[Node]:
 def behind(view: View) -> dict[str, list[str]]:
     """For each stand-in in view that may get richer, the ids of what was said behind it."""
     by_id = {n.id: e for e in view.edits for n in e.stand_ins}
+    bound = binds(view.frame.format, view.frame.model)
     return {
         n.id: originals(by_id[n.id].sources, by_id)
-        for n in view.nodes
+        # Nothing may change before thinking that is bound to it.
+        for n in view.nodes[last_thought(view) + 1 if bound else 0 :]
         # A mended call has its whole text in view, and is taken back when its result comes.
         if n.id in by_id
         and n.id not in view.pinned

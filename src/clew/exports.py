@@ -26,7 +26,7 @@ class _Sessions:
     def __init__(self, sessions: Sequence[Session]) -> None:
         self._branches = {s.id: s.branch for s in sessions}
         # Not by the branch's id: one that inherited from a branch that was purged begins with a session of that one.
-        self._firsts = {s.branch: s for s in sorted(sessions, key=lambda s: -s.seq)}
+        self._firsts = {s.branch: s for s in sorted(sessions, key=lambda s: -s.number)}
 
     def first(self, branch: str) -> Session:
         return self._firsts[branch]

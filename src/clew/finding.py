@@ -18,6 +18,8 @@ from clew.items import SHORT, Item, Node
 PASSAGE = 150  # characters after which a passage ends: many short ones answer better than few long ones
 PIECE = 200  # characters of a line in one passage
 TITLE = 120  # characters of a call that its result is known by
+QUESTION = 64_000  # characters read of a question, half of them its end
+KEPT = 64  # characters of a name whose parts are remembered: those of a long one take much room
 SHARE = 0.5  # of an answer that is passages; the rest names what stands near them
 NEAR = 300  # passages whose names are looked at
 FAINT = 0.15  # of the best score: what is below is noise
@@ -29,7 +31,7 @@ SOON, LENGTH, PART, NAMED, ENTITLED, BESIDE, SAME, NEW = 1.2, 0.3, 0.4, 2, 0.2, 
 CHUNK = re.compile(r"\w+(?:[./:@-]+\w+)*")
 JOINT = re.compile(r"[./:@-]+")
 HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
-NAME = re.compile(r"[~./]*\w+(?:[./@-]+\w+)*")
+NAME = re.compile(r"(?<![~./])[~./]*\w+(?:[./@-]+\w+)*")
 TELLING = re.compile(r"/|\w_\w|[a-z0-9][A-Z]|[A-Za-z]\d|\d[A-Za-z]|\w\.\w|[A-Z]{2}[a-z]|^\d{4}")
 COMMON = frozenset(
     "a an and are as at be but by can do for from has have if in into is it its let ll me my no not now of on or so "
@@ -114,15 +116,21 @@ def _leaves(value: Any) -> Iterator[str]:
 def terms(text: str) -> dict[str, float]:
     """The words of a question and what each is worth: names whole, their parts less, what is repeated a little more."""
     found: dict[str, float] = defaultdict(float)
-    for chunk in CHUNK.findall(text):
-        for part in parts(chunk):
-            found[part] += 1 if part == chunk.lower() else PART
+    read = text if len(text) <= QUESTION else f"{text[: QUESTION // 2]} {text[-QUESTION // 2 :]}"
+    for chunk in CHUNK.findall(read):
+        for at in range(0, len(chunk), PIECE):  # as long lines are cut: no passage has a longer one
+            name = chunk[at : at + PIECE]
+            for part in parts(name):
+                found[part] += 1 if part == name.lower() else PART
     return {term: worth if worth <= 1 else 1 + log(worth) for term, worth in found.items()}
 
 
-@lru_cache(maxsize=1 << 16)
 def parts(chunk: str) -> tuple[str, ...]:
     """A name whole, its ends, its neighbours (`clew/view`), the names in it and their humps; common words are none."""
+    return _known_parts(chunk) if len(chunk) <= KEPT else _parts(chunk)
+
+
+def _parts(chunk: str) -> tuple[str, ...]:
     joints = [joint.span() for joint in JOINT.finditer(chunk)]
     starts, stops = [0, *(b for _, b in joints)], [*(a for a, _ in joints), len(chunk)]
     found = {chunk[start:] for start in starts}
@@ -131,6 +139,9 @@ def parts(chunk: str) -> tuple[str, ...]:
         found.add(chunk[start:stop])
         found.update(HUMP.findall(chunk[start:stop]))
     return tuple(sorted({t.lower() for t in found if t.strip("_") and (len(t) > 1 or t.isdigit())} - COMMON))
+
+
+_known_parts = lru_cache(maxsize=1 << 16)(_parts)
 
 
 def is_name(word: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 from clew import events
 from clew.budget import Budget, Size
 from clew.catalog import Prices
+from clew.cue import Cue
 from clew.drafting.background import EARLY, Drafts, drafted, middle, unread
 from clew.drafting.writing import Writer
 from clew.events import Listener, tell
@@ -15,20 +16,25 @@ from clew.expansion import behind, expanded, question
 from clew.guard import as_sent
 from clew.items import Scope
 from clew.live import Live
+from clew.net import is_over, likely, net, previewed, was_told
+from clew.pace import grown
+from clew.pinning import hidden, quoted, quotes
 from clew.proactive import Proactive
 from clew.step import Step
 from clew.steps import over_budget, repair
+from clew.steps.bound import is_thinking, unbound
 from clew.steps.handoff import Handoff
+from clew.steps.sealed import asks_to_compact
 from clew.store.protocol import Store
 from clew.store.records import Cause, Method
+from clew.verdict import is_worth
 from clew.view import View, cuts, originals
+from clew.wire.binding import binds, is_refused
 
 Compaction = Literal["on", "shadow", "off"]
 
 DECLINED = "declined"  # under which the store keeps what models did not write
 FITS = 4  # compactions in one turn, should the first leave what is dearer than it seemed
-NET = 0.95  # of the limit: where clew compacts all the same if the agent does not
-STATUS = 64  # tokens that a context status takes, at most
 PATIENCE = 15.0  # seconds that a full window waits for a draft that is nearly there
 
 
@@ -74,6 +80,7 @@ class Fitting:
         budget: Budget,
         prices: Prices | None,
         method: Method | None = None,
+        cue: Cue | None = None,
     ) -> Fitted:
         """The view mended and compacted as needed, and the error if nothing helps."""
         budget = self.proactive.apply(budget) if self.proactive else budget
@@ -83,32 +90,41 @@ class Fitting:
         if view is not shown:
             live.scale.edit()
         live.pace.grow(live.scale.measure(view)[0].tokens)
-        shadow, mended = None, view
+        shadow, mended, due = None, view, self.compaction == "on"
+        cause: Cause = "compaction"
         if (method or self.method) == "llm":
-            view, budget = await self.handed_over(scope, live, view, Handoff()), _net(budget)
-        cause: Cause = "compaction" if view is mended else "handoff"
-        if self.compaction == "on":
+            told, budget = was_told(live, view, budget, cue or Cue()), net(budget)
+            view = await self.handed_over(scope, live, view, Handoff(), budget)
+            if view is not mended:
+                cause = "handoff"
+            elif due and not told:
+                view = mended = await previewed(live, view, budget)
+            due = due and is_over(live, view, budget, told)
+        if due:
             view = await self._compacted(scope, live, view, budget, prices)
         folded = None if view is mended else len(mended.edits)
+        if self.compaction != "shadow":
+            view = await self._with_pins(scope, live, view, budget)
         if self.compaction == "on" and self._expand:
             view = await self._expanded(scope, live, view, budget)
         elif self.compaction == "shadow":
             shadow = await self._shadow(scope, live, view, budget, prices)
         await self.take_down()
+        view = accepted(live, view, shown)
         live.settled = _last_group(view, live.settled if view is shown else 0)
         live.pace.call()
-        size, rate = live.scale.measure(view)
+        size, bounds = likely(live, view, budget)
         # Where only the learned rate says that it does not fit, or nobody may compact, the provider shall judge.
-        fits = self.compaction != "on" or size.within(budget.at(rate).limit) or size.within(budget.limit)
+        fits = self.compaction != "on" or size.within(bounds.limit) or size.within(budget.limit)
         return Fitted(view, None if fits else over_budget(view, budget), shadow, folded, cause)
 
-    async def handed_over(self, scope: Scope, live: Live, view: View, handoff: Handoff) -> View:
+    async def handed_over(self, scope: Scope, live: Live, view: View, handoff: Handoff, budget: Budget) -> View:
         """The view that begins a new session, if one was asked for."""
         if not handoff.is_due(view):
             return view
         await self.remember(scope, view)
+        after = handoff(view, likely(live, view, budget)[1])
         live.scale.edit()
-        after = handoff(view)
         live.pace.shrink(live.scale.measure(after)[0].tokens)
         return after
 
@@ -122,7 +138,8 @@ class Fitting:
         after = await self._spared(live, view, budget, aimed or budget.at(rate).aim(size))
         if after is not view:
             new, _ = live.scale.measure(after)
-            if size.within(budget.at(rate).limit) and not live.verdict.is_worth(size.tokens, new.tokens):
+            gain = size.tokens - budget.frame, new.tokens - budget.frame
+            if size.within(budget.at(rate).limit) and not is_worth(*gain):
                 live.scale.edit()
                 return view
             live.verdict.await_report(expected)
@@ -137,9 +154,12 @@ class Fitting:
             if self.drafts:
                 await self.drafts.settle(_key(scope, live), self._patience)
             return True
-        if live.verdict.paused or live.verdict.is_idle(size.tokens):
+        if asks_to_compact(view) or (binds(view.frame.format, view.frame.model) and is_thinking(view)):
+            return False  # what is thought in an open turn would be lost with the first change before it
+        if live.verdict.paused:
             return False
-        soon = aimed is not None or budget.exceeded(size._replace(tokens=int(size.tokens / EARLY)))
+        said = int((size.tokens - budget.frame) / EARLY)
+        soon = aimed is not None or budget.exceeded(size._replace(tokens=budget.frame + said))
         if self.drafts and soon and await self._is_read(scope, live, view, aimed or budget):
             return False
         return aimed is not None
@@ -202,13 +222,23 @@ class Fitting:
     async def _expanded(self, scope: Scope, live: Live, view: View, budget: Budget) -> View:
         """The view with lines put back that the newest turn names; below `low` only."""
         budget = budget.at(live.scale.measure(view)[1])
-        if budget.excess(view) or question(view) is None:
+        if budget.excess(view) or asks_to_compact(view) or question(view) is None:
             return view
         ids = {id for stands_for in behind(view).values() for id in stands_for}
         richer = expanded(view, budget, await self._store.nodes(scope, list(ids))) if ids else view
         if richer is not view:
             live.scale.edit()
         return richer
+
+    async def _with_pins(self, scope: Scope, live: Live, view: View, budget: Budget) -> View:
+        """The view with the words of what is pinned and out of view, as far as there is room."""
+        if not (ids := hidden(view, live.trace)):
+            return view
+        budget = budget.at(live.scale.measure(view)[1])
+        after = quoted(view, budget, live.trace, await quotes(self._store, scope, live.trace, ids))
+        if after is not view:
+            live.scale.edit()
+        return after
 
     async def compacted(
         self, scope: Scope, live: Live, view: View, budget: Budget, focus: str, step: Step | None = None
@@ -251,18 +281,25 @@ class Fitting:
             view.past.keep((await self._store.nodes(scope, missing)).values())
 
 
+def accepted(live: Live, view: View, shown: View) -> View:
+    """The view without thinking that its provider would refuse; `shown` is what it was made of, if nothing was sent."""
+    after = unbound(view, live.last or shown) if is_refused(view.frame) else view
+    if after is not view:
+        live.scale.edit()
+    return after
+
+
 def _aimed(live: Live, view: View, budget: Budget, size: Size, prices: Prices | None) -> Budget | None:
-    """The budget to compact to, if it is time for that: too much is there, or less would be cheaper."""
-    if budget.exceeded(size):
+    """The budget to compact to, if it is time for that: too much is there, or less would be cheaper.
+
+    While all of it fits, nothing is due before it has grown a little since the last time, as the log has it.
+    """
+    if not size.within(budget.limit):
         return budget.aim(size)
-    goal = live.pace.goal(view, budget, prices)
+    if budget.exceeded(size):
+        return budget.aim(size) if grown(live.trace, view, budget.meter) >= budget.least else None
+    goal = live.pace.goal(live.trace, view, budget, prices)
     return None if goal is None else with_(budget, goal=budget.limit._replace(tokens=goal))
-
-
-def _net(budget: Budget) -> Budget:
-    """The budget of an agent that looks after its window itself: clew acts only just before it is full."""
-    reserve = min(budget.kept_free + STATUS, budget.window - 1)
-    return with_(budget, reserve=reserve, high=max(budget.high, NET), keep=None, growth=None, goal=Size())
 
 
 def _key(scope: Scope, live: Live) -> tuple[Scope, str]:

@@ -15,6 +15,7 @@ from clew.store.protocol import Store
 from clew.tokens import Counter, counter_for
 from clew.usage import Spent
 from clew.view import View
+from clew.wire.extras import answer_of
 
 if TYPE_CHECKING:
     from clew.wire.overflow import Overflow
@@ -39,7 +40,7 @@ class Gauge:
         budget: Budget | Budgeting | None = None,
         counter: Counter | None = None,
         models: Mapping[str, catalog.Model] | None = None,
-        servers: Sequence[str] = (),
+        servers: Sequence[str] | None = (),
     ) -> None:
         self.limits = Limits(store, models, servers)
         self._given = budget
@@ -51,19 +52,22 @@ class Gauge:
 
     async def budget(self, scope: Scope, frame: Frame) -> Budget:
         """The budget for a request, with a meter for its model."""
-        given = self._given
+        given, answer = self._given, answer_of(frame)
         if isinstance(given, Budget):
             budget, name = given, frame.model or given.model
             if (refused := await self.limits.refused(scope, frame.model)) and refused < given.window:
                 budget = with_(given, window=refused, reserve=min(given.kept_free, refused // 4), goal=Size())
         else:
-            budget, name = (given or whole_window)(await self.limits.model(scope, frame.model)), frame.model
+            model = await self.limits.model(scope, frame.model)
+            budget, name = (given or whole_window)(model), frame.model
+            if budget.window == model.max_input:  # what a model writes has a place of its own beside that
+                answer -= max(0, model.window - model.max_input)
         if more := await self.limits.others(scope, frame.model):
             budget = with_(budget, **{what: min(most, getattr(budget, what)) for what, most in more.items()})
         key = name, frame.format
         if key not in self._meters:
             self._meters[key] = Meter(self._counter or counter_for(*key))
-        return with_(budget, meter=self._meters[key])
+        return with_(budget, meter=self._meters[key], answer=max(0, answer)).around(frame)
 
     async def weigh(self, scope: Scope, scale: Scale, budget: Budget, frame: Frame) -> None:
         """Begin a turn: what a branch's size is counted with."""
@@ -93,8 +97,9 @@ class Gauge:
         await self.limits.learn(scope, model, overflow.what, overflow.limit)
         if overflow.what != "tokens":
             return None
-        # What was too long was thought to fit: then the limit is not all that was wrong.
-        asked = max(overflow.asked or 0, overflow.limit)
+        # What was too long was thought to fit: then the limit is not all that was wrong. Or the room for the answer,
+        # which many count in, was too large: that says nothing of what was sent.
+        asked = max(overflow.asked or 0, overflow.limit) - answer_of(view.frame)
         if scale and sent < asked:
             await self.observe(scope, scale, view, asked)
         return overflow.limit

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from clew.errors import BadRequest, SecretFound
 from clew.events import Secret
 from clew.items import Frame, Item, Node, Scope
-from clew.secrets import Policy, kinds_in, masked_frame, masked_item
+from clew.secrets import Policy, find, kinds_in, masked_frame, masked_item
 
 POLICIES: tuple[Policy, ...] = ("off", "redact", "refuse")
 
@@ -45,10 +45,20 @@ class Guard:
         """The frame as it may be kept; raises `SecretFound` where the policy is to refuse."""
         if self.policy == "off":
             return frame
+        self.expect_names(model=frame.model)
         safe = masked_frame(frame, self._key)
         if safe is not frame and self.policy == "refuse":
             raise SecretFound("the system prompt, the tools or a setting hold secrets and the policy is to refuse them")
         return safe
+
+    def expect_names(self, **names: str | None) -> None:
+        """Raise `SecretFound` where a name holds a secret: names cannot be masked, for things are found by them."""
+        for what, name in names.items() if self.policy != "off" else ():
+            if kinds := sorted({secret.kind for secret in find(name or "")}):
+                raise SecretFound(
+                    f"the {what} is called by a secret ({', '.join(kinds)}), and names are written to the log as they "
+                    f"are: give the {what} another name"
+                )
 
     def told(self, scope: Scope, branch: str, seq: int, nodes: Sequence[Node]) -> Iterator[Secret]:
         """What was masked in these nodes, as listeners hear it."""

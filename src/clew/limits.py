@@ -17,17 +17,27 @@ _LEAST = 2_048  # tokens: a model that takes less than this has another trouble
 
 
 class Limits:
-    """Limits of models: what is `given` overrides all else, `servers` are local ones that may be asked."""
+    """Limits of models: what is `given` overrides all else, `servers` are local ones that may be asked.
+
+    With None for `servers` nobody is asked.
+    """
 
     def __init__(
-        self, store: Store, given: Mapping[str, catalog.Model] | None = None, servers: Sequence[str] = ()
+        self, store: Store, given: Mapping[str, catalog.Model] | None = None, servers: Sequence[str] | None = ()
     ) -> None:
         self.given = dict(given or {})
-        self.servers = tuple(servers)
+        self.servers = None if servers is None else tuple(servers)
+        self._homes: dict[str, str] = {}  # where models are run that somebody talks to
         self._store = store
         self._learned: dict[Scope, dict[str, dict[str, int]]] = {}
         self._probed: dict[str, Probed | None] = {}
         self._guessed: dict[tuple[Scope, str], int] = {}  # not kept: only an error without a number is behind it
+
+    def place(self, name: str, address: str) -> None:
+        """Have the server that runs a model: it is asked beside the others, about this model only."""
+        if self._homes.get(name) != address:
+            self._homes[name] = address
+            self._probed.pop(name, None)
 
     def tell(self, name: str, window: int) -> None:
         """Have a window that is known from the model itself; what somebody gave counts more."""
@@ -96,12 +106,13 @@ class Limits:
         return self._learned[scope]
 
     async def _asked(self, name: str) -> Probed | None:
-        if not self.servers or not name:
+        if self.servers is None or not name:
             return None
-        if name not in self._probed:
+        servers = dict.fromkeys(filter(None, (self._homes.get(name), *self.servers)))
+        if servers and name not in self._probed:
             # As the request spells it, and without the prefix by which a router tells where to send it.
             spelled = dict.fromkeys((name, name.partition("/")[2] or name))
-            asked = [asyncio.to_thread(probe, url, model) for url in self.servers for model in spelled]
+            asked = [asyncio.to_thread(probe, url, model) for url in servers for model in spelled]
             answers = [found for found in await asyncio.gather(*asked) if found is not None]
             self._probed[name] = min(answers, key=lambda found: found.window, default=None)
-        return self._probed[name]
+        return self._probed.get(name)

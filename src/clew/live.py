@@ -1,6 +1,5 @@
 """A branch in memory: the log it has, the view it shows, and what the next request adds to either."""
 
-import asyncio
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from clew.align import Match, Patch, matches, patches, shared
+from clew.bridge import Lock
 from clew.hot import Known
 from clew.items import Digests, Edit, Item, Node
 from clew.pace import Pace
@@ -16,7 +16,7 @@ from clew.sameness import likeness, with_their_calls
 from clew.scale import Scale
 from clew.store.records import Began, Call, ClientEdit, Event, Pin, Place, Revert, Said, Usage
 from clew.store.rows import ABSENT
-from clew.store.trace import Trace
+from clew.store.trace import PINS, Trace
 from clew.verdict import Verdict
 from clew.view import View, originals
 
@@ -39,6 +39,7 @@ class Live:
     known: Known
     view: View
     sent: str = ""  # chain digest of the view as last sent
+    last: View | None = None  # the view as last sent; None: it is in the log, or nothing was
     scale: Scale = field(default_factory=Scale)
     verdict: Verdict = field(default_factory=Verdict)
     pace: Pace = field(default_factory=Pace)
@@ -46,7 +47,7 @@ class Live:
     frame: str = ""  # digest of the last frame
     predicted: int = 0  # tokens of the last call
     unmasked: dict[str, Item] = field(default_factory=dict)  # nodes that hold a secret, as the client sent them
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    lock: Lock = field(default_factory=Lock)  # hosts may be on several event loops
     stale: bool = False  # somebody else wrote to the branch
     beside: str | None = None  # the named session that an agent of its own speaks beside
 
@@ -96,6 +97,9 @@ def _behind(
     for edit, n in trace.made.get(content, ()):
         if n and id(edit) in used:
             return []  # an edit with several stand-ins: the first one brought back all it stood for
+        beside = [place[key] for id in originals(edit.old, by_id) if (key := trace.alias.get(id, id)) in place]
+        if PINS in edit.evidence and beside and at in (beside[0], beside[-1] + 1):
+            return []  # it stands for nothing: it quotes what is behind another one
         if n or id(edit) in used:
             continue
         behind = (trace.alias.get(id, id) for id in originals(edit.sources, by_id))

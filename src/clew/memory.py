@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Iterator
 from operator import itemgetter
+from threading import Lock
 
 from clew.hot import Body, Known
 from clew.items import Scope
@@ -16,6 +17,7 @@ class Memory:
     def __init__(self, most: int) -> None:
         self._most = most
         self._lives: OrderedDict[tuple[Scope, str], Live] = OrderedDict()
+        self._lock = Lock()  # hosts may be on several event loops, each in a thread of its own
 
     def get(self, scope: Scope, branch: str) -> Live | None:
         """A branch, if it is here."""
@@ -44,26 +46,30 @@ class Memory:
 
     def keep(self, scope: Scope, live: Live) -> None:
         """Have a branch here, as the one used last."""
-        self._lives[scope, live.trace.branch] = live
-        self._lives.move_to_end((scope, live.trace.branch))
-        while len(self._lives) > self._most:
-            self._lives.popitem(last=False)
+        with self._lock:
+            self._lives[scope, live.trace.branch] = live
+            self._lives.move_to_end((scope, live.trace.branch))
+            while len(self._lives) > self._most:
+                self._lives.popitem(last=False)
 
     def forget(self, scope: Scope, live: Live) -> None:
         """The log is ahead of what is here, or may be: read it the next time."""
         live.stale = True
-        self._lives.pop((scope, live.trace.branch), None)
+        with self._lock:
+            self._lives.pop((scope, live.trace.branch), None)
 
     def _beside(self, scope: Scope, session: str) -> Iterator[Live]:
         """Those of a session, and of agents of their own that speak under its name, the one used last first."""
-        lives = ((of, live) for (of, _), live in reversed(self._lives.items()))
-        return (live for of, live in lives if of == scope and session in (live.trace.session, live.beside))
+        return (live for live in self._used(scope) if session in (live.trace.session, live.beside))
 
     def _own(self, scope: Scope, session: str | None) -> Iterator[Live]:
         """Those of a session, or of none, the one used last first."""
-        lives = ((of, live) for (of, _), live in reversed(self._lives.items()))
-        own = (live for of, live in lives if (of, live.trace.session) == (scope, session))
-        return (live for live in own if live.beside is None)
+        return (live for live in self._used(scope) if live.trace.session == session and live.beside is None)
+
+    def _used(self, scope: Scope) -> Iterator[Live]:
+        with self._lock:
+            lives = [*reversed(self._lives.items())]
+        return (live for (of, _), live in lives if of == scope)
 
 
 def _is_like(live: Live, body: Body) -> bool:

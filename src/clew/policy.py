@@ -55,16 +55,27 @@ class Terms(NamedTuple):
     """What is asked of a compaction."""
 
     limit: int  # tokens that may be sent
-    high: float = 0.7  # of the limit: above, something is done whatever it costs
-    low: float = 0.5  # of the limit: down to here then, should nothing better be known
+    high: float = 0.7  # of the room: above, something is done whatever it costs
+    low: float = 0.5  # of the room: down to here then, should nothing better be known
     keep: int = KEEP  # tokens: no goal is lower for the sake of dollars
     least: float = 0.2  # of the request: what would free less is not worth what is forgotten
     ttl: float = 300  # seconds that a provider's cache lasts
+    frame: int = 0  # tokens of each request that nobody can compact; the room is the rest
+
+    @property
+    def most(self) -> int:
+        """Tokens of a request above which something is done."""
+        return self.frame + int(self.high * max(0, self.limit - self.frame))
+
+    @property
+    def goal(self) -> int:
+        """Tokens of a request after that."""
+        return self.frame + int(self.low * max(0, self.limit - self.frame))
 
     @property
     def floor(self) -> int:
         """The least tokens to aim for."""
-        return min(self.keep, int(self.low * self.limit))
+        return min(self.keep, self.goal)
 
 
 class Plan(NamedTuple):
@@ -90,7 +101,7 @@ SHORTEST, LONGEST = 8, 400  # turns that are expected at least and at most
 def plan(outlook: Outlook, prices: Prices | None, terms: Terms) -> Plan:
     """What is worth doing before this call; never nothing where the request would be above `high` of the limit."""
     prices = prices or TYPICAL
-    most = int(terms.high * terms.limit)
+    most = terms.most
     choices = list(_choices(outlook, prices, terms))
     # Stubs forget more than a fold of as many tokens, and soon run out: they are for where a fold takes a model.
     by_code = outlook.fold is not None and not outlook.fold.spent.input
@@ -105,7 +116,7 @@ def plan(outlook: Outlook, prices: Prices | None, terms: Terms) -> Plan:
         return Plan(best.act, best.goal, {"nothing": best.later, **predicted})
     later = min((choice.later for choice in allowed), default=_unbroken(outlook, prices))
     if outlook.size > most:
-        return Plan("fold", int(terms.low * terms.limit), {"nothing": later, **predicted})
+        return Plan("fold", terms.goal, {"nothing": later, **predicted})
     return Plan("nothing", outlook.size, {"nothing": later, **predicted})
 
 
@@ -129,7 +140,7 @@ def _priced(act: Act, reach: Reach, outlook: Outlook, prices: Prices, terms: Ter
     """The dollars of an act over the turns expected: done now, and put off until it is due or no longer pays."""
     turns, growth, over = ahead(outlook.turns), max(outlook.growth, 1.0), outlook.size - reach.goal
     whole = over + growth * turns
-    room = max(terms.high * terms.limit - reach.goal, 1.0)  # grown beyond it, a compaction comes anyway
+    room = max(terms.most - reach.goal, 1.0)  # grown beyond it, a compaction comes anyway
     warm = outlook.idle < terms.ttl
 
     low = _rates(prices, reach.goal)

@@ -1,4 +1,4 @@
-"""When to compress before the window is full: a switch, a share of the window, or a buffer of tokens."""
+"""When to compress before the window is full: a switch, a share of the room, or a buffer of tokens."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,28 +7,54 @@ from typing import Any
 
 from clew.budget import Budget, Size
 
-THRESHOLD = 0.7  # of what may be sent
+THRESHOLD = 0.7  # of the room
+LEAST, MOST = 0.3, 0.95  # of the room, whatever a share of the window comes to
 SHARE, BUFFER = "compression_threshold", "buffer_tokens"
 
 
 @dataclass(frozen=True, slots=True)
 class Proactive:
-    """Compress above a share of what may be sent, or when fewer tokens than `buffer` are left."""
+    """Compress above a share of the room, or when fewer tokens than `buffer` are left of it."""
 
     share: float = THRESHOLD
     buffer: int | None = None
 
     def apply(self, budget: Budget) -> Budget:
         """The budget that compacts then."""
-        high = self.share
-        if self.buffer is not None:
-            high = max(0.01, 1 - self.buffer / budget.limit.tokens)
-        return with_(budget, high=high, low=min(budget.low, high), goal=Size())
+        high = self.share if self.buffer is None else max(0.01, 1 - self.buffer / max(1, budget.room))
+        return _above(high, budget)
 
 
-def proactive(given: bool | Mapping[str, Any] | None) -> Proactive | None:
+@dataclass(frozen=True, slots=True)
+class OfWindow(Proactive):
+    """As hosts mean it that know no frame and no reserve: a share of the window, or fewer tokens left of it.
+
+    It never comes so late that the request would be refused, nor so early that each call would compress.
+    """
+
+    def apply(self, budget: Budget) -> Budget:
+        """The budget that compacts then."""
+        whole = budget.window
+        above = self.share * whole if self.buffer is None else whole - self.buffer
+        return _above(min(max((above - budget.frame) / max(1, budget.room), LEAST), MOST), budget)
+
+
+def _above(high: float, budget: Budget) -> Budget:
+    """A budget that starts there, and stops as far below as it would have."""
+    return with_(budget, high=high, low=high * budget.low / budget.high, goal=Size())
+
+
+def of_window(given: bool | Mapping[str, Any] | None) -> OfWindow | None:
+    """What a setting means to a host that speaks of the window. Raises `ValueError` for what is out of range."""
+    found = proactive(given)
+    return None if found is None else OfWindow(found.share, found.buffer)
+
+
+def proactive(given: bool | Mapping[str, Any] | Proactive | None) -> Proactive | None:
     """What a setting means: True is 0.7; None and False are off. Raises `ValueError` for what is out of range."""
     match given:
+        case Proactive():
+            return given
         case None | False:
             return None
         case True:

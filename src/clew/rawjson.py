@@ -6,8 +6,10 @@ raw bytes that some SDKs put into their requests too: those are written as `{"$c
 
 import json
 import re
+import sys
 from base64 import b64decode
 from typing import Any
+from unicodedata import category
 
 import orjson
 
@@ -35,6 +37,9 @@ def loads(data: bytes | str) -> Any:
         raise BadRequest(f"not UTF-8 at byte {error.start}: send JSON as UTF-8") from None
     except json.JSONDecodeError as error:
         raise BadRequest(f"not JSON: {error.msg} at line {error.lineno} column {error.colno}") from None
+    except ValueError:  # the language's own limit: to read it takes the square of its length
+        most = sys.get_int_max_str_digits()
+        raise BadRequest(f"an integer of more than {most:,} digits: write it as text, in quotation marks") from None
 
 
 def dumps(value: Any) -> bytes:
@@ -49,6 +54,24 @@ def dumps(value: Any) -> bytes:
         raise BadRequest("the value is nested too deeply to write as JSON") from None
     except (TypeError, ValueError) as error:
         raise BadRequest(f"not JSON data: {error}") from None
+
+
+class _Visible(dict[int, str]):
+    """For each character itself; for one that a terminal obeys, or that hides or turns round others, its escape."""
+
+    def __missing__(self, code: int) -> str:
+        hidden = code > 0x7E and category(chr(code)) in ("Cc", "Cf", "Zl", "Zp")
+        escaped = "\\u007f" if code == 0x7F else json.dumps(chr(code))[1:-1]
+        found = self[code] = escaped if hidden else chr(code)
+        return found
+
+
+_VISIBLE = _Visible()
+
+
+def visible(data: bytes) -> bytes:
+    """The same JSON, with escapes for characters that cannot be seen: safe on a terminal, and exact."""
+    return data if data.isascii() and b"\x7f" not in data else data.decode().translate(_VISIBLE).encode()
 
 
 def with_bytes(value: Any) -> Any:

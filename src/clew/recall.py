@@ -20,7 +20,7 @@ async def resolve(store: Store, scope: Scope, id: str, branch: str | None = None
     """The whole id; with `branch`, only of something in that branch's own past."""
     short = id.strip().lower()
     if not short or len(short) > 32 or set(short) - set("0123456789abcdef"):
-        raise NotFound(f"{id!r} is not an id: ids are hexadecimal, such as 3fa94c21b0")
+        raise NotFound(f"{id[:40]!r} is not an id: ids are hexadecimal, such as 3fa94c21b0")
     found = await store.resolve(scope, short)
     if branch is not None:
         own = {id for trace in await lineage(store, scope, branch) for id in _ids(store, scope, trace)}

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 from clew.align import Match, Patch
 from clew.asides import Aside, aside, is_continued
+from clew.cue import Cue
 from clew.guard import Guard
 from clew.items import Digests, Frame, Item, Node, Scope
 from clew.live import Entry, Reading, chained, compare, rewritten, unfold
@@ -43,6 +44,7 @@ class Recognition:
     fork: Fork | None = None
     origin: Origin | None = None
     method: Method | None = None  # that the request asks for
+    cue: Cue | None = None  # and when its agent is asked to act
     fresh: dict[str, Item] = field(default_factory=dict)  # known nodes as the client sent them this time
     unfolded: bool = False  # the client sent stand-ins of ours
     refold: bool = False  # the view must be made anew, not only lengthened
@@ -79,9 +81,11 @@ class Recogniser:
             return None
         contents = [self.digests.content(i) for i in items]
         items = self.guard.admit(items)
-        found = await self._on(trace, unfold(trace, contents, items, offset), offset)
+        entries = unfold(trace, contents, items, offset)
+        found = await self._on(trace, entries, offset)
         if found:
             found.contents = contents
+            found.unfolded |= len(entries) < len(contents)  # some of it quoted what we had put there
         return found
 
     async def find(self, items: Sequence[Item], session: str | None) -> Recognition:
@@ -169,9 +173,13 @@ class Recogniser:
         """The branch with this history on it, or None and how much of the branch is in the history's past."""
         entries = unfold(trace, *sent)
         if await self._is_written_anew(trace, entries):
-            return await self._switched(trace, entries)
-        found = await self._on(trace, entries, 0)
-        return found, 0 if found else compare(trace.said, entries).prefix
+            found, past = await self._switched(trace, entries)
+        else:
+            found = await self._on(trace, entries, 0)
+            past = 0 if found else compare(trace.said, entries).prefix
+        if found:
+            found.unfolded |= len(entries) < len(sent.contents)  # some of it quoted what we had put there
+        return found, past
 
     async def _is_written_anew(self, trace: Trace, entries: Sequence[Entry]) -> bool:
         if trace.format in ("", self.format):

@@ -172,7 +172,8 @@ class Sessions:
 
     async def _last(self, session: Session) -> int | None:
         """The last event of a session; None: it goes on."""
-        later = [s.seq for s in await self._store.sessions(self.scope, session.branch) if s.seq > session.seq]
+        every = await self._store.sessions(self.scope, session.branch)
+        later = [s.seq for s in every if s.number > session.number]
         return min(later) - 1 if later else None
 
     async def _price(self, view: View, tokens: int) -> Price | None:
@@ -234,7 +235,7 @@ def _named(name: str, sessions: Collection[Session], fits: Callable[[str, str], 
     for session in sessions:
         if session.name is not None and fits(session.name, name):
             newest = found.setdefault(session.name, session)
-            found[session.name] = max(newest, session, key=lambda s: (s.at, s.seq))
+            found[session.name] = max(newest, session, key=lambda s: (s.at, s.seq, s.number))
         elif fits(session.id, name):
             found.setdefault(session.id, session)
     if len(found) > 1:

@@ -11,13 +11,13 @@ from threading import RLock
 from typing import Any
 
 from clew import events
-from clew.errors import ClewError
+from clew.errors import MissingExtra
 
 try:
     from opentelemetry import metrics, trace
     from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 except ImportError as error:
-    raise ClewError("traces need OpenTelemetry: pip install 'clew[otel]'") from error
+    raise MissingExtra("traces need OpenTelemetry: pip install 'clew[otel]'") from error
 
 OPEN = 1_024  # branches with a span that has not ended, or with something noted for the next one
 NOTES = 128  # that wait for one span; by default a span holds no more

@@ -17,7 +17,8 @@ from clew.provider import Answer, Call, Heard, StrictProvider
 from clew.provider.answers import Turn
 from clew.provider.responses import compacted
 from clew.step import Prompt, Reply, Step
-from clew.steps.places import newest_turn, protected, unread
+from clew.steps.places import LINE, newest, newest_turn, protected, unread
+from clew.steps.sealed import instructed, sealed, served
 from clew.usage import Spent
 from clew.view import View, fold, groups, originals
 from clew.wire import check, decode, encode
@@ -144,7 +145,9 @@ def _check_fits(view: View, after: View, budget: Budget) -> None:
     has = budget.size(after)
     if has.within(budget.goal):
         return
-    new = {*range(*newest_turn(after.nodes)), *range(*unread(after, budget))}
+    fixed = sealed(after)
+    new = {i for i, is_new in enumerate(newest(after)) if is_new} | fixed
+    new |= served(after) | instructed(after) if has.within(budget.limit) else set()
     stand_ins = {n.id for e in after.edits for n in e.new}
     rest = [
         budget.meter.nodes(after.nodes[a:b]).tokens
@@ -156,27 +159,27 @@ def _check_fits(view: View, after: View, budget: Budget) -> None:
     )
     if not has.within(budget.limit):
         # Calls made together cannot be parted: a pin holds its whole group.
-        fixed = _with_groups(after, [n.id in view.pinned for n in after.nodes])
-        gaps = len(fixed) + 3
+        stays = _with_groups(after, [n.id in view.pinned or i in fixed for i, n in enumerate(after.nodes)])
+        gaps = len(stays) + 3
         floor = (
-            budget.meter.frame(view.frame).plus(budget.meter.nodes(fixed)).plus(Size(LINE * gaps, 200 * gaps, 0, gaps))
+            budget.meter.frame(view.frame).plus(budget.meter.nodes(stays)).plus(Size(LINE * gaps, 200 * gaps, 0, gaps))
         )
         assert not floor.within(budget.limit), (
             f"7 convergent: {has} is over {budget.limit}, frame and pins take {floor}"
         )
 
 
-LINE = 130  # tokens that a one-line stand-in takes at most
-
-
 def _check_protected(view: View, after: View, budget: Budget) -> None:
     stands = {(n.id, n.content) for n in after.nodes}
+    unseen = [n for n, new in zip(view.nodes, unread(view, budget), strict=True) if new]
+    assert all((n.id, n.content) in stands for n in unseen), "10 protected: the newest exchange fits and was replaced"
 
     def keeps(nodes: list[Node]) -> bool:
         return all((n.id, n.content) in stands for n in nodes)
 
     pins = [n for n in view.nodes if n.id in view.pinned]
     assert keeps(pins), "10 protected: a pin was replaced"
+    assert keeps([view.nodes[i] for i in sealed(view)]), "10 protected: what only the provider reads was replaced"
     kept = protected(view, budget)
     room = budget.meter.frame(view.frame).plus(budget.meter.nodes(_with_groups(view, kept)))
     gaps = LINE * (len(pins) + 4)

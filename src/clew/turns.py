@@ -9,9 +9,10 @@ from typing import Any
 
 from clew import events, rawjson
 from clew.budget import Budget
+from clew.cue import Cue
 from clew.errors import Conflict, NotFound, Purged
 from clew.events import Listener, tell
-from clew.fitting import Fitted, Fitting
+from clew.fitting import Fitted, Fitting, accepted
 from clew.gauge import Gauge
 from clew.guard import Guard, as_sent
 from clew.hot import Body, Incoming, Known
@@ -28,6 +29,7 @@ from clew.store.rows import ABSENT
 from clew.store.trace import Trace
 from clew.switching import native
 from clew.view import View, fold
+from clew.wire.binding import is_refused, prefix_of
 
 Act = Callable[[Live, Budget], Awaitable[View]]  # what makes a view shorter
 
@@ -45,6 +47,7 @@ class Request:
     session: str | None = None  # the host's own name for the conversation, if it has one
     origin: Origin | None = None  # why it begins, should it begin with this request: a task, a sub-agent, a handoff
     method: Method | None = None  # who decides when to compact, if not as the engine has it
+    cue: Cue | None = None  # from where on an agent that decides is asked to act, if not as usual
 
 
 class Turns:
@@ -72,6 +75,7 @@ class Turns:
         If `silent`, what was said is written down, and nothing is sent.
         """
         body = Body(request.body, request.format)
+        self.guard(request.scope).expect_names(scope=request.scope, session=request.session)
         for left in range(TRIES - 1, -1, -1):
             live = self.memory.best(request.scope, request.session, body)
             try:
@@ -94,7 +98,7 @@ class Turns:
             scope, first, known = view.scope, live.trace.seq, len(live.trace.edits)
             budget = await self.gauge.budget(scope, view.frame)
             live.view = with_(live.view, pinned=live.trace.pins())  # somebody may have pinned since
-            after = await act(live, budget)
+            after = accepted(live, await act(live, budget), live.view)
             if len(after.edits) == known:
                 return view
             began = Began(after.digests.session(view.branch, first), cause, method)
@@ -128,7 +132,7 @@ class Turns:
             found = await looking.extend(live.trace, incoming.flat(), offset)
             if found is None:
                 return None
-            found.method, found.silent = request.method, silent
+            found.method, found.cue, found.silent = request.method, request.cue, silent
             view = await self.turn(request.scope, live, incoming.frame, found, looking.guard, incoming)
             self.memory.keep(request.scope, live)
             return view
@@ -141,7 +145,7 @@ class Turns:
         looking = self.recogniser(request.scope, incoming.frame)
         found = await looking.find(incoming.flat(), request.session)
         found.origin = None if found.fork else request.origin or found.origin
-        found.method, found.silent = request.method, silent
+        found.method, found.cue, found.silent = request.method, request.cue, silent
         live = Live(found.trace, known, View(incoming.frame, (), self.digests(request.scope)))
         live.beside = request.session if found.trace.session is None else None
         view = await self.turn(request.scope, live, incoming.frame, found, looking.guard, incoming)
@@ -183,14 +187,18 @@ class Turns:
         apply(trace, found.events)
         known = len(trace.edits)
         budget = await self.gauge.budget(scope, frame)
-        budget = with_(budget, high=1.0) if found.whole else budget
+        budget = with_(budget, high=1.0, start=None) if found.whole else budget
         await self.gauge.weigh(scope, live.scale, budget, frame)
         if counted and counted[0].frame.model == frame.model:
             live.scale.recover(*counted)
         shown = await self._shown(scope, live, frame, found)
+        if live.last is None and not found.silent and is_refused(frame):
+            live.last = await self._last(scope, found, guard, shown)
         prices = (await self.gauge.limits.model(scope, frame.model)).prices
         view, error, shadow, folded, cause = (
-            Fitted(shown) if found.silent else await self.fitting.fit(scope, live, shown, budget, prices, found.method)
+            Fitted(shown)
+            if found.silent
+            else await self.fitting.fit(scope, live, shown, budget, prices, found.method, found.cue)
         )
         edits: list[Event] = [*view.edits[known:]]
         if folded is not None:
@@ -232,6 +240,7 @@ class Turns:
             live.unmasked = {n.id: live.unmasked[n.id] for n in view.nodes if n.id in live.unmasked}
         live.view = with_(view, scope=scope, branch=trace.branch, seq=trace.seq - 1)
         live.frame = digest
+        live.last = live.last if found.silent else live.view
         return with_(live.view, nodes=as_sent(live.view.nodes, live.unmasked)) if live.unmasked else live.view
 
     async def _shown(self, scope: Scope, live: Live, frame: Frame, found: Recognition) -> View:
@@ -254,6 +263,18 @@ class Turns:
             return None
         sent = with_(trace, said=trace.said[:said])  # what was said since is no part of it
         return await self.fold(scope, sent, await self.store.frame(scope, trace.frame), found.sent()), trace.reported
+
+    async def _last(self, scope: Scope, found: Recognition, guard: Guard, shown: View) -> View | None:
+        """What a branch that comes from the log sent last, in the frame of that call."""
+        if not found.trace.calls or not any(n.item.kind == "reasoning" for n in shown.nodes):
+            return None
+        branch = found.fork.parent if found.fork else found.trace.branch
+        trace = await self.store.load(scope, branch, found.trace.calls[-1][0])
+        frame = await self.store.frame(scope, trace.frame)
+        # In the log, secrets are masked: what differs only by that does not differ.
+        same = prefix_of(frame) == prefix_of(guard.frame(shown.frame))
+        items = {n.id: n.item for n in shown.nodes}
+        return await self.fold(scope, trace, shown.frame if same else frame, items)
 
     async def refold(self, scope: Scope, live: Live) -> None:
         """Make the view of a branch anew from its log; what it shows already needs no reading."""
@@ -318,8 +339,11 @@ class Turns:
 
     def recogniser(self, scope: Scope, frame: Frame) -> Recogniser:
         """Who tells whose history it is, in one scope."""
-        guard = Guard(self._secrets, self.store.secret, scope)
-        return Recogniser(self.store, scope, self.digests(scope), frame, guard)
+        return Recogniser(self.store, scope, self.digests(scope), frame, self.guard(scope))
+
+    def guard(self, scope: Scope) -> Guard:
+        """The policy over one turn."""
+        return Guard(self._secrets, self.store.secret, scope)
 
     def digests(self, scope: Scope) -> Digests:
         """The digests of one scope."""

@@ -1,13 +1,13 @@
 """Taking compactions back: what they stood for is in view again, and what was said since stays."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as with_
 
 from clew import events
-from clew.errors import Conflict, NotFound, OverBudget
+from clew.errors import BadRequest, Conflict, NotFound, OverBudget
 from clew.events import tell
-from clew.items import Edit, Scope
+from clew.items import Edit, Frame, Item, Scope
 from clew.scale import Scale
 from clew.store.records import Batch, Revert
 from clew.store.trace import Fold, Trace
@@ -28,6 +28,8 @@ class Undone:
 
 async def undo(turns: Turns, scope: Scope, branch: str, count: int = 1, dry_run: bool = False) -> Undone:
     """Take back the newest compactions of a branch. Raises `OverBudget`, with the numbers, if that would not fit."""
+    if count < 1:
+        raise BadRequest(f"undo: how many compactions to take back is 1 or more, not {count}")
     for left in range(TRIES - 1, -1, -1):
         trace = await turns.store.load(scope, branch)
         undone, revert = await _undone(turns, scope, trace, count)
@@ -51,13 +53,15 @@ async def undo(turns: Turns, scope: Scope, branch: str, count: int = 1, dry_run:
 
 async def _undone(turns: Turns, scope: Scope, trace: Trace, count: int) -> tuple[Undone, Revert]:
     folds = _newest(trace, count)
-    ids = _dependent(trace.edits, {id for fold in folds for id in fold.made})
+    made = {id for fold in folds for id in fold.made}
+    sessions = tuple(fold.session for fold in folds)
     frame = await turns.store.frame(scope, trace.frame)
     shown = await turns.fold(scope, trace, frame, {})
-    after = trace.copy()
-    revert = Revert(tuple(sorted(ids)), (), tuple(fold.session for fold in folds))
-    after.revert(revert)
-    view = await turns.fold(scope, after, frame, {n.id: n.item for n in shown.nodes})
+    items = {n.id: n.item for n in shown.nodes}
+    revert, view = await _reverted(turns, scope, trace, made, sessions, frame, items)
+    again = {id for id, held in trace.quoted.items() if held in {n.id for n in view.nodes}}
+    if again - made:  # it stands there itself: nobody need quote it
+        revert, view = await _reverted(turns, scope, trace, made | again, sessions, frame, items)
     was = {n.id for n in shown.nodes}
     revert = with_(revert, held=tuple(n.id for n in view.nodes if n.id not in was))
     budget = await turns.gauge.budget(scope, frame)
@@ -79,11 +83,27 @@ async def _undone(turns: Turns, scope: Scope, trace: Trace, count: int) -> tuple
     return Undone(revert.sessions, view, before, size.tokens, limit.tokens), revert
 
 
+async def _reverted(
+    turns: Turns,
+    scope: Scope,
+    trace: Trace,
+    made: Collection[str],
+    sessions: tuple[str, ...],
+    frame: Frame,
+    items: Mapping[str, Item],
+) -> tuple[Revert, View]:
+    """What takes these stand-ins back, with all made of them, and the view without them."""
+    after = trace.copy()
+    revert = Revert(tuple(sorted(_dependent(trace.edits, made))), (), sessions)
+    after.revert(revert)
+    return revert, await turns.fold(scope, after, frame, items)
+
+
 def _newest(trace: Trace, count: int) -> list[Fold]:
     """The newest compactions that still stand."""
     standing = {n.id for edit in trace.edits for n in edit.stand_ins}
     folds = [fold for fold in reversed(trace.folds) if not standing.isdisjoint(fold.made)]
-    if len(folds) < max(1, count):
+    if len(folds) < count:
         raise NotFound(f"{len(folds)} compactions can be undone here, not {count}")
     return folds[:count]
 

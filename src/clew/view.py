@@ -112,7 +112,7 @@ class View:
         before, after = loose_ends(n.item for n in old), loose_ends(items)
         if after - before:
             raise BrokenHistory(f"a stand-in may not open or close calls of its own: {sorted(after - before)}")
-        led = swap.stop < len(self.nodes) and _is_said_by_assistant(self.nodes[swap.stop])
+        led = swap.stop < len(self.nodes) and is_said_by_assistant(self.nodes[swap.stop])
         if led and old[-1].item.kind == "reasoning" and items[-1].kind != "reasoning":
             raise BrokenHistory("reasoning would be parted from what it led to")
         return bool(before - after)
@@ -184,13 +184,14 @@ def reasoning_leads(nodes: Sequence[Node]) -> Iterator[Stretch]:
     while at < len(nodes):
         stop = at + 1
         if nodes[at].item.kind == "reasoning":
-            while stop < len(nodes) and _is_said_by_assistant(nodes[stop]):
+            while stop < len(nodes) and is_said_by_assistant(nodes[stop]):
                 stop += 1
             yield at, stop
         at = stop
 
 
-def _is_said_by_assistant(node: Node) -> bool:
+def is_said_by_assistant(node: Node) -> bool:
+    """Whether these are words or acts of the assistant's own."""
     return node.item.role == "assistant" and node.item.kind != "summary"
 
 

@@ -12,7 +12,7 @@ from clew.agent.events import Answered, Compacted, Event, Ran, Retrying, Running
 from clew.agent.results import Result, asked, frame, lead, messages, partial
 from clew.agentic import Helm, Sent
 from clew.errors import ClewError, ModelError
-from clew.items import Scope
+from clew.items import Frame, Scope
 from clew.speaking import Call, Speaker, Spoken, Text
 from clew.store.records import Origin
 from clew.view import View
@@ -62,8 +62,11 @@ class Agent:
         self._limit = limit
         self._last: Sent | None = None
         self._running: AsyncGenerator[Event, None] | None = None
-        if window := getattr(speaker, "window", None):  # a model in process knows its own
-            helm.engine.gauge.limits.tell(speaker.name, window)
+        limits = helm.engine.gauge.limits
+        if speaker.window:
+            limits.tell(speaker.name, speaker.window)
+        if speaker.address:
+            limits.place(speaker.name, speaker.address)
 
     def child(self, name: str, workshop: Workshop | None = None, system: str | None = None) -> "Agent":
         """An agent for a part of the work, with a lineage of its own that hangs under this one's."""
@@ -150,23 +153,31 @@ class Agent:
 
     async def view(self) -> View:
         """The conversation as it stands, and would be sent. Raises `NotFound` where nothing was said yet."""
-        return await self.helm.open(self._addition(lead(self.speaker.format, self.system)))
+        return await self.helm.open(await self._addition(lead(self.speaker.format, self.system)))
 
     async def _prepare(self, new: Sequence[dict[str, Any]]) -> Sent:
-        return await self.helm.prepare(self._addition([*lead(self.speaker.format, self.system), *new]))
+        return await self.helm.prepare(await self._addition([*lead(self.speaker.format, self.system), *new]))
 
-    def _addition(self, said: Sequence[dict[str, Any]]) -> Addition:
+    async def _addition(self, said: Sequence[dict[str, Any]]) -> Addition:
         format = self.speaker.format
         tools = [Tool(t.name, t.description, t.parameters) for t in self.workshop.tools.values()]
-        body = frame(format, self.speaker.name, self.system, tools, self._limit)
+        body = frame(format, self.speaker.name, self.system, tools, await self._answer())
         return Addition({**body, named(format).LIST: list(said)}, self.session, format, self.scope, self.origin)
+
+    async def _answer(self) -> int:
+        """The tokens that an answer may take: not more than are kept free for it, or a full window has no room."""
+        frame = Frame(self.speaker.format, self.speaker.name)
+        kept_free = (await self.helm.engine.gauge.budget(self.scope, frame)).kept_free
+        return min(self._limit, kept_free or self._limit)
 
     async def _again(self, sent: Sent, error: ModelError, left: int) -> Retrying:
         """Get ready for another try. Raises the error where there is none, or where it would not help."""
         engine = self.helm.engine
         if error.fault == "overflow" and left:
+            before = await self._answer()
             await engine.refused(sent.view, error)
-            if await engine.compact(sent.view, method="reactive") is sent.view:
+            # Where the error named the window, the next request is made for that.
+            if await self._answer() == before and await engine.compact(sent.view, method="reactive") is sent.view:
                 raise error
             return Retrying("overflow", 0.0)
         if error.fault not in AGAIN or not left:
@@ -179,7 +190,7 @@ class Agent:
         """Whether what is sent became shorter since the last call, and why."""
         was = self._last.view if self._last else None
         known = len(was.edits) if was and was.branch == sent.view.branch else 0
-        new = [e.by for e in sent.view.edits[known:] if not e.by.startswith(("Repair", "Expan"))]
+        new = [e.by for e in sent.view.edits[known:] if not e.by.startswith(("Repair", "Expan", "Quote"))]
         if not new:
             return None
         engine = self.helm.engine
@@ -189,8 +200,12 @@ class Agent:
 
     async def _say(self, said: Sequence[dict[str, Any]]) -> None:
         """Write down what was said, whatever happens next."""
+
+        async def write() -> None:
+            await self.helm.engine.append(await self._addition(said))
+
         if said:
-            await asyncio.shield(self.helm.engine.append(self._addition(said)))
+            await asyncio.shield(write())
 
     # --- the tools ----------------------------------------------------------------------------------------------------
 

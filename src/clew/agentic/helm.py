@@ -8,19 +8,21 @@ from typing import Any
 
 from clew import rawjson
 from clew.additions import Addition
-from clew.agentic.offering import LOOKING, STEERING, offered
+from clew.agentic.offering import LOOKING, STEERING, cue_of, offered
 from clew.agentic.status import status
+from clew.cue import STATUS
 from clew.engine import Engine, Request, body
 from clew.errors import ClewError, NotFound
-from clew.fitting import STATUS
 from clew.framing import neutral
 from clew.items import Scope
+from clew.pinning import Back
 from clew.recall import resolve
 from clew.steps import PRESETS
 from clew.steps.handoff import BEGUN
 from clew.store.records import Method
 from clew.view import View
 from clew.wire import detect
+from clew.wire.binding import binds
 from clew.wire.extras import with_tail, with_tools
 
 METHOD = "method"  # under which the store keeps the method of a session
@@ -48,10 +50,19 @@ class Helm:
     def __init__(self, engine: Engine, *, when: str = "", how: str = "", offer: bool = True) -> None:
         self.engine = engine
         self._method: Method = engine.method
-        self.when = when
+        self.when = when  # raises `BadRequest` for what would be too late
         self.how = how
         self._offer = offer
         self._running = 0
+
+    @property
+    def when(self) -> str:
+        """The user's words on when to begin a new session; a share above the net is refused."""
+        return self._when
+
+    @when.setter
+    def when(self, when: str) -> None:
+        self._cue, self._when = cue_of(when), when
 
     @property
     def method(self) -> Method:
@@ -92,9 +103,10 @@ class Helm:
         """What to send instead of a request: with the tools on offer, and the status where the agent decides."""
         view = await self.engine.prepare(with_(request, **self._offering(request)))
         window = None if self.method == "auto" or _is_of_subagent(request) else await self.engine.window(view)
-        if window is None:
+        # What is told once and not again would change what the thinking after it is bound to.
+        if window is None or binds(view.frame.format, view.frame.model):
             return Sent(view, body(view))
-        told = status(await self.engine.expected(view) + STATUS, window)
+        told = status(await self.engine.filled(view, STATUS), self._cue)
         return Sent(view, with_tail(body(view), view.frame.format, told))
 
     async def keep(self, request: Request | Addition) -> None:
@@ -110,7 +122,8 @@ class Helm:
         given: Any = rawjson.loads(request.body) if isinstance(request.body, bytes) else request.body
         format = request.format or detect(given)
         tools = offered(self.method, _is_of_subagent(request), self.when, self.how) if self._offer else []
-        return {"body": with_tools(given, format, tools), "format": format, "method": self.method}
+        method = "auto" if _is_of_subagent(request) else self.method  # who is told nothing cannot decide
+        return {"body": with_tools(given, format, tools), "format": format, "method": method, "cue": self._cue}
 
     def is_ours(self, name: str) -> bool:
         """Whether a tool is one of those that are run here."""
@@ -138,8 +151,8 @@ class Helm:
             case "pin", {"id": str(id)}:
                 full = await resolve(self.engine.store, scope, id, branch)
                 ids = [n.id for n in await self.engine.store.originals(scope, full)]
-                await self.engine.pin(view, *ids, off=bool(given.get("off")))
-                return f"{'No longer pinned' if given.get('off') else 'Pinned'}: {len(ids)} items."
+                off = bool(given.get("off"))
+                return _pinned(len(ids), off, await self.engine.pin(view, *ids, off=off))
             case "summarize_context", _:
                 return await self._compact(view, str(given.get("focus") or ""))
             case "truncate_context", _:
@@ -153,6 +166,17 @@ class Helm:
         if after is view:
             return "There is nothing that could leave the window."
         return f"Done: {before:,} tokens became {await self.engine.expected(after):,}. What left can be recalled."
+
+
+def _pinned(count: int, off: bool, back: Back) -> str:
+    """What a pin comes to, in words."""
+    if off:
+        return f"No longer pinned: {count} items. They leave the window when it is next compacted."
+    told = f"Pinned: {count} items."
+    if back.ids:
+        told += f" {len(back.ids)} were out of view: from the next request on they are quoted there, whole"
+        told += f" ({back.tokens:,} tokens)."
+    return told
 
 
 def _is_of_subagent(request: Request | Addition) -> bool:

@@ -3,6 +3,8 @@
 import re
 from importlib.resources import files
 
+from clew.cue import NET, Cue
+from clew.errors import BadRequest
 from clew.steps.handoff import NEW_SESSION
 from clew.store.records import Method
 from clew.wire.convert_frame import Tool
@@ -12,7 +14,7 @@ SUMMARIZE, TRUNCATE = "summarize_context", "truncate_context"
 LOOKING = (RECALL, SEARCH)  # of use to any agent
 STEERING = (NEW_SESSION, *LOOKING, PIN, SUMMARIZE, TRUNCATE)  # of one that decides itself
 
-WHEN = "when used_pct >= 75"
+LATEST = 100 - 100 // NET - 1  # per cent of the room
 
 _TEXT = {"type": "string"}
 _PARAMETERS = {
@@ -39,11 +41,27 @@ def _tool(name: str, when: str, how: str) -> Tool:
     return Tool(name, text, {"type": "object", "properties": properties, "required": required})
 
 
-def in_words(when: str) -> str:
-    """When an agent shall begin a new session: a share, a number of tokens, or the user's own words."""
+def cue_of(when: str) -> Cue:
+    """When an agent is asked to act, as far as the user's words are a number. Raises `BadRequest` for what is too late.
+
+    Words that are no number leave it to the agent: then clew counts with the usual share.
+    """
     when = when.strip()
     if share := re.fullmatch(r"(\d{1,3})\s*%", when):
-        return f"when used_pct >= {share[1]}"
+        if not 0 < int(share[1]) <= LATEST:
+            raise BadRequest(
+                f"new_session.when is {when}: from {LATEST + 1}% on clew compacts by itself, so that a request never "
+                f"outgrows its window; say 1% to {LATEST}%"
+            )
+        return Cue(int(share[1]))
     if count := re.fullmatch(r"([\d_,]+)(?:\s*tokens)?", when):
-        return f"when more than {int(re.sub('[_,]', '', count[1])):,} tokens are used"
-    return when or WHEN
+        return Cue(tokens=int(re.sub("[_,]", "", count[1])))
+    return Cue()
+
+
+def in_words(when: str) -> str:
+    """When an agent shall begin a new session: a share, a number of tokens, or the user's own words."""
+    cue = cue_of(when)
+    if cue.tokens is not None:
+        return f"when more than {cue.tokens:,} tokens are used (context_window less remaining_tokens)"
+    return when.strip() if when.strip() and not when.strip().endswith("%") else f"when used_pct >= {cue.percent}"

@@ -143,10 +143,9 @@ async def pin(chat: "Chat", typed: str) -> None:
         Row(n.id, f"{label(n.item)}: {brief(f'{n.item.name} {n.item.text}', 120)}", n.id[:SHORT], n.id in view.pinned)
         for n in reversed(view.nodes)
     ]
-    picked = await chat.ask(Choosing("Pin or unpin", rows, typed))
+    picked = await chat.desk.own(typed) or await chat.ask(Choosing("Pin or unpin", rows, typed))
     if picked:
-        pinned = await chat.desk.pin(picked)
-        chat.say(f"{picked[:SHORT]} {'stays as it is from now on' if pinned else 'is no longer pinned'}.")
+        chat.say(f"{picked[:SHORT]} {await chat.desk.pin(picked)}.")
 
 
 async def instructions(chat: "Chat", typed: str) -> None:

@@ -64,22 +64,12 @@ class Chat(App[None]):
         self._told = ""  # the session whose beginning was shown last
 
     def compose(self) -> ComposeResult:
-        yield Transcript(id="talk", grows=True)
-        yield Meter(id="meter")
-        yield Prompt(id="prompt")
-        yield Static(id="status", markup=False)
-
-    @property
-    def transcript(self) -> Transcript:
-        return self.screen_stack[0].query_one("#talk", Transcript)
-
-    @property
-    def meter(self) -> Meter:
-        return self.screen_stack[0].query_one(Meter)
-
-    @property
-    def prompt(self) -> Prompt:
-        return self.screen_stack[0].query_one(Prompt)
+        # Held, not looked for: at the end the clock and a turn still tell them something when they are off the screen.
+        self.transcript = Transcript(id="talk", grows=True)
+        self.meter = Meter(id="meter")
+        self.prompt = Prompt(id="prompt")
+        self._status = Static(id="status", markup=False)
+        yield from (self.transcript, self.meter, self.prompt, self._status)
 
     @property
     def busy(self) -> bool:
@@ -295,5 +285,4 @@ class Chat(App[None]):
         waits = f" · {len(self._waiting)} waiting" if self._waiting else ""
         now = f"working {monotonic() - self._since:.0f} s · Esc cancels{waits}" if self.busy else "ready"
         keys = "^P commands  F1 help  ^Q leave"
-        status = self.screen_stack[0].query_one("#status", Static)
-        status.update(Content(f"{now} · {plain(self.desk.agent.session)} · {keys}"), layout=False)
+        self._status.update(Content(f"{now} · {plain(self.desk.agent.session)} · {keys}"), layout=False)

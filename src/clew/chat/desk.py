@@ -1,7 +1,9 @@
 """What a chat does, without a screen: its agent, its log, the user's settings."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -10,11 +12,12 @@ from uuid import uuid4
 
 from clew.agent import Agent
 from clew.agentic import Helm
+from clew.budget import Filled
 from clew.composition import Part, parts, shown
 from clew.config import Config, Places, assembled, edited, engine, read_key, write_key
 from clew.errors import ClewError, ModelError, NotFound
 from clew.items import Node, Scope
-from clew.recall import Hit
+from clew.recall import Hit, resolve
 from clew.screens import save
 from clew.sessions import Diff, Sessions
 from clew.speaking import Piece, Speaker, speaker
@@ -35,6 +38,7 @@ class Filling(NamedTuple):
     sent: int  # tokens, as the provider counts
     limit: int
     reserve: int
+    full: Filled  # on the scale of thresholds, and of what an agent is told
     cost: float  # dollars
     compactions: int
 
@@ -44,6 +48,8 @@ class Absent:
 
     format = "openai_chat"
     name = "none"
+    window = None
+    address = None
 
     def __init__(self, why: str) -> None:
         self.why = why
@@ -136,7 +142,8 @@ class Desk:
         own = [s for s in await self.store.sessions(self.scope, view.branch) if s.branch == view.branch]
         folds = sum(s.cause in ("compaction", "handoff") and not s.undone for s in own)
         sent = await self.engine.expected(view)
-        return Filling(made, sent, budget.limit.tokens, budget.kept_free, sum(s.cost for s in own), folds)
+        full = await self.engine.filled(view)
+        return Filling(made, sent, budget.limit.tokens, budget.kept_free, full, sum(s.cost for s in own), folds)
 
     async def all(self) -> list[Session]:
         """The newest session of each conversation that has a name, newest first."""
@@ -187,12 +194,24 @@ class Desk:
         """What was said about something, here and in the conversations that led here."""
         return await self.sessions.search(text, self.agent.session)
 
-    async def pin(self, id: str) -> bool:
-        """Keep an item as it is, or no longer; whether it is pinned now."""
+    async def pin(self, id: str) -> str:
+        """Keep an item as it is, or no longer; what comes of it, in words."""
         view = await self.agent.view()
         off = id in (await self.store.load(self.scope, view.branch)).pins()
-        await self.engine.pin(view, id, off=off)
-        return not off
+        back = await self.engine.pin(view, id, off=off)
+        if off:
+            return "is no longer pinned"
+        return "is quoted in the window from the next request on" if back.ids else "stays as it is from now on"
+
+    async def own(self, short: str) -> str | None:
+        """The item of this conversation that an id is of, in view or out of it."""
+        if not re.fullmatch(r"[0-9a-f]{6,32}", short):
+            return None
+        with suppress(NotFound):
+            id = await resolve(self.store, self.scope, short, (await self.agent.view()).branch)
+            nodes = await self.store.originals(self.scope, id)
+            return nodes[0].id if len(nodes) == 1 else None
+        return None
 
     # --- settings -----------------------------------------------------------------------------------------------------
 

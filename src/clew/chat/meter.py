@@ -33,9 +33,10 @@ class Meter(Widget):
         """How full it is, and what all came to."""
         if self._filling is None:
             return f"window empty · {self._who}"
-        _, sent, limit, reserve, cost, folds = self._filling
+        _, sent, _, reserve, full, cost, folds = self._filling
         compacted = f"compacted {folds}×" if folds else ""
-        told = (f"{sent / limit:.0%} full", f"{sent:,} of {limit:,}", dollars(cost), self._who, compacted)
+        used = f"{full.used:,} of {full.room:,}", f"system and tools {max(0, sent - full.used):,}"
+        told = (f"{full.percent}% full", *used, dollars(cost), self._who, compacted)
         return " · ".join(filter(None, (*told, f"reserve {reserve:,}")))
 
     @property
@@ -51,7 +52,7 @@ class Meter(Widget):
         words.truncate(self.size.width, overflow="ellipsis")
         if self.size.height < 2 or self._filling is None:
             return words
-        made, sent, limit, reserve, _, _ = self._filling
+        made, sent, limit, reserve, *_ = self._filling
         width = max(self.size.width // 3, self.size.width - len(self.kinds) - 1)
         kinds = Text(f" {self.kinds}")
         kinds.truncate(self.size.width - width, overflow="ellipsis")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from clew.store.sql import SQLStore
 
 # Newer typers bring their own copy of click; this is `UsageError` in all of them.
-_Usage = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
+Usage = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
 
 
 class Commands(TyperGroup):
@@ -33,7 +33,7 @@ class Commands(TyperGroup):
             code = super().main(*args, **{**extra, "standalone_mode": False})
         except typer.Abort:
             code = 130
-        except _Usage as error:
+        except Usage as error:
             code = _fail(f"{error.format_message()} (see clew --help)", 2)
         except BadConfig as error:
             code = max(_fail(problem) for problem in error.problems)
@@ -137,11 +137,18 @@ async def looking(scope: str, path: str | None) -> AsyncIterator["Sessions"]:
 # --- what they write --------------------------------------------------------------------------------------------------
 
 
+def on_terminal(text: str) -> str:
+    """Text from elsewhere as it is; on a terminal, with a sign for each character that this would obey."""
+    from clew.workshop.terminal import shown
+
+    return shown(text) if sys.stdout.isatty() else text
+
+
 def echo_json(value: Any) -> None:
     """A value for a program, on standard output."""
     from clew import rawjson
 
-    typer.echo(rawjson.dumps(value))
+    typer.echo(rawjson.visible(rawjson.dumps(value)))
 
 
 @contextmanager

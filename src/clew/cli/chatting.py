@@ -3,15 +3,16 @@
 import asyncio
 import gc
 import os
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from clew.cli.app import ScopeName, StorePath, app, configured, opened, printable
+from clew.cli.app import ScopeName, StorePath, Usage, app, configured, opened, printable
 from clew.cli.completion import names
-from clew.errors import ClewError
+from clew.errors import MissingExtra
 
 FRAMES = "240"  # a second at most: a key waits for the next one, and at Textual's 60 that alone may take 33 ms
 OLD = 1_000  # times that younger objects are looked through before all are: that takes longer than a key may wait
@@ -34,7 +35,9 @@ def chat(
     It reads and searches in the folder; before it changes a file or runs a command it asks. All of it is kept.
     """
     if find_spec("textual") is None:
-        raise ClewError("clew chat needs Textual: pip install 'clew[chat]'")
+        raise MissingExtra("clew chat needs Textual: pip install 'clew[chat]'")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise Usage("clew chat needs a terminal, and its input or output is none; clew run does one task without")
     if not folder.is_dir():
         raise typer.BadParameter(f"{folder} is no folder")
     name = asyncio.run(_chat(session, model, last, folder, light, scope, store))

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.app import AsJson, Name, ScopeName, StorePath, app, configured, echo_json, looking, opened, printable
+from clew.cli.app import (
+    AsJson,
+    Name,
+    ScopeName,
+    StorePath,
+    app,
+    configured,
+    echo_json,
+    looking,
+    on_terminal,
+    opened,
+    printable,
+)
 from clew.cli.completion import names
 from clew.errors import Ambiguous, NotFound, Purged
 
@@ -59,7 +71,7 @@ def recall(
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
-    """Print the original that a stand-in stands for, byte for byte."""
+    """Print the original that a stand-in stands for, byte for byte; on a terminal, nothing in it moves the cursor."""
     from clew.screens.lines import described
     from clew.screens.originals import excerpt, heading, items, original
 
@@ -70,13 +82,14 @@ def recall(
         return
     typer.echo(heading(nodes, id), err=True)
     if lines or grep:
-        typer.echo(excerpt(text, lines, grep).encode("utf-8", "surrogatepass"), nl=False)
+        typer.echo(on_terminal(excerpt(text, lines, grep)).encode("utf-8", "surrogatepass"), nl=False)
         return
     for n, node in enumerate(nodes):
         if len(nodes) > 1:
             typer.echo(f"── {described(node.item)}", err=True)
         last = n == len(nodes) - 1
-        typer.echo(original(node.item).encode("utf-8", "surrogatepass"), nl=not last or sys.stdout.isatty())
+        told = on_terminal(original(node.item)).encode("utf-8", "surrogatepass")
+        typer.echo(told, nl=not last or sys.stdout.isatty())
 
 
 async def _recalled(id: str, scope: str, where: str | None) -> Sequence["Node"]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.app import app
+from clew.cli.app import app, on_terminal
 
 if TYPE_CHECKING:
     from clew.models.weights import Progress
@@ -125,6 +125,6 @@ def ask_model(
             await asked.close()
 
     reply = run(talk())
-    typer.echo(reply.text)
+    typer.echo(on_terminal(reply.text))
     spent = f"{reply.spent.input:,} tokens read, {reply.spent.output:,} written"
     typer.echo(f"clew: {spent}{', cut short' if reply.cut else ''}", err=True)

@@ -2,7 +2,9 @@
 
 import asyncio
 import gzip
+import io
 import sys
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 OWN = "clew"  # the format that keeps everything
 HEADER = b'{"clew":'  # how a file of it begins
+UNPACKED = 512_000_000  # bytes of a .gz: far more than sessions have; a file that is not packed may have any size
+BLOCK = 1 << 20
 NAMES = "Conversations, by name or id; their beginnings will do."
 
 
@@ -95,9 +99,23 @@ def _data(file: Path) -> bytes:
     except OSError as error:
         raise BadRequest(f"{file}: {error.strerror or error}; give the name of a file") from None
     try:
-        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-    except (OSError, EOFError) as error:
+        return unpacked(file, data) if data[:2] == b"\x1f\x8b" else data
+    except (OSError, EOFError, zlib.error) as error:
         raise BadRequest(f"{file}: cannot be unpacked ({error})") from None
+
+
+def unpacked(file: Path, data: bytes, most: int = UNPACKED) -> bytes:
+    """What is in a .gz, read bit by bit: a few bytes of one can say gigabytes."""
+    blocks, size = [], 0
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+        while block := packed.read(BLOCK):
+            blocks.append(block)
+            size += len(block)
+            if size > most:
+                raise BadRequest(
+                    f"{file}: it unpacks to more than {most:,} bytes; if it shall, unpack it first: gunzip -k {file}"
+                )
+    return b"".join(blocks)
 
 
 @app.command(epilog="Example: clew export demo --scope demo -o demo.jsonl")
@@ -115,11 +133,12 @@ def export(
 
     Only the format clew keeps every edit, pin, call and id; others have what was said, and where it was compacted.
     """
+    from clew import rawjson
     from clew.screens import save
 
     if bool(names) == every:
         raise typer.BadParameter("say what to write: names, or --all")
-    data = asyncio.run(_exported(names or [], format, scope, store))
+    data = rawjson.visible(asyncio.run(_exported(names or [], format, scope, store)))
     if out is None:
         typer.get_binary_stream("stdout").write(data)
         sys.stdout.flush()

@@ -126,10 +126,10 @@ async def _window(name: str, scope: str, path: str | None) -> "Window":
         budget = await found.engine.gauge.budget(scope, view.frame)
         if not calls:
             sent, limit = budget.size(view).tokens, budget.limit.tokens
-            return Window(session, view, None, sent, limit, budget.reserve, budget.meter, said)
+            return Window(session, view, None, sent, limit, budget.kept_free, budget.meter, said)
         # The log has what was allowed, not why: if that is what is allowed now, so is what was kept free.
         same = calls[-1].limit == budget.limit.tokens
-        reserve = budget.reserve if same else None
+        reserve = budget.kept_free if same else None
         return Window(session, view, view.seq, calls[-1].predicted, calls[-1].limit, reserve, budget.meter, said)
 
 

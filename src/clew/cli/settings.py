@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from clew import rawjson
 from clew.cli.app import app, configured
 from clew.errors import BadRequest
 
@@ -38,7 +39,8 @@ def show_all(
     holds = configured()
     if as_json:
         rows = {key: {"value": holds.value(key), "from": source} for key, source in holds.sources.items()}
-        typer.echo(json.dumps(rows, indent=2, default=str, ensure_ascii=False))
+        told = json.dumps(rows, indent=2, default=str, ensure_ascii=False)
+        typer.echo(rawjson.visible(told.encode("utf-8", "replace")))
         return
     _print(holds)
 

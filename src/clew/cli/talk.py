@@ -1,6 +1,7 @@
 """Commands that take a conversation from a file: see it work, count it, make it fit."""
 
 import asyncio
+import re
 import secrets
 from dataclasses import replace
 from pathlib import Path
@@ -71,6 +72,7 @@ def compress(
     focus: Annotated[str, typer.Option(metavar="WORDS", help="What its notes shall be about above all.")] = "",
 ) -> None:
     """Make a conversation fit, and keep what is left out where it can be recalled."""
+    from clew import rawjson
     from clew.budget import Budget, Meter
     from clew.engine import Request, body
     from clew.screens import parse, read, save
@@ -95,7 +97,9 @@ def compress(
     where = ":memory:" if no_store else config.store
     request = Request(talk.body, frame.format, config.scope, session)
     view = asyncio.run(_fitted(config, where, budget, request, focus))
-    data = talk.written(body(view))
+    if no_store:
+        view = _without_ids(view)
+    data = rawjson.visible(talk.written(body(view)))
     if out is None:
         typer.echo(data, nl=False)
     else:
@@ -124,6 +128,22 @@ async def _fitted(
         return await engine(config, store, **given).prepare(request)
     finally:
         await store.close()
+
+
+def _without_ids(view: "View") -> "View":
+    """The view with no word of recall in its stand-ins: nothing was kept that an id could bring back."""
+    from clew.items import SHORT
+
+    made = view.stand_ins()
+    spans = [(edit.old, view.digests.handle(edit.old)) for edit in view.edits]
+    ids = {id[:SHORT] for old, handle in spans for id in (*old, handle)}
+    named = re.compile(rf"[;,]? ?\brecall (?:{'|'.join(ids) or '-'})(?: for all of it)?")
+    return replace(
+        view,
+        nodes=tuple(
+            replace(n, item=replace(n.item, text=named.sub("", n.item.text))) if n.id in made else n for n in view.nodes
+        ),
+    )
 
 
 def _told(draft: "Draft") -> None:

@@ -65,7 +65,7 @@ def resume(
     from clew.screens import save
 
     view, told = asyncio.run(_resumed(name, call, scope, store))
-    data = rawjson.dumps(body(view)) + b"\n"
+    data = rawjson.visible(rawjson.dumps(body(view))) + b"\n"
     if out is None:
         typer.echo(data, nl=False)
     else:
@@ -140,7 +140,7 @@ async def _pin(name: str, items: list[str], off: bool, as_json: bool, scope: str
             await found.engine.pin(view, *ids, off=off)
         trace = await found.engine.store.load(scope, branch)
         nodes = await _pinned(found, trace)
-        inside = {n.id for n in view.nodes}
+        inside = {trace.quoted.get(n.id, n.id) for n in view.nodes}
         if as_json:
             echo_json([{"id": n.id, "in_view": n.id in inside, "text": n.item.text} for n in nodes])
         else:
@@ -176,7 +176,7 @@ def _print_pins(nodes: list["Node"], inside: set[str]) -> None:
     if not nodes:
         typer.echo("nothing is pinned")
     for node in nodes:
-        away = "" if node.id in inside else "out of view already; clew undo brings it back: "
+        away = "" if node.id in inside else "out of view; quoted there from the next request on: "
         line(Console(highlight=False), f"{node.id[:SHORT]}  {label(node.item):<9} {away}{words(node.item.text)}")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from clew.cli.app import ScopeName, StorePath, app, configured, opened, printable
+from clew.cli.app import ScopeName, StorePath, app, configured, on_terminal, opened, printable
 from clew.cli.completion import names
 from clew.errors import ClewError
 
@@ -143,18 +143,17 @@ def _told_json(event: "Event") -> None:
 def _write(value: dict[str, Any]) -> None:
     from clew import rawjson
 
-    sys.stdout.buffer.write(rawjson.dumps(value) + b"\n")
+    sys.stdout.buffer.write(rawjson.visible(rawjson.dumps(value)) + b"\n")
     sys.stdout.buffer.flush()
 
 
 def _told(event: "Event") -> None:
     from clew.agent import Answered, Compacted, Ran, Retrying, Running
     from clew.speaking import Text
-    from clew.workshop import shown
 
     match event:
         case Text(delta):
-            sys.stdout.write(shown(delta) if sys.stdout.isatty() else delta)
+            sys.stdout.write(on_terminal(delta))
             sys.stdout.flush()
         case Running(name=name, arguments=given):
             typer.echo(printable(f"▸ {name} {given}")[:200], err=True)
@@ -164,7 +163,7 @@ def _told(event: "Event") -> None:
             what = "a new session begins" if cause == "handoff" else "compacted"
             typer.echo(f"◇ {what}: {before:,} → {after:,} tokens", err=True)
         case Retrying(why=why, seconds=seconds):
-            typer.echo(f"… {why}: trying again in {seconds:.0f} s", err=True)
+            typer.echo(printable(f"… {why}: trying again in {seconds:.0f} s"), err=True)
         case Answered(stop=stop):
             sys.stdout.write("\n")
             if stop != "end":

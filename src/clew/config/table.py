@@ -51,10 +51,12 @@ class Bounds:
         int | None,
         Setting(count(0, 8192), "Tokens kept free for the answer", "8192, or a quarter of the window", project="yes"),
     ] = None
-    high: Annotated[float, Setting(share(0.7), "Compact above this share of window less reserve", project="yes")] = (
-        Budget.high
-    )
+    high: Annotated[float, Setting(share(0.7), "Compact above this share of the room", project="yes")] = Budget.high
     low: Annotated[float, Setting(share(0.5), "Compact down to this share", project="yes")] = Budget.low
+    start: Annotated[
+        int | None,
+        Setting(count(1, 150_000), "Compact above so many tokens of history, if that comes first", "no", project="yes"),
+    ] = None
     bytes: Annotated[int, Setting(count(0, 30_000_000), "Bytes of a request", project="yes")] = Budget.bytes
     images: Annotated[int, Setting(count(0, 100), "Images in a request", project="yes")] = Budget.images
     messages: Annotated[int, Setting(count(0, 1000), "Messages in a request", project="yes")] = Budget.messages
@@ -125,6 +127,10 @@ class Override:
 
     window: Annotated[int | None, Setting(count(1, 200_000), "Tokens the model can read", project="yes")] = None
     max_output: Annotated[int | None, Setting(count(1, 8192), "Tokens it can answer with", project="yes")] = None
+    start: Annotated[
+        int | None,
+        Setting(count(1, 150_000), "Its own `budget.start`", "budget.start", project="yes"),
+    ] = None
     prices: Costs = Costs()
 
 
@@ -162,7 +168,7 @@ class Config:
     servers: Annotated[
         tuple[str, ...], Setting(ADDRESSES, "Your own model servers, to ask for their window", "none")
     ] = ()
-    probe: Annotated[bool, Setting(SWITCH, "Whether those servers may be asked")] = True
+    probe: Annotated[bool, Setting(SWITCH, "Whether those, and the server of the agent's model, may be asked")] = True
     summary: Summary = Summary()
     new_session: NewSession = NewSession()
     agent: Agent = Agent()
@@ -183,7 +189,8 @@ class Config:
         bounds = {f.name: getattr(self.budget, f.name) for f in dataclasses.fields(Bounds)}
         window = window if window is not None else self.budget.window or model.max_input or model.window
         reserve = None if self.budget.reserve is None else min(self.budget.reserve, window // 2)  # of a small model
-        return Budget(**{**bounds, "window": window, "reserve": reserve, "model": model.name})
+        start = self.models.get(model.name, Override()).start or self.budget.start
+        return Budget(**{**bounds, "window": window, "reserve": reserve, "start": start, "model": model.name})
 
     def model(self, name: str) -> catalog.Model:
         """What is known of a model: the catalog, corrected."""

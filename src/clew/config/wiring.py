@@ -22,7 +22,7 @@ def engine(config: Config, store: Store, **given: Any) -> Engine:
         "expand": config.expand,
         "secrets": config.secrets,
         "models": {name: config.model(name) for name in config.models},
-        "servers": config.servers if config.probe else (),
+        "servers": config.servers if config.probe else None,
         "listeners": listeners(config),
         "compaction": config.compaction,
         "method": config.compaction_method,

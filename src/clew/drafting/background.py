@@ -87,14 +87,18 @@ class Drafts:
 
     async def settle(self, key: Hashable, seconds: float) -> None:
         """Wait for a draft, but not for long."""
-        if task := self._tasks.get(key):
+        task = self._tasks.get(key)
+        if task and task.get_loop() is asyncio.get_running_loop():  # one of another loop would not wake this one
             await asyncio.wait([task], timeout=seconds)
 
     async def close(self) -> None:
         """End what is being made; what was made stays."""
+        here = asyncio.get_running_loop()
         tasks = [*self._tasks.values()]
         for task in tasks:
-            task.cancel()
-        for task in tasks:
+            loop = task.get_loop()
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(task.cancel)
+        for task in [task for task in tasks if task.get_loop() is here]:
             with suppress(asyncio.CancelledError):
                 await task

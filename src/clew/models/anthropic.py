@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from clew.errors import ClewError, ModelError
+from clew.errors import MissingExtra, ModelError
 from clew.models import replies, requests
-from clew.models.remote import NO_KEY, Remote
+from clew.models.remote import NO_KEY, RemoteModel
 from clew.step import Prompt, Reply
 from clew.view import View
 from clew.wire import anthropic as wire
@@ -12,28 +12,29 @@ from clew.wire import anthropic as wire
 try:
     import anthropic
 except ImportError:
-    raise ClewError("models of Anthropic need the SDK: pip install 'clew[anthropic]'") from None
+    raise MissingExtra("models of Anthropic need the SDK: pip install 'clew[anthropic]'") from None
 
 _BETA = "compact-2026-01-12"
 _LEAST = 50_000  # tokens: it compacts no request below
 _ANSWER = 8_192  # tokens: the API wants a limit, and a view without one is not from its client
 
 
-def connect(base_url: str | None, api_key: str | None) -> anthropic.AsyncAnthropic:
+def connect(base_url: str | None, api_key: str | None, http: Any) -> anthropic.AsyncAnthropic:
     """A client of Anthropic, or of a server at an address."""
-    client = anthropic.AsyncAnthropic(api_key=api_key or (NO_KEY if base_url else None), base_url=base_url)
+    key = api_key or (NO_KEY if base_url else None)
+    client = anthropic.AsyncAnthropic(api_key=key, base_url=base_url, http_client=http)
     if not (client.api_key or client.auth_token or client.credentials):
         raise anthropic.AnthropicError("there is no key; set ANTHROPIC_API_KEY")
     return client
 
 
-class AnthropicModel(Remote):
+class AnthropicModel(RemoteModel):
     """A model of Anthropic, or of a server at `base_url`, which gets no key but `api_key`."""
 
     sdk = anthropic
 
     def _connect(self) -> anthropic.AsyncAnthropic:
-        return connect(self._base_url, self._api_key)
+        return connect(self._base_url, self._api_key, self._http())
 
     async def __call__(self, prompt: Prompt) -> Reply:
         answer = await self._post("/v1/messages", requests.messages(prompt, self.name))

@@ -19,8 +19,9 @@ from functools import partial
 from html import unescape
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from clew import folders
 from clew.errors import ClewError
@@ -31,6 +32,7 @@ Source = Callable[["Wheel", Path, Progress], Path]
 
 _BLOCK = 1 << 18
 _TIMEOUT = 30.0  # seconds without a byte
+_PAGE = 64_000_000  # bytes of an index's page that are read
 _UNREACHED = re.compile(r"connection|dns|resolv|timed out|unreachable|certificate", re.IGNORECASE)
 _HREF = re.compile(r"""<a\s[^>]*?href\s*=\s*["']([^"']+)["']""", re.IGNORECASE)
 
@@ -181,13 +183,22 @@ def _address(url: str, wheel: Wheel) -> str:
     """Where the wheel is, by the index's page for the project."""
     page = f"{url.rstrip('/')}/{wheel.project}/"
     with _opened(page, url, {"Accept": "text/html"}) as answer:
-        text = answer.read().decode(errors="replace")
+        text = answer.read(_PAGE).decode(errors="replace")
         page = answer.url
     for link in _HREF.findall(text):
         where: str = urljoin(page, unescape(link)).partition("#")[0]
         if unquote(where.rpartition("/")[2]) == wheel.file:
             return where
     raise ValueError(f"it has no {wheel.file}")
+
+
+class _Careful(HTTPRedirectHandler):
+    def redirect_request(self, req: Request, *rest: Any) -> Request | None:
+        """Where a redirect leads, without the password unless that is the same server."""
+        new = super().redirect_request(req, *rest)
+        if new and (new.type, new.host) != (req.type, req.host):
+            new.remove_header("Authorization")
+        return new
 
 
 def _opened(where: str, index: str, headers: Mapping[str, str]) -> HTTPResponse:
@@ -200,5 +211,6 @@ def _opened(where: str, index: str, headers: Mapping[str, str]) -> HTTPResponse:
         pair = f"{unquote(known.username)}:{unquote(known.password or '')}"
         given["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
     plain = url._replace(netloc=url.netloc.rpartition("@")[2]).geturl()
-    answer: HTTPResponse = urlopen(Request(plain, headers=given), timeout=_TIMEOUT)  # noqa: S310 (it was looked at)
+    request = Request(plain, headers=given)  # noqa: S310 (it was looked at)
+    answer: HTTPResponse = build_opener(_Careful).open(request, timeout=_TIMEOUT)
     return answer

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import Any
 
-from clew.errors import ClewError, ModelError
+from clew.errors import MissingExtra, ModelError
 from clew.models import replies, requests, weights
 from clew.models.weights import SMOLLM2
 from clew.step import Prompt, Reply
@@ -22,7 +22,7 @@ from clew.wire.overflow import overflow
 try:
     import xllamacpp
 except ImportError:
-    raise ClewError("a model in process needs llama.cpp: pip install 'clew[local]'") from None
+    raise MissingExtra("a model in process needs llama.cpp: pip install 'clew[local]'") from None
 
 Message = Mapping[str, Any]
 Chunk = dict[str, Any]

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from clew.errors import ClewError, ModelError
+from clew.errors import MissingExtra, ModelError
 from clew.models import replies, requests
-from clew.models.remote import NO_KEY, Remote
+from clew.models.remote import NO_KEY, RemoteModel
 from clew.step import Prompt, Reply
 from clew.view import View
 from clew.wire import openai_responses
@@ -12,7 +12,7 @@ from clew.wire import openai_responses
 try:
     import openai
 except ImportError:
-    raise ClewError("models of OpenAI and its like need the SDK: pip install 'clew[openai]'") from None
+    raise MissingExtra("models of OpenAI and its like need the SDK: pip install 'clew[openai]'") from None
 
 _HOME = "api.openai.com"
 # All that the API for compaction takes of a request.
@@ -22,18 +22,18 @@ _COMPACTED = frozenset(
 )
 
 
-def connect(base_url: str | None, api_key: str | None) -> openai.AsyncOpenAI:
+def connect(base_url: str | None, api_key: str | None, http: Any) -> openai.AsyncOpenAI:
     """A client of OpenAI, or of a server at an address."""
-    return openai.AsyncOpenAI(api_key=api_key or (NO_KEY if base_url else None), base_url=base_url)
+    return openai.AsyncOpenAI(api_key=api_key or (NO_KEY if base_url else None), base_url=base_url, http_client=http)
 
 
-class OpenAIModel(Remote):
+class OpenAIModel(RemoteModel):
     """A model of OpenAI, or of a server at `base_url`, which gets no key but `api_key`."""
 
     sdk = openai
 
     def _connect(self) -> openai.AsyncOpenAI:
-        return connect(self._base_url, self._api_key)
+        return connect(self._base_url, self._api_key, self._http())
 
     async def __call__(self, prompt: Prompt) -> Reply:
         if prompt.after is not None and prompt.after.frame.format == openai_responses.NAME:

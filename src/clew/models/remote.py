@@ -9,6 +9,7 @@ from typing import Any
 
 from clew import catalog, rawjson
 from clew.errors import BadRequest, Fault, ModelError
+from clew.models import bounds
 from clew.wire.overflow import overflow
 
 NO_KEY = "none"  # for a server of one's own: a key in the environment is for the provider, and goes nowhere else
@@ -22,6 +23,7 @@ class Remote:
 
     sdk: Any  # the module
     patience = 60.0  # seconds, where no time-out is given
+    largest = 16_000_000  # bytes of an answer, unpacked; a client that was given has its own limits
 
     def __init__(
         self,
@@ -36,7 +38,7 @@ class Remote:
         self.name = name
         self._base_url = base_url
         self._api_key = api_key
-        self.window = window or catalog.window(name)
+        self._window = window
         self.timeout = self.patience if timeout is None else timeout
         self._client = client
         self._own = client is None
@@ -52,6 +54,10 @@ class Remote:
 
     def _connect(self) -> Any:
         raise NotImplementedError
+
+    def _http(self) -> Any:
+        """The HTTP client for an SDK's."""
+        return bounds.client(self.sdk, self.name, self.largest)
 
     def _ready(self) -> Any:
         """The client; without a key there is none."""
@@ -83,6 +89,8 @@ class Remote:
         """What the SDK says went wrong, with neither key nor request."""
         if isinstance(error, TimeoutError | self.sdk.APITimeoutError):
             return ModelError(f"{self.name} did not answer within {self.timeout:g} seconds", "timeout")
+        if isinstance(error.__cause__, ModelError):  # said while it was read
+            return error.__cause__
         if isinstance(error, self.sdk.APIConnectionError):
             return ModelError(f"{self.name} cannot be reached: {self._said(error.__cause__ or error)}", "network")
         if not isinstance(error, self.sdk.APIStatusError):
@@ -113,6 +121,15 @@ class Remote:
         for key in filter(None, (getattr(self._client, name, None) for name in ("api_key", "auth_token"))):
             said = said.replace(str(key), "[key]")
         return said[:long]
+
+
+class RemoteModel(Remote):
+    """One that is asked for a text."""
+
+    @property
+    def window(self) -> int:
+        """The tokens it can read: as somebody said, else as the catalog does."""
+        return self._window or catalog.window(self.name)
 
 
 def fault_of(status: int, error: BaseException | Mapping[str, Any] | str) -> Fault:

@@ -36,6 +36,7 @@ class Answer:
     text: str = ""
     calls: tuple[Call, ...] = ()
     reasoning: str = ""
+    redacted: bool = False  # of Anthropic: the reasoning comes as what only it can read
     stop: Stop = "end"
     output: int | None = None  # tokens to report; else as many as the answer is long
     status: int = 200

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from clew.provider.answers import Answer, Body
+from clew.wire.binding import BETA
 from clew.wire.check import Broken
 
 
@@ -86,6 +87,9 @@ def amiss(body: Body, headers: Mapping[str, str], format: str) -> Fault | None:
     if format == "anthropic":
         if "anthropic-version" not in headers:
             return told(400, format, words="anthropic-version: header is required")
+        if _binding(body) and BETA not in headers.get("anthropic-beta", ""):
+            words = f"thinking.block_binding: That setting requires the `{BETA}` value in the `anthropic-beta` header."
+            return told(400, format, words=words)
         lacks = [key for key in ("model", "max_tokens") if body.get(key) is None]
         return told(400, format, words=f"{lacks[0]}: Field required") if lacks else None
     if body.get("model") is None:
@@ -95,6 +99,11 @@ def amiss(body: Body, headers: Mapping[str, str], format: str) -> Fault | None:
         words = "The 'stream_options' parameter is only allowed when 'stream' is enabled."
         return Fault(400, "invalid_request_error", words, None, "stream_options")
     return None
+
+
+def _binding(body: Body) -> bool:
+    thinking = body.get("thinking")
+    return isinstance(thinking, Mapping) and thinking.get("block_binding") is not None
 
 
 def broken(found: Broken, format: str) -> Fault:

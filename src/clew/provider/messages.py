@@ -6,6 +6,7 @@ from clew import rawjson
 from clew.errors import BadRequest
 from clew.provider.answers import Body, Call, Turn, sse
 from clew.provider.faults import Fault, anthropic
+from clew.wire.binding import binds, signature
 
 WHY = {"end": "end_turn", "length": "max_tokens", "window": "model_context_window_exceeded", "filter": "refusal"}
 SIGNATURE = "EqQBCkYIBxgCKkBzdHJpY3QgcHJvdmlkZXIgb2YgY2xldywgbm90aGluZyBzZWNyZXQ="
@@ -31,7 +32,7 @@ def _events(turn: Turn, fault: Fault | None) -> Iterator[Body]:
         yield {"type": "content_block_start", "index": index, "content_block": {**block, **_EMPTY[block["type"]]}}
         if index == 0:
             yield {"type": "ping"}
-        for delta in _deltas(block["type"], list(turn.pieces(text))):
+        for delta in _deltas(block, list(turn.pieces(text))):
             yield {"type": "content_block_delta", "index": index, "delta": delta}
         yield {"type": "content_block_stop", "index": index}
     if fault:
@@ -44,17 +45,18 @@ def _events(turn: Turn, fault: Fault | None) -> Iterator[Body]:
 
 _EMPTY: dict[str, Body] = {
     "thinking": {"thinking": "", "signature": ""},
+    "redacted_thinking": {},  # comes whole
     "text": {"text": ""},
     "tool_use": {"input": {}},
     "compaction": {"content": None},
 }
 
 
-def _deltas(kind: str, pieces: list[str]) -> Iterator[Body]:
-    match kind:
+def _deltas(block: Body, pieces: list[str]) -> Iterator[Body]:
+    match block["type"]:
         case "thinking":
             yield from ({"type": "thinking_delta", "thinking": piece} for piece in pieces)
-            yield {"type": "signature_delta", "signature": SIGNATURE}
+            yield {"type": "signature_delta", "signature": block["signature"]}
         case "text":
             yield from ({"type": "text_delta", "text": piece} for piece in pieces)
         case "tool_use":
@@ -70,7 +72,11 @@ def _blocks(turn: Turn) -> Iterator[tuple[Body, str]]:
         yield {"type": "compaction", "content": answer.text}, answer.text
         return
     if answer.reasoning:
-        yield {"type": "thinking", "thinking": answer.reasoning, "signature": SIGNATURE}, answer.reasoning
+        sealed = signature(turn.body) if binds(turn.format, turn.model) else SIGNATURE
+        if answer.redacted:
+            yield {"type": "redacted_thinking", "data": sealed}, ""
+        else:
+            yield {"type": "thinking", "thinking": answer.reasoning, "signature": sealed}, answer.reasoning
     if answer.text:
         yield {"type": "text", "text": answer.text}, answer.text
     for n, call in enumerate(answer.calls):

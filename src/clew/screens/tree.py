@@ -53,7 +53,7 @@ class Row(NamedTuple):
 def conversations(sessions: Iterable[Session]) -> list[Chain]:
     """The chains that came of no other, the newest first."""
     branches: dict[str, list[Session]] = {}
-    for session in sorted(sessions, key=lambda s: (s.at, s.seq)):
+    for session in sorted(sessions, key=lambda s: (s.at, s.seq, s.number)):
         branches.setdefault(session.branch, []).append(session)
     known = {s.id for chain in branches.values() for s in chain}
     children: dict[str, list[Chain]] = {}

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from clew.errors import BadRequest
 from clew.items import Frame, Item
+from clew.secrets.disguises import packed, plain
 from clew.secrets.kinds import PLACES, SHAPES, Kind
 from clew.secrets.names import kind_of, named, small
 from clew.secrets.values import is_base64, is_empty, proves
@@ -80,9 +81,24 @@ def _said(item: Item, act: Act) -> Item:
     opens = item.opens
     if opens is not None and (keys := _each(opens.keys, act)) is not opens.keys:
         opens = with_(opens, keys=keys)
+    call_id = act("", item.call_id)
+    if call_id is not item.call_id:
+        # A call and its result must name the same, in letters that every provider takes, wherever it is written.
+        bare = _NO_ID.sub("_", call_id).strip("_")
+        act = partial(_with_id, act, item.call_id, bare)
+        call_id = bare
     text, name, wire, mark = act("", item.text), act("", item.name), _each(item.wire, act), _each(item.mark, act)
-    same = text is item.text and name is item.name and wire is item.wire and opens is item.opens and mark is item.mark
-    return item if same else with_(item, text=text, name=name, wire=wire, opens=opens, mark=mark)
+    pairs = (text, item.text), (name, item.name), (wire, item.wire), (mark, item.mark), (call_id, item.call_id)
+    if opens is item.opens and all(new is old for new, old in pairs):
+        return item
+    return with_(item, text=text, name=name, call_id=call_id, wire=wire, opens=opens, mark=mark)
+
+
+_NO_ID = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+def _with_id(act: Act, old: str, new: str, name: str, text: str) -> str:
+    return new if text == old else act(name, text)
 
 
 def _each(value: Any, act: Act) -> Any:
@@ -133,9 +149,10 @@ def _marked(text: str, secrets: Iterable[Secret], key: bytes) -> str:
     """The text with each of its secrets replaced by what tells it from others."""
     parts, end = [], 0
     for kind, start, stop in secrets:
-        # A key is the same key with its line ends escaped.
-        plain = re.sub(r"\\+[nrt]|[\s\\]", "", text[start:stop])
-        digest = blake2b(plain.encode("utf-8", "surrogatepass"), key=key[:64], digest_size=3).hexdigest()
+        # A key is the same key with its line ends escaped, or in colours.
+        read = plain(text[start:stop])
+        bare = re.sub(r"\\+[nrt]|[\s\\]", "", read.text if read else text[start:stop])
+        digest = blake2b(bare.encode("utf-8", "surrogatepass"), key=key[:64], digest_size=3).hexdigest()
         parts += [text[end:start], f"[secret: {kind} {digest}]"]
         end = stop
     return "".join((*parts, text[end:]))
@@ -150,14 +167,35 @@ _MARKER = re.compile(r"\[secret: [a-z0-9. -]{1,40} [0-9a-f]{6}\]")
 def _held(name: str, text: str, depth: int) -> list[Secret]:
     """The secrets in a string, which may be the value of a field with a name."""
     if (len(text) > BLOB or name in _OPAQUE) and _BLOB.fullmatch(text):
-        return []
+        return [] if name in _OPAQUE else _apart(text, _packed(text))
     if name and (kind := kind_of(name, text)):
         return [Secret(kind, 0, len(text))]
     if text[:1] in _JSON and depth < DEPTH and _is_json(text):
         return _apart(text, _in_json(text, depth))
     before = f"{name}: " if _HEADER.search(name) else ""
-    found = _matched(before + text)
+    found = _seen(before + text)
     return _apart(text, (Secret(k, a - len(before), b - len(before)) for k, a, b in found if a >= len(before)))
+
+
+def _seen(text: str) -> Iterator[Secret]:
+    """The secrets that patterns find in a text as it is, as it reads, and in what is packed in it."""
+    lower = small(text)
+    yield from _matched(text, lower)
+    if (read := plain(text)) is None:
+        yield from (Secret(*secret) for secret in named(text, lower))
+    else:
+        # A colour beside a value is no part of it, and between two words it may be all that parts them.
+        plainly = small(read.text)
+        found = (*_matched(read.text, plainly), *named(read.text, plainly))
+        yield from (Secret(kind, *read.span(start, stop)) for kind, start, stop in found)
+    yield from _packed(text)
+
+
+def _packed(text: str) -> Iterator[Secret]:
+    """The secrets that are packed in a text: only what says itself what it is, for names are in all that is packed."""
+    for start, stop, said in packed(text):
+        if shaped := [secret.kind for secret in _matched(said, small(said)) if secret.kind in _TELLING]:
+            yield Secret(shaped[0], start, stop)
 
 
 _HEADER = re.compile(r"(?i)cookie|authorization")
@@ -233,20 +271,20 @@ def _places(escaped: str, offset: int) -> Callable[[int], int]:
 
 # Patterns
 
+_TELLING = frozenset(kind.name for kind in SHAPES) | {"private key"}
 _LONG = re.compile(r"[a-z0-9_.+/=~:$%|@{}-]{16,}")
 _SHAPES, _PLACES = (
     {w: [k for k in table if w in k.words] for kind in table for w in kind.words} for table in (SHAPES, PLACES)
 )
 
 
-def _matched(text: str) -> list[Secret]:
-    """The secrets that patterns find; they may overlap."""
-    lower = small(text)
+def _matched(text: str, lower: str) -> list[Secret]:
+    """The secrets that the patterns of kinds find; they may overlap."""
     # A secret that is known by its shape has no spaces, and most text is short words.
     long = " ".join(_LONG.findall(lower))
     there = [(word, kind) for word in _SHAPES if word in long for kind in _SHAPES[word]]
     there += [(word, kind) for word in _PLACES if word in lower for kind in _PLACES[word]]
-    found = [Secret(*secret) for secret in named(text, lower)]
+    found: list[Secret] = []
     for word, kind in there:
         for match in _tried(kind, word, text, lower):
             start, stop = match.span(match.lastindex or 0)

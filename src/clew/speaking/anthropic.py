@@ -17,4 +17,4 @@ class AnthropicSpeaker(RemoteSpeaker):
     answer = MessagesAnswer
 
     def _connect(self) -> Any:
-        return connect(self._base_url, self._api_key)
+        return connect(self._base_url, self._api_key, self._http())

@@ -13,7 +13,7 @@ class Events:
 
     def __init__(self) -> None:
         self.bytes = 0
-        self._rest = b""
+        self._rest: list[bytes] = []  # of a line that has not ended
         self._data: list[bytes] = []
         self._whole: list[bytes] | None = None
 
@@ -27,8 +27,10 @@ class Events:
             self._whole.append(chunk)
             return
         # Not by a decoder of text: to those a line ends at U+2028, too, which may stand in JSON as it is.
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
-        for line in lines:
+        first, *lines = chunk.split(b"\n")
+        self._rest.append(first)
+        for more in lines:
+            line, self._rest = b"".join(self._rest), [more]
             yield from self._line(line.removesuffix(b"\r"))
 
     def end(self) -> Iterator[str]:

@@ -36,6 +36,10 @@ class LocalSpeaker:
     def window(self) -> int:
         return self._model.window
 
+    @property
+    def address(self) -> None:
+        return None
+
     def speak(self, body: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
         """Have it answer; `Spoken` is the last piece, and closing early ends the work."""
         answer = ChatAnswer()

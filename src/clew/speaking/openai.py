@@ -20,7 +20,7 @@ class ResponsesSpeaker(RemoteSpeaker):
     answer = ResponsesAnswer
 
     def _connect(self) -> Any:
-        return connect(self._base_url, self._api_key)
+        return connect(self._base_url, self._api_key, self._http())
 
 
 class ChatSpeaker(RemoteSpeaker):
@@ -34,7 +34,7 @@ class ChatSpeaker(RemoteSpeaker):
     _reports = True  # whether the server takes the wish for usage; known once it refused
 
     def _connect(self) -> Any:
-        return connect(self._base_url, self._api_key)
+        return connect(self._base_url, self._api_key, self._http())
 
     async def _open(self, body: Mapping[str, Any]) -> Any:
         if self._reports:

@@ -71,6 +71,14 @@ class Speaker(Protocol):
     def format(self) -> str:
         """The wire format of its requests."""
 
+    @property
+    def window(self) -> int | None:
+        """The tokens that it can read, where it knows that for sure or somebody said so."""
+
+    @property
+    def address(self) -> str | None:
+        """Where its server is, if somebody said where: it may be asked for the window."""
+
     def speak(self, body: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
         """Send exactly this body, streamed; `Spoken` is the last piece, and closing early hangs up."""
 

@@ -23,6 +23,16 @@ class RemoteSpeaker(Remote):
     path: ClassVar[str]
     answer: ClassVar[type[Answer]]
     patience = 300.0
+    largest = 128_000_000  # bytes of an answer: each token may come in an event of its own
+
+    @property
+    def window(self) -> int | None:
+        """As somebody said: what a catalog says of a name is no knowledge of this very server."""
+        return self._window
+
+    @property
+    def address(self) -> str | None:
+        return self._base_url
 
     def speak(self, body: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
         """Send exactly this body, streamed; `Spoken` is the last piece, and closing early hangs up."""
@@ -88,6 +98,8 @@ class RemoteSpeaker(Remote):
                 return bytes(await anext(coming, b""))
         except TimeoutError:
             failure = ModelError(f"{self.name} fell silent for {seconds:g} seconds", "timeout")
+        except ModelError as error:
+            failure = error
         except Exception as error:  # of the SDK's own HTTP client, whichever that is
             failure = ModelError(f"{self.name} broke off: {self._said(error)}", "network")
         raise failure

@@ -2,19 +2,22 @@
 
 from collections.abc import Callable, Mapping
 
-from clew.step import Pipeline
+from clew.budget import Budget
+from clew.step import Pipeline, Step, When
 from clew.steps.calls import ShrinkCalls
 from clew.steps.clear import ClearResults
 from clew.steps.dedupe import Dedupe
 from clew.steps.native import Native
-from clew.steps.offload import Offload
+from clew.steps.offload import Arrivals, Offload
 from clew.steps.reasoning import ClearReasoning
 from clew.steps.repair import Repair, repair
 from clew.steps.summarize import MOST, Summarize
 from clew.steps.trim import Cut, Trim, over_budget
+from clew.view import View
 
 __all__ = [
     "PRESETS",
+    "Arrivals",
     "ClearReasoning",
     "ClearResults",
     "Cut",
@@ -35,20 +38,32 @@ __all__ = [
 ]
 
 
+ROOMY = 1_000  # tokens of room: with less, nothing can be told but what is out of view
+
+
+def _has_room(view: View, budget: Budget) -> bool:
+    return budget.room >= ROOMY
+
+
+def _roomy(*steps: Step) -> Pipeline:
+    """These steps where there is room for what they write; the last one always fits."""
+    return Pipeline(When(_has_room, Pipeline(*steps)), Trim())
+
+
 def default(summary: int = MOST) -> Pipeline:
     """What is said twice, what is too large to be read, then a summary of all that is old; the last one always fits."""
-    return Pipeline(Dedupe(), Offload(), ClearReasoning(), Summarize(summary), Trim())
+    return _roomy(Dedupe(), Offload(), ClearReasoning(), Summarize(summary))
 
 
 def clearing() -> Pipeline:
     """Every call stays in sight as long as it can: old results become lines before anything is summed up."""
     cheap = Dedupe(), Offload(), ClearReasoning(), ClearResults(), ShrinkCalls()
-    return Pipeline(*cheap, Summarize(), Trim())
+    return _roomy(*cheap, Summarize())
 
 
 def summarizing() -> Pipeline:
     """A summary of all but head, newest turn, tail and pins."""
-    return Pipeline(Summarize(), Trim())
+    return _roomy(Summarize())
 
 
 def sliding() -> Pipeline:

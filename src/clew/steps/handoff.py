@@ -9,17 +9,22 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from clew.budget import Budget
 from clew.framing import neutral
 from clew.items import Item, Node
 from clew.steps.lines import clip, omitted
+from clew.steps.sealed import instructed, sealed
 from clew.steps.shorten import parsed
 from clew.steps.state import DONE, sections, state_of
+from clew.tokens import Counter
 from clew.view import Swap, View, groups
 
 NEW_SESSION = "new_session"
 BEGUN = "A new session begins with this summary."  # what such a call is answered with, if it is granted
 
 DIRECTIVES = 30  # sentences of the user
+SHARE = 0.25  # of the room, for all of it
+CUT = "[cut]"
 BESIDE = 2_000  # characters of each result that came beside the call
 SKILL = re.compile(r"(?i)^(?:load_|use_|get_|activate_)?skills?$")
 SKILL_FILE = re.compile(r"(?:^|/)([\w.-]+)/SKILL\.md$")
@@ -41,18 +46,21 @@ class Handoff:
         """Whether a new session is asked for that has not begun."""
         return bool(self._summary and view.nodes) or _granted(view.nodes) is not None
 
-    def __call__(self, view: View) -> View:
-        """The view that begins the new session; what is behind it must be in memory."""
+    def __call__(self, view: View, budget: Budget) -> View:
+        """The view that begins the new session in a quarter of the room; what is behind it must be in memory."""
         found = (len(view.nodes), len(view.nodes) - 1) if self._summary else _granted(view.nodes)
         if found is None:
             return view
         call, last = found
         stop = next(stop for start, stop in groups(view.nodes) if start <= last < stop)
         runs = list(_runs(view, stop))
-        if not runs:  # all of it is pinned
+        if not runs:  # all of it must stay
             return view
         summary = self._summary or parsed(view.nodes[call].item.text)["summary"]
-        text = _message(view, stop, summary, beside=view.nodes[call:stop], by="user" if self._summary else "assistant")
+        parts = _parts(view, stop, summary, beside=view.nodes[call:stop])
+        recall, by = view.short(0, stop), "user" if self._summary else "assistant"
+        closing = f"[The summary is the {by}'s own, from the session before this one; recall {recall} for all of it.]"
+        text = _within(parts, closing, int(SHARE * budget.room), budget.meter.counter)
         first, *others = runs
         swaps = [Swap(*first, [Item("summary", "user", text)])]
         swaps += [Swap(a, b, [Item("summary", "user", _line(view, a, b))]) for a, b in others]
@@ -75,10 +83,11 @@ def _granted(nodes: Sequence[Node]) -> tuple[int, int] | None:
 
 
 def _runs(view: View, stop: int) -> Iterator[tuple[int, int]]:
-    """Stretches up to there without a pin in them, each as long as can be."""
+    """Stretches up to there without a pin, and nothing that only the provider reads; each as long as can be."""
+    stays = sealed(view) | instructed(view) | {i for i, n in enumerate(view.nodes) if n.id in view.pinned}
     begin: int | None = None
     for start, end in groups(view.nodes[:stop]):
-        if any(n.id in view.pinned for n in view.nodes[start:end]):
+        if not stays.isdisjoint(range(start, end)):
             if begin is not None:
                 yield begin, start
             begin = None
@@ -88,7 +97,29 @@ def _runs(view: View, stop: int) -> Iterator[tuple[int, int]]:
         yield begin, stop
 
 
-def _message(view: View, stop: int, summary: str, beside: Sequence[Node], by: str) -> str:
+def _within(parts: Sequence[str], closing: str, most: int, counter: Counter) -> str:
+    """The parts in turn, and the closing line, in so many tokens: the first that is too long is cut at a line."""
+    kept, left = list[str](), most - counter.text(closing)
+    for part in parts:
+        short, lines = part, part.splitlines()
+        while lines and counter.text(short) > left:
+            lines = lines[: len(lines) * 3 // 4]
+            short = "\n".join([*lines, CUT]) if lines else ""
+        if not lines and not kept:  # one long line
+            size = len(part)
+            while size > 1 and counter.text(short := f"{part[:size]} {CUT}") > left:
+                size = size * 3 // 4
+        if not short:
+            break
+        kept.append(short)
+        left -= counter.text(short)
+        if short != part:
+            break
+    return "\n\n".join([*kept, closing])
+
+
+def _parts(view: View, stop: int, summary: str, beside: Sequence[Node]) -> list[str]:
+    """What a new session begins with: the summary, then what must not be forgotten."""
     said = [n.item for n in view.originals(0, stop)]
     state = dict(sections(state_of(said)))
     parts = [neutral(summary.strip())]
@@ -97,9 +128,7 @@ def _message(view: View, stop: int, summary: str, beside: Sequence[Node], by: st
     parts += _section("Open tasks", tasks)
     parts += _section("Skills that were loaded; load them again before use", list(_skills(said)))
     parts += _section("Results that came beside it", [_beside(n.item) for n in beside if _is_beside(n.item)])
-    recall = view.short(0, stop)
-    parts.append(f"[The summary is the {by}'s own, from the session before this one; recall {recall} for all of it.]")
-    return "\n\n".join(parts)
+    return parts
 
 
 def _section(heading: str, lines: Sequence[str]) -> list[str]:

@@ -14,6 +14,7 @@ from clew.tokens import media
 
 ARGUMENTS = 120  # characters of a call's arguments in a line
 OUTCOME = 100  # characters of a result in a line
+OUT_OF_VIEW = "earlier conversation out of view"
 
 
 def calls_by_result(nodes: Sequence[Node]) -> dict[int, Item]:
@@ -75,11 +76,11 @@ def omitted(nodes: Sequence[Node], earlier: Mapping[str, Mapping[str, int]], rec
     for node in nodes:
         tally.update(earlier.get(node.id) or {_noun(node.item): 1})
     parts = [f"{n:,} {noun if n == 1 else plural(noun)}" for noun, n in sorted(tally.items())]
-    return f"[earlier conversation out of view: {', '.join(parts)}; recall {recall}]", dict(tally)
+    return f"[{OUT_OF_VIEW}: {', '.join(parts)}; recall {recall}]", dict(tally)
 
 
 LONGEST = (
-    "[earlier conversation out of view: "
+    f"[{OUT_OF_VIEW}: "
     + ", ".join(
         f"999,999 {noun}"
         for noun in (

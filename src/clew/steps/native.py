@@ -16,6 +16,7 @@ from clew.budget import Budget
 from clew.errors import BadRequest, BrokenHistory, ModelError
 from clew.items import Item, Opening
 from clew.steps.places import protected
+from clew.steps.sealed import COMPACTED, type_of
 from clew.steps.summarize import spans
 from clew.view import Stretch, Swap, View, groups
 from clew.wire import FORMATS, anthropic, openai_responses
@@ -43,7 +44,7 @@ class Native:
     async def __call__(self, view: View, budget: Budget) -> View:
         if not budget.excess(view) or self._fresh(view, budget) < self.least:
             return view
-        stop = max(stop for _, stop in spans(view, budget))
+        stop = max(stop for _, stop in spans(view, budget, _kept(view, budget)))
         try:
             answer = await self.model.compact(with_(view, nodes=view.nodes[:stop]))
             items = list(_read(answer, view.frame.format))
@@ -60,7 +61,9 @@ class Native:
         own = [e for e in view.edits if e.by == repr(self)]
         made = {n.id for e in own for n in e.stand_ins} | {e.evidence["until"] for e in own}
         since = max((i for i, n in enumerate(view.nodes) if n.id in made), default=0)
-        nodes = (n for start, stop in spans(view, budget) for n in view.nodes[max(start, since) : stop])
+        nodes = (
+            n for start, stop in spans(view, budget, _kept(view, budget)) for n in view.nodes[max(start, since) : stop]
+        )
         return budget.meter.nodes(n for n in nodes if n.id not in made and n.item.kind != "summary").tokens
 
 
@@ -68,7 +71,8 @@ def _read(answer: Sequence[Mapping[str, Any]], format: str) -> Iterator[Item]:
     """What the provider wrote, as items; its system messages are in the frame anyway."""
     messages = [{"role": "assistant", "content": answer}] if format == anthropic.NAME else answer
     for n, message in enumerate(messages):
-        yield from (item for item in FORMATS[format].read(message, f"output[{n}]") if item.role != "system")
+        said = FORMATS[format].read(message, f"output[{n}]")
+        yield from (item for item in said if item.role != "system" or type_of(item) == COMPACTED)
 
 
 def _swaps(view: View, budget: Budget, stop: int, items: Sequence[Item]) -> list[Swap]:
@@ -91,7 +95,7 @@ def _swaps(view: View, budget: Budget, stop: int, items: Sequence[Item]) -> list
 
 def _gaps(view: View, budget: Budget, stop: int, given: Container[str]) -> Iterator[Stretch]:
     """The stretches that go: neither protected, nor given back by the provider as they were said."""
-    keep = protected(view, budget)
+    keep = _kept(view, budget)
     begin: int | None = None
     for start, end in groups(view.nodes[:stop]):
         back = all(n.content in given and n.item.kind != "summary" for n in view.nodes[start:end])
@@ -102,6 +106,13 @@ def _gaps(view: View, budget: Budget, stop: int, given: Container[str]) -> Itera
             begin = None
     if begin is not None:
         yield begin, stop
+
+
+def _kept(view: View, budget: Budget) -> list[bool]:
+    """What stays. An earlier compaction of the provider's does not: it reads that, too, and tells of it anew."""
+    kept = protected(view, budget)
+    again = (type_of(n.item) == COMPACTED and n.id not in view.pinned for n in view.nodes)
+    return [keep and not told for keep, told in zip(kept, again, strict=True)]
 
 
 def _opening(item: Item) -> Item:

@@ -1,6 +1,6 @@
 """Offload on arrival: new results that are too large for the window, alone or together, become previews."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clew.budget import Budget
@@ -8,51 +8,94 @@ from clew.decorations import undecorated
 from clew.items import Item
 from clew.steps.lines import calls_by_result, preview
 from clew.steps.matches import matches, terms
-from clew.steps.places import UNREAD, arrived, newest_turn
-from clew.steps.taking import replaceable, take
+from clew.steps.places import arrived, free_beside, newest_turn, unread
+from clew.steps.taking import take
 from clew.view import Swap, View
 
 ASKED = 8_000  # characters of the newest turn in which names are looked for
+CHARACTERS = 4  # that a token has, more or less: where a preview begins to be made shorter
+SHORTEST = 80  # characters of a preview's two ends: it is no use to go on below
 
 
 @dataclass(frozen=True)
 class Offload:
-    """New results that take too much together keep head, tail and what matches the question; largest first.
+    """New results that do not fit beside frame and pins keep head, tail and what matches the question; largest first.
 
-    Those do that are larger than their share, or than `over` of the budget. Older ones are left to other steps: who has
+    Those do that are larger than `over` of the room, then, should that not do, all that are larger than their share.
+    While they fit they stay as they are: the model just asked for them. Older ones are left to other steps: who has
     seen a result can tell of it in fewer words than its two ends take.
     """
 
-    over: float = 0.25  # a share of window less reserve
-    head: int = 10_000  # characters, or what half of that share holds
-    tail: int = 5_000
+    over: float = 1 / 3  # of the room; the preview of such a result takes half of that
+    head: int | None = None  # characters at most; else two thirds of what it may take
+    tail: int | None = None
 
     async def __call__(self, view: View, budget: Budget) -> View:
-        return take(view, budget, self._found(view, budget), by=self) if budget.excess(view) else view
+        # Some come out longer than their share: then the others have less of it.
+        while budget.excess(view):
+            before, view = view, self._taken(view, budget, self._room(view, budget))
+            if view is before:
+                break
+        return view
 
-    def _found(self, view: View, budget: Budget) -> Iterator[Swap]:
-        new = range(*arrived(view.nodes))
-        sizes = {
-            i: budget.meter.node(view.nodes[i]).tokens
-            for i in replaceable(view, budget)
-            if i in new and view.nodes[i].item.kind == "result"
-        }
-        share = min(self.over, UNREAD / max(1, len(sizes)))
-        bound = max(64, int(share * budget.limit.tokens))
-        calls = calls_by_result(view.nodes)
-        asked = _asked(view)
-        for i in sorted((i for i in sizes if sizes[i] > bound), key=lambda i: -sizes[i]):
-            yield Swap(i, i + 1, [self._preview(view, i, bound, budget, calls.get(i), asked)])
+    def _room(self, view: View, budget: Budget) -> int:
+        """Tokens that are left, below 0 those that are missing."""
+        return 0 if any(unread(view, budget)) else free_beside(view, budget)
 
-    def _preview(self, view: View, i: int, bound: int, budget: Budget, call: Item | None, asked: str) -> Item:
-        item, head, tail = view.nodes[i].item, self.head, self.tail
+    def _taken(self, view: View, budget: Budget, free: int) -> View:
+        """The view with previews, until nothing is missing; `free` are the tokens left, below 0 those missing."""
+        if free >= 0:
+            return view
+        made = view.stand_ins()
+        new = (i for i in range(*arrived(view.nodes)) if view.nodes[i].item.kind == "result")
+        sizes = {i: budget.meter.node(view.nodes[i]).tokens for i in new if view.nodes[i].id not in view.pinned | made}
+        calls, asked = calls_by_result(view.nodes), _asked(view)
+        most = _shares(sizes, free, self.over * budget.room)
+        swaps = [
+            Swap(i, i + 1, [self._preview(view, i, most[i], budget, calls.get(i), asked)])
+            for i in sorted(most, key=lambda i: -sizes[i])
+        ]
+        return take(view, budget, swaps, by=self)
+
+    def _preview(self, view: View, i: int, most: int, budget: Budget, call: Item | None, asked: str) -> Item:
+        item, chars = view.nodes[i].item, max(SHORTEST, CHARACTERS * most)
         found = matches(item.text, terms(call.text if call else "", asked))
         while True:
+            head, tail = chars - chars // 3, chars // 3
+            head, tail = min(head, self.head or head), min(tail, self.tail or tail)
             short = preview(item, view.short(i, i + 1), head, tail, found)
-            # A character can be several tokens: shrink until the preview is worth having.
-            if head + tail < 80 or budget.meter.item(short).tokens <= bound // 2:
+            # A character can be several tokens: shrink until it takes no more than it may.
+            if chars <= SHORTEST or budget.meter.item(short).tokens <= most:
                 return short
-            head, tail = head // 2, tail // 2
+            chars = max(SHORTEST, chars * 3 // 4)
+
+
+@dataclass(frozen=True)
+class Arrivals(Offload):
+    """As `Offload`, but until the whole is within the goal: what a model has read stays as it is."""
+
+    def _room(self, view: View, budget: Budget) -> int:
+        return budget.goal.tokens - budget.size(view).tokens
+
+
+def _shares(sizes: Mapping[int, int], free: int, bound: float) -> dict[int, int]:
+    """Tokens for the previews of those that become one: of the largest half of the bound, then of all alike."""
+    most = dict[int, int]()
+    for i in sorted(sizes, key=lambda i: -sizes[i]):
+        if free >= 0 or sizes[i] <= bound:
+            break
+        most[i] = int(bound / 2)
+        free += sizes[i] - most[i]
+    if free >= 0:
+        return most
+    now = {i: most.get(i, size) for i, size in sizes.items()}
+    cap, left = 0, sum(now.values()) + free
+    for n, size in enumerate(sorted(now.values())):  # the small ones stay; what they leave is shared by the others
+        cap = max(0, left) // (len(now) - n)
+        if size > cap:
+            break
+        left -= size
+    return {i: min(now[i], cap) for i in now if now[i] > cap or i in most}
 
 
 def _asked(view: View) -> str:

@@ -5,10 +5,13 @@ from collections.abc import Callable, Sequence
 from clew.budget import Budget, Size
 from clew.decorations import is_program_made
 from clew.items import Node
+from clew.steps.sealed import instructed, sealed, served
 from clew.view import Stretch, View, groups
 
-UNREAD = 0.5  # of what may be sent: what no model has read yet stays up to this, or the agent asks for it again
-HEAD = 0.25  # of the budget: a longer first exchange is history like any other
+HEAD = 0.125  # of the room: a longer first exchange is history like any other
+TURN = 0.5  # of what there is for a newest exchange that does not fit: what the user said has so much, at least
+LINE = 130  # tokens that one line about what is out of view takes at most
+BRIEF = 24  # and the shortest one that names an id
 
 
 def first_exchange(nodes: Sequence[Node]) -> Stretch:
@@ -52,17 +55,57 @@ def arrived(nodes: Sequence[Node]) -> Stretch:
     return start, len(nodes)
 
 
-def unread(view: View, budget: Budget) -> Stretch:
-    """What came since the assistant last spoke, with the calls it answers, unless that is too much of the limit."""
-    since = arrived(view.nodes)[0]
+def newest(view: View) -> list[bool]:
+    """For each node, whether it is of the newest exchange: the newest user turn, what came since the assistant last
+    spoke, and the calls which that answers."""
+    since, turn = arrived(view.nodes)[0], newest_turn(view.nodes)
     start = next((first for first, stop in groups(view.nodes) if stop > since), len(view.nodes))
-    room = Size(*(int(UNREAD * part) for part in budget.limit))
-    return (start, len(view.nodes)) if budget.meter.nodes(view.nodes[start:]).within(room) else (0, 0)
+    return [i >= start or turn[0] <= i < turn[1] for i in range(len(view.nodes))]
+
+
+def unread(view: View, budget: Budget) -> list[bool]:
+    """For each node, whether it is of the newest exchange and stays, since frame, pins and all of that fit together.
+
+    What no model has read yet is what it just asked for: where it does not see that, it asks again.
+    """
+    new, room = newest(view), room_beside(view, budget)
+    return new if budget.meter.nodes(_of(view, new)).within(room) else [False] * len(new)
+
+
+def room_beside(view: View, budget: Budget) -> Size:
+    """What the newest exchange may take: the limit less frame and what is fixed, and less a line for all before it."""
+    new, held, stays = newest(view), fixed(view), [False] * len(view.nodes)
+    for start, stop in groups(view.nodes):  # calls made together cannot be parted
+        stays[start:stop] = [not held.isdisjoint(range(start, stop))] * (stop - start)
+    beside = [stay and not is_new for stay, is_new in zip(stays, new, strict=True)]
+    taken = budget.meter.frame(view.frame).plus(budget.meter.nodes(_of(view, beside)))
+    if not all(new):
+        gaps = 2 + sum(beside)
+        taken = taken.plus(Size(LINE + BRIEF * gaps, 100 * gaps, 0, gaps))
+    return budget.limit.less(taken)
+
+
+def fixed(view: View) -> set[int]:
+    """Where pins stand, and what only the provider reads: no step replaces that."""
+    return sealed(view) | {i for i, n in enumerate(view.nodes) if n.id in view.pinned}
+
+
+def free_beside(view: View, budget: Budget) -> int:
+    """Tokens that the newest exchange leaves of that, below 0 those that it lacks; what the user said may be shortened,
+    and counts up to a half."""
+    room, (start, stop) = room_beside(view, budget).tokens, newest_turn(view.nodes)
+    asked = budget.meter.nodes(view.nodes[start:stop]).tokens
+    whole = budget.meter.nodes(_of(view, newest(view))).tokens
+    return room - (whole - asked) - min(asked, int(TURN * max(0, room)))
+
+
+def _of(view: View, chosen: Sequence[bool]) -> list[Node]:
+    return [n for n, is_chosen in zip(view.nodes, chosen, strict=True) if is_chosen]
 
 
 def tail_start(view: View, budget: Budget) -> int:
-    """Where the newest tokens begin that stay as they are, or a quarter of a small budget, at a cut."""
-    room = min(budget.tail, budget.goal.tokens // 4)
+    """Where the newest tokens begin that stay as they are, or a quarter of what a small goal leaves, at a cut."""
+    room = min(budget.tail, max(0, budget.goal.tokens - budget.frame) // 4)
     at = len(view.nodes)
     while at and (room := room - budget.meter.node(view.nodes[at - 1]).tokens) >= 0:
         at -= 1
@@ -70,13 +113,17 @@ def tail_start(view: View, budget: Budget) -> int:
 
 
 def protected(view: View, budget: Budget) -> list[bool]:
-    """For each node, whether a step must leave it byte for byte: head, newest turn, tail, what is unread, and pins."""
-    keep = [n.id in view.pinned for n in view.nodes]
-    tail = tail_start(view, budget), len(view.nodes)
-    head = first_exchange(view.nodes)
-    if budget.meter.nodes(view.nodes[slice(*head)]).tokens > HEAD * budget.goal.tokens:
+    """For each node, whether a step must leave it byte for byte: head, newest exchange, tail, pins, and what only the
+    provider reads.
+
+    Where the newest exchange does not fit, previews of it are left to `Offload` and `Trim`.
+    """
+    held = fixed(view) | served(view) | instructed(view)
+    keep = [kept or i in held for i, kept in enumerate(newest(view))]
+    head, tail = first_exchange(view.nodes), (tail_start(view, budget), len(view.nodes))
+    if budget.meter.nodes(view.nodes[slice(*head)]).tokens > HEAD * budget.room:
         head = 0, 0
-    for start, stop in (head, newest_turn(view.nodes), tail, unread(view, budget)):
+    for start, stop in (head, tail):
         keep[start:stop] = [True] * (stop - start)
     return keep
 

@@ -84,9 +84,9 @@ def _shares(view: View, budget: Budget, stretches: Sequence[Stretch], room: int)
     return shares
 
 
-def spans(view: View, budget: Budget) -> Iterator[Stretch]:
-    """Runs of groups that may be folded, oldest first."""
-    keep = protected(view, budget)
+def spans(view: View, budget: Budget, keep: Sequence[bool] | None = None) -> Iterator[Stretch]:
+    """Runs of groups that may be folded, oldest first; `keep` says for each node whether it stays, if not as always."""
+    keep = keep or protected(view, budget)
     begin: int | None = None
     for start, stop in groups(view.nodes):
         if not any(keep[start:stop]):

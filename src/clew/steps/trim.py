@@ -1,4 +1,4 @@
-"""Trim: whatever else happened, this fits. Old spans become one line; in need, the newest turn becomes a preview."""
+"""Trim: whatever else happened, this fits. Old spans become one line; in need, the newest exchange becomes previews."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,18 +6,38 @@ from dataclasses import dataclass
 from clew.budget import Budget, Size
 from clew.errors import OverBudget
 from clew.items import Item
-from clew.steps.lines import LONGEST, calls_by_result, cleared, omitted, preview
-from clew.steps.places import HEAD, first_exchange, newest_turn, unread
+from clew.steps.calls import shrunk
+from clew.steps.lines import LONGEST, OUT_OF_VIEW, calls_by_result, cleared, omitted, preview
+from clew.steps.offload import Offload
+from clew.steps.places import (
+    HEAD,
+    LINE,
+    TURN,
+    first_exchange,
+    fixed,
+    free_beside,
+    newest,
+    newest_turn,
+    room_beside,
+    unread,
+)
+from clew.steps.sealed import instructed, sealed, served
 from clew.view import Stretch, Swap, View, groups
 
 
 @dataclass(frozen=True)
 class Trim:
-    """Keeps, in this order, pins, the newest user turn, what no model has read yet, the first exchange, the newest
-    groups; lines for the rest."""
+    """Keeps, in this order, pins and what only the provider reads, the newest exchange, system messages and what the
+    provider ran, the first exchange, the newest groups; lines for the rest.
+
+    Of a newest exchange that does not fit, results become previews, and then what the user said does.
+    """
 
     async def __call__(self, view: View, budget: Budget) -> View:
-        return _cut(_squeezed(view, budget, self), budget, self) if budget.excess(view) else view
+        if not budget.excess(view):
+            return view
+        view = _shrunk(await Offload()(view, budget), budget, self)
+        return _cut(_squeezed(view, budget, self), budget, self)
 
 
 @dataclass(frozen=True)
@@ -37,14 +57,27 @@ def _cut(view: View, budget: Budget, by: object) -> View:
     return view
 
 
+def _shrunk(view: View, budget: Budget, by: object) -> View:
+    """Where the newest exchange does not fit with previews either, its calls keep the beginning of their arguments."""
+    new, fixed = newest(view), view.pinned | view.stand_ins()
+    if any(unread(view, budget)) or free_beside(view, budget) >= 0:
+        return view
+    swaps = []
+    for i, node in enumerate(view.nodes):
+        short = None if node.item.kind != "call" or node.id in fixed else shrunk(node.item, view.short(i, i + 1))
+        if new[i] and short is not None and budget.meter.item(short).within(budget.meter.node(node)):
+            swaps.append(Swap(i, i + 1, [short]))
+    return view.replace_all(swaps, by=by)
+
+
 def _squeezed(view: View, budget: Budget, by: object) -> View:
     """Where one group alone leaves no room, its results become lines: calls made together cannot be parted."""
     room = budget.goal.less(budget.meter.frame(view.frame))
     calls, made = calls_by_result(view.nodes), view.stand_ins()
-    new = range(*unread(view, budget))
+    new = newest(view)
     swaps = []
     for start, stop in groups(view.nodes):
-        if budget.meter.nodes(view.nodes[start:stop]).within(room) or stop - start < 2 or start in new:
+        if budget.meter.nodes(view.nodes[start:stop]).within(room) or stop - start < 2 or new[start]:
             continue
         for i in range(start, stop):
             node = view.nodes[i]
@@ -66,26 +99,32 @@ class _Plan:
         self.groups = groups(view.nodes)
         self.sizes = [self.meter.nodes(view.nodes[a:b]) for a, b in self.groups]
         self.earlier = {n.id: e.evidence["tally"] for e in view.edits if "tally" in e.evidence for n in e.new}
-        self.kept = [any(n.id in view.pinned for n in view.nodes[a:b]) for a, b in self.groups]
+        held = fixed(view)
+        self.kept = [not held.isdisjoint(range(a, b)) for a, b in self.groups]
+        self.new = newest(view)
         self.shrunk: list[Swap] = []
-        self.terse = False
+        self.line = _LONGEST  # the longest that there is room for in every gap
         self._choose()
 
     def swaps(self) -> list[Swap]:
         return [*self.shrunk, *self._lines()]
 
     def _choose(self) -> None:
-        floor = self.meter.frame(self.view.frame)
-        for size, kept in zip(self.sizes, self.kept, strict=True):
-            floor = floor.plus(size) if kept else floor
-        # Room for a line in every gap there can be; if pins leave too little, for the shortest stand-in there is.
-        gaps = sum(self.kept) + 3
-        used = floor.plus(_times(self.meter.item(_LONGEST), gaps))
-        self.terse = not used.within(self.budget.limit)
-        if self.terse:
-            used = floor.plus(_times(self.meter.item(_DOTS), gaps))
-        used = self._keep_turn(used)
-        used = self._keep(used, _inside(self.groups, unread(self.view, self.budget))[::-1], self.budget.limit)
+        new = [g for g, (a, b) in enumerate(self.groups) if any(self.new[a:b])]
+        shorter = Size()
+        if any(unread(self.view, self.budget)):
+            for g in new:
+                self.kept[g] = True
+        else:
+            shorter = self._shorten(new)
+        used = self.meter.frame(self.view.frame).plus(shorter)
+        for size in (size for size, kept in zip(self.sizes, self.kept, strict=True) if kept):
+            used = used.plus(size)
+        gaps = len(list(self._gaps())) + 1
+        for self.line in (_LONGEST, _BRIEF, _DOTS):
+            if (lined := used.plus(_times(self.meter.item(self.line), gaps))).within(self.budget.limit):
+                break
+        used = self._keep_served(lined)
         used = self._keep(used, _inside(self.groups, first_exchange(self.view.nodes)), self._head_room(used))
         self._keep(used, range(len(self.groups) - 1, -1, -1), self.budget.goal)
 
@@ -100,28 +139,54 @@ class _Plan:
             self.kept[g] = True
         return used
 
-    def _keep_turn(self, used: Size) -> Size:
-        """The newest user turn stays whole if the limit allows, else as a preview of what fits."""
+    def _keep_served(self, used: Size) -> Size:
+        """System messages and what the provider ran stay if the limit allows; else the newest of them do, up to the
+        goal: who gives up one at a time breaks the cache each time."""
+        held = served(self.view) | instructed(self.view)
+        order = [g for g, (a, b) in enumerate(self.groups) if not held.isdisjoint(range(a, b))][::-1]
+        whole = used
+        for g in order:
+            whole = whole if self.kept[g] else whole.plus(self.sizes[g])
+        return self._keep(used, order, self.budget.limit if whole.within(self.budget.limit) else self.budget.goal)
+
+    def _shorten(self, new: Sequence[int]) -> Size:
+        """Of a newest exchange that does not fit, what the user said as a preview, and what does of the rest.
+
+        The size is what has to be added to that of the groups that stay.
+        """
         start, stop = newest_turn(self.view.nodes)
         turn = [g for g in _inside(self.groups, (start, stop)) if not self.kept[g]]
-        if not turn:
-            return used
-        whole = used
+        others = [g for g in new if g not in turn and not self.kept[g]]
+        room, whole, rest = self._free(), Size(), Size()
         for g in turn:
             whole = whole.plus(self.sizes[g])
-        if whole.within(self.budget.limit):
-            for g in turn:
-                self.kept[g] = True
-            return whole
-        if any(self.kept[g] for g in _inside(self.groups, (start, stop))):
-            return used  # partly pinned: the pins stay, the rest becomes a line
-        short = self._preview(start, stop, self.budget.limit.less(used))
-        if short is None:
-            return used
-        for g in turn:
+        for g in others:
+            rest = rest.plus(self.sizes[g])
+        most = room._replace(tokens=max(room.tokens - rest.tokens, int(TURN * room.tokens)))
+        shorter = Size()
+        if whole.within(most):
+            self._stay(turn)
+            room = room.less(whole)
+        elif (
+            turn
+            and stop - start == sum(b - a for a, b in (self.groups[g] for g in turn))
+            and (short := self._preview(start, stop, most))
+        ):  # where a part of it is pinned, the pins stay, and the rest becomes a line
+            self._stay(turn)
+            self.shrunk.append(Swap(start, stop, [short]))
+            shorter = self.meter.item(short).less(whole)
+            room = room.less(self.meter.item(short))
+        self._keep(Size(), others[::-1], room)
+        return shorter
+
+    def _stay(self, chosen: Sequence[int]) -> None:
+        for g in chosen:
             self.kept[g] = True
-        self.shrunk.append(Swap(start, stop, [short]))
-        return used.plus(self.meter.item(short))
+
+    def _free(self) -> Size:
+        """What the newest exchange may take, with the briefest of lines for what came before."""
+        room = room_beside(self.view, self.budget)
+        return room if all(self.new) else room._replace(tokens=room.tokens + LINE)
 
     def _preview(self, start: int, stop: int, room: Size) -> Item | None:
         nodes = self.view.nodes[start:stop]
@@ -139,17 +204,23 @@ class _Plan:
             chars = chars * 3 // 4
 
     def _head_room(self, used: Size) -> Size:
-        goal = self.budget.goal
-        return goal._replace(tokens=min(goal.tokens, used.tokens + int(HEAD * goal.tokens)))
+        goal, limit = self.budget.goal, self.budget.limit
+        room = min(goal.tokens, used.tokens + int(HEAD * self.budget.room))
+        if used.tokens > goal.tokens:  # it is missed anyway: a task no longer than the line in its place may stay
+            room = min(limit.tokens, used.tokens + self.meter.item(_LONGEST).tokens)
+        return goal._replace(tokens=room)
 
     def _lines(self) -> Iterator[Swap]:
         for start, stop in self._gaps():
             have = self.meter.nodes(self.view.nodes[start:stop])
-            alone = stop - start == 1 and self.view.nodes[start].item.kind == "summary"
-            if alone and have.tokens <= self.meter.item(_LONGEST).tokens:
+            if all(self._is_line(i) for i in range(start, stop)):
                 continue  # a line for a line says nothing new
-            line, tally = self._line(start, stop)
-            for item in (line, _DOTS):
+            text, tally = omitted(self.view.nodes[start:stop], self.earlier, self.view.short(start, stop))
+            brief = f"[out of view; recall {self.view.short(start, stop)}]"
+            words = [text, brief, _DOTS.text][(_LONGEST, _BRIEF, _DOTS).index(self.line) :]
+            if self.new[start]:  # which nobody shall take for something old
+                words = [text.replace(OUT_OF_VIEW, "what just came does not fit"), brief]
+            for item in (Item("summary", "user", said) for said in words):
                 size = self.meter.item(item)
                 if have.within(size):
                     break  # no smaller in any way: it stays as it is
@@ -157,19 +228,19 @@ class _Plan:
                     yield Swap(start, stop, [item], {"tally": tally})
                     break
 
-    def _line(self, start: int, stop: int) -> tuple[Item, dict[str, int]]:
-        nodes = self.view.nodes[start:stop]
-        text, tally = omitted(nodes, self.earlier, self.view.short(start, stop))
-        return (_DOTS if self.terse else Item("summary", "user", text)), tally
+    def _is_line(self, i: int) -> bool:
+        node = self.view.nodes[i]
+        return node.item.kind == "summary" and self.meter.node(node).tokens <= self.meter.item(_LONGEST).tokens
 
     def _gaps(self) -> Iterator[Stretch]:
-        """Maximal runs of groups that do not stay."""
+        """Maximal runs of groups that do not stay, old ones apart from those of the newest exchange."""
         start: int | None = None
+        end = 0
         for (a, b), kept in zip(self.groups, self.kept, strict=True):
-            if kept and start is not None:
+            if start is not None and (kept or self.new[a] != self.new[start]):
                 yield start, a
                 start = None
-            elif not kept and start is None:
+            if not kept and start is None:
                 start = a
             end = b
         if start is not None:
@@ -177,6 +248,7 @@ class _Plan:
 
 
 _DOTS = Item("summary", "user", "…")
+_BRIEF = Item("summary", "user", "[out of view; recall 0123456789]")
 _LONGEST = Item("summary", "user", LONGEST)
 
 
@@ -192,13 +264,15 @@ def over_budget(view: View, budget: Budget) -> OverBudget:
     """The error for what cannot be made to fit, with the numbers."""
     frame = budget.meter.frame(view.frame)
     pinned = budget.meter.nodes(n for n in view.nodes if n.id in view.pinned)
+    fixed = budget.meter.nodes(view.nodes[i] for i in sealed(view))
+    beside = f", what only the provider can read {fixed.tokens:,}" if fixed.tokens else ""
     have = budget.size(view)
     words = ("tokens", "bytes", "images", "messages")
     over = [f"{h:,} {w} of {m:,}" for h, m, w in zip(have, budget.limit, words, strict=True) if h > m]
     return OverBudget(
         f"does not fit: {', '.join(over)} (window {budget.window:,} less reserve {budget.kept_free:,}); "
-        f"the frame takes {frame.tokens:,} tokens and pins {pinned.tokens:,}: shorten the system prompt or the tools, "
-        f"unpin some, or lower `reserve`",
+        f"the frame takes {frame.tokens:,} tokens and pins {pinned.tokens:,}{beside}: shorten the system prompt or the "
+        f"tools, unpin some, or lower `reserve`",
         needed=have.tokens,
         limit=budget.limit.tokens,
     )

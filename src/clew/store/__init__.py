@@ -8,6 +8,7 @@ from clew.store.records import Batch, BranchInfo, Call, ClientEdit, Fork, Found,
 from clew.store.sqlite import SQLite
 from clew.store.trace import Trace
 from clew.store.upkeep import Problem, Survey
+from clew.store.waiting import patience
 
 __all__ = [
     "Audit",
@@ -28,5 +29,6 @@ __all__ = [
     "Trace",
     "Usage",
     "open_store",
+    "patience",
     "restore",
 ]

@@ -6,6 +6,8 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
+from clew.store.waiting import Wait
+
 try:
     import fcntl
 except ImportError:  # Windows
@@ -49,7 +51,8 @@ async def _lock(file: int) -> bool:
 async def soon(attempt: Callable[[], Awaitable[bool]]) -> bool:
     """Try until it works, or for as long as it makes sense."""
     clock = asyncio.get_running_loop().time
-    since = clock()
-    while not (done := await attempt()) and (waited := clock() - since) < PATIENCE:
+    since, wait = clock(), Wait(PATIENCE)
+    while not (done := await attempt()) and not wait.is_over():
+        waited = clock() - since
         await asyncio.sleep(random.random() * GLANCE / (1 + waited))  # noqa: S311
     return done

@@ -2,18 +2,24 @@
 
 import os
 import sqlite3
-import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
 from clew.errors import StoreError
-from clew.store.opening import prepare_file
+from clew.store.opening import BESIDE, connect_readonly, prepare_file
 from clew.store.upkeep import Progress
+from clew.store.watching import MARK, is_busy
+
+try:
+    import fcntl
+except ImportError:  # Windows, where a file that is open cannot be deleted
+    fcntl = None  # type: ignore[assignment]
 
 STEP = 1_000  # pages copied between two reports
-BESIDE = ("-wal", "-shm")  # what SQLite keeps next to a file
+PART = ".clew-part"  # ends the hidden name of a copy that is being made
+ASIDE = "[0-9]" * 4 + "-[0-9][0-9]-[0-9][0-9]-" + "[0-9]" * 6  # ends that of a store that a restore moved
 
 
 def backup(source: sqlite3.Connection, target: Path, force: bool = False, progress: Progress | None = None) -> int:
@@ -39,7 +45,7 @@ def restore(source: Path, target: Path, progress: Progress | None = None) -> Pat
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _part(target) as part:
         try:
-            with closing(_open(source)) as db:
+            with closing(connect_readonly(source)) as db:
                 _copy(db, part, progress)
         except sqlite3.Error as error:
             raise StoreError(f"{source}: {error}; is there another backup?") from error
@@ -48,6 +54,37 @@ def restore(source: Path, target: Path, progress: Progress | None = None) -> Pat
         aside = _set_aside(target)
         part.replace(target)
     return aside
+
+
+def leftovers(folder: Path) -> list[Path]:
+    """Copies in a folder that nobody makes any more: who began them was killed."""
+    return [path for path in sorted(folder.glob(f".*{PART}")) if not _is_being_made(path)]
+
+
+def sweep(folder: Path) -> None:
+    """Delete them, and what SQLite had beside them."""
+    for path in leftovers(folder):
+        for beside in (path, *path.parent.glob(f"{path.name}-*")):
+            with suppress(OSError):
+                beside.unlink()
+
+
+def asides(path: Path) -> list[Path]:
+    """Stores that were moved aside when another one was put in their place."""
+    return sorted(path.parent.glob(f"{path.name}.{ASIDE}"))
+
+
+def _is_being_made(part: Path) -> bool:
+    if fcntl is None:
+        return False
+    with suppress(OSError):
+        file = os.open(part, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        finally:
+            os.close(file)
+        return False
+    return True
 
 
 def _refuse_taken(source: sqlite3.Connection, target: Path, force: bool) -> None:
@@ -62,17 +99,25 @@ def _refuse_taken(source: sqlite3.Connection, target: Path, force: bool) -> None
 
 @contextmanager
 def _part(target: Path) -> Iterator[Path]:
-    """A private file beside the target, gone again if it does not become it."""
+    """A private file beside the target, locked while we live, and gone again if it does not become it."""
+    sweep(target.parent)
+    part = target.with_name(f".{target.name}{PART}")
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        file = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+    except FileExistsError:
+        raise StoreError(f"{target}: another process is writing it; wait for it, or choose another place") from None
     except OSError as error:
         raise StoreError(f"{target}: cannot be written ({error.strerror}); choose another place") from None
-    os.close(handle)
-    part = Path(name)
     try:
+        if fcntl is None:
+            os.close(file)
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield part
     finally:
         part.unlink(missing_ok=True)
+        if fcntl is not None:
+            os.close(file)
 
 
 def _copy(source: sqlite3.Connection, part: Path, progress: Progress | None) -> None:
@@ -103,27 +148,20 @@ def _verify(part: Path) -> None:
         raise StoreError(f"the copy is damaged, and was not kept: {found}; see clew doctor")
 
 
-def _open(path: Path) -> sqlite3.Connection:
-    """A connection that leaves no trace beside a file which has nothing beside it."""
-    alone = not any(Path(f"{path}{end}").exists() for end in BESIDE)
-    uri = f"{path.resolve().as_uri()}?{'immutable=1' if alone else 'mode=ro'}"
-    return sqlite3.connect(uri, uri=True, isolation_level=None)
-
-
 def _set_aside(path: Path) -> Path | None:
-    """Move the store that is there, and what is beside it, to a dated name."""
-    if not path.exists() or not path.stat().st_size:
-        return None
-    prepare_file(path)  # somebody else's file is not ours to move
-    _settle(path)
+    """Move the store that is there, and what is beside it, to a dated name; its log, too, where that alone is left."""
+    there = path.exists() and path.stat().st_size > 0
+    if there:
+        prepare_file(path)  # somebody else's file is not ours to move
+        _settle(path)
     aside = path.with_name(f"{path.name}.{datetime.now():%Y-%m-%d-%H%M%S}")
     if aside.exists():
         raise StoreError(f"{aside}: exists; try again in a second")
-    for end in ("", *BESIDE):
+    for end in ("", *BESIDE, MARK):
         beside = Path(f"{path}{end}")
-        if beside.exists():
+        if beside.exists() and (end or there):
             beside.rename(f"{aside}{end}")
-    return aside
+    return aside if there else None
 
 
 def _settle(path: Path) -> None:
@@ -132,5 +170,5 @@ def _settle(path: Path) -> None:
         try:
             db.execute("pragma journal_mode = delete")
         except sqlite3.DatabaseError as error:
-            if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            if is_busy(error):
                 raise StoreError(f"{path}: another process has it open; stop that first") from None

@@ -12,6 +12,7 @@ from clew.store import reading
 from clew.store.database import Database
 from clew.store.packing import SUMMARY, pack_item, unpack, unpack_item
 from clew.store.purging import Purge, begin, end, lines_of, merge, parents_first, split, unindex
+from clew.store.trace import PINS
 from clew.store.writing import owner_of
 
 
@@ -55,14 +56,15 @@ def _quoting(
 
     They are those made of it, however often over, and those of a result whose call it was: they quote the call.
     """
-    edits = [(branch, unpack(old), unpack(new)) for branch, old, new in db.ask("edits", **given)]
+    edits = [(branch, unpack(old), unpack(new), more) for branch, old, new, more in db.ask("edits", **given)]
     holders = _holders(db, scope, given, gone) if calls else set()
-    made = [id for branch, old, new in edits if branch in holders for id in new if id not in old]
+    made = [id for branch, old, new, _ in edits if branch in holders for id in new if id not in old]
     answers = {id for id, node in reading.nodes(db, scope, made).items() if node.item.call_id in calls}
     found: dict[str, str] = {}
-    for _, old, new in edits:
+    for _, old, new, more in edits:
         stand_ins = set(new) - set(old)
-        if not gone.isdisjoint(set(old) - set(new)) or not answers.isdisjoint(stand_ins):
+        quoted = rawjson.loads(more or "{}")["evidence"].get(PINS, ())
+        if not gone.isdisjoint({*old, *quoted} - set(new)) or not answers.isdisjoint(stand_ins):
             gone |= stand_ins
             way = f"; for the rest: recall {digests.handle(old)[:SHORT]}" if len(old) > 1 else ""
             found |= dict.fromkeys(reading.contents(db, scope, stand_ins).values(), note + way)

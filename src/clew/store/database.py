@@ -37,6 +37,7 @@ class Database(Protocol):
 
     errors: type[Exception]  # that it raises where it is damaged or away
     restoring: str  # how a backup is put back
+    readonly: bool
 
     def ask(self, name: str, /, **given: Any) -> Rows:
         """Run the statement of that name."""
@@ -61,6 +62,9 @@ class Database(Protocol):
 
     def snapshot(self) -> AbstractContextManager[None]:
         """What is read in it is of one moment, whatever others write or purge meanwhile."""
+
+    def is_busy(self, error: Exception) -> bool:
+        """Whether it says that somebody else has a lock that is needed."""
 
     def faults(self) -> list[str]:
         """Damage below the rows."""

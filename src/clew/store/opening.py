@@ -1,14 +1,23 @@
 """Opening a store file: foreign and newer files are refused untouched, older ones migrated, new ones made private."""
 
+import os
 import secrets
 import sqlite3
+import threading
+from collections import Counter
 from importlib.resources import files
 from pathlib import Path
 
 from clew.errors import ForeignFile, NewerFile, StoreError
+from clew.store.waiting import PATIENCE
+from clew.store.watching import Identity, identity
 
 APPLICATION = 0x636C6577  # "clew", where SQLite files say whose they are
 MAGIC = b"SQLite format 3\0"
+BESIDE = ("-wal", "-shm")  # what SQLite keeps next to a file
+
+_lock = threading.Lock()
+_held = Counter[Identity]()  # files that this process has connections to
 
 
 def migrations(folder: str = "migrations") -> list[str]:
@@ -17,8 +26,36 @@ def migrations(folder: str = "migrations") -> list[str]:
     return [script.read_text(encoding="utf-8") for script in sorted(found, key=lambda f: f.name)]
 
 
+def hold(path: Path) -> Identity | None:
+    """Prepare a file to be opened, and to be let go of by `release`."""
+    with _lock:
+        if (held := identity(path)) is None or held not in _held:
+            _prepare(path)
+            held = identity(path)
+        if held is not None:
+            _held[held] += 1
+        return held
+
+
+def release(held: Identity | None) -> None:
+    """No more connections to a file that was held once."""
+    with _lock:
+        if held is not None:
+            _held[held] -= 1
+            if not _held[held]:
+                del _held[held]
+
+
 def prepare_file(path: Path) -> None:
     """Make a new file that only its owner can read, or check that an old one is ours."""
+    with _lock:
+        # Once more would be once too often: whoever closes a file, however it was opened, lets go of all locks that its
+        # process has on it, and then another process takes the write-ahead log for nobody's, and deletes it.
+        if identity(path) not in _held:
+            _prepare(path)
+
+
+def _prepare(path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not path.exists():
@@ -38,11 +75,34 @@ def prepare_file(path: Path) -> None:
         path.chmod(0o600)  # an empty file that somebody else made is about to hold what was said
 
 
-def connect(path: str, migrate: bool = False) -> sqlite3.Connection:
+def is_readonly(path: Path) -> bool:
+    """Whether a file that is there can be read here, and no more."""
+    return path.exists() and not (os.access(path, os.W_OK) and os.access(path.resolve().parent, os.W_OK))
+
+
+def connect_readonly(path: Path) -> sqlite3.Connection:
+    """A connection that leaves no trace beside a file, and needs to leave none."""
+    wal, shm = (Path(f"{path.resolve()}{end}") for end in BESIDE)
+    # Whoever writes has a log beside it, and an index of that: where there is none, nobody does.
+    alone = not wal.exists() or (not wal.stat().st_size and not shm.exists())
+    uri = f"{path.resolve().as_uri()}?{'immutable=1' if alone else 'mode=ro'}"
+    db = sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+    db.create_function("from_hex", 1, bytes.fromhex, deterministic=True)
+    return db
+
+
+def refuse_older(db: sqlite3.Connection, path: str) -> None:
+    """What cannot be written cannot be brought up to date."""
+    if db.execute("pragma user_version").fetchone()[0] < len(migrations()):
+        raise StoreError(
+            f"{path}: an older clew wrote it, and it is read-only here; copy it to where it can be written"
+        )
+
+
+def connect(path: str, migrate: bool = False, patience: float = PATIENCE) -> sqlite3.Connection:
     """A connection whose transactions are ours to begin and end."""
-    db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
     try:
-        db.execute("pragma busy_timeout = 30000")
         db.create_function("from_hex", 1, bytes.fromhex, deterministic=True)  # SQLite has its own only since 3.41
         if migrate:
             _migrate(db, path)

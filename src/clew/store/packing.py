@@ -2,12 +2,15 @@
 
 import zlib
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, get_args
 
 from clew import rawjson
-from clew.items import BYTES, Frame, Item, Opening
+from clew.errors import BadRequest
+from clew.items import BYTES, Digests, Frame, Item, Kind, Opening, Role
 
 WIDTH = 16  # bytes of a digest
+_KINDS, _ROLES = frozenset(get_args(Kind)), frozenset(get_args(Role))
+MASK = b"[secret: "  # as the secrets policy begins what it puts in a secret's place
 WORTH = 200  # bytes from which compressing pays
 
 
@@ -41,11 +44,22 @@ def fields_of(item: Item) -> dict[str, Any]:
 
 
 def unpack_item(opens: str | None, kind: Any, role: Any, packed: int, data: bytes) -> Item:
-    fields = _loads(zlib.decompress(data) if packed else data)
+    fields = _loads(_inflated(packed, data))
+    if kind not in _KINDS or role not in _ROLES:
+        raise BadRequest(f"an item of kind {kind!r} by {role!r} is none that this clew knows")
     if opens == SUMMARY:
         return Item("summary", role, **fields)
     kind = "text" if kind == "summary" else kind
     return Item(kind, role, **fields, opens=Opening(*rawjson.loads(opens)) if opens else None)
+
+
+def is_as_said(digests: Digests, content: str, item: Item, packed: int, data: bytes) -> bool:
+    """Whether an item is the one of which this is the digest; of one whose secrets are masked that cannot be told."""
+    return digests.content(item) == content or MASK in _inflated(packed, data)
+
+
+def _inflated(packed: int, data: bytes) -> bytes:
+    return zlib.decompress(data) if packed else data
 
 
 def pack_opening(item: Item) -> str | None:

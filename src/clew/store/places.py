@@ -8,6 +8,7 @@ from pathlib import Path
 from clew.errors import NotFound
 from clew.store.sql import SQLStore
 from clew.store.sqlite import SQLite
+from clew.store.waiting import PATIENCE
 
 SCHEMES = ("postgresql://", "postgres://")
 
@@ -33,13 +34,16 @@ def hidden(url: str) -> str:
     return re.sub(r"(password=)[^&\s]*", r"\1***", re.sub(r"(//[^:/?@]*:).*@", r"\1***@", url))
 
 
-def open_store(where: str | os.PathLike[str] | Server, create: bool = True) -> SQLStore:
-    """The store at a path or a postgresql:// URL; with `create=False`, one that is not there is not made."""
+def open_store(where: str | os.PathLike[str] | Server, create: bool = True, patience: float = PATIENCE) -> SQLStore:
+    """The store at a path or a postgresql:// URL; with `create=False`, one that is not there is not made.
+
+    A call waits `patience` seconds at most for what another process has locked.
+    """
     if isinstance(where, Server) or is_url(str(where)):
         from clew.store.postgres import Postgres  # needs an extra
 
-        return Postgres(where.url if isinstance(where, Server) else str(where), create=create)
+        return Postgres(where.url if isinstance(where, Server) else str(where), create=create, patience=patience)
     path = Path(where).expanduser()
     if not create and (not path.exists() or path.stat().st_size == 0):
         raise NotFound(f"{path}: no store there yet; clew demo makes one, or say where it is with --store")
-    return SQLite(where)
+    return SQLite(where, patience)

@@ -8,13 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TypeVar
 
-from clew.errors import Conflict, StoreError
+from clew.errors import Conflict, MissingExtra, StoreError
 from clew.items import Scope
 from clew.store import reading
 from clew.store.alone import soon
 from clew.store.database import Database
 from clew.store.sql import SQLStore
 from clew.store.upkeep import Progress
+from clew.store.waiting import PATIENCE, Wait
 
 try:
     import psycopg
@@ -22,7 +23,7 @@ try:
     from clew.store.postgres_db import PostgresDatabase
     from clew.store.postgres_opening import Address, connect, prepare
 except ImportError:
-    raise StoreError("a store in PostgreSQL needs psycopg: pip install 'clew[postgres]'") from None
+    raise MissingExtra("a store in PostgreSQL needs psycopg: pip install 'clew[postgres]'") from None
 
 T = TypeVar("T")
 
@@ -37,10 +38,8 @@ class Postgres(SQLStore):
     Many processes and machines may share it. With `create=False` one that is not there is not made.
     """
 
-    lingering = "the server's write-ahead log, its replicas and backups may hold them until those are recycled"
-
-    def __init__(self, url: str, schema: str = "clew", create: bool = True) -> None:
-        super().__init__()
+    def __init__(self, url: str, schema: str = "clew", create: bool = True, patience: float = PATIENCE) -> None:
+        super().__init__(patience)
         self._address = Address(url, schema)
         self.place = self._address.place
         self._idle: list[PostgresDatabase] = []
@@ -62,6 +61,11 @@ class Postgres(SQLStore):
     ) -> int:
         """Not ours to do: the server has tools for it."""
         raise StoreError(f"{self.place}: is backed up with pg_dump, and restored with pg_restore")
+
+    @property
+    def lingering(self) -> str:
+        """The server's own copies."""
+        return "the server's write-ahead log, its replicas and backups may hold them until those are recycled"
 
     async def wipe(self) -> bool:
         """Write the tables anew without what was deleted; False if somebody else keeps the old rows alive."""
@@ -101,20 +105,38 @@ class Postgres(SQLStore):
         if self._unused.detach():
             await asyncio.to_thread(_let_go, *self._held, wait=True)
 
-    async def _read(self, act: Callable[[Database], T]) -> T:
+    async def _look(self, act: Callable[[Database], T]) -> T:
         return await self._write(act)
 
     async def _write(self, act: Callable[[PostgresDatabase], T]) -> T:
+        wait = Wait(self.patience)
+
         def work() -> T:
-            with self._taken() as db:
+            with self._taken() as db, self._hurried(db, wait):
                 return act(db)
 
-        return await self._run(self._threads, work)
+        return await self._run(self._threads, work, wait)
+
+    @contextmanager
+    def _hurried(self, db: PostgresDatabase, wait: Wait) -> Iterator[None]:
+        """Where a caller has less patience than the store."""
+        if wait.most == self.patience:
+            yield
+            return
+        db.be_patient(wait.most)
+        try:
+            yield
+        except psycopg.errors.LockNotAvailable:
+            wait.end()
+            raise
+        finally:
+            if db.usable():
+                db.be_patient(self.patience)
 
     @contextmanager
     def _taken(self) -> Iterator[PostgresDatabase]:
         """A connection nobody else uses; one that broke is not used again, nor are those made before it."""
-        db = self._pick() or PostgresDatabase(connect(self._address))
+        db = self._pick() or PostgresDatabase(connect(self._address), self.patience)
         try:
             yield db
         finally:
@@ -138,6 +160,8 @@ class Postgres(SQLStore):
             yield
         except _LATE as error:
             raise Conflict(f"{self.place}: {self._address.clean(error)}") from error
+        except psycopg.errors.LockNotAvailable as error:
+            raise StoreError(f"{self.place}: another process has it locked; try again, or stop that one") from error
         except psycopg.Error as error:
             raise StoreError(f"{self.place}: {self._address.clean(error)}") from error
 

@@ -30,6 +30,12 @@ select pg_try_advisory_lock('session'::regclass::oid::int, hashtext(:branch));
 -- name: end_alone
 select pg_advisory_unlock('session'::regclass::oid::int, hashtext(:branch));
 
+-- name: check_lost
+select 0;  -- the server looks after its log itself
+
+-- name: forget_lost
+select 1;
+
 -- name: begin_write
 select pg_advisory_xact_lock_shared('scope'::regclass::oid::int, :owner);
 

@@ -14,10 +14,11 @@ from psycopg.pq import TransactionStatus
 from clew.items import Scope
 from clew.store.database import BEGINNING, Sizes
 from clew.store.queries import statements
+from clew.store.waiting import PATIENCE
 from clew.store.wording import in_parts, split
 
 MOST = 2_000  # bodies looked at for each word, where the whole scope is searched
-PATIENCE = 5_000  # milliseconds that a wipe waits for a table: whoever comes after it waits as long
+WIPING = 5.0  # seconds that a wipe waits for a table: whoever comes after it waits as long
 
 
 def translate(statement: str) -> str:
@@ -35,9 +36,12 @@ class PostgresDatabase:
 
     errors: type[Exception] = psycopg.Error
     restoring = "restore a backup with pg_restore"
+    readonly = False
 
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+    def __init__(self, connection: psycopg.Connection[Any], patience: float = PATIENCE) -> None:
         self.connection = connection
+        self.patience = patience
+        self.be_patient(patience)
 
     def ask(self, name: str, /, **given: Any) -> psycopg.Cursor[Any]:
         return self.connection.execute(SQL[name], given, binary=True)
@@ -95,6 +99,13 @@ class PostgresDatabase:
         idle = (TransactionStatus.IDLE, TransactionStatus.UNKNOWN)  # unknown: the connection is gone
         return self.connection.info.transaction_status not in idle
 
+    def is_busy(self, error: Exception) -> bool:
+        return isinstance(error, psycopg.errors.LockNotAvailable)
+
+    def be_patient(self, seconds: float) -> None:
+        """From here on wait no longer than this for a lock."""
+        self.connection.execute(f"set lock_timeout = {max(1, round(1000 * seconds))}")
+
     def faults(self) -> list[str]:
         return []  # the server looks after its files itself
 
@@ -113,14 +124,14 @@ class PostgresDatabase:
 
         self.connection.add_notice_handler(hear)
         try:
-            self.connection.execute(f"set lock_timeout = {PATIENCE}")
+            self.be_patient(WIPING)
             self.connection.execute(SQL["wipe"])
         except psycopg.errors.LockNotAvailable:
             return False
         finally:
             self.connection.remove_notice_handler(hear)
             if self.usable():
-                self.connection.execute("reset lock_timeout")
+                self.be_patient(self.patience)
         if not any(kept):
             self.ask("wiped")
         return not any(kept)

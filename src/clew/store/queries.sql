@@ -6,7 +6,7 @@
 select value from meta where key = 'secret';
 
 -- name: find
-select lower(hex(h.chain)), h.branch, h.seq
+select lower(hex(h.chain)), h.branch, h.seq, b.at
 from json_each(:chains) j
 cross join head h on h.scope = (select id from scope where name = :scope) and h.chain = from_hex(j.value)
 cross join branch b on b.id = h.branch and b.session is null;
@@ -22,7 +22,7 @@ where not exists (  -- what is said everywhere, such as "continue", tells nothin
     where o.scope = (select id from scope where name = :scope) and o.content = from_hex(j.value)
     limit 1 offset 100)
 group by n.branch
-order by hits desc, n.branch
+order by hits desc, max(b.at) desc  -- not by id: that is random
 limit 1;
 
 -- name: session
@@ -62,7 +62,7 @@ where branch = :branch and seq >= :since
 order by seq;
 
 -- name: nodes
-select lower(hex(n.id)), lower(hex(n.content)), n.opens, b.kind, b.role, b.packed, b.data
+select lower(hex(n.id)), lower(hex(n.content)), n.opens, b.kind, b.role, b.packed, b.data, b.purged is null
 from json_each(:ids) j
 cross join node n on n.scope = (select id from scope where name = :scope) and n.id = from_hex(j.value)
 cross join body b on b.scope = n.scope and b.content = n.content;
@@ -299,7 +299,7 @@ where b.scope = coalesce(:owner, b.scope)
 delete from body where id = :body;
 
 -- name: edits
-select e.branch, e.old, e.new from branch b join event e on e.branch = b.id
+select e.branch, e.old, e.new, e.note from branch b join event e on e.branch = b.id
 where b.scope = :owner and e.kind = 'edit'
 order by e.seq;
 
@@ -392,11 +392,12 @@ select count(*) from session s where not exists (select 1 from branch b where b.
 
 -- name: check_firsts
 select count(*) from branch b where not exists (
-    select 1 from session s where s.branch = b.id and s.seq <= coalesce(b.parent_seq + 1, 0));
+    select 1 from session s where s.branch = b.id and s.opening = 1 and s.seq <= coalesce(b.parent_seq + 1, 0));
 
 -- name: check_began
 select count(*) from event e
-where e.kind = 'session' and not exists (select 1 from session s where s.branch = e.branch and s.seq = e.seq);
+where e.kind = 'session'
+  and not exists (select 1 from session s where s.branch = e.branch and s.seq = e.seq and s.opening = 0);
 
 -- name: check_listed
 select count(*) from session s
@@ -426,8 +427,11 @@ with recursive line (id, until) as (
     where b.parent is not null
 )
 select s.id from line join session s on s.branch = line.id and s.seq <= line.until
-order by s.seq desc
+order by s.seq desc, s.opening
 limit 1;
+
+-- name: opening_at
+select id from session where branch = :branch and seq = :seq and opening = 1;
 
 -- name: session_end
 select s.branch, min(o.seq), coalesce((select max(e.seq) from event e where e.branch = s.branch), min(o.seq) - 1)
@@ -436,8 +440,8 @@ where s.id = :session and s.scope = :owner
 group by s.branch;
 
 -- name: add_session
-insert into session (id, scope, branch, seq, parent, parent_seq, cause, method, at)
-values (:session, :owner, :branch, :seq, :parent, :parent_seq, :cause, :method, :at);
+insert into session (id, scope, branch, seq, opening, parent, parent_seq, cause, method, at)
+values (:session, :owner, :branch, :seq, :opening, :parent, :parent_seq, :cause, :method, :at);
 
 -- name: end_session
 update session set ended = :at, ended_by = :cause where id = :session;
@@ -453,12 +457,14 @@ set model = coalesce(nullif(:model, ''), model),
 where id = :session;
 
 -- name: sessions
-select s.id, s.branch, s.seq, (select count(*) from session o where o.branch = s.branch and o.seq <= s.seq), b.session,
-       s.parent, s.parent_seq, s.cause, s.method, s.at, s.ended, s.ended_by, s.undone, s.model, s.items, s.calls,
+select s.id, s.branch, s.seq,
+       (select count(*) from session o
+        where o.branch = s.branch and (o.seq < s.seq or (o.seq = s.seq and o.opening >= s.opening))),
+       b.session, s.parent, s.parent_seq, s.cause, s.method, s.at, s.ended, s.ended_by, s.undone, s.model, s.items, s.calls,
        s.sent, s.input, s.output, s.cached, s.cost, b.tags, b.archived
 from session s join branch b on b.id = s.branch
 where s.scope = (select id from scope where name = :scope) and (cast(:branch as text) is null or s.branch = :branch)
-order by s.at desc, s.seq desc;
+order by s.at desc, s.seq desc, s.opening;
 
 -- name: tag_branch
 update branch set tags = :tags where id = :branch and scope = :owner;
@@ -473,7 +479,7 @@ with recursive line (branch, until, apart) as (
     select p.branch, first.parent_seq, case when b.parent is null then 1 else 0 end
     from line
     join branch b on b.id = line.branch
-    join session first on first.branch = line.branch
+    join session first on first.branch = line.branch and first.opening = 1
         and first.seq = (select min(s.seq) from session s where s.branch = line.branch)
     join session p on p.id = first.parent
 )
@@ -483,19 +489,24 @@ select branch, until from line where apart = 1;
 
 -- name: lost_firsts
 select b.scope, b.id, coalesce(b.parent_seq + 1, 0), null, b.at, b.cause, b.parent, b.parent_seq from branch b
-where not exists (select 1 from session s where s.branch = b.id and s.seq <= coalesce(b.parent_seq + 1, 0))
+where not exists (
+    select 1 from session s where s.branch = b.id and s.opening = 1 and s.seq <= coalesce(b.parent_seq + 1, 0))
 order by b.at;
 
 -- name: lost_sessions
 select b.scope, e.branch, e.seq, e.note, e.at, null, e.branch, e.seq - 1 from event e join branch b on b.id = e.branch
-where e.kind = 'session' and not exists (select 1 from session s where s.branch = e.branch and s.seq = e.seq)
+where e.kind = 'session'
+  and not exists (select 1 from session s where s.branch = e.branch and s.seq = e.seq and s.opening = 0)
 order by e.at, e.seq;
 
 -- name: link_session
 update session set parent = :parent, parent_seq = :parent_seq where id = :session;
 
 -- name: next_session
-select seq, at, cause from session where branch = :branch and seq > :seq order by seq limit 1;
+select seq, at, cause from session
+where branch = :branch and (seq > :seq or (seq = :seq and opening < :opening))
+order by seq, opening desc
+limit 1;
 
 -- name: session_events
 select seq, kind, start, new, note, at from event where branch = :branch and seq >= :since order by seq;

@@ -8,11 +8,11 @@ from typing import Any
 from clew import rawjson
 from clew.errors import Conflict, NotFound, Purged
 from clew.finding import terms
-from clew.items import SHORT, Frame, Node, Scope
+from clew.items import SHORT, Digests, Frame, Node, Scope
 from clew.store.database import Database, Rows
-from clew.store.packing import indexable, unpack, unpack_frame, unpack_item
+from clew.store.packing import indexable, is_as_said, unpack, unpack_frame, unpack_item
 from clew.store.records import BranchInfo, Call, Found, Happened
-from clew.store.rows import call_of, read_row, replay
+from clew.store.rows import ABSENT, call_of, event_of, read_row, replay
 from clew.store.trace import Trace
 
 _ALL = 1 << 62  # past every sequence number
@@ -26,7 +26,8 @@ def secret(db: Database) -> bytes:
 def find(db: Database, scope: Scope, chains: Sequence[str]) -> list[Found]:
     order = {chain: i + 1 for i, chain in enumerate(chains)}
     rows = db.ask("find", scope=scope, chains=listed(chains))
-    found = [Found(branch, seq, order[chain]) for chain, branch, seq in rows]
+    newest = sorted(rows, key=lambda row: -row[3])  # where nothing else decides, and never the random id
+    found = [Found(branch, seq, order[chain]) for chain, branch, seq, _ in newest]
     return sorted(found, key=lambda f: (-f.known, -f.seq))
 
 
@@ -65,10 +66,16 @@ def catch_up(db: Database, scope: Scope, trace: Trace) -> set[str]:
     return {event[1] for event in events}
 
 
-def nodes(db: Database, scope: Scope, ids: Sequence[str]) -> dict[str, Node]:
+def nodes(db: Database, scope: Scope, ids: Sequence[str], digests: Digests | None = None) -> dict[str, Node]:
     wanted = dict.fromkeys(ids)
     rows = db.ask("nodes", scope=scope, ids=listed(wanted))
-    found = {id: Node(id, content, unpack_item(*columns)) for id, content, *columns in rows}
+    found = {}
+    for id, content, opens, kind, role, packed, data, whole in rows:
+        item = unpack_item(opens, kind, role, packed, data)
+        # What is not compressed has no sum of its own that a flipped bit would break.
+        if digests and whole and not packed and not is_as_said(digests, content, item, packed, data):
+            raise ValueError(f"{id[:SHORT]} is not what was said")
+        found[id] = Node(id, content, item)
     if len(found) < len(wanted):
         gone = len(wanted) - len(found)
         raise Conflict(f"{gone:,} of {len(wanted):,} nodes were purged meanwhile; else the log is damaged: clew doctor")
@@ -82,10 +89,10 @@ def frame(db: Database, scope: Scope, digest: str) -> Frame:
     return unpack_frame(data)
 
 
-def originals(db: Database, scope: Scope, id: str) -> list[Node]:
+def originals(db: Database, scope: Scope, id: str, digests: Digests | None = None) -> list[Node]:
     with db.snapshot():
         found = _behind(db, scope, id)
-        said = nodes(db, scope, found)
+        said = nodes(db, scope, found, digests)
         gone = {row[0]: row for row in db.ask("purged_among", scope=scope, ids=listed(found))}
     if found and len(gone) == len(found):
         raise _purged(*gone[found[0]])
@@ -105,7 +112,7 @@ def _behind(db: Database, scope: Scope, id: str) -> list[str]:
             seen.add(at)
             moved = set(unpack(row[1]))
             stack += [old for old in reversed(unpack(row[0])) if old not in moved]
-    return list(found)
+    return list(found) or [id]  # a quote stands for nothing else
 
 
 def resolve(db: Database, scope: Scope, short: str) -> list[str]:
@@ -140,7 +147,10 @@ def calls(db: Database, scope: Scope, branch: str) -> list[Call]:
 
 def events(db: Database, scope: Scope, branch: str, until: int | None) -> list[Happened]:
     rows = db.ask("own_events", scope=scope, branch=branch, until=_ALL if until is None else until)
-    return [Happened(seq, at, read_row(*columns)) for seq, at, *columns in rows]
+    found = [Happened(seq, at, read_row(*columns)) for seq, at, *columns in rows]
+    for event in found:  # whoever gets them reads their notes: damage is to show here
+        event_of(event.row, branch, event.seq, lambda node: Node(node, "", ABSENT))
+    return found
 
 
 def branches(db: Database, scope: Scope) -> list[BranchInfo]:

@@ -168,7 +168,7 @@ class Session:
 
     id: str  # the first one of a branch has the branch's
     branch: str
-    seq: int  # of its first event
+    seq: int  # of its first event, which is that of the next one if nothing happened in it
     number: int  # on its branch, from 1
     name: str | None  # the host's name for the conversation
     parent: str | None  # a session

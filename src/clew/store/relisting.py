@@ -22,6 +22,11 @@ class Lost(NamedTuple):
     before: str | None  # the branch it came of
     last: int | None  # and the event of it
 
+    @property
+    def opening(self) -> int:
+        """1 if its branch begins with it."""
+        return int(self.note is None)
+
 
 def relist(db: Database) -> None:
     """List what is missing, and let go of what no branch is left of."""
@@ -32,7 +37,7 @@ def relist(db: Database) -> None:
     for one, session in zip(lost, names, strict=True):
         if one.before is not None:
             _link(db, one, session)
-        after = db.ask("next_session", branch=one.branch, seq=one.seq).fetchone()
+        after = db.ask("next_session", branch=one.branch, seq=one.seq, opening=one.opening).fetchone()
         if after:
             db.ask("end_session", session=session, at=after[1], cause=after[2])
         _add_up(db, one, session, after[0] if after else None)
@@ -44,14 +49,15 @@ def _list(db: Database, lost: Lost) -> str:
     began: dict[str, Any] = rawjson.loads(lost.note) if lost.note else {}
     session: str = began.get("session", lost.branch)
     given = {"session": session, "cause": began.get("cause", lost.cause), "method": began.get("method", "")}
-    place = {"owner": lost.owner, "branch": lost.branch, "seq": lost.seq}
+    place = {"owner": lost.owner, "branch": lost.branch, "seq": lost.seq, "opening": lost.opening}
     db.ask("add_session", **given, **place, parent=None, parent_seq=None, at=lost.at)
     return session
 
 
 def _link(db: Database, lost: Lost, session: str) -> None:
     """Let a session come of the one before it."""
-    found = db.ask("session_at", owner=lost.owner, branch=lost.before, until=lost.last).fetchone()
+    found = None if lost.opening else db.ask("opening_at", branch=lost.branch, seq=lost.seq).fetchone()
+    found = found or db.ask("session_at", owner=lost.owner, branch=lost.before, until=lost.last).fetchone()
     if found:
         db.ask("link_session", session=session, parent=found[0], parent_seq=lost.last)
 

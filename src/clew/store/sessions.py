@@ -26,7 +26,7 @@ def keep(db: Database, owner: int, batch: Batch, times: Sequence[float]) -> None
                 db.ask("end_session", session=here, cause=event.cause, at=at)
                 given = {"session": event.session, "cause": event.cause, "method": event.method}
                 place = {"owner": owner, "branch": batch.branch, "seq": seq, "parent": here, "parent_seq": seq - 1}
-                db.ask("add_session", **given, **place, at=at)
+                db.ask("add_session", **given, **place, opening=0, at=at)
                 here, totals = event.session, Counter()
             case Usage():
                 add(db, _at(db, owner, batch.branch, event.seq), reported(event))
@@ -53,7 +53,7 @@ def open_first(db: Database, owner: int, batch: Batch, now: float) -> None:
         parent_seq = last if batch.origin.seq is None else batch.origin.seq
         # Of a fork in which nothing happened yet all that came before is its parent's, and the child is its own.
         parent = _at(db, owner, branch, max(first, parent_seq))
-    given = {"session": batch.branch, "owner": owner, "branch": batch.branch, "seq": batch.seq}
+    given = {"session": batch.branch, "owner": owner, "branch": batch.branch, "seq": batch.seq, "opening": 1}
     cause = cause_of(batch)
     db.ask("add_session", **given, parent=parent, parent_seq=parent_seq, cause=cause, method="", at=now)
     if cause == "handoff" and parent:

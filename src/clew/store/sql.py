@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -18,6 +19,7 @@ from clew.store.records import Batch, BranchInfo, Call, Found, Happened, Session
 from clew.store.sessions import sessions
 from clew.store.trace import Trace
 from clew.store.upkeep import Problem, Progress, Survey, check, repair, survey
+from clew.store.waiting import PATIENCE, Wait
 from clew.store.writing import label, learn, write
 
 T = TypeVar("T")
@@ -28,9 +30,9 @@ class SQLStore(ABC):
 
     secret: bytes
     place: str  # as people know it: a path, or a URL without its password
-    lingering = ""  # where the bytes of what was purged may still be
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float = PATIENCE) -> None:
+        self.patience = patience  # seconds that a call waits for what another process has locked, at most
         self._process = os.getpid()
 
     async def write(self, scope: Scope, batch: Batch) -> None:
@@ -59,7 +61,7 @@ class SQLStore(ABC):
 
     async def nodes(self, scope: Scope, ids: Sequence[str]) -> dict[str, Node]:
         """Nodes with their bodies, by id."""
-        return await self._read(lambda db: reading.nodes(db, scope, ids))
+        return await self._read(lambda db: reading.nodes(db, scope, ids, self._digests(scope)))
 
     async def frame(self, scope: Scope, digest: str) -> Frame:
         """A frame by its digest."""
@@ -67,7 +69,7 @@ class SQLStore(ABC):
 
     async def originals(self, scope: Scope, id: str) -> list[Node]:
         """What was said behind an id, under any number of stand-ins."""
-        return await self._read(lambda db: reading.originals(db, scope, id))
+        return await self._read(lambda db: reading.originals(db, scope, id, self._digests(scope)))
 
     async def resolve(self, scope: Scope, short: str) -> list[str]:
         """All ids that begin like this."""
@@ -131,8 +133,7 @@ class SQLStore(ABC):
 
     async def purge_item(self, scope: Scope, id: str, reason: str, dry_run: bool = False) -> Purge:
         """Take the words behind an id out of the log and the file, wherever in the scope they were said."""
-        digests = Digests(self.secret, scope)
-        return await self._purge(lambda db: purge_item(db, digests, scope, id, reason, dry_run), dry_run)
+        return await self._purge(lambda db: purge_item(db, self._digests(scope), scope, id, reason, dry_run), dry_run)
 
     async def purges(self) -> list[Audit]:
         """Every purge that was made, the newest first."""
@@ -152,10 +153,15 @@ class SQLStore(ABC):
         return await self.wipe()
 
     async def _purge(self, act: Callable[[Database], Purge], dry_run: bool) -> Purge:
-        took = await self._write(act)
+        took = await self._write(lambda db: self._soundly(act, db))
         if not dry_run:
             took.wiped = await self.wipe()
         return took
+
+    @property
+    def lingering(self) -> str:
+        """Where the bytes of what was purged may still be, where clew does not reach."""
+        return ""
 
     @abstractmethod
     async def backup(
@@ -177,8 +183,26 @@ class SQLStore(ABC):
 
     # --- what a kind of store adds ------------------------------------------------------------------------------------
 
+    async def _read(self, act: Callable[[Database], T]) -> T:
+        return await self._look(lambda db: self._soundly(act, db))
+
+    def _soundly(self, act: Callable[[Database], T], db: Database) -> T:
+        """What is damaged below the rows the database says; what is damaged in them shows when they are read."""
+        try:
+            return act(db)
+        except UnicodeEncodeError:  # of what was asked
+            raise
+        except (zlib.error, BadRequest, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise StoreError(
+                f"{self.place}: what is stored there cannot be read ({type(error).__name__}: {error}): "
+                "clew doctor says what is damaged, and a backup mends it"
+            ) from error
+
+    def _digests(self, scope: Scope) -> Digests:
+        return Digests(self.secret, scope)
+
     @abstractmethod
-    async def _read(self, act: Callable[[Database], T]) -> T: ...
+    async def _look(self, act: Callable[[Database], T]) -> T: ...
 
     @abstractmethod
     async def _write(self, act: Callable[[Database], T]) -> T: ...
@@ -187,14 +211,27 @@ class SQLStore(ABC):
     def _telling(self) -> AbstractContextManager[None]:
         """Lets what the database raises be said as an error of ours."""
 
-    async def _run(self, thread: Executor, act: Callable[[], T]) -> T:
+    async def _run(self, thread: Executor, act: Callable[[], T], wait: Wait | None = None) -> T:
         if os.getpid() != self._process:  # neither its threads nor its connections live on in a fork
             raise StoreError(f"{self.place}: was opened before this process was forked; open it anew here")
         with self._telling():
             # A cancelled caller must not leave a half-written turn: the transaction ends by itself.
-            work = asyncio.get_running_loop().run_in_executor(thread, act)
+            begun = thread.submit(act)
+            work = asyncio.wrap_future(begun)
             work.add_done_callback(lambda done: done.cancelled() or done.exception())  # heard, if nobody waits any more
+            # What waits behind others who wait for a lock waits no longer than it would for that; what has begun, ends.
+            late = asyncio.get_running_loop().call_later(wait.most, begun.cancel) if wait else None
             try:
                 return await asyncio.shield(work)
+            except asyncio.CancelledError:
+                if wait and begun.cancelled():
+                    wait.end()
+                    raise StoreError(f"{self.place}: others wait for it, too ({wait.most:.1f} s); try again") from None
+                if wait:
+                    wait.left = True
+                raise
             except UnicodeEncodeError as error:  # what is said may hold anything, names and scopes may not
                 raise BadRequest(f"{error.object!r:.80} is no name: half a character is in it") from None
+            finally:
+                if late:
+                    late.cancel()

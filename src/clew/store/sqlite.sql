@@ -21,6 +21,22 @@ limit :limit;
 -- name: hold_branch
 select id from branch where id = :branch and scope = :owner;
 
+-- name: turns
+select coalesce((select value from meta where key = 'turns'), 0);
+
+-- name: count_turn
+insert into meta (key, value) values ('turns', 1) on conflict (key) do update set value = value + 1;
+
+-- name: lose_turns
+insert into meta (key, value) values ('lost', :more), ('turns', :more)
+on conflict (key) do update set value = value + excluded.value;
+
+-- name: check_lost
+select coalesce((select value from meta where key = 'lost'), 0);
+
+-- name: forget_lost
+delete from meta where key = 'lost';
+
 -- name: begin_write
 select 1;
 

@@ -1,7 +1,7 @@
 """Our statements over sqlite3."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,12 @@ from clew.items import Scope
 from clew.store.database import BEGINNING, Sizes
 from clew.store.packing import indexable
 from clew.store.queries import statements
+from clew.store.waiting import PATIENCE
+from clew.store.watching import Watch, is_busy
 
 SQL = statements("sqlite")
 LINES = 100  # of what SQLite finds damaged
+GLANCE = 0.1  # seconds that one try takes: whoever waits longer tries again
 
 
 class SQLiteDatabase:
@@ -21,9 +24,12 @@ class SQLiteDatabase:
     errors: type[Exception] = sqlite3.DatabaseError
     restoring = "restore a backup: clew restore FILE"
 
-    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: str, readonly: bool = False) -> None:
         self.connection = connection
         self.path = path
+        self.readonly = readonly
+        self.watch: Watch | None = None  # over its file
+        self.patience = PATIENCE
 
     def ask(self, name: str, /, **given: Any) -> sqlite3.Cursor:
         return self.connection.execute(SQL[name], given)
@@ -48,18 +54,45 @@ class SQLiteDatabase:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """The lock is taken at once, so that what is read in it is what is written on."""
+        self._begin()
         try:
-            self.connection.execute("begin immediate")
             yield
+            turns = self._count() if self.watch else 0
             self.connection.execute("commit")
         except BaseException:
             if self.connection.in_transaction:
                 self.connection.execute("rollback")
             raise
+        if self.watch:
+            self.watch.commit(turns)
+
+    def _begin(self) -> None:
+        self.connection.execute(f"pragma busy_timeout = {round(1000 * GLANCE)}")
+        try:
+            self.connection.execute("begin immediate")
+        finally:
+            self.connection.execute(f"pragma busy_timeout = {round(1000 * self.patience)}")
+
+    def _count(self) -> int:
+        self.ask("count_turn")
+        return self.turns()
+
+    def turns(self) -> int:
+        """How many were written, ever."""
+        return int(self.ask("turns").fetchone()[0])
+
+    def note_lost(self, marked: Callable[[], int]) -> None:
+        """Remember that turns are missing, if there were more than there are."""
+        if marked() <= self.turns():
+            return
+        with self.transaction():
+            more = marked() - self.turns()  # looked at again where nobody writes
+            if more > 0:
+                self.ask("lose_turns", more=more)
 
     @contextmanager
     def trial(self) -> Iterator[None]:
-        self.connection.execute("begin immediate")
+        self._begin()
         try:
             yield
         finally:
@@ -75,6 +108,9 @@ class SQLiteDatabase:
             yield
         finally:
             self.connection.execute("rollback")
+
+    def is_busy(self, error: Exception) -> bool:
+        return is_busy(error)
 
     def faults(self) -> list[str]:
         try:
@@ -103,7 +139,7 @@ class SQLiteDatabase:
             self.connection.execute("vacuum")
             busy = self.connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            if not is_busy(error):
                 raise
             return False
         if not busy:

@@ -9,6 +9,8 @@ from typing import Any
 from clew.items import Edit
 from clew.store.records import Place, Revert, Switch
 
+PINS = "pins"  # under which an edit keeps whose words its stand-ins quote, in their order
+
 
 @dataclass(slots=True)
 class Fold:
@@ -45,6 +47,7 @@ class Trace:
     folds: list[Fold] = field(default_factory=list)
     folding: bool = False  # the edits that come now are those of the last fold
     held: set[str] = field(default_factory=set)  # in view again because somebody undid their fold
+    quoted: dict[str, str] = field(default_factory=dict)  # stand-ins that quote what was pinned out of view, and what
     undone: list[Edit] = field(default_factory=list)  # a host may still send their stand-ins
 
     def copy(self) -> "Trace":
@@ -56,13 +59,16 @@ class Trace:
         return Trace(**own)
 
     def pins(self) -> frozenset[str]:
-        """The pinned nodes, and what the client made of them."""
-        return self.pinned | {new for new, old in self.alias.items() if old in self.pinned}
+        """The pinned nodes, what the client made of them, and what quotes them."""
+        again = self.alias | self.quoted
+        return self.pinned | {new for new, old in again.items() if old in self.pinned}
 
     def add(self, edit: Edit) -> None:
         """Let an edit happen."""
         self.edits.append(edit)
         self.reported = 0
+        if held := edit.evidence.get(PINS):
+            self.quoted |= zip((n.id for n in edit.stand_ins), held, strict=True)
         if self.folding:
             self.folds[-1].made += [n.id for n in edit.stand_ins]
             self.folds[-1].last = self.seq
@@ -98,7 +104,7 @@ class Trace:
         """Let the edits that made these stand-ins no longer apply."""
         gone = set(event.ids)
         edits, self.folding, self.reported = self.edits, False, 0
-        self.edits, self.made, self.mended = [], {}, {}
+        self.edits, self.made, self.mended, self.quoted = [], {}, {}, {}
         for edit in edits:
             if gone.isdisjoint(n.id for n in edit.stand_ins):
                 self.add(edit)

@@ -8,7 +8,7 @@ from clew import rawjson
 from clew.errors import ClewError
 from clew.items import Digests, Scope
 from clew.store.database import Database
-from clew.store.packing import unpack_item
+from clew.store.packing import is_as_said, unpack_item
 from clew.store.purging import drop_loose_bodies
 from clew.store.relisting import relist
 
@@ -117,6 +117,10 @@ def _shared(db: Database, media: bool) -> Shared:
 REPAIR = "clew doctor --repair"
 
 CHECKS = {  # what each counts, and the remedy, if it is not a backup
+    "check_lost": (
+        "turns that were acknowledged and are not in the file: its write-ahead log was deleted, or it is an older copy",
+        f"put the log back or restore a backup: clew restore FILE; {REPAIR} forgets it",
+    ),
     "check_events": ("events of no branch", None),
     "check_forks": ("branches that fork from no branch", None),
     "check_nodes": ("nodes without a body", None),
@@ -139,6 +143,8 @@ def check(db: Database, secret: bytes, deep: bool, progress: Progress | None) ->
     try:
         return [*_file(db), *_rows(db), *_index(db), *_bodies(db, secret, deep, progress)]
     except db.errors as error:
+        if db.is_busy(error):
+            raise
         return [*_file(db), Problem(f"the file cannot be read: {error}", 1, db.restoring)]
 
 
@@ -154,9 +160,13 @@ def _rows(db: Database) -> Iterator[Problem]:
 
 
 def _index(db: Database) -> Iterator[Problem]:
+    if db.readonly:
+        return  # to check it is to write to it, as SQLite has it
     try:
         db.ask("check_index")
-    except db.errors:
+    except db.errors as error:
+        if db.is_busy(error):
+            raise
         yield Problem("damage in the search index", 1, REPAIR)
 
 
@@ -175,11 +185,11 @@ def _bodies(db: Database, secret: bytes, deep: bool, progress: Progress | None) 
         scope, content, *columns, indexed = row
         try:
             item = unpack_item(*columns)
-            now = digests.setdefault(scope, Digests(secret, scope)).content(item)
+            same = is_as_said(digests.setdefault(scope, Digests(secret, scope)), content, item, *columns[-2:])
         except (zlib.error, ClewError, ValueError, TypeError):
             unreadable += 1
             continue
-        changed += now != content
+        changed += not same
         unindexed += bool(item.text) and not indexed
     if unreadable:
         yield Problem("bodies that cannot be read", unreadable, db.restoring)
@@ -200,6 +210,7 @@ def repair(db: Database, progress: Progress | None) -> None:
         _reindex(db, progress)
         drop_loose_bodies(db)
         db.ask("forget_declined")
+        db.ask("forget_lost")
         db.ask("merge_index")
         relist(db)
 

@@ -1,13 +1,23 @@
-"""What a host adds to a body that a client made: tools of its own, and a word at the very end."""
+"""What a host adds to a body that a client made: tools of its own, and a word at the very end; what it asks for."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from clew.errors import BadRequest
+from clew.items import Frame
 from clew.wire.convert_frame import Choice, Tool, declared, written
 from clew.wire.formats import named
 
 Block = dict[str, Any]
+
+# The formats whose providers refuse a request that does not fit together with the answer it asks for.
+ADDED = {"openai_chat": ("max_completion_tokens", "max_tokens"), "anthropic": ("max_tokens",)}
+
+
+def answer_of(frame: Frame) -> int:
+    """Tokens that a request asks for and that its provider adds to what it reads; 0 where it adds none."""
+    asked = (frame.body.get(key) for key in ADDED.get(frame.format, ()))
+    return next((n for n in asked if isinstance(n, int) and not isinstance(n, bool) and n > 0), 0)
 
 
 def with_tools(body: Mapping[str, Any], format: str, tools: Sequence[Tool]) -> Block:
@@ -26,11 +36,16 @@ def with_tools(body: Mapping[str, Any], format: str, tools: Sequence[Tool]) -> B
 
 
 def with_tail(body: Mapping[str, Any], format: str, text: str) -> Block:
-    """The body with a trailing system message, or a trailing text of the user's where its format forbids one."""
+    """The body with a trailing system message, or a trailing text of the user's where its format forbids one.
+
+    Nothing may follow the item with which a client has its provider compact.
+    """
     key = named(format).LIST
     said = body.get(key) or []
     messages: list[Any] = [{"role": "user", "content": said}] if isinstance(said, str) else list(said)
     match format:
+        case "openai_responses" if messages and messages[-1].get("type") == "compaction_trigger":
+            return dict(body)
         case "openai_chat" | "openai_responses":
             return {**body, key: [*messages, {"role": "system", "content": text}]}
         case "gemini":  # results must stand by themselves there

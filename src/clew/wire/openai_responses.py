@@ -18,6 +18,8 @@ MEDIA = frozenset({"input_image", "input_file", "input_audio"})
 TEXT = frozenset({"input_text", "output_text", "text"})
 # Items that stand at the beginning to set things up, as system messages do.
 SETTINGS = frozenset({"additional_tools", "configuration_update"})
+# Items of the provider's own compaction: whatever stands beside them does not belong to them.
+COMPACTIONS = frozenset({"compaction", "compaction_trigger"})
 # Calls whose results stay valid as plain text, the key of what they are called with, and how their results are typed.
 CALLS: Mapping[str, str] = {"function_call": "arguments", "custom_tool_call": "input"}
 RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
@@ -161,7 +163,7 @@ def _opaque(message: Mapping[str, Any]) -> Item:
     if name.endswith(("_output", "_response")):
         role = "tool"
         call_id = call_id or string(copy.get("approval_request_id")) or string(copy.get("id"))
-    elif name in SETTINGS:
+    elif name in SETTINGS | COMPACTIONS:
         role = "system"
     elif name == "mcp_approval_request":
         call_id = string(copy.get("id"))

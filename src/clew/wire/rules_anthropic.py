@@ -6,6 +6,7 @@ message in the first place and roles that do not alternate are accepted, so no r
 
 from collections.abc import Mapping
 
+from clew.wire.binding import binding_is_known, thinking_is_bound
 from clew.wire.rules_anthropic_tools import TOOL_RULES
 from clew.wire.turns import (
     Body,
@@ -185,6 +186,8 @@ RULES: list[Rule] = [
     thinking_is_whole,
     thinking_is_not_last,
     thinking_opens_the_last_turn,
+    thinking_is_bound,
+    binding_is_known,
     marks_are_at_most_four,
     long_marks_come_first,
     media_fit,

@@ -13,10 +13,12 @@ from typing import Literal
 
 from clew.errors import ToolError
 from clew.workshop.bounds import Ends
+from clew.workshop.marked import NAME, Mark, pipe_of
 
 LINGER = 1.0  # seconds that output may stay open after the process itself has ended
 GRACE = 2.0  # seconds between asking a process to end and ending it
 REAPED = 5.0  # seconds that the system may take to end it
+PAUSE = 0.05  # seconds between two looks whether it did
 
 How = Literal["itself", "late", "lingering"]
 
@@ -27,6 +29,7 @@ class Ended:
 
     how: How
     code: int | None
+    left: bool = False  # something that it started goes on, and could not be ended
 
 
 class _Listening(asyncio.SubprocessProtocol):
@@ -53,8 +56,11 @@ async def finish(
     command: Sequence[str], folder: Path, seconds: float, output: Ends, env: Mapping[str, str] | None = None
 ) -> Ended:
     """Run a command to its end or for so many seconds; what it and its children write goes to `output`."""
+    mark = Mark()
+    env = {**(os.environ if env is None else env), NAME: mark.value}
     starting = asyncio.ensure_future(_start(command, folder, output, env))
     how: How = "late"
+    left = False
     try:
         async with asyncio.timeout(seconds):
             _, heard = await asyncio.shield(starting)
@@ -70,10 +76,16 @@ async def finish(
         transport, heard = await starting
         try:
             if how != "itself":
-                await _end(transport.get_pid(), heard)
+                at = _output(transport) if how == "lingering" else ""  # what sent its output elsewhere goes on
+                left = await _end(transport.get_pid(), heard, mark, at)
         finally:
             transport.close()
-    return Ended(how, transport.get_returncode())
+    return Ended(how, transport.get_returncode(), left)
+
+
+def _output(transport: asyncio.SubprocessTransport) -> str:
+    pipe = transport.get_pipe_transport(1)
+    return pipe_of(pipe.get_extra_info("pipe").fileno()) if pipe else ""
 
 
 async def _start(
@@ -95,14 +107,23 @@ async def _start(
         raise ToolError(f"no process can be started with this: {error}") from None
 
 
-async def _end(group: int, heard: _Listening) -> None:
-    """End a process and all in its group: politely, then for good, whatever interrupts."""
+async def _end(group: int, heard: _Listening, mark: Mark, output: str) -> bool:
+    """End a process and all it started: politely, then for good, whatever interrupts; whether something is left."""
     try:
         _signal(group, signal.SIGTERM)
+        mark.send(signal.SIGTERM, output)
         await _within(GRACE, heard.exited, heard.silent)
     finally:
-        _signal(group, signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM)
+        last = signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM
+        _signal(group, last)
+        mark.send(last, output)
     await _within(REAPED, heard.exited)
+    for _ in range(int(REAPED / PAUSE)):
+        if not mark.send(last, output):  # it may have started others meanwhile
+            break
+        await asyncio.sleep(PAUSE)
+    await _within(LINGER, heard.silent)
+    return not heard.silent.is_set() or any(mark.found(output))
 
 
 async def _within(seconds: float, *events: asyncio.Event) -> None:

@@ -6,6 +6,7 @@ import signal
 from clew.errors import ToolError
 from clew.workshop.arguments import takes
 from clew.workshop.bounds import Ends
+from clew.workshop.marked import can_look
 from clew.workshop.processes import Ended, finish
 from clew.workshop.root import Root
 from clew.workshop.tool import Plan, Tool
@@ -57,9 +58,12 @@ def _told(output: str, ended: Ended, seconds: float) -> str:
         case "itself":
             word = _code(ended.code)
         case "late":
-            word = f"it took longer than {seconds:g} seconds and was ended with all that it had started"
+            all = "all that it had started" if can_look() else "its process group"
+            with_it = "; something that it had started goes on" if ended.left else f" with {all}"
+            word = f"it took longer than {seconds:g} seconds and was ended{with_it}"
         case "lingering":
-            word = f"{_code(ended.code)}; what it had left running at its output was ended"
+            became = "goes on, and could not be ended" if ended.left else "was ended"
+            word = f"{_code(ended.code)}; what it had left running at its output {became}"
     gap = "" if not output or output.endswith("\n") else "\n"
     return f"{output}{gap}[{word}{'' if output else '; it wrote nothing'}]"
 

@@ -13,12 +13,12 @@ from dataclasses import asdict
 from functools import cached_property
 from typing import Any, Literal, TypeVar, cast
 
-from clew.errors import ClewError
+from clew.errors import MissingExtra
 
 try:
     import crewai
 except ImportError:
-    raise ClewError("clew.adapters.crewai needs crewAI: pip install 'clew[crewai]'") from None
+    raise MissingExtra("clew.adapters.crewai needs crewAI: pip install 'clew[crewai]'") from None
 
 from crewai.events import crewai_event_bus
 from crewai.events.base_events import BaseEvent

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from clew.errors import ClewError
+from clew.errors import MissingExtra
 
 try:
     from praisonaiagents.context.manager import ContextManager
 except ImportError:
-    raise ClewError("clew.adapters.praisonai needs PraisonAI: pip install 'clew[praisonai]'") from None
+    raise MissingExtra("clew.adapters.praisonai needs PraisonAI: pip install 'clew[praisonai]'") from None
 
 from praisonaiagents.context.models import ContextConfig, ContextLedger, OptimizationResult, OptimizerStrategy
 from praisonaiagents.context.optimizer import OPTIMIZER_REGISTRY, BaseOptimizer

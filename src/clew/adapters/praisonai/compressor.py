@@ -179,7 +179,7 @@ def _counter(tokenizer: Any, model: str) -> Counter:
 
 async def newest(engine: Engine, view: View) -> Session | None:
     """The session in which the branch of a view is now."""
-    return max(await engine.store.sessions(view.scope, view.branch), key=lambda s: s.seq, default=None)
+    return max(await engine.store.sessions(view.scope, view.branch), key=lambda s: s.number, default=None)
 
 
 async def open_child(sessions: Any, engine: Engine, view: View, began: Session, parent: str | None) -> None:

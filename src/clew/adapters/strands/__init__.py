@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from clew.errors import ClewError, SecretFound
+from clew.errors import MissingExtra, SecretFound
 
 try:
     from strands import Agent
 except ImportError:
-    raise ClewError("clew.adapters.strands needs Strands Agents: pip install 'clew[strands]'") from None
+    raise MissingExtra("clew.adapters.strands needs Strands Agents: pip install 'clew[strands]'") from None
 
 from strands.agent import conversation_manager as theirs
 from strands.agent.conversation_manager import ConversationManager, ProactiveCompressionConfig
@@ -45,7 +45,7 @@ from clew.bridge import run
 from clew.drafting.writing import Writer
 from clew.engine import Engine
 from clew.items import Scope
-from clew.proactive import proactive
+from clew.proactive import of_window
 from clew.step import Pipeline, Step
 from clew.steps import ClearResults, Cut, Offload, Trim, null, summarizing
 
@@ -81,8 +81,8 @@ class Keeping(ConversationManager):
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)  # theirs stays off: its hook would block the loop while it compresses
-        self._is_on = proactive(proactive_compression) is not None
-        self._when = proactive_compression
+        self._when = of_window(proactive_compression)
+        self._is_on = self._when is not None
         self._where, self._session, self._scope = engine, session, scope
         self._threads: WeakKeyDictionary[LocalAgent, Thread] = WeakKeyDictionary()
         self._head: Messages = []  # what stands now for the messages that were removed

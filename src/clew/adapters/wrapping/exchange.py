@@ -1,11 +1,11 @@
 """One request of a caller, and as many to the provider as it takes."""
 
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
 from dataclasses import replace as with_
-from typing import Any
+from typing import Any, TypeVar
 
 from clew import rawjson, wire
 from clew.adapters.thread import Thread, warn
@@ -16,6 +16,9 @@ from clew.agent.results import Result, messages
 from clew.errors import OverBudget, SecretFound
 from clew.items import Item
 from clew.speaking import Call, Spoken
+from clew.store.waiting import patience
+
+T = TypeVar("T")
 
 MENDS = 3  # times that a request is made shorter because its provider refused it
 ROUNDS = 20  # calls of clew's own tools before an answer
@@ -76,6 +79,12 @@ class Exchange:
             self._aside += [*self._items(spoken.messages if spoken else ()), *await self._results(ours)]
         raise AssertionError("unreachable")
 
+    async def _work(self, work: Coroutine[Any, Any, T]) -> T:
+        """Have clew do something; a store that is locked may take half of the request's own time-out."""
+        allowed = (self._request.extensions.get("timeout") or {}).get("read")
+        with patience(allowed / 2) if allowed else nullcontext():
+            return await self._line.work(work)
+
     # --- asking the provider ------------------------------------------------------------------------------------------
 
     async def _ask(self) -> Reply:
@@ -90,8 +99,8 @@ class Exchange:
     async def _fitted(self) -> Any:
         """The request to send; the caller's own where nothing is to be changed, or clew fails."""
         try:
-            body = await self._line.work(self._whole(self._asides)) if self._asides else self._body
-            sent = await self._line.work(self._thread.fit(body, self._format))
+            body = await self._work(self._whole(self._asides)) if self._asides else self._body
+            sent = await self._work(self._thread.fit(body, self._format))
         except RAISED:
             raise
         except Exception as error:
@@ -135,14 +144,14 @@ class Exchange:
 
     async def _mended(self, refusal: str) -> bool:
         try:
-            return await self._line.work(self._thread.refused(refusal))
+            return await self._work(self._thread.refused(refusal))
         except Exception as error:
             warn("what a provider refused could not be made shorter", error)
             return False
 
     async def _observe(self, spoken: Spoken | None) -> None:
         try:
-            await self._line.work(self._thread.heard(spoken.usage if spoken else None))
+            await self._work(self._thread.heard(spoken.usage if spoken else None))
         except Exception as error:
             warn("what a provider reported was not written down", error)
 
@@ -187,7 +196,7 @@ class Exchange:
         results = []
         for call in calls:
             try:
-                text = await self._line.work(self._thread.answer(call.name, call.arguments or {}))
+                text = await self._work(self._thread.answer(call.name, call.arguments or {}))
             except Exception as error:
                 warn(f"a model that called {call.name} got no answer", error)
                 text = "Error: that cannot be had now"

@@ -1,0 +1,75 @@
+"""What a server may send: so much, packed in a way that can be unpacked bit by bit, and from where it was asked.
+
+The SDKs follow a redirect anywhere, with the prompt, and read all that comes, an error's body too. Their HTTP client
+lets one look at an answer before that.
+"""
+
+import zlib
+from collections.abc import AsyncIterator, Iterator
+from importlib import import_module
+from typing import Any
+
+from clew.errors import ModelError
+
+_PIECE = 1 << 20  # bytes unpacked at a time
+_PLAIN = ("", "identity")
+_PACKED = ("gzip", "x-gzip")
+
+
+def client(sdk: Any, name: str, most: int) -> Any:
+    """An HTTP client for an SDK: of an answer it reads so many bytes, unpacked, and it is sent to no other server."""
+
+    async def look(response: Any) -> None:
+        if response.has_redirect_location:
+            _stay(response, name)
+        response.stream = _stream(response, name, most)
+
+    # Asked for gzip alone: others unpack as much at once as they like.
+    return sdk.DefaultAsyncHttpxClient(headers={"Accept-Encoding": "gzip"}, event_hooks={"response": [look]})
+
+
+def _stay(response: Any, name: str) -> None:
+    """Refuse a redirect to another server: the prompt was not meant for it."""
+    asked = response.request.url
+    where = asked.join(response.headers["location"])
+    if (where.scheme, where.host, where.port) != (asked.scheme, asked.host, asked.port):
+        origin = f"{where.scheme}://{where.netloc.rpartition(b'@')[2].decode(errors='replace')}"
+        raise ModelError(
+            f"{name} redirects from {asked.host} to {origin}, which was not followed: the prompt is not for others; "
+            "if that is the right server, give its address as the base URL",
+            "refused",
+        )
+
+
+def _stream(response: Any, name: str, most: int) -> Any:
+    """The bytes of an answer, unpacked; more than may be is an error."""
+    packing = response.headers.get("content-encoding", "").strip().lower()
+    if packing not in (*_PLAIN, *_PACKED):
+        raise ModelError(f"{name} answered in the encoding {packing[:40]}, which nobody asked for", "refused")
+    if packing:
+        del response.headers["content-encoding"]  # it is done here
+    source, library = response.stream, import_module(type(response).__module__.partition(".")[0])
+
+    class Bounded(library.AsyncByteStream):  # type: ignore[misc, name-defined] # which library, the SDK knows
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            unpacker, read = zlib.decompressobj(zlib.MAX_WBITS | 16), 0
+            async for chunk in source:
+                for piece in _unpacked(unpacker, chunk, name) if packing in _PACKED else (chunk,):
+                    read += len(piece)
+                    if read > most:
+                        raise ModelError(f"{name} sent more than {most:,} bytes: that is no answer", "refused")
+                    yield piece
+
+        async def aclose(self) -> None:
+            await source.aclose()
+
+    return Bounded()
+
+
+def _unpacked(unpacker: Any, chunk: bytes, name: str) -> Iterator[bytes]:
+    try:
+        while piece := unpacker.decompress(chunk, _PIECE):
+            yield piece
+            chunk = unpacker.unconsumed_tail
+    except zlib.error as error:
+        raise ModelError(f"{name} sent what cannot be unpacked: {error}", "network") from None

@@ -1,0 +1,110 @@
+"""Damage in a store file: what comes out is what was said, or a StoreError that says what to do."""
+
+import random
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clew import Budget, ClewError, Engine, SQLite, StoreError
+from clew.exports import export
+from test_exports import busy
+
+FLIPS = 40
+TELLING = "cannot be read .*: clew doctor says what is damaged"
+
+
+async def exported(store: SQLite, branch: str) -> list[bytes]:
+    return [line async for line in export(store, "default", [branch])]
+
+
+async def asked(store: SQLite, branches: list[str], ids: list[str]) -> AsyncIterator[tuple[str, Any]]:
+    """All that can be asked of a store, each with its answer, or with the error that came instead."""
+    engine = Engine(store, Budget(window=100_000))
+    questions: dict[str, Callable[[str], Coroutine[Any, Any, Any]]] = {
+        "load": lambda branch: store.load("default", branch),
+        "calls": lambda branch: store.calls("default", branch),
+        "view": lambda branch: engine.view("default", branch),
+        "export": lambda branch: exported(store, branch),
+    }
+    for name, ask in questions.items():
+        for branch in branches:
+            yield f"{name} {branch}", await _answer(ask(branch))
+    for id in ids:
+        yield f"recall {id}", await _answer(store.originals("default", id))
+    yield "sessions", await _answer(store.sessions("default"))
+    yield "search", await _answer(store.search("default", "value line", None, 50))
+
+
+async def _answer(work: Coroutine[Any, Any, Any]) -> Any:
+    try:
+        return await work
+    except ClewError as error:
+        return error
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_a_flipped_bit_gives_what_was_said_or_a_clear_error(tmp_path: Path, seed: int) -> None:
+    path = tmp_path / "clew.db"
+    store = SQLite(path)
+    await busy(store)
+    branches = [b.id for b in await store.branches("default")]
+    ids = sorted({place.id for branch in branches for place in (await store.load("default", branch)).said})[::9]
+    said = {id: await store.originals("default", id) for id in ids}
+    await store.close()
+    whole, chance = path.read_bytes(), random.Random(seed)
+    for _ in range(FLIPS):
+        data = bytearray(whole)
+        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        path.write_bytes(data)
+        try:
+            store = SQLite(path)
+        except StoreError:
+            continue
+        async for question, answer in asked(store, branches, ids):
+            assert not isinstance(answer, ClewError) or isinstance(answer, StoreError), (question, answer)
+            if question.startswith("recall") and not isinstance(answer, ClewError):
+                assert [n.item.text for n in answer] == [n.item.text for n in said[question.split()[1]]]
+        await store.close()
+        for beside in tmp_path.glob("clew.db-*"):
+            beside.unlink()
+
+
+SHORT = "(select min(id) from body where packed = 0 and kind = 'text')"
+LONG = "(select min(id) from body where packed = 1)"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        f"update body set data = x'00' where id = {LONG}",
+        f"update body set data = substr(data, 1, 40) where id = {LONG}",
+        f"update body set data = x'ff' || substr(data, 2) where id = {SHORT}",
+        f"update body set data = replace(cast(data as text), 'text', 'tixt') where id = {SHORT}",
+        f"update body set data = cast(replace(cast(data as text), 'a', 'e') as blob) where id = {SHORT}",
+        "update body set kind = 'tezt'",
+        "update event set note = replace(note, 'evidence', 'evidense')",
+        "update event set note = substr(note, 2)",
+        "delete from node where content in (select content from body where packed = 0)",
+        "update frame set data = x'00'",
+    ],
+)
+async def test_each_damage_is_a_clear_error(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "clew.db"
+    store = SQLite(path)
+    await busy(store)
+    branches = [b.id for b in await store.branches("default")]
+    ids = sorted({place.id for branch in branches for place in (await store.load("default", branch)).said})
+    await store.close()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(damage)
+        db.commit()
+    store = SQLite(path)
+    errors = [answer async for _, answer in asked(store, branches, ids) if isinstance(answer, ClewError)]
+    assert errors
+    assert {type(error) for error in errors} <= {StoreError, *StoreError.__subclasses__()}
+    assert all("clew doctor" in str(error) for error in errors)
+    await store.close()
