@@ -14,7 +14,7 @@ from clew import View
 from owning import Speaker
 from tagging import FORMATS, SYSTEM, TAG, Body, Calls, Message, Results, Text, history, tags, words_of, written
 
-TRIMMED = "[trimmed]"
+TRIMMED, HEAD = "[trimmed]", 60
 VALUES: Mapping[object, Sequence[object]] = {0: (0, 0.0, False), 1: (1, 1.0, True)}  # equal, and not the same
 
 
@@ -68,6 +68,10 @@ class Client:
     def version(self) -> int:
         self.edits += 1
         return self.edits
+
+    def recount(self) -> None:
+        """Ids that count up go on from what is left: those of two tries are equal."""
+        self.speaker.calls = sum(len(m.calls) for m in self.said if isinstance(m, Calls))
 
     def own(self, kind: type, a: int) -> int | None:
         """Some message of a kind that the client wrote itself, by its place."""
@@ -156,12 +160,13 @@ def lose_result(client: Client, act: Act) -> None:
 
 
 def trim(client: Client, act: Act) -> None:
-    """All results but the newest few become one word."""
+    """All results but the newest few become one word, or end early."""
     places = [i for i, m in enumerate(client.said) if isinstance(m, Results)]
     for i in places[: -1 - act.a % 3]:
         message = client.said[i]
         assert isinstance(message, Results)
-        client.said[i] = Results(tuple((id, TRIMMED) for id, _ in message.given))
+        short = [f"{text[: act.b % 2 * HEAD]}{TRIMMED}" for _, text in message.given]
+        client.said[i] = Results(tuple((id, text) for (id, _), text in zip(message.given, short, strict=True)))
 
 
 def retry(client: Client, act: Act) -> None:
@@ -176,12 +181,14 @@ def rewind(client: Client, act: Act) -> None:
     if len(ends) > 1:
         client.before = list(client.said)
         del client.said[ends[-1 - (1 + act.a % 6) % len(ends)] :]
+        client.recount()
 
 
 def go_back(client: Client, act: Act) -> None:
     """To what was left by rewinding."""
     if client.before and not any(isinstance(m, dict) for m in (*client.before, *client.said)):
         client.said, client.before = client.before, client.said
+        client.recount()
 
 
 def repeat(client: Client, act: Act) -> None:

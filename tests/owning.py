@@ -68,7 +68,7 @@ class Speaker:
     def _id(self, place: int) -> str:
         self.calls += 1
         if self.ids == "random":
-            return f"call_{Random(f'{self.name} {self.calls}').getrandbits(64):016x}"
+            return f"call_{Random(f'{self.name} {self.texts} {self.calls}').getrandbits(64):016x}"
         return f"call_{place}" if self.ids == "equal" else f"call_{self.calls}"
 
     def body(self, format: str) -> Body:
