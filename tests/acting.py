@@ -237,10 +237,10 @@ def keep(client: Client, act: Act) -> None:
 
 WEIGHTS: Mapping[Callable[[Client, Act], None], int] = {
     go_on: 60,
-    edit_text: 6,
-    edit_result: 5,
-    edit_call: 3,
-    edit_value: 9,
+    edit_text: 7,
+    edit_result: 6,
+    edit_call: 7,
+    edit_value: 8,
     reorder: 2,
     truncate: 3,
     drop: 3,

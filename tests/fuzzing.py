@@ -36,6 +36,7 @@ class Plan:
     greeting: str
     silent: bool
     alike: bool  # conversations of one shape
+    common: int  # calls that all of them begin with
     named: bool
     observed: bool  # what the provider counted is reported
     window: int
@@ -48,7 +49,7 @@ class Plan:
         made = []
         for n in range(1 + max(act.who for act in self.acts)):
             random = Random(f"{self.seed} {0 if self.alike else n}")
-            speaker = Speaker(NAMES[n], random, self.ids, self.opening, self.greeting, self.silent, LINES)
+            speaker = Speaker(NAMES[n], random, self.ids, self.opening, self.greeting, self.silent, LINES, self.common)
             made.append(Client(speaker, self.format))
         return made
 
@@ -70,6 +71,7 @@ def plan(seed: int) -> Plan:
         greeting=random.choice(GREETINGS),
         silent=random.random() < 0.5,
         alike=random.random() < 0.6,
+        common=random.choice((0, 0, 1, 2)),
         named=random.random() < 0.25,
         observed=random.random() < 0.2,
         window=random.choice((2_000, 2_000, 2_500, 3_000)),

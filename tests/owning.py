@@ -31,6 +31,7 @@ class Speaker:
     greeting: str = ""  # of the assistant's, the same for everybody
     silent: bool = False  # the assistant calls, and says nothing
     lines: tuple[int, ...] = (1, 10, 40)  # of results
+    common: int = 0  # calls with which everybody begins, and gets the same
     said: list[Message | Body] = field(default_factory=list)
     texts: int = 0
     calls: int = 0
@@ -45,7 +46,7 @@ class Speaker:
             self.said.append(Text("user", self.opening or self.tagged("Check every server.")))
             if self.greeting:
                 self.said += [Text("assistant", self.greeting), Text("user", self.tagged("Go on."))]
-        elif self.silent or self.random.random() < 0.75:
+        elif self.silent or self.calls < self.common or self.random.random() < 0.75:
             self.said += self.work()
         else:
             answer = self.random.choice([self.tagged("All is well."), *WORDLESS])
@@ -53,6 +54,9 @@ class Speaker:
 
     def work(self) -> list[Message]:
         """Calls and what they gave: often without words, often what others get as well."""
+        if self.calls < self.common:
+            id = self._id(0)
+            return [Calls(((id, "the readme"),)), Results(((id, f"The readme says:\n{LINE * self.lines[1]}"),))]
         count = self.random.choice((1, 1, 1, 2))
         ids = [self._id(n) for n in range(count)]
         text = "" if self.silent else self.random.choice(("", "", "", self.tagged("I look.")))

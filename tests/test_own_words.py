@@ -31,7 +31,9 @@ def beginners(random: Random, ids: Ids) -> list[Speaker]:
     greeting = random.choice(["", "", GREETING])
     silent, shapes = random.random() < 0.6, random.choice([1, 1, 3])
     randoms = [Random(f"{n % shapes} {opening}") for n in range(3)]
-    return [Speaker(n, r, ids, opening, greeting, silent) for n, r in zip(("ann", "bob", "cat"), randoms, strict=True)]
+    common = random.choice([0, 0, 2])
+    made = zip(("ann", "bob", "cat"), randoms, strict=True)
+    return [Speaker(name, shape, ids, opening, greeting, silent, common=common) for name, shape in made]
 
 
 @pytest.mark.parametrize("seed", range(3))
