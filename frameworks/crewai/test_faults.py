@@ -103,9 +103,9 @@ def test_with_clew_the_task_and_what_was_found_stay_whatever_a_summariser_says(
 def test_alone_a_summariser_is_not_shown_the_arguments_of_calls(clerk: Clerk, read_page: BaseTool) -> None:
     with StrictProvider(auditing(8, "<summary>Notes.</summary>")) as provider:
         crew_of(clerk(provider, model=MODEL, tools=[read_page])).kickoff()
-    shown = [said(heard.body) for heard in provider.heard if is_summary(heard.body)]
-    assert "w0x0" in shown[0]
-    assert "ledger-0" not in shown[0]
+    shown = [said(heard.body) for heard in provider.heard if is_summary(heard.body)]  # parts of it, in any order
+    assert any("w0x0" in part for part in shown)
+    assert not any("ledger-" in part for part in shown)
 
 
 def test_with_clew_it_is(clerk: Clerk, read_page: BaseTool, engine: Engines) -> None:
