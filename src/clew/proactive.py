@@ -23,7 +23,8 @@ class Proactive:
         high = self.share
         if self.buffer is not None:
             high = max(0.01, 1 - self.buffer / budget.limit.tokens)
-        return with_(budget, high=high, low=min(budget.low, high), goal=Size())
+        # As far below as the budget has it: where `low` were `high`, every call would compact, and break the cache.
+        return with_(budget, high=high, low=min(budget.low, high * budget.low / budget.high), goal=Size())
 
 
 def proactive(given: bool | Mapping[str, Any] | None) -> Proactive | None:
