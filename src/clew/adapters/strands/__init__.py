@@ -285,10 +285,10 @@ class SummarizingConversationManager(Keeping, theirs.SummarizingConversationMana
     def _step(self) -> Step:
         return Protecting(summarizing(), self.preserve_recent_messages, self.summary_ratio)
 
-    def _writer(self, agent: Agent) -> Writer:
+    def _writer(self, agent: Agent) -> Writer | None:
         if self.summarization_agent is not None:
-            return written_by_agent(self.summarization_agent)
-        return written_by(agent.aux_model, self.summarization_system_prompt or "")
+            return written_by_agent(self.summarization_agent, agent)
+        return written_by(agent, self.summarization_system_prompt or "")
 
     def reduce_context(self, agent: Agent, e: Exception | None = None, **kwargs: Any) -> None:
         """Sum up what is old; should no model help, code does it alone."""

@@ -168,7 +168,7 @@ class Clew(Plugin):
     def thread(self, agent: Agent) -> Thread:
         """The conversation of an agent: its `helm` has the method and the engine."""
         if agent not in self._threads:
-            given = {"writer": written_by(agent.aux_model)} if self._notes else {}
+            given = {"writer": writer} if self._notes and (writer := written_by(agent)) else {}
             thread = open_thread(agent, self._where, self._session, self._scope, **given)
             thread.helm = Helm(thread.helm.engine, when=self._when, how=self._how, offer=self._offer)
             if self._method:
