@@ -65,7 +65,7 @@ def test_alone_an_overflow_in_these_words_ends_the_task(clerk: Clerk, read_page:
 
 @pytest.mark.parametrize("wording", WORDINGS.values(), ids=WORDINGS)
 def test_with_clew_it_is_asked_again_with_what_fits(
-    clerk: Clerk, read_page: BaseTool, engine: Engines, wording: str
+    clerk: Clerk, read_page: BaseTool, engine: Engines, wording: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with StrictProvider(auditing(5, "Notes.", 16_000, wording)) as provider:
         crew = crew_of(clerk(provider, tools=[read_page]))
@@ -73,6 +73,13 @@ def test_with_clew_it_is_asked_again_with_what_fits(
         assert crew.kickoff().raw == "All is well."
     refused = [heard for heard in provider.heard if len(said(heard.body)) > 16_000]
     assert len(refused) == 1  # the window is known from then on
+    assert "pairing mismatch" not in capsys.readouterr().out
+
+
+def test_alone_a_call_that_failed_ends_what_is_around_it(clerk: Clerk, capsys: pytest.CaptureFixture[str]) -> None:
+    with StrictProvider([Answer(status=400, error="no")]) as provider, pytest.raises(BadRequestError):
+        crew_of(clerk(provider)).kickoff()
+    assert "Event pairing mismatch" in capsys.readouterr().out
 
 
 def test_alone_an_empty_summary_is_all_that_is_left(clerk: Clerk, read_page: BaseTool) -> None:
