@@ -1,6 +1,7 @@
 """Our conversation managers in the place of Strands' own: the same where nothing is wanted, better where it is."""
 
 import logging
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,19 @@ def test_growth_past_the_window_is_never_refused_and_loses_nothing(
     assert len(talking.messages) < 28
     assert "recall" in "".join(texts(provider.heard[-1].body))
     assert "host2.example is 9002" in found("talk", "host2.example")
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5])
+def test_cuts_are_rare_also_with_a_low_threshold(share: float, provide: Any, agent: Any) -> None:
+    provider = provide([Answer("Noted.")], 32_000)
+    given = {"compression_threshold": share}
+    manager = ours.SlidingWindowConversationManager(1_000, proactive_compression=given, engine="clew.db")
+    talking = agent(provider, window=32_000, conversation_manager=manager)
+    for n in range(40):
+        talking(f"Turn {n}: {3 * LONG}")
+    sent = [heard.body["messages"] for heard in provider.heard]
+    cuts = sum(after[: len(before)] != before for before, after in pairwise(sent))
+    assert 2 <= cuts <= 12  # between two of them, each request is the last one and what is new
 
 
 @pytest.mark.parametrize("name", MANAGERS)

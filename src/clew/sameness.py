@@ -84,6 +84,16 @@ def with_their_calls(found: list[Match], new: Sequence[Item | None]) -> list[Mat
     return [m for m in found if m.new not in apart] if apart else found
 
 
+def without_trailing(found: list[Match], new: Sequence[Item | None], said: int) -> list[Match]:
+    """Without notes at the very end of the log that now stand after something new: a client puts them last each time."""
+    kept = list(found)
+    last = said
+    while kept and kept[-1].old == last - 1 and (item := new[kept[-1].new]) is not None and _is_aside(item):
+        last = kept.pop().old
+    first = found[len(kept)].new if len(kept) < len(found) else 0
+    return kept if first > (kept[-1].new + 1 if kept else 0) else found
+
+
 def _answers(was: Item, now: Item, renamed: Mapping[str, str], changed: Collection[str]) -> bool:
     """Whether two results answer the same call: one that was found to be, or one that stands outside the gap."""
     if was.call_id in renamed:
@@ -242,7 +252,7 @@ def same_agent(was: Frame, now: Frame) -> bool:
 
 def _kin_tools(was: Frame, now: Frame) -> bool:
     a, b = _names(was.tools), _names(now.tools)
-    return a == b or 2 * len(a & b) >= max(1, min(len(a), len(b)))
+    return a == b or 2 * len(a & b) >= max(1, len(a), len(b))
 
 
 def _names(tools: Iterable[Mapping[str, Any]]) -> set[str]:
@@ -257,4 +267,4 @@ def _names(tools: Iterable[Mapping[str, Any]]) -> set[str]:
 
 def _kin_words(was: str, now: str) -> bool:
     a, b = set(was.split()), set(now.split())
-    return a == b or 2 * len(a & b) >= max(1, max(len(a), len(b)))
+    return a == b or 2 * len(a & b) >= max(1, len(a), len(b))
