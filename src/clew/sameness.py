@@ -16,6 +16,7 @@ from clew.items import Frame, Item, canonical
 ENOUGH = 200  # characters of answers and results in common: a greeting and its answer are said in many conversations
 COUNTED = 200  # characters of one item that count: one long file that both have read is one thing in common
 KIN = 16  # characters that one text must share with another to be that text, shortened or lengthened
+PHRASE = 3  # words
 SOFT = ("reasoning", "opaque")  # what one provider makes for itself: clients drop it and bring it back
 _SHORTENED = r"(?:trunc|trimm|clear|omit|elid|prun|compact|shorten|cut off|snip|skipp)"
 _NOTE = re.compile(
@@ -85,7 +86,7 @@ def with_their_calls(found: list[Match], new: Sequence[Item | None]) -> list[Mat
 
 
 def without_trailing(found: list[Match], new: Sequence[Item | None], said: int) -> list[Match]:
-    """Without notes at the very end of the log that now stand after something new: a client puts them last each time."""
+    """Without notes at the end of the log that now stand after something new: some clients put them last each time."""
     kept = list(found)
     last = said
     while kept and kept[-1].old == last - 1 and (item := new[kept[-1].new]) is not None and _is_aside(item):
@@ -266,5 +267,12 @@ def _names(tools: Iterable[Mapping[str, Any]]) -> set[str]:
 
 
 def _kin_words(was: str, now: str) -> bool:
-    a, b = set(was.split()), set(now.split())
+    a, b = _phrases(was), _phrases(now)
     return a == b or 2 * len(a & b) >= max(1, len(a), len(b))
+
+
+def _phrases(text: str) -> set[tuple[str, ...]]:
+    """Words with their neighbours: by single words, all prompts are alike."""
+    words = text.split()
+    size = PHRASE if len(words) > 4 * PHRASE else 1
+    return set(zip(*(words[n:] for n in range(size)), strict=False))

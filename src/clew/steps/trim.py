@@ -99,7 +99,7 @@ class _Plan:
         self.groups = groups(view.nodes)
         self.sizes = [self.meter.nodes(view.nodes[a:b]) for a, b in self.groups]
         self.earlier = {n.id: e.evidence["tally"] for e in view.edits if "tally" in e.evidence for n in e.new}
-        held = fixed(view)
+        held = fixed(view, budget)
         self.kept = [not held.isdisjoint(range(a, b)) for a, b in self.groups]
         self.new = newest(view)
         self.shrunk: list[Swap] = []
