@@ -53,7 +53,8 @@ def packed(text: str) -> Iterator[tuple[int, int, str]]:
         run = match[0]
         if len(run) > LONGEST:
             continue
-        data = bytes.fromhex(hex[1]) if (hex := _HEX.fullmatch(run)) else _unpacked(run)
+        digits = _HEX.fullmatch(run)
+        data = bytes.fromhex(digits[1]) if digits else _unpacked(run)
         if _TEXT.fullmatch(data):
             yield *match.span(), data.decode("ascii")
 
