@@ -47,7 +47,7 @@ async def test_a_tool_wants_permission_and_is_granted_or_refused_it(store: Store
             await hand.press("a")
             await hand.hears("Done.")
             assert (tmp_path / "new.txt").read_text() == "[bold]hello[/]\n"
-            assert hand.chat._always == {"write_file"}
+            assert hand.chat._always == {("write_file", "write")}
 
 
 MODELS = {
