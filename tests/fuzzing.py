@@ -129,7 +129,8 @@ async def take(plan: Plan, engine: Engine, client: Client, form: str, scope: str
         view = await engine.prepare(Request(as_sent(body, form), client.format, scope, session))
         found = [problem async for problem in problems(engine, client, view, scope, last)]
         if plan.observed:
-            await engine.observe(view, {"input_tokens": len(json.dumps(clew.body(view))) // 4})
+            counted = (await engine.gauge.budget(scope, view.frame)).size(view).tokens
+            await engine.observe(view, {"input_tokens": counted})
     except Exception as error:  # whatever it is, it is a fault
         return [("crash", f"{type(error).__name__}: {error}")]
     client.last = view
