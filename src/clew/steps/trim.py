@@ -9,7 +9,7 @@ from clew.items import Item
 from clew.steps.calls import shrunk
 from clew.steps.lines import LONGEST, OUT_OF_VIEW, calls_by_result, cleared, omitted, preview
 from clew.steps.offload import Offload
-from clew.steps.places import HEAD, LINE, TURN, first_exchange, free_beside, newest, newest_turn, room_beside, unread
+from clew.steps.places import LINE, TURN, first_exchange, free_beside, newest, newest_turn, part, room_beside, unread
 from clew.view import Stretch, Swap, View, groups
 
 
@@ -180,7 +180,7 @@ class _Plan:
 
     def _head_room(self, used: Size) -> Size:
         goal = self.budget.goal
-        return goal._replace(tokens=min(goal.tokens, used.tokens + int(HEAD * self.budget.room)))
+        return goal._replace(tokens=min(goal.tokens, used.tokens + part(self.budget)))
 
     def _lines(self) -> Iterator[Swap]:
         for start, stop in self._gaps():
