@@ -313,14 +313,18 @@ async def test_every_command_is_in_the_palette_with_a_way_of_its_own(store: Stor
 
 
 def test_the_meter_says_in_words_what_the_bar_shows() -> None:
+    from clew.budget import Filled
     from clew.chat.desk import Filling
     from clew.chat.meter import Meter
     from clew.composition import Part
 
     meter = Meter()
-    meter._filling = Filling([Part("results", 3, 600), Part("user text", 1, 200)], 800, 1_000, 100, 0.5, 2)
+    made = [Part("results", 3, 600), Part("user text", 1, 200)]
+    meter._filling = Filling(made, 1_000, 1_200, 100, Filled(800, 1_000, 200, 1_300), 0.5, 2)
     meter._who = "gpt-4o · auto"
-    assert meter.words == "80% full · 800 of 1,000 · $0.5000 · gpt-4o · auto · compacted 2× · reserve 100"
+    assert meter.words == (
+        "80% full · 800 of 1,000 · system and tools 200 · $0.5000 · gpt-4o · auto · compacted 2× · reserve 100"
+    )
     assert meter.kinds == "results 75%, user 25%"
 
 

@@ -8,7 +8,7 @@ from clew.items import Node
 from clew.steps.sealed import instructed, sealed, served
 from clew.view import Stretch, View, groups
 
-HEAD = 0.125  # of the room: a longer first exchange is history like any other
+PART = 0.25  # of what a goal leaves: a longer first exchange is history like any other, and so is an older end
 TURN = 0.5  # of what there is for a newest exchange that does not fit: what the user said has so much, at least
 STANDING = 0.25  # of the room: system messages in the middle, and what the provider ran, come before what is newest
 LINE = 130  # tokens that one line about what is out of view takes at most
@@ -107,9 +107,14 @@ def _of(view: View, chosen: Sequence[bool]) -> list[Node]:
     return [n for n, is_chosen in zip(view.nodes, chosen, strict=True) if is_chosen]
 
 
+def part(budget: Budget) -> int:
+    """Tokens that the first exchange may take, and the tail: an eighth of the room, by the usual goal."""
+    return int(PART * max(0, budget.goal.tokens - budget.frame))
+
+
 def tail_start(view: View, budget: Budget) -> int:
     """Where the newest tokens begin that stay as they are, or a quarter of what a small goal leaves, at a cut."""
-    room = min(budget.tail, max(0, budget.goal.tokens - budget.frame) // 4)
+    room = min(budget.tail, part(budget))
     at = len(view.nodes)
     while at and (room := room - budget.meter.node(view.nodes[at - 1]).tokens) >= 0:
         at -= 1
@@ -125,7 +130,7 @@ def protected(view: View, budget: Budget) -> list[bool]:
     held = fixed(view, budget) | served(view) | instructed(view)
     keep = [kept or i in held for i, kept in enumerate(newest(view))]
     head, tail = first_exchange(view.nodes), (tail_start(view, budget), len(view.nodes))
-    if budget.meter.nodes(view.nodes[slice(*head)]).tokens > HEAD * budget.room:
+    if budget.meter.nodes(view.nodes[slice(*head)]).tokens > part(budget):
         head = 0, 0
     for start, stop in (head, tail):
         keep[start:stop] = [True] * (stop - start)
