@@ -2,8 +2,8 @@
 
 Recorded conversations, re-sent whole each turn by clients that change their own history on the way: for each kind of
 client the tokens sent in all, those of them that did not stand at the beginning of the request before, the folds and
-the branches, in one store. A history that is not recognised is a new branch and its folds are made again: so the table of
-one commit beside that of another says what stricter rules cost.
+the branches, in one store. A history that is not recognised is a new branch and its folds are made again: so the table
+of one commit beside that of another says what stricter rules cost.
 """
 
 import argparse
