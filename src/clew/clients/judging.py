@@ -90,14 +90,15 @@ class Judge:
         body = body_of(view)
         await self.engine.observe(view, {"input_tokens": room.sized(view)})
         self.tally.bodies.append(ID.sub("0" * 10, rawjson.dumps(body).decode()))
-        self._look(sent, body, fits)
+        self.look(sent, body, fits)
         await self._place(sent, view, fits)
         if turn:
             after = room.sized(view)
             grown = self.growth[sent.conversation]
             self.tally.hasty += grown.is_hasty(room, after, folded=self.tally.folds > folds)
 
-    def _look(self, sent: Sent, body: Mapping[str, Any], fits: bool) -> None:
+    def look(self, sent: Sent, body: Mapping[str, Any], fits: bool) -> None:
+        """Whether a body that goes out for a request shows what it must, and nothing else."""
         tally, told = self.tally, "\0".join(_strings(body))
         if fits:
             tally.blind += any(want.split("\n")[0][:60] not in told for want in sent.wants)
