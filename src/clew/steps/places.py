@@ -87,7 +87,7 @@ def room_beside(view: View, budget: Budget) -> Size:
 
 
 def fixed(view: View, budget: Budget) -> set[int]:
-    """Where pins stand and what only the provider reads; system messages and what the provider ran, if that is little."""
+    """Where pins stand and what only the provider reads; system messages and what the provider ran, if little."""
     held = sealed(view) | {i for i, n in enumerate(view.nodes) if n.id in view.pinned}
     beside = served(view) | instructed(view)
     little = budget.meter.nodes(view.nodes[i] for i in beside).tokens <= STANDING * budget.room
