@@ -9,11 +9,11 @@ import re
 from collections import Counter as Tally
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from math import log
 from typing import Any, NamedTuple
 
 from clew.items import SHORT, Item, Node
+from clew.remembering import remembers
 
 PASSAGE = 150  # characters after which a passage ends: many short ones answer better than few long ones
 PIECE = 200  # characters of a line in one passage
@@ -120,7 +120,7 @@ def terms(text: str) -> dict[str, float]:
     return {term: worth if worth <= 1 else 1 + log(worth) for term, worth in found.items()}
 
 
-@lru_cache(maxsize=1 << 16)
+@remembers(1 << 16)
 def parts(chunk: str) -> tuple[str, ...]:
     """A name whole, its ends, its neighbours (`clew/view`), the names in it and their humps; common words are none."""
     joints = [joint.span() for joint in JOINT.finditer(chunk)]
