@@ -337,7 +337,7 @@ def test_without_a_terminal_it_says_so_and_ends(terminal: str) -> None:
     import pty
 
     ours, theirs = pty.openpty()
-    ends = {
+    ends: dict[str, Any] = {
         "stdin": subprocess.DEVNULL,
         "stdout": subprocess.PIPE,
         **({} if terminal == "none" else {terminal: theirs}),
@@ -346,7 +346,8 @@ def test_without_a_terminal_it_says_so_and_ends(terminal: str) -> None:
     os.set_blocking(ours, False)
     with pytest.raises(BlockingIOError):
         os.read(ours, 100)  # no escape codes
-    os.close(ours), os.close(theirs)
+    os.close(ours)
+    os.close(theirs)
     assert (done.returncode, done.stdout or b"") == (2, b"")
     assert done.stderr.decode().startswith("clew: clew chat needs a terminal, and its input or output is none")
     assert (done.stderr.count(b"\n"), b"\x1b" in done.stderr) == (1, False)
