@@ -1,4 +1,4 @@
-"""What becomes of real clients' sessions. python bench/clients.py [--client NAME] [--windows N,N] [--turns N] [--again]
+"""Real clients' sessions. python bench/client_shapes.py [--client NAME] [--windows N,N] [--turns N] [--again]
 
 For every client, in every window where the frame, the reserve and the newest exchange fit in some of the turns: two
 sessions side by side, in the client's own shape, with titles, memories, sub-agents and the client's own

@@ -2,8 +2,8 @@
 
 Recorded conversations, re-sent whole each turn by clients that change their own history on the way: for each kind of
 client the tokens sent in all, those of them that did not stand at the beginning of the request before, the folds and
-the branches, in one store. A history that is not recognised is a new branch and its folds are made again: so the table of
-one commit beside that of another says what stricter rules cost.
+the branches, in one store. A history that is not recognised is a new branch and its folds are made again: so the table
+of one commit beside that of another says what stricter rules cost.
 """
 
 import argparse
@@ -12,10 +12,12 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from gzip import open as unzipped
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from clew import Budget, Engine, Request, SQLite, events, rawjson
+from clew import Budget, Engine, Request, SQLite, body, events, rawjson
+from clew.items import canonical
 from clew.wire import check
 
 Message = dict[str, Any]
@@ -162,16 +164,32 @@ async def replay(
     requests = tokens = anew = 0
     branches = set()
     for messages in corpus:
+        before: list[str] = []
         stops = [i for i, m in enumerate(messages) if m["role"] == "assistant" and i]
         for turn, stop in enumerate([*stops, len(messages)]):
             sent = [SYSTEM, *client(messages[:stop], turn)]
             view = await engine.prepare(Request(rawjson.dumps({"model": MODEL, "messages": sent}), "openai_chat"))
             budget = await engine.gauge.budget("default", view.frame)
-            size, call = budget.size(view).tokens, (await engine.store.calls("default", view.branch))[-1]
-            requests, tokens, anew = requests + 1, tokens + size, anew + max(0, size - call.cached)
+            size, out = budget.size(view).tokens, [_rendered(m) for m in body(view)["messages"]]
+            requests, tokens, anew = requests + 1, tokens + size, anew + round(size * _fresh(before, out))
+            before = out
             branches.add(view.branch)
     await engine.close()
     return Replay(requests, tokens, anew, sum(isinstance(e, events.Began) for e in heard), len(branches))
+
+
+def _rendered(message: Message) -> str:
+    """A message as a model reads it: with no marks, and a text alone is that text."""
+    match message.get("content"):
+        case [{"type": "text", "text": text}]:
+            message = {**message, "content": text}
+    return canonical(message)
+
+
+def _fresh(before: list[str], now: list[str]) -> float:
+    """The share of a request that the one before it did not begin with."""
+    same = sum(len(a) for a, _ in takewhile(lambda pair: pair[0] == pair[1], zip(now, before, strict=False)))
+    return 1 - same / sum(map(len, now))
 
 
 def main() -> None:

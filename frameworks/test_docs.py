@@ -1,36 +1,137 @@
-"""Every Python example in the docs page of a framework runs, in the environment that has that framework."""
+"""Every Python example in the docs page of a framework runs, word for word, and again in another process.
+
+As a program, this file runs the examples of one page.
+"""
 
 import ast
+import asyncio
 import inspect
+import json
+import os
 import re
+import subprocess
+import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from types import FunctionType
+from typing import Any
 
 import pytest
 
-from clew.testing import Answer, StrictProvider
+from clew import Engine, Sessions, SQLite, run
+from clew.sessions import Session
+from clew.testing import Answer, Call, StrictProvider
 
 ROOT = Path(__file__).parents[1]
-MODULES = {"crewai": "crewai", "praisonai": "praisonaiagents", "strands": "strands"}
-PAGES = [name for name, module in MODULES.items() if find_spec(module)]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+QUIET = ("CREWAI_DISABLE_TELEMETRY", "CREWAI_TESTING", "OTEL_SDK_DISABLED", "DO_NOT_TRACK")
+LONG = " ".join(f"Finding {n}: line {n} of the parser is off." for n in range(60))
+SHORT = "Sixty lines are off."
+
+Body = dict[str, Any]
+Ran = Callable[[str, int], list[list[Body]]]
 
 
-@pytest.mark.parametrize("page", PAGES)
-async def test_examples_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
+async def examples(page: str) -> None:
     names: dict[str, object] = {"__name__": "docs"}
-    with StrictProvider([Answer("Done: the answer is 42.")]) as provider:
-        for name, value in {
-            "OPENAI_BASE_URL": f"{provider.url}/v1",
-            "OPENAI_API_KEY": "none",
-            "ANTHROPIC_BASE_URL": provider.url,
-            "ANTHROPIC_API_KEY": "none",
-        }.items():
-            monkeypatch.setenv(name, value)
-        for block in BLOCK.findall((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")):
-            result = FunctionType(compile(block, page, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names)()
-            if inspect.iscoroutine(result):
-                await result
+    for block in BLOCK.findall((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")):
+        result = FunctionType(compile(block, page, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names)()
+        if inspect.iscoroutine(result):
+            await result
+
+
+def script(body: Body) -> Answer:
+    """Of a model that looks things up and has parts of its work done, once a turn."""
+    last = body["messages"][-1]
+    tools = [tool["function"]["name"] for tool in body.get("tools") or ()]
+    if "hands to the tasks that come after it" in str(body["messages"][0]):
+        return Answer(SHORT)
+    if last["role"] != "tool" and "find" in tools:
+        return Answer(calls=(Call("find", {"question": "Look in a.conf."}),))
+    if last["role"] != "tool" and "delegate_work_to_coworker" in tools:
+        given = {"task": "Count the books.", "context": "All of them.", "coworker": "Clerk"}
+        return Answer(calls=(Call("delegate_work_to_coworker", given),))
+    if "Go on with the parser" in str(last) and "search_history" in tools:
+        return Answer(calls=(Call("search_history", {"query": "parser"}),))
+    return Answer(LONG)
+
+
+@pytest.fixture
+def ran(tmp_path: Path) -> Ran:
+    """Runs a page in one process after another, in one folder; what the provider heard from each."""
+
+    def start(page: str, times: int) -> list[list[Body]]:
+        heard = []
+        for _ in range(times):
+            with StrictProvider(script) as provider:
+                served = {"OPENAI_BASE_URL": f"{provider.url}/v1", "OPENAI_API_KEY": "none", "HOME": str(tmp_path)}
+                env = {**os.environ, **dict.fromkeys(QUIET, "true"), **served, "CLEW_BUDGET_WINDOW": "6000"}
+                done = subprocess.run(
+                    [sys.executable, __file__, page], cwd=tmp_path, env=env, capture_output=True, text=True
+                )
+            assert done.returncode == 0, done.stderr
+            assert "clew could not" not in done.stderr
+            heard.append([one.body for one in provider.heard])
+        return heard
+
+    return start
+
+
+@pytest.fixture
+def sessions(tmp_path: Path) -> Callable[[], list[Session]]:
+    """All sessions in the store that the pages write to."""
+    return lambda: run(Sessions(Engine(SQLite(tmp_path / "agent.db"))).all())
+
+
+def going_on(heard: list[Body]) -> list[list[Body]]:
+    """What was sent where a page shows how to go on after a restart."""
+    return [body["messages"] for body in heard if "Go on with the parser." in json.dumps(body["messages"])]
+
+
+def has(module: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(not find_spec(module), reason=f"{module} has an environment of its own")
+
+
+@has("praisonaiagents")
+def test_praisonai(ran: Ran, sessions: Callable[[], list[Session]], tmp_path: Path) -> None:
+    from praisonaiagents.session.store import DefaultSessionStore
+
+    first, second, *_ = (going_on(heard) for heard in ran("praisonai", 4))
+    said = first[-1][:4]  # and what PraisonAI says in the end of a turn, to have its answer
+    assert [m["role"] for m in said] == ["system", "user", "assistant", "tool"]
+    assert second[0][: len(said)] == said  # the call and its result, too
+    every = sessions()
+    assert {"port", "parser", "notes"} <= {session.name for session in every}
+    chain = sorted((s for s in every if s.name == "parser"), key=lambda s: s.number)
+    assert [s.cause for s in chain[:2]] == ["start", "compaction"]
+    assert len({s.branch for s in chain}) == 1
+    kept = DefaultSessionStore(str(tmp_path / "sessions")).get_session(chain[1].id)
+    assert kept.metadata == {"parent_session_id": "parser", "lineage_id": "parser"}
+
+
+@has("strands")
+def test_strands(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
+    before, after = (going_on(heard) for heard in ran("strands", 2))
+    assert after[0][: len(before[-1])] == before[-1]
+    every = sessions()
+    assert len({s.branch for s in every if s.name == "port"}) == 1
+    children = [s for s in every if s.cause == "subagent"]
+    assert len(children) == 2
+    assert {s.parent for s in children} <= {s.id for s in every}
+
+
+@has("crewai")
+def test_crewai(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
+    for heard in ran("crewai", 2):
+        (letter,) = (str(b["messages"]) for b in heard if "Current Task: Write to the board." in str(b["messages"]))
+        assert SHORT in letter
+        assert LONG not in letter
+    every = sessions()
+    children = [s for s in every if s.cause == "subagent"]
+    assert len(children) == 2
+    assert {s.parent for s in children} <= {s.id for s in every}
+
+
+if __name__ == "__main__":
+    asyncio.run(examples(sys.argv[1]))

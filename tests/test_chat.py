@@ -47,7 +47,7 @@ async def test_a_tool_wants_permission_and_is_granted_or_refused_it(store: Store
             await hand.press("a")
             await hand.hears("Done.")
             assert (tmp_path / "new.txt").read_text() == "[bold]hello[/]\n"
-            assert hand.chat._always == {"write_file"}
+            assert hand.chat._always == {("write_file", "write")}
 
 
 MODELS = {
@@ -313,14 +313,18 @@ async def test_every_command_is_in_the_palette_with_a_way_of_its_own(store: Stor
 
 
 def test_the_meter_says_in_words_what_the_bar_shows() -> None:
+    from clew.budget import Filled
     from clew.chat.desk import Filling
     from clew.chat.meter import Meter
     from clew.composition import Part
 
     meter = Meter()
-    meter._filling = Filling([Part("results", 3, 600), Part("user text", 1, 200)], 800, 1_000, 100, 0.5, 2)
+    made = [Part("results", 3, 600), Part("user text", 1, 200)]
+    meter._filling = Filling(made, 1_000, 1_200, 100, Filled(800, 1_000, 200, 1_300), 0.5, 2)
     meter._who = "gpt-4o · auto"
-    assert meter.words == "80% full · 800 of 1,000 · $0.5000 · gpt-4o · auto · compacted 2× · reserve 100"
+    assert meter.words == (
+        "80% full · 800 of 1,000 · system and tools 200 · $0.5000 · gpt-4o · auto · compacted 2× · reserve 100"
+    )
     assert meter.kinds == "results 75%, user 25%"
 
 
@@ -366,7 +370,7 @@ def test_without_a_terminal_it_says_so_and_ends(terminal: str) -> None:
     import pty
 
     ours, theirs = pty.openpty()
-    ends = {
+    ends: dict[str, Any] = {
         "stdin": subprocess.DEVNULL,
         "stdout": subprocess.PIPE,
         **({} if terminal == "none" else {terminal: theirs}),
@@ -375,7 +379,8 @@ def test_without_a_terminal_it_says_so_and_ends(terminal: str) -> None:
     os.set_blocking(ours, False)
     with pytest.raises(BlockingIOError):
         os.read(ours, 100)  # no escape codes
-    os.close(ours), os.close(theirs)
+    os.close(ours)
+    os.close(theirs)
     assert (done.returncode, done.stdout or b"") == (2, b"")
     assert done.stderr.decode().startswith("clew: clew chat needs a terminal, and its input or output is none")
     assert (done.stderr.count(b"\n"), b"\x1b" in done.stderr) == (1, False)

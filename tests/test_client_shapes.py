@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from clew import Engine, SQLite
 from clew.clients import CLIENTS, session
 from clew.clients.binding import Bindings
-from clew.clients.judging import WORDS, Tally, judged
+from clew.clients.judging import WORDS, Judge, Tally, judged
 from clew.wire import check
 
 TURNS = 16
@@ -79,6 +80,24 @@ def test_thinking_is_bound_to_what_it_was_thought_after() -> None:
     other = {**body(said, asked), "system": "t"}
     assert bindings.broken(body(said, asked), other, answered=False) == 1
     assert bindings.broken(body(said, asked), {**other, "thinking": {"block_binding": {}}}, answered=False) == 0
+
+
+def test_a_judge_sees_what_is_wrong() -> None:
+    *_, sent = (s for s in session("claude-2.1.325", "amber", 4) if len(s.body["messages"]) > 2)
+
+    def faults(**changes: Any) -> dict[str, int]:
+        found = Tally()
+        judge = Judge(Engine(SQLite(":memory:")), found, "default")
+        judge.look(sent, {**sent.body, **changes}, fits=True)
+        return found.faults()
+
+    messages = sent.body["messages"]
+    assert faults() == {}
+    assert faults(messages=messages[:-2]) == {"blind": 1, "cut": 1}
+    assert faults(messages=[*messages[:1], *messages[2:]]) == {"changed": 1}
+    assert faults(messages=[*messages, {"role": "user", "content": "birch"}])["mixed"] == 1
+    assert faults(messages=messages[-2:]) == {"task": 1, "changed": 1}
+    assert faults(messages=[*messages[:2], *messages[3:]])["invalid"] == 1
 
 
 # --- what becomes of them ---------------------------------------------------------------------------------------------

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from clew import Budget, ClewError, Engine, SQLite, StoreError
+from clew import Budget, ClewError, Engine, NotFound, SQLite, StoreError
 from clew.exports import export
 from test_exports import busy
 
 FLIPS = 40
-TELLING = "cannot be read .*: clew doctor says what is damaged"
 
 
 async def exported(store: SQLite, branch: str) -> list[bytes]:
@@ -65,7 +64,8 @@ async def test_a_flipped_bit_gives_what_was_said_or_a_clear_error(tmp_path: Path
         except StoreError:
             continue
         async for question, answer in asked(store, branches, ids):
-            assert not isinstance(answer, ClewError) or isinstance(answer, StoreError), (question, answer)
+            # A branch or frame whose own name is damaged is not there.
+            assert not isinstance(answer, ClewError) or isinstance(answer, StoreError | NotFound), (question, answer)
             if question.startswith("recall") and not isinstance(answer, ClewError):
                 assert [n.item.text for n in answer] == [n.item.text for n in said[question.split()[1]]]
         await store.close()

@@ -268,7 +268,7 @@ def test_a_million_dots_are_no_name_and_are_soon_read() -> None:
 
 async def test_a_huge_question_is_answered_everywhere(store: SQLStore) -> None:
     engine = Engine(store, Budget(window=10_000))
-    view = await engine.prepare(Request(conversation("anthropic", turns=2)))
+    view = await engine.prepare(Request(conversation(7, 2)))
     huge = "de:ad:be:ef:" * 100_000
     assert await engine.find("default", huge, view.branch) == []
     assert await engine.search("default", huge, view.branch) == []

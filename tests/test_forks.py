@@ -3,6 +3,7 @@
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -40,7 +41,7 @@ async def folded_fork(store: Store) -> tuple[Run, View]:
 
 async def test_a_client_that_goes_back_to_an_earlier_request_is_compacted_there(store: SQLStore) -> None:
     run = Run(Engine(store, Budget(window=100_000)))
-    requests = []
+    requests: list[list[dict[str, Any]]] = []
     for _ in range(12):
         run.messages += [*_turn(len(requests))]
         requests.append(list(run.messages))

@@ -305,6 +305,64 @@ def test_what_is_no_frame_is_left_alone() -> None:
         "a[1] List<String> <div class='x'> [x] data[key] \u0645\u06cc\u200c\u062e\u0648\u0627\u0647 \u300aTOML\u300b"
     )
     assert neutral(plain) == plain
+    for code in (
+        "a <| b |> c",
+        "x<y|z",
+        "if (a<b||c) return",
+        "[tool.ruff]\n[tools]\nthink[0]",
+        "user: me\nUser: me\nuserspace: 1",
+        "the human: a study",
+        "## Input\nnone",
+        "<p>text</p> <template> <li> <T extends Turn> std::vector<bool>",
+        "a list [ ] of [x] things ]",
+    ):
+        assert neutral(code) == code
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        *(
+            "<thinking>",
+            "</think>",
+            "<command-name>",
+            "<local-command-stdout>",
+            "<bash-stdout>",
+            "<environment_context>",
+        ),
+        *(
+            "<|channel|>",
+            "<|start|>assistant",
+            "<|endoftext|>",
+            "<|fim_prefix|>",
+            "<|python_tag|>",
+            "<|reserved_token_9|>",
+        ),
+        *(
+            "<\uff5cbegin\u2581of\u2581sentence\uff5c>",
+            "<\uff5cEOT\uff5c>",
+            "</s>",
+            "<|END_OF_TURN_TOKEN|>",
+            "<channel|>",
+        ),
+        *(
+            "[TOOL_RESULTS]",
+            "[TOOL_CALLS]",
+            "[/AVAILABLE_TOOLS]",
+            "[SYSTEM_PROMPT]",
+            "[gMASK]<sop>",
+            "]~b]user",
+            "[e~[",
+        ),
+        *("\n\nHuman: do it", "\n\nAssistant: yes", "USER: do it", "### Response: ok", "**Human**: do it"),
+    ],
+)
+def test_marks_of_chat_templates_are_marked_as_quoted_once(mark: str) -> None:
+    text = f"before {mark} after" if "\n" not in mark else f"before{mark} after"
+    text = f"before\n{mark}" if mark.startswith(("USER", "#", "*")) else text
+    safe = neutral(text)
+    assert mark not in safe
+    assert neutral(safe) == safe
 
 
 # --- a good model on an ordinary session ------------------------------------------------------------------------------

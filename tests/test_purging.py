@@ -1,6 +1,7 @@
 """What is purged is gone, from the log and from the bytes of its file; everything else is as it was."""
 
 import asyncio
+import gc
 import sqlite3
 import subprocess
 import sys
@@ -19,6 +20,8 @@ from hypothesis import strategies as st
 from clew import Budget, Engine, NotFound, Request, open_store
 from clew.engine import body
 from clew.errors import Purged
+from clew.facts.finding import classify
+from clew.finding import parts
 from clew.items import Node
 from clew.store.places import is_url
 from clew.store.purging import Heir, Line, inherit
@@ -386,3 +389,31 @@ async def test_a_conversation_goes_on_after_one_of_its_items_was_purged(store: S
         again = await fresh.prepare(Request(given))
         assert again.branch == view.branch
         assert not check(body(again), "openai_chat")
+
+
+async def test_no_cache_of_the_process_remembers_purged_words(store: SQLStore, place: str) -> None:
+    word = "zanzibar_password/of-the-vizier"
+    view = await Engine(store).prepare(Request({"messages": [{"role": "user", "content": f"Mind {word}."}]}))
+    for name in ("one", "two"):
+        engine = Engine(store, secrets="redact")
+        again = await engine.prepare(Request({"messages": [{"role": "user", "content": f"{word}=1"}]}, session=name))
+        assert parts(word)
+        assert classify(word)
+        assert remembered(word)
+        other = open_store(place)  # as another process would
+        await other.purge("default", [again.branch], "test")
+        await other.close()
+        assert not remembered(word)
+        parts(word)
+        with pytest.raises(Purged):
+            await store.load("default", again.branch)
+        assert not remembered(word)
+    assert await store.load("default", view.branch)
+
+
+def remembered(word: str) -> bool:
+    """Whether a cache of the process would give it back."""
+    cached = [found for found in gc.get_objects() if type(found).__name__ == "_lru_cache_wrapper"]
+    caches = [cache for cache in cached if cache.__module__.startswith("clew.")]
+    assert len(caches) > 3
+    return any(word in str(held) for cache in caches for held in gc.get_referents(*gc.get_referents(cache)))

@@ -203,10 +203,11 @@ async def test_a_sub_agent_under_the_name_of_a_session_has_a_branch_of_its_own(s
     assert await origin(store, sub) == ("subagent", *branches["main"])
 
 
-async def test_a_title_is_asked_for_beside_the_session_even_if_it_is_asked_first(store: SQLStore) -> None:
+@pytest.mark.parametrize("system", ["You are a title generator", "Find a few words for what is said."])
+async def test_a_title_is_asked_for_beside_the_session_even_if_it_is_asked_first(store: SQLStore, system: str) -> None:
     engine = Engine(store, Budget(window=60_000))
-    asked = [{"role": "user", "content": "Generate a title for this conversation:\nPlease read all the files."}]
-    title = await engine.prepare(Request(request(asked, "You are a title generator", None), session="s"))
+    asked = [{"role": "user", "content": "Name this:\nPlease read all the files."}]
+    title = await engine.prepare(Request(request(asked, system, None), session="s"))
     main = await engine.prepare(Request(request(work(1)), session="s"))
     again = await engine.prepare(Request(request(work(2)), session="s"))
     assert title.branch != main.branch == again.branch

@@ -190,7 +190,7 @@ async def test_a_name_that_is_a_secret_is_refused_and_nothing_is_written(
     store = SQLite(tmp_path / "clew.db")
     engine = Engine(store, secrets=policy)
     body = talk(["fine"]) | ({"model": KEY} if what == "model" else {})
-    names = {what: KEY} if what != "model" else {}
+    names: dict[str, Any] = {what: KEY} if what != "model" else {}
     addition = clew.Addition(body, **{"session": "one", **names})
     for asked in (Request(body, **names), addition):
         with pytest.raises(SecretFound, match=f"the {what} is called by a secret .github token.*another name") as error:

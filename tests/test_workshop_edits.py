@@ -3,13 +3,15 @@
 import asyncio
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.workshop import Permissions, Workshop, tools
+from clew.workshop import Permissions, Tool, Workshop, tools
 from clew.workshop.changes import LARGE, difference
 from test_workshop import FREE, call, refused, root, told
 
@@ -163,3 +165,63 @@ def test_a_huge_difference_is_still_one() -> None:
     before = "".join(f"{n % 70}\n" for n in range(LARGE))
     after = "".join(f"{n % 71}\n" for n in range(LARGE))
     assert applied(difference("f", before, after), before) == after
+
+
+# --- files that are run unasked ---------------------------------------------------------------------------------------
+
+UNASKED = [
+    *(".git/config", ".git/hooks/pre-commit", ".GIT/hooks/x", "sub/.git/config", ".git", ".husky/pre-commit", ".envrc"),
+    *(
+        ".vscode/tasks.json",
+        ".vscode/settings.json",
+        ".claude/settings.local.json",
+        ".mcp.json",
+        ".bashrc",
+        ".ssh/config",
+    ),
+    *("link/config", "venv/lib/x.pth", ".devcontainer/devcontainer.json"),
+]
+ORDINARY = [
+    ".github/workflows/ci.yml",
+    ".gitignore",
+    ".vscode/extensions.json",
+    "Makefile",
+    "conftest.py",
+    "settings.json",
+]
+
+
+@pytest.mark.parametrize("path", [*UNASKED, *ORDINARY])
+@pytest.mark.parametrize("tool", ["write_file", "edit_file"])
+async def test_who_may_write_may_not_write_what_is_run_unasked(root: Path, path: str, tool: str) -> None:
+    (root / "link").symlink_to(".git")
+    where = root / path
+    if path == "link/config":
+        (root / ".git").mkdir()
+    if tool == "edit_file":
+        where.parent.mkdir(parents=True, exist_ok=True)
+        where.write_text("old")
+    arguments = json.dumps(
+        {"path": path, "content": "new"} if tool == "write_file" else {"path": path, "old": "old", "new": "new"}
+    )
+    asked: list[tuple[str, str, str]] = []
+
+    async def ask(tool: Tool, given: Mapping[str, Any], preview: str) -> bool:
+        asked.append((tool.name, tool.asks, preview.splitlines()[0]))
+        return False
+
+    made = tools(root)
+    alone = await Workshop(made, Permissions(write="allow")).call(tool, arguments)
+    denied = await Workshop(made, Permissions(write="allow", run="deny", ask=ask)).call(tool, arguments)
+    assert asked == []
+    if path in ORDINARY:
+        assert (alone.failed, where.read_text()) == (False, "new")
+        return
+    assert alone.text == f"{tool} of what others run unasked was not carried out: nobody is here to permit it"
+    assert denied.text == f"{tool} of what others run unasked was not carried out: to run is not permitted here"
+    said_no = await Workshop(made, Permissions(write="allow", ask=ask)).call(tool, arguments)
+    assert said_no.text == f"{tool} was not carried out: the user said no"
+    assert asked == [(tool, "run", "This file is run by other programs, unasked.")]
+    assert not where.exists() or where.read_text() == "old"
+    free = await Workshop(made, Permissions(write="allow", run="allow")).call(tool, arguments)
+    assert (free.failed, where.read_text()) == (False, "new")

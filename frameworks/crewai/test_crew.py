@@ -94,7 +94,9 @@ def test_6_replies_that_are_no_summary_are_ignored(clerk: Clerk, reply: str) -> 
     assert "Finding 39" in asked(provider)[1]
 
 
-def test_7_a_model_that_fails_never_stops_a_crew_and_is_told_of(clerk: Clerk) -> None:
+def test_7_a_model_that_fails_never_stops_a_crew_and_is_told_of(
+    clerk: Clerk, capsys: pytest.CaptureFixture[str]
+) -> None:
     told: list[ContextSummaryFailedEvent] = []
     with crewai_event_bus.scoped_handlers(), StrictProvider(lambda body: error(body) or work(body)) as provider:
         crewai_event_bus.on(ContextSummaryFailedEvent)(lambda source, event: told.append(event))
@@ -107,6 +109,7 @@ def test_7_a_model_that_fails_never_stops_a_crew_and_is_told_of(clerk: Clerk) ->
     assert "Finding 39" in asked(provider)[1]
     assert result.tasks_output[0].context_summary is None
     assert [(event.task_name, event.fault, event.model) for event in told] == [("audit", "refused", "gpt-4o")]
+    assert "pairing mismatch" not in capsys.readouterr().out  # crewAI's event bus is not disturbed by it
 
 
 def error(body: dict[str, Any]) -> Answer | None:
@@ -198,6 +201,24 @@ def test_tasks_of_crewais_own_read_as_the_crew_does(clerk: Clerk) -> None:
         Crew(agents=[agent], tasks=tasks, context_strategy="summarized").kickoff()
     assert SHORT in asked(provider)[1]
     assert "Finding" not in asked(provider)[1]
+
+
+@pytest.mark.parametrize("strategy", ["summarized", None, "full"])
+async def test_a_task_in_a_crew_of_crewais_own_says_what_is_missing(
+    clerk: Clerk, strategy: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    with StrictProvider(work) as provider:
+        agent = clerk(provider)
+        tasks = parts(agent, 2, context_strategy=strategy)
+        given: dict[str, Any] = {"agents": [agent], "tasks": tasks, "context_strategy": "summarized"}
+        crew = crewai.Crew(**given)
+        await crew.akickoff()
+        await crew.kickoff_async()
+        assert "Finding 39" in asked(provider)[1]
+        assert caplog.text.count("take Crew from clew.adapters.crewai") == (strategy != "full")
+        caplog.clear()
+        await Crew(**given).akickoff()
+        assert "clew.adapters.crewai" not in caplog.text
 
 
 def test_a_task_that_may_be_skipped_costs_no_summary_until_it_reads(clerk: Clerk) -> None:

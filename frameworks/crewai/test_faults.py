@@ -65,7 +65,7 @@ def test_alone_an_overflow_in_these_words_ends_the_task(clerk: Clerk, read_page:
 
 @pytest.mark.parametrize("wording", WORDINGS.values(), ids=WORDINGS)
 def test_with_clew_it_is_asked_again_with_what_fits(
-    clerk: Clerk, read_page: BaseTool, engine: Engines, wording: str
+    clerk: Clerk, read_page: BaseTool, engine: Engines, wording: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with StrictProvider(auditing(5, "Notes.", 16_000, wording)) as provider:
         crew = crew_of(clerk(provider, tools=[read_page]))
@@ -73,6 +73,13 @@ def test_with_clew_it_is_asked_again_with_what_fits(
         assert crew.kickoff().raw == "All is well."
     refused = [heard for heard in provider.heard if len(said(heard.body)) > 16_000]
     assert len(refused) == 1  # the window is known from then on
+    assert "pairing mismatch" not in capsys.readouterr().out
+
+
+def test_alone_a_call_that_failed_ends_what_is_around_it(clerk: Clerk, capsys: pytest.CaptureFixture[str]) -> None:
+    with StrictProvider([Answer(status=400, error="no")]) as provider, pytest.raises(BadRequestError):
+        crew_of(clerk(provider)).kickoff()
+    assert "Event pairing mismatch" in capsys.readouterr().out
 
 
 def test_alone_an_empty_summary_is_all_that_is_left(clerk: Clerk, read_page: BaseTool) -> None:
@@ -103,9 +110,9 @@ def test_with_clew_the_task_and_what_was_found_stay_whatever_a_summariser_says(
 def test_alone_a_summariser_is_not_shown_the_arguments_of_calls(clerk: Clerk, read_page: BaseTool) -> None:
     with StrictProvider(auditing(8, "<summary>Notes.</summary>")) as provider:
         crew_of(clerk(provider, model=MODEL, tools=[read_page])).kickoff()
-    shown = [said(heard.body) for heard in provider.heard if is_summary(heard.body)]
-    assert "w0x0" in shown[0]
-    assert "ledger-0" not in shown[0]
+    shown = [said(heard.body) for heard in provider.heard if is_summary(heard.body)]  # parts of it, in any order
+    assert any("w0x0" in part for part in shown)
+    assert not any("ledger-" in part for part in shown)
 
 
 def test_with_clew_it_is(clerk: Clerk, read_page: BaseTool, engine: Engines) -> None:

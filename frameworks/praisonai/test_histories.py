@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from praisonaiagents import Agent
+from praisonaiagents.session.store import DefaultSessionStore
 from pydantic import BaseModel
 
 from clew import Budget, Engine, Sessions, SQLite, run
@@ -29,7 +30,7 @@ def engine(tmp_path: Path) -> Engine:
     return Engine(SQLite(tmp_path / "clew.db"), Budget(window=WINDOW))
 
 
-def agent(model: Any, *tools: Any, name: str = "worker") -> Agent:
+def agent(model: Any, *tools: Any, name: str | None = "worker") -> Agent:
     return Agent(name=name, instructions="You read.", model=model, tools=list(tools), output="silent", context=False)
 
 
@@ -103,6 +104,49 @@ def test_agents_that_share_a_backend_are_kept_apart(engine: Engine) -> None:
         assert not any(f"{other}_" in said for said in own for other in {"red", "green", "blue"} - {name})
         assert all(f"{name}_{n}.py line 0" in said for n, said in enumerate(own[2:8:2]))  # what it read a turn ago
     assert len({s.branch for s in run(Sessions(engine).all())}) == 3
+
+
+@pytest.mark.parametrize("given", [{"instructions": "You read."}, {"role": "Reader", "goal": "Read."}], ids=str)
+def test_agents_without_names_that_share_a_backend_are_kept_apart(
+    engine: Engine, given: Body, caplog: pytest.LogCaptureFixture
+) -> None:
+    with StrictProvider(reading, window=WINDOW) as provider:
+        backend = Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1")
+        workers = [Agent(model=backend, tools=[read], output="silent", context=False, **given) for _ in range(2)]
+        for n in range(6):
+            for colour, worker in zip(("red", "green"), workers, strict=True):
+                worker.chat(f"{colour}_{n}")
+    for own, other in (("red", "green"), ("green", "red")):
+        bodies = [texts(h.body) for h in provider.heard if f"{own}_" in texts(h.body)]
+        assert not any(f"{other}_" in said for said in bodies)
+        assert f"{own}_4.py line 0" in bodies[-1]  # what it read a turn ago
+    chain = run(Sessions(engine).lineage("work"))
+    assert len(chain) > 1
+    assert len({s.branch for s in run(Sessions(engine).all())} - {chain[0].branch}) == 1
+    assert caplog.text.count("the session of a backend is that of the agent that spoke first") == 1
+
+
+def test_an_agent_without_a_name_has_its_session_too(tmp_path: Path) -> None:
+    sessions = DefaultSessionStore(str(tmp_path / "sessions"))
+
+    def worker(provider: StrictProvider) -> tuple[Agent, Engine]:
+        engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=WINDOW))
+        backend = Backend("gpt-4o-mini", engine, session="work", sessions=sessions, base_url=f"{provider.url}/v1")
+        return agent(backend, read, name=None), engine
+
+    with StrictProvider(reading, window=WINDOW) as provider:
+        first, engine = worker(provider)
+        for n in range(6):
+            first.chat(f"part_{n}")
+        chain = run(Sessions(engine).lineage("work"))
+        assert [s.cause for s in chain[:2]] == ["start", "compaction"]
+        assert sessions.get_session(chain[1].id).metadata == {"parent_session_id": "work", "lineage_id": "work"}
+        second, engine = worker(provider)  # after a restart
+        second.chat_history = [dict(m) for m in first.chat_history]
+        second.chat("part_6")
+    before, after = (h.body["messages"] for h in provider.heard[-3:-1])
+    assert after[: len(before)] == before  # calls and results included
+    assert len({s.branch for s in run(Sessions(engine).lineage("work"))}) == 1
 
 
 def recall(id: str) -> str:

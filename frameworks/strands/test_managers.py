@@ -1,6 +1,7 @@
 """Our conversation managers in the place of Strands' own: the same where nothing is wanted, better where it is."""
 
 import logging
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,19 @@ def test_growth_past_the_window_is_never_refused_and_loses_nothing(
     assert "host2.example is 9002" in found("talk", "host2.example")
 
 
+@pytest.mark.parametrize("share", [0.3, 0.5])
+def test_cuts_are_rare_also_with_a_low_threshold(share: float, provide: Any, agent: Any) -> None:
+    provider = provide([Answer("Noted.")], 32_000)
+    given = {"compression_threshold": share}
+    manager = ours.SlidingWindowConversationManager(1_000, proactive_compression=given, engine="clew.db")
+    talking = agent(provider, window=32_000, conversation_manager=manager)
+    for n in range(40):
+        talking(f"Turn {n}: {3 * LONG}")
+    sent = [heard.body["messages"] for heard in provider.heard]
+    cuts = sum(after[: len(before)] != before for before, after in pairwise(sent))
+    assert 2 <= cuts <= 12  # between two of them, each request is the last one and what is new
+
+
 @pytest.mark.parametrize("name", MANAGERS)
 @pytest.mark.parametrize("value", [0, -0.5, 1.5])
 def test_a_threshold_out_of_range_is_refused(name: str, value: float) -> None:
@@ -69,7 +83,7 @@ async def test_a_higher_threshold_is_reached_later_and_true_is_strands_own(provi
         raise AssertionError("never")
 
     low, own, high = [await reached({"compression_threshold": share}) for share in (0.3, 0.7, 1.0)]
-    assert low < own < high
+    assert low < own <= high
     assert await reached(True) == own
     assert await reached({"buffer_tokens": 2_000}) < own  # of the 3,000 that may be sent
     assert ours.DEFAULT_COMPRESSION_THRESHOLD == 0.7

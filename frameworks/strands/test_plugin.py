@@ -47,6 +47,7 @@ def test_growth_past_the_window_is_never_refused_and_loses_nothing(provide: Any,
 def test_while_nothing_is_compacted_the_prefix_stands(provide: Any, agent: Any) -> None:
     provider = provide([Answer("Noted.")])
     talking = agent(provider, plugins=[Clew("clew.db")], system_prompt="Be brief.")
+    talking("Hello.")  # by how it begins, the provider knows a conversation again
     for n in range(14):
         talking(f"Turn {n}: {LONG}")
     assert provider.moved
@@ -184,6 +185,7 @@ def test_a_restart_goes_on_where_it_was(provide: Any, agent: Any, found: Any, tm
         return made
 
     talking = resumed()
+    talking("Hello.")
     for n in range(10):
         talking(f"Turn {n}: host{n}.example. {LONG}")
     again = resumed()

@@ -14,7 +14,7 @@ from clew.drafting.writing import Writer
 from clew.errors import Ambiguous, BadRequest, NotFound
 from clew.excerpts import SIZE, excerpt, whole
 from clew.finding import Found, Index, texts
-from clew.items import SHORT, Digests, Edit, Node
+from clew.items import SHORT, Digests, Edit, Frame, Item, Node
 from clew.step import Model, Step
 from clew.steps import default, over_budget, repair
 from clew.steps.bound import unbound
@@ -144,11 +144,6 @@ async def acompress(
     before = budget.size(view)
     fitted = repair(view)
     if (size := budget.size(fitted)) and budget.exceeded(size):
-        if target_tokens is not None and target_tokens < LEAST:
-            raise BadRequest(
-                f"target_tokens: {target_tokens:,} is too little to say anything of {size.tokens - budget.frame:,} "
-                f"tokens; give at least {LEAST}"
-            )
         try:
             fitted = await step(fitted, budget.aim(size))
         finally:
@@ -172,15 +167,24 @@ async def acompress(
 
 
 def _budget(model: str, view: View, window: int | None, target: int | None, tail: int) -> Budget:
-    """The target is of the history: system prompt and tools come on top, for nobody can compress them."""
     for name, value in (("window", window), ("target_tokens", target)):
         if value is not None and value <= 0:
             raise BadRequest(f"{name}: expected a positive number, got {value}")
     meter = Meter(counter_for(model, view.frame.format))
     if target is not None:
-        whole = meter.frame(view.frame).tokens + target
-        return Budget(window=whole, reserve=0, high=1, low=1, tail=tail, meter=meter).around(view.frame)
+        return with_(bounds(target, view.frame, [n.item for n in view.nodes], meter), tail=tail)
     return Budget(window=window or catalog.window(model), tail=tail, meter=meter).around(view.frame)
+
+
+def bounds(target: int, frame: Frame, items: Sequence[Item], meter: Meter) -> Budget:
+    """The budget for a history of so many tokens: system prompt and tools come on top, for nobody can compress them."""
+    said = meter.items(items).tokens
+    if target < min(LEAST, said):
+        raise BadRequest(
+            f"target: {target:,} tokens are too few to say anything of {said:,}; give at least {min(LEAST, said):,}"
+        )
+    whole = meter.frame(frame).tokens + target
+    return Budget(window=whole, reserve=0, high=1, low=1, meter=meter).around(frame)
 
 
 def _step(size: int | None, model: Model | None, instructions: str | None) -> Step:

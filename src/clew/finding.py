@@ -9,11 +9,11 @@ import re
 from collections import Counter as Tally
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from math import log
 from typing import Any, NamedTuple
 
 from clew.items import SHORT, Item, Node
+from clew.remembering import remembers
 
 PASSAGE = 150  # characters after which a passage ends: many short ones answer better than few long ones
 PIECE = 200  # characters of a line in one passage
@@ -141,7 +141,7 @@ def _parts(chunk: str) -> tuple[str, ...]:
     return tuple(sorted({t.lower() for t in found if t.strip("_") and (len(t) > 1 or t.isdigit())} - COMMON))
 
 
-_known_parts = lru_cache(maxsize=1 << 16)(_parts)
+_known_parts = remembers(1 << 16)(_parts)
 
 
 def is_name(word: str) -> bool:

@@ -81,8 +81,9 @@ class Fitting:
         prices: Prices | None,
         method: Method | None = None,
         cue: Cue | None = None,
+        whole: bool = False,
     ) -> Fitted:
-        """The view mended and compacted as needed, and the error if nothing helps."""
+        """The view mended and compacted as needed, `whole` while it fits, and the error if nothing helps."""
         budget = self.proactive.apply(budget) if self.proactive else budget
         if live.unmasked:  # counted as they are sent, once and for all
             budget.meter.nodes(as_sent([n for n in shown.nodes if n.id in live.unmasked], live.unmasked))
@@ -100,6 +101,9 @@ class Fitting:
             elif due and not told:
                 view = mended = await previewed(live, view, budget)
             due = due and is_over(live, view, budget, told)
+        if whole:
+            size, bounds = likely(live, view, budget)
+            due = due and not size.within(bounds.limit)
         if due:
             view = await self._compacted(scope, live, view, budget, prices)
         folded = None if view is mended else len(mended.edits)

@@ -7,15 +7,27 @@ from unicodedata import category, normalize
 _TAG = (
     r"<(?=[/|\s]*(?:\w+:)?(?:system|developer|user|human|assistant|admin|tool|function|invoke|parameter|message|context"
     r"|summary|reminder|important|instructions?|policy|approv|constraint|goal|task|new[_-]session|im_|start|end[_-]?of|bos"
-    r"|eos|eot|s>|inst|sys|data>))"
+    r"|eos|eot|s>|inst|sys|data>|think|thought|reasoning|scratchpad|channel|command|local[_-]command|bash[_-]"
+    r"|environment[_-]|session[_-]|ide[_-]|permission|persisted[_-]|turn>|unk>|pad>|sop>))"
+)
+# Marks of chat templates: whatever stands beside a bar, as in <|channel|>, and the words that some have in brackets.
+_TEMPLATE = (
+    r"<(?=/?\|/?\w|\w[\w -]{0,40}\|>)"
+    r"|\[(?=/?(?:available_tools|tool_(?:calls?|results?|content)|think\]|args\]|call_id\]|gmask\]|model_settings|e~\[))"
+    r"|\](?=~!?b[\[\]])"
+)
+# A line that begins as a speaker's does where turns are plain text.
+_SPEAKER = (
+    r"^[ \t>*]{0,9}(?-i:Human|Assistant|HUMAN|ASSISTANT|USER)[ \t*]{0,3}:"
+    r"|^[ \t]{0,9}\#{2,3}[ \t]{0,3}(?:instruction|response|input|human|assistant|user|system)[ \t]{0,3}:"
 )
 _BRACKET = (
     r"\[(?=\W{0,9}(?:end\W+of\W+data|data\W{0,3}:)|/\s*data\b|/?\s*(?:summary|system|developer|user|human|assistant|"
     r"inst|context|fallback|earlier conversation|result of|same output|the report of sub-agent|a summary;)|"
     r"[^\[\]\n]{0,300}\b(?:recall [0-9a-f]{6}|out of view))"
 )
-_FRAME = re.compile(f"{_TAG}|{_BRACKET}", re.IGNORECASE)
-_MARKS = {"<": "‹", "[": "("}
+_FRAME = re.compile(f"{_TAG}|{_BRACKET}|{_TEMPLATE}|{_SPEAKER}", re.IGNORECASE | re.MULTILINE)
+_MARKS = {"<": "‹", "[": "(", "]": ")", ":": " (quoted):"}  # by the last character of what was found
 
 # Letters and brackets that look like those of ASCII and are none by Unicode's own account.
 _ALIKE = dict(
@@ -66,7 +78,7 @@ def neutral(text: str) -> str:
     looks = seen(text)
     parts, end = [], 0
     for frame in _FRAME.finditer(looks):
-        at = frame.start()
+        at = frame.end() - 1
         parts += [text[end:at], _MARKS[looks[at]]]
         end = at + 1
     return "".join((*parts, text[end:]))

@@ -12,7 +12,7 @@ from clew.bridge import Lock
 from clew.hot import Known
 from clew.items import Digests, Edit, Item, Node
 from clew.pace import Pace
-from clew.sameness import likeness, with_their_calls
+from clew.sameness import likeness, with_their_calls, without_trailing
 from clew.scale import Scale
 from clew.store.records import Began, Call, ClientEdit, Event, Pin, Place, Revert, Said, Usage
 from clew.store.rows import ABSENT
@@ -129,7 +129,8 @@ def compare(said: Sequence[Place], entries: Sequence[Entry], offset: int = 0) ->
     first = shared(old, new)
     if first == len(old):
         return Reading(offset + first, [], [], first)
-    found = with_their_calls(matches(old, new), [e.item for e in entries])
+    items = [e.item for e in entries]
+    found = with_their_calls(without_trailing(matches(old, new), items, len(old)), items)
     gaps = patches(found, len(old), len(new))
     news = found[-1].new + 1 if found else 0
     if gaps and gaps[-1].stop == len(old):

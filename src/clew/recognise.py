@@ -108,13 +108,19 @@ class Recogniser:
         if own is None:
             return await self._unnamed(sent, beside)
         trace = await self.store.load(self.scope, own)
-        if beside or not await self._is_same_agent(trace):
+        if beside:
+            return await self._unnamed(sent, beside, own)
+        if not await self._is_same_agent(trace):
+            # A title may be asked for before anything else: the name is that of the agent which works.
+            if self.frame.tools and not (await self.store.frame(self.scope, trace.frame)).tools:
+                return self._begin(sent, session, of_name=False)
             return await self._unnamed(sent, beside, own)
         found, past = await self._relate(trace, sent)
         if found is None:
-            found = await self._fork(trace, past, sent, session) or self._begin(sent, session, of_name=False)
-            if found.fork is None and is_continued(sent.items):
-                found.origin = Origin("compaction", own)
+            found = await self._fork(trace, past, sent, session)
+        if found is None:  # a client that begins anew under the same name has replaced its past
+            found = self._begin(sent, session, of_name=False)
+            found.origin = Origin("compaction", own)
         found.refold = True
         return found
 

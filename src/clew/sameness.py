@@ -16,6 +16,7 @@ from clew.items import Frame, Item, canonical
 ENOUGH = 200  # characters of answers and results in common: a greeting and its answer are said in many conversations
 COUNTED = 200  # characters of one item that count: one long file that both have read is one thing in common
 KIN = 16  # characters that one text must share with another to be that text, shortened or lengthened
+PHRASE = 3  # words
 SOFT = ("reasoning", "opaque")  # what one provider makes for itself: clients drop it and bring it back
 _SHORTENED = r"(?:trunc|trimm|clear|omit|elid|prun|compact|shorten|cut off|snip|skipp)"
 _NOTE = re.compile(
@@ -82,6 +83,16 @@ def with_their_calls(found: list[Match], new: Sequence[Item | None]) -> list[Mat
         elif item is not None and item.kind == "result" and calls.get(item.call_id, -1) not in known:
             apart.add(j)
     return [m for m in found if m.new not in apart] if apart else found
+
+
+def without_trailing(found: list[Match], new: Sequence[Item | None], said: int) -> list[Match]:
+    """Without notes at the end of the log that now stand after something new: some clients put them last each time."""
+    kept = list(found)
+    last = said
+    while kept and kept[-1].old == last - 1 and (item := new[kept[-1].new]) is not None and _is_aside(item):
+        last = kept.pop().old
+    first = found[len(kept)].new if len(kept) < len(found) else 0
+    return kept if first > (kept[-1].new + 1 if kept else 0) else found
 
 
 def _answers(was: Item, now: Item, renamed: Mapping[str, str], changed: Collection[str]) -> bool:
@@ -242,7 +253,7 @@ def same_agent(was: Frame, now: Frame) -> bool:
 
 def _kin_tools(was: Frame, now: Frame) -> bool:
     a, b = _names(was.tools), _names(now.tools)
-    return a == b or 2 * len(a & b) >= max(1, min(len(a), len(b)))
+    return a == b or 2 * len(a & b) >= max(1, len(a), len(b))
 
 
 def _names(tools: Iterable[Mapping[str, Any]]) -> set[str]:
@@ -256,5 +267,12 @@ def _names(tools: Iterable[Mapping[str, Any]]) -> set[str]:
 
 
 def _kin_words(was: str, now: str) -> bool:
-    a, b = set(was.split()), set(now.split())
-    return a == b or 2 * len(a & b) >= max(1, max(len(a), len(b)))
+    a, b = _phrases(was), _phrases(now)
+    return a == b or 2 * len(a & b) >= max(1, len(a), len(b))
+
+
+def _phrases(text: str) -> set[tuple[str, ...]]:
+    """Words with their neighbours: by single words, all prompts are alike."""
+    words = text.split()
+    size = PHRASE if len(words) > 4 * PHRASE else 1
+    return set(zip(*(words[n:] for n in range(size)), strict=False))

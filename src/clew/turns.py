@@ -187,7 +187,6 @@ class Turns:
         apply(trace, found.events)
         known = len(trace.edits)
         budget = await self.gauge.budget(scope, frame)
-        budget = with_(budget, high=1.0, start=None) if found.whole else budget
         await self.gauge.weigh(scope, live.scale, budget, frame)
         if counted and counted[0].frame.model == frame.model:
             live.scale.recover(*counted)
@@ -198,7 +197,7 @@ class Turns:
         view, error, shadow, folded, cause = (
             Fitted(shown)
             if found.silent
-            else await self.fitting.fit(scope, live, shown, budget, prices, found.method, found.cue)
+            else await self.fitting.fit(scope, live, shown, budget, prices, found.method, found.cue, found.whole)
         )
         edits: list[Event] = [*view.edits[known:]]
         if folded is not None:

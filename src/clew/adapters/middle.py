@@ -44,7 +44,7 @@ class Middle:
         used = budget.meter.frame(view.frame).plus(budget.meter.nodes(view.nodes[:head])).tokens + self.size
         room = max(0, min(self.tail, budget.limit.tokens - used))
         # Steps give the tail a quarter of their goal: here all of it is meant.
-        tail = tail_start(view, with_(budget, tail=room, goal=budget.limit._replace(tokens=4 * room)))
+        tail = tail_start(view, with_(budget, tail=room, goal=budget.limit._replace(tokens=budget.frame + 4 * room)))
         keep = protected(view, with_(budget, tail=0, goal=budget.limit))
         return frozenset(n.id for i, n in enumerate(view.nodes) if keep[i] or i < head or i >= tail)
 

@@ -5,7 +5,7 @@ from typing import Any
 from clew.benchmark.judging import MODEL, RECALLED, Messages, Method, Recall, arguments, shown, strings
 from clew.bridge import run
 from clew.budget import Budget, Meter
-from clew.compression import Compressed, compress
+from clew.compression import LEAST, Compressed, compress
 from clew.finding import Index, texts
 from clew.items import Digests, Frame, Item
 from clew.steps import default, repair
@@ -38,7 +38,7 @@ class Characters(Counter):
 
 
 def compacted(messages: Messages, size: int, counter: Counter) -> Compressed:
-    """What `clew.compress(messages, target_tokens=size)` gives, by another counter than a model's."""
+    """What `clew.compress` gives in so many tokens, system prompt and all, by another counter than a model's."""
     said = view_of(messages)
     budget = Budget(size, 0, 1, 1, meter=Meter(counter))
     view = repair(said)
@@ -97,7 +97,8 @@ PLAIN: dict[str, Method] = {"newest": newest, "clear results": cleared}
 
 def clew_in_tokens(messages: Messages, size: int) -> tuple[Messages, Recall]:
     """clew as its users call it, at a size in tokens."""
-    found = compress(messages, target_tokens=size, model=MODEL)
+    framed = counter_for(MODEL).frame(view_of(messages).frame)  # others have it in their size, too
+    found = compress(messages, target_tokens=max(LEAST, size - framed), model=MODEL)
     return found.messages, lambda query: found.answer(query, RECALLED)
 
 

@@ -29,7 +29,7 @@ from clew.chat.reading import Reading
 from clew.chat.transcript import Transcript
 from clew.errors import ClewError
 from clew.speaking import Text, Thought
-from clew.workshop import Tool
+from clew.workshop import Permission, Tool
 
 T = TypeVar("T")
 TICK = 0.5  # seconds between two looks at the clock
@@ -60,7 +60,7 @@ class Chat(App[None]):
         self._turn: Worker[None] | None = None
         self._since = 0.0
         self._waiting: deque[str] = deque()
-        self._always: set[str] = set()
+        self._always: set[tuple[str, Permission]] = set()
         self._told = ""  # the session whose beginning was shown last
 
     def compose(self) -> ComposeResult:
@@ -229,11 +229,12 @@ class Chat(App[None]):
 
     async def permit(self, tool: Tool, arguments: Mapping[str, Any], preview: str) -> bool:
         """Ask whether a tool may do something."""
-        if tool.name in self._always:
+        kind = tool.name, tool.asks  # to write a file that is run unasked is another thing than to write
+        if kind in self._always:
             return True
         answer = await self.ask(Permitting(tool.name, preview))
         if answer == "always":
-            self._always.add(tool.name)
+            self._always.add(kind)
         return answer in ("yes", "always")
 
     def action_cancel(self) -> None:

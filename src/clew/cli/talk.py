@@ -64,7 +64,7 @@ def compress(
     file: Source,
     model: ModelName = "",
     window: Annotated[int | None, typer.Option(metavar="TOKENS", help="What the model can read.")] = None,
-    target: Annotated[int | None, typer.Option(metavar="TOKENS", help="Or: what the result may take.")] = None,
+    target: Annotated[int | None, typer.Option(metavar="TOKENS", help="Or: what its history may take.")] = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", metavar="OUT", help="Where to write it.")] = None,
     format: Annotated[str | None, typer.Option(metavar="NAME", help="openai_chat or anthropic, if told wrong.")] = None,
     no_store: Annotated[bool, typer.Option("--no-store", help="Keep no original: nothing to recall.")] = False,
@@ -73,7 +73,8 @@ def compress(
 ) -> None:
     """Make a conversation fit, and keep what is left out where it can be recalled."""
     from clew import rawjson
-    from clew.budget import Budget, Meter
+    from clew.budget import Meter
+    from clew.compression import bounds
     from clew.engine import Request, body
     from clew.screens import parse, read, save
     from clew.screens.counts import difference
@@ -90,7 +91,7 @@ def compress(
     if notes:
         config = replace(config, summary=replace(config.summary, model=notes))
     if target is not None:
-        budget = Budget(target, 0, 1, 1, meter=meter)
+        budget = bounds(target, frame, list(items), meter)
     else:
         budget = replace(config.budget_for(config.model(model), window), meter=meter)
     session = None if no_store else f"{'stdin' if file == '-' else Path(file).stem}-{secrets.token_hex(2)}"

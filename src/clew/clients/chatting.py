@@ -117,7 +117,7 @@ class Crush(Chatting):
 
     def __init__(self, pen: Pen, conversation: str) -> None:
         super().__init__(pen, conversation)
-        reminder = "<system_reminder>This is a reminder that the todo list is currently empty.</system_reminder>"
+        reminder = "<system_reminder>The todo list is currently empty.</system_reminder>"
         self.history = self.tongue.asked(reminder)
         self.titles = self.own.prose(150)
 
@@ -125,12 +125,12 @@ class Crush(Chatting):
         return {**super().headers(kind), "x-session-id": self.id[:16], "x-session-affinity": self.id[:16]}
 
     def opening(self) -> Iterator[Sent]:
-        asked = self.tongue.asked(f"Generate a concise title for the following content:\n\n{self.asked}")
+        asked = self.tongue.asked(f"Find a few words to call this by:\n\n{self.asked}")
         yield self.sent("side", self.written(self.titles, [], asked, "gpt-5.4-nano"))
 
     def compact(self, summary: str) -> Iterator[Sent]:
         system = f"You are summarizing a conversation to preserve context. {self.own.prose(200)}"
-        asked = [*self.history, *self.tongue.asked("Provide a summary of our conversation above.")]
+        asked = [*self.history, *self.tongue.asked("Sum up all that stands above.")]
         yield self.sent("compaction", self.written(system, [], asked))
         self.history = self.tongue.asked(summary)
 

@@ -67,7 +67,7 @@ class ClaudeCode(Client):
 
     def _body(self, model: str, system: str, tools: list[tuple[str, str]], history: list[Message], by: str) -> Message:
         body = self.tongue.body(model, system, tools, deepcopy(history))
-        billed = f"x-anthropic-billing-header: cc_version={self.version}{by}; cc_entrypoint=cli;"
+        billed = f"x-anthropic-billing-header: cc_version={self.version}{by};"
         who = {"type": "text", "text": "You help with code.", "cache_control": MARK}
         body["system"] = [{"type": "text", "text": billed}, who, *body["system"]]
         user = {"device_id": "0" * 16, "account_uuid": "", "session_id": self.id}

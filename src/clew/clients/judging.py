@@ -19,6 +19,7 @@ from clew.store.sqlite import SQLite
 from clew.turns import Request
 from clew.view import View
 from clew.wire import check, decode
+from clew.wire.binding import binds
 
 WORDS = ("amber", "birch")  # two conversations side by side, in one folder
 ALONE = "cedar"  # a third one, that was given up before anything was answered
@@ -26,6 +27,7 @@ ID = re.compile(r"[0-9a-f]{10}")
 KEPT = frozenset({"additional_tools", "configuration_update", "compaction", "compaction_trigger"})
 SECRET = frozenset({"thinking", "redacted_thinking", "reasoning"})
 TURN = ("main", "continued")
+SESSION = ("x-claude-code-session-id", "session-id", "x-session-id", "session_id")  # headers that name one
 LITTLE = 0.15  # of the room beside the frame: less is not worth another fold
 LINES = 500  # tokens that stand-ins need beside what must be seen
 
@@ -86,15 +88,17 @@ class Judge:
             self.tally.bodies.append(type(error).__name__)
             return
         body = body_of(view)
+        await self.engine.observe(view, {"input_tokens": room.sized(view)})
         self.tally.bodies.append(ID.sub("0" * 10, rawjson.dumps(body).decode()))
-        self._look(sent, body, fits)
+        self.look(sent, body, fits)
         await self._place(sent, view, fits)
         if turn:
             after = room.sized(view)
             grown = self.growth[sent.conversation]
             self.tally.hasty += grown.is_hasty(room, after, folded=self.tally.folds > folds)
 
-    def _look(self, sent: Sent, body: Mapping[str, Any], fits: bool) -> None:
+    def look(self, sent: Sent, body: Mapping[str, Any], fits: bool) -> None:
+        """Whether a body that goes out for a request shows what it must, and nothing else."""
         tally, told = self.tally, "\0".join(_strings(body))
         if fits:
             tally.blind += any(want.split("\n")[0][:60] not in told for want in sent.wants)
@@ -104,7 +108,7 @@ class Judge:
         tally.invalid += any(broken.rule not in was for broken in check(body, sent.format))
         tally.mixed += any(word in told for word in (*WORDS, ALONE) if word != sent.conversation)
         tally.changed += _changed(sent.body, body)
-        if sent.format == "anthropic" and sent.kind != "subagent":
+        if binds(sent.format, body.get("model", "")) and sent.kind != "subagent":
             tally.bound += self.bindings[sent.conversation].broken(sent.body, body, answered=sent.kind in TURN)
 
     async def _place(self, sent: Sent, view: View, fits: bool) -> None:
@@ -195,8 +199,9 @@ class _Room:
 
 
 def request_of(sent: Sent, scope: str) -> Request:
-    """A client's request as a gateway would hand it on."""
-    return Request(rawjson.dumps(sent.body), sent.format, scope)
+    """A client's request as a gateway would hand it on: under the name that its client gives the session, if any."""
+    named = next((sent.headers[name] for name in SESSION if name in sent.headers), None)
+    return Request(rawjson.dumps(sent.body), sent.format, scope, named)
 
 
 def _strings(value: Any) -> Iterator[str]:

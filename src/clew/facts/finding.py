@@ -1,9 +1,10 @@
 """Facts in text: the names, places, numbers and ids that cannot be guessed again once they are out of sight."""
 
 import re
-from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
+
+from clew.remembering import remembers
 
 
 class Fact(NamedTuple):
@@ -57,7 +58,7 @@ def find(text: str) -> list[Fact]:
     return found
 
 
-@lru_cache(maxsize=1 << 16)
+@remembers(1 << 16)
 def classify(chunk: str) -> tuple[Part, ...]:
     """What a chunk without spaces holds: nothing for an ordinary word."""
     if PLAIN.fullmatch(chunk) or len(chunk) > 400:

@@ -180,14 +180,14 @@ def _held(name: str, text: str, depth: int) -> list[Secret]:
 def _seen(text: str) -> Iterator[Secret]:
     """The secrets that patterns find in a text as it is, as it reads, and in what is packed in it."""
     lower = small(text)
-    yield from _matched(text, lower)
     if (read := plain(text)) is None:
         yield from (Secret(*secret) for secret in named(text, lower))
     else:
         # A colour beside a value is no part of it, and between two words it may be all that parts them.
         plainly = small(read.text)
-        found = (*_matched(read.text, plainly), *named(read.text, plainly))
+        found = (*named(read.text, plainly), *_matched(read.text, plainly))
         yield from (Secret(kind, *read.span(start, stop)) for kind, start, stop in found)
+    yield from _matched(text, lower)
     yield from _packed(text)
 
 

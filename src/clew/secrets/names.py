@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
+from clew.remembering import remembers
 from clew.secrets.kinds import Proof
 from clew.secrets.values import could_be_said_bare, is_empty, is_uuid, proves
 
@@ -119,7 +119,7 @@ def named(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
             at = lower.find(anchor, end)
 
 
-@lru_cache(maxsize=4096)
+@remembers(4096)
 def _row(name: str) -> Name | None:
     """What a name says of its value, if it says so at all."""
     plain = _WORD_STARTS.sub("_", name).lower()

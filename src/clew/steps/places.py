@@ -8,8 +8,9 @@ from clew.items import Node
 from clew.steps.sealed import instructed, sealed, served
 from clew.view import Stretch, View, groups
 
-HEAD = 0.125  # of the room: a longer first exchange is history like any other
+PART = 0.25  # of what a goal leaves: a longer first exchange is history like any other, and so is an older end
 TURN = 0.5  # of what there is for a newest exchange that does not fit: what the user said has so much, at least
+STANDING = 0.25  # of the room: system messages in the middle, and what the provider ran, come before what is newest
 LINE = 130  # tokens that one line about what is out of view takes at most
 BRIEF = 24  # and the shortest one that names an id
 
@@ -74,7 +75,7 @@ def unread(view: View, budget: Budget) -> list[bool]:
 
 def room_beside(view: View, budget: Budget) -> Size:
     """What the newest exchange may take: the limit less frame and what is fixed, and less a line for all before it."""
-    new, held, stays = newest(view), fixed(view), [False] * len(view.nodes)
+    new, held, stays = newest(view), fixed(view, budget), [False] * len(view.nodes)
     for start, stop in groups(view.nodes):  # calls made together cannot be parted
         stays[start:stop] = [not held.isdisjoint(range(start, stop))] * (stop - start)
     beside = [stay and not is_new for stay, is_new in zip(stays, new, strict=True)]
@@ -85,9 +86,12 @@ def room_beside(view: View, budget: Budget) -> Size:
     return budget.limit.less(taken)
 
 
-def fixed(view: View) -> set[int]:
-    """Where pins stand, and what only the provider reads: no step replaces that."""
-    return sealed(view) | {i for i, n in enumerate(view.nodes) if n.id in view.pinned}
+def fixed(view: View, budget: Budget) -> set[int]:
+    """Where pins stand and what only the provider reads; system messages and what the provider ran, if little."""
+    held = sealed(view) | {i for i, n in enumerate(view.nodes) if n.id in view.pinned}
+    beside = served(view) | instructed(view)
+    little = budget.meter.nodes(view.nodes[i] for i in beside).tokens <= STANDING * budget.room
+    return held | beside if little else held
 
 
 def free_beside(view: View, budget: Budget) -> int:
@@ -103,9 +107,14 @@ def _of(view: View, chosen: Sequence[bool]) -> list[Node]:
     return [n for n, is_chosen in zip(view.nodes, chosen, strict=True) if is_chosen]
 
 
+def part(budget: Budget) -> int:
+    """Tokens that the first exchange may take, and the tail: an eighth of the room, by the usual goal."""
+    return int(PART * max(0, budget.goal.tokens - budget.frame))
+
+
 def tail_start(view: View, budget: Budget) -> int:
     """Where the newest tokens begin that stay as they are, or a quarter of what a small goal leaves, at a cut."""
-    room = min(budget.tail, max(0, budget.goal.tokens - budget.frame) // 4)
+    room = min(budget.tail, part(budget))
     at = len(view.nodes)
     while at and (room := room - budget.meter.node(view.nodes[at - 1]).tokens) >= 0:
         at -= 1
@@ -118,10 +127,10 @@ def protected(view: View, budget: Budget) -> list[bool]:
 
     Where the newest exchange does not fit, previews of it are left to `Offload` and `Trim`.
     """
-    held = fixed(view) | served(view) | instructed(view)
+    held = fixed(view, budget) | served(view) | instructed(view)
     keep = [kept or i in held for i, kept in enumerate(newest(view))]
     head, tail = first_exchange(view.nodes), (tail_start(view, budget), len(view.nodes))
-    if budget.meter.nodes(view.nodes[slice(*head)]).tokens > HEAD * budget.room:
+    if budget.meter.nodes(view.nodes[slice(*head)]).tokens > part(budget):
         head = 0, 0
     for start, stop in (head, tail):
         keep[start:stop] = [True] * (stop - start)

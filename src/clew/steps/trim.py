@@ -10,7 +10,6 @@ from clew.steps.calls import shrunk
 from clew.steps.lines import LONGEST, OUT_OF_VIEW, calls_by_result, cleared, omitted, preview
 from clew.steps.offload import Offload
 from clew.steps.places import (
-    HEAD,
     LINE,
     TURN,
     first_exchange,
@@ -18,6 +17,7 @@ from clew.steps.places import (
     free_beside,
     newest,
     newest_turn,
+    part,
     room_beside,
     unread,
 )
@@ -99,7 +99,7 @@ class _Plan:
         self.groups = groups(view.nodes)
         self.sizes = [self.meter.nodes(view.nodes[a:b]) for a, b in self.groups]
         self.earlier = {n.id: e.evidence["tally"] for e in view.edits if "tally" in e.evidence for n in e.new}
-        held = fixed(view)
+        held = fixed(view, budget)
         self.kept = [not held.isdisjoint(range(a, b)) for a, b in self.groups]
         self.new = newest(view)
         self.shrunk: list[Swap] = []
@@ -205,7 +205,7 @@ class _Plan:
 
     def _head_room(self, used: Size) -> Size:
         goal, limit = self.budget.goal, self.budget.limit
-        room = min(goal.tokens, used.tokens + int(HEAD * self.budget.room))
+        room = min(goal.tokens, used.tokens + part(self.budget))
         if used.tokens > goal.tokens:  # it is missed anyway: a task no longer than the line in its place may stay
             room = min(limit.tokens, used.tokens + self.meter.item(_LONGEST).tokens)
         return goal._replace(tokens=room)

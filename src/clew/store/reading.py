@@ -9,6 +9,7 @@ from clew import rawjson
 from clew.errors import Conflict, NotFound, Purged
 from clew.finding import terms
 from clew.items import SHORT, Digests, Frame, Node, Scope
+from clew.remembering import forget
 from clew.store.database import Database, Rows
 from clew.store.packing import indexable, is_as_said, unpack, unpack_frame, unpack_item
 from clew.store.records import BranchInfo, Call, Found, Happened
@@ -169,6 +170,7 @@ def missing(db: Database, scope: Scope, branch: str) -> NotFound:
 
 
 def _purged(id: str, at: float, reason: str) -> Purged:
+    forget()  # perhaps another process purged it
     return Purged(f"{id[:SHORT]} was purged {datetime.fromtimestamp(at):%Y-%m-%d}: {reason}")
 
 

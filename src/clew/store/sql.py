@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from clew.errors import BadRequest, Purged, StoreError
 from clew.items import Digests, Frame, Node, Scope
+from clew.remembering import forget
 from clew.store import reading
 from clew.store.blanking import purge_item
 from clew.store.database import Database
@@ -155,6 +156,7 @@ class SQLStore(ABC):
     async def _purge(self, act: Callable[[Database], Purge], dry_run: bool) -> Purge:
         took = await self._write(lambda db: self._soundly(act, db))
         if not dry_run:
+            forget()
             took.wiped = await self.wipe()
         return took
 

@@ -8,6 +8,7 @@ from typing import Any
 from clew import rawjson
 from clew.errors import Conflict
 from clew.items import Digests, Edit, Item, Node, Scope
+from clew.remembering import forget
 from clew.store.database import Database
 from clew.store.packing import pack, pack_frame, pack_item, pack_opening
 from clew.store.reading import listed
@@ -92,6 +93,7 @@ def _open(db: Database, scope: Scope, owner: int, batch: Batch, now: float) -> N
 def _expect(db: Database, owner: int, batch: Batch) -> None:
     """Where this writer believes the branch ends must be where it ends."""
     if db.ask("hold_branch", owner=owner, branch=batch.branch).fetchone() is None:
+        forget()
         # Not NotFound: whoever remembers a branch that was purged meanwhile must look again, and begin anew.
         raise Conflict(f"branch {batch.branch} is not in this scope any more")
     newest = db.ask("newest_event", branch=batch.branch).fetchone()[0]

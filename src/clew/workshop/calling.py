@@ -1,7 +1,7 @@
 """Calls of a model: the tool is found, the call is planned, permission is asked, and whatever comes of it is a text."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from clew import rawjson
@@ -60,15 +60,25 @@ class Workshop:
         return self.tools[name]
 
     async def _done(self, tool: Tool, arguments: Arguments) -> str:
-        rule, ask = self._permissions.rule(tool.asks), self._permissions.ask
-        if rule == "deny":
-            raise ToolError(f"{tool.name} was not carried out: to {tool.asks} is not permitted here")
-        if rule == "ask" and ask is None:
-            raise ToolError(f"{tool.name} was not carried out: nobody is here to permit it")
+        rule = self._rule(tool.name, tool.asks)
         plan = await tool.plan(arguments)
+        if plan.wants is not None:
+            tool = replace(tool, asks=plan.wants)
+            also = self._rule(f"{tool.name} of what others run unasked", tool.asks)
+            rule = "ask" if "ask" in (rule, also) else "allow"
+        ask = self._permissions.ask
         if rule == "ask" and ask is not None and not await ask(tool, arguments, plan.preview):
             raise ToolError(f"{tool.name} was not carried out: the user said no")
         return await plan.act()
+
+    def _rule(self, name: str, permission: Permission) -> Rule:
+        """Whether somebody is to be asked for a permission; raises where it cannot be had."""
+        rule = self._permissions.rule(permission)
+        if rule == "deny":
+            raise ToolError(f"{name} was not carried out: to {permission} is not permitted here")
+        if rule == "ask" and self._permissions.ask is None:
+            raise ToolError(f"{name} was not carried out: nobody is here to permit it")
+        return rule
 
 
 def _parsed(name: str, arguments: str) -> Arguments:

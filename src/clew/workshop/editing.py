@@ -1,6 +1,7 @@
 """Changing files: a whole one, or a piece of one."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -11,6 +12,7 @@ from clew.workshop.bounds import bounded
 from clew.workshop.changes import difference, replaced
 from clew.workshop.files import encodable, load, save
 from clew.workshop.root import Root, displayed
+from clew.workshop.selfrunning import runs_itself
 from clew.workshop.tool import Plan, Tool
 
 _ONE = Lock()  # calls that a model makes together take turns from reading a file to writing it
@@ -23,7 +25,8 @@ def write_file(root: Root, size: int) -> Tool:
         where, text = root.find(path), encodable("content", content)
         before = await asyncio.to_thread(_load, root, where)
         diff = displayed(await asyncio.to_thread(difference, root.name(where), before, text))
-        return Plan(diff, partial(asyncio.to_thread, _write, root, where, before, text, bounded(diff, size)))
+        write = partial(asyncio.to_thread, _write, root, where, before, text, bounded(diff, size))
+        return _planned(where, diff, write)
 
     return Tool(
         "write_file",
@@ -43,13 +46,14 @@ def edit_file(root: Root, size: int) -> Tool:
     """A tool that replaces text in a file."""
 
     async def plan(path: str, old: str, new: str, all: bool = False) -> Plan:
-        edit = partial(_edit, root, root.find(path), encodable("old", old), encodable("new", new), all)
+        where = root.find(path)
+        edit = partial(_edit, root, where, encodable("old", old), encodable("new", new), all)
 
         async def work() -> str:
             # What is in the file is read again: it may have changed elsewhere while somebody was asked.
             return bounded(await asyncio.to_thread(edit, saving=True), size)
 
-        return Plan(await asyncio.to_thread(edit, saving=False), work)
+        return _planned(where, await asyncio.to_thread(edit, saving=False), work)
 
     return Tool(
         "edit_file",
@@ -66,6 +70,13 @@ def edit_file(root: Root, size: int) -> Tool:
         "write",
         plan,
     )
+
+
+def _planned(path: Path, diff: str, work: Callable[[], Awaitable[str]]) -> Plan:
+    """The plan of a change; of a file that is run unasked it is one to run something, and says so."""
+    if not runs_itself(path):
+        return Plan(diff, work)
+    return Plan(f"This file is run by other programs, unasked.\n{diff}", work, "run")
 
 
 def _load(root: Root, path: Path) -> str | None:

@@ -19,6 +19,7 @@ class Plan:
 
     preview: str
     work: Callable[[], Awaitable[str]]
+    wants: Permission | None = None  # what it needs beside what its tool asks for
 
     async def act(self) -> str:
         """Do it; the text is for the model."""

@@ -6,12 +6,14 @@ their models' windows, and forgets nothing.
 
 import asyncio
 import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cached_property
 from typing import Any, Literal, TypeVar, cast
+from weakref import WeakValueDictionary
 
 from clew.errors import MissingExtra
 
@@ -52,6 +54,9 @@ __all__ = [
 ]
 
 M = TypeVar("M", bound=BaseModel)
+
+_LOGGER = logging.getLogger("clew")
+_TOLD: WeakValueDictionary[int, Any] = WeakValueDictionary()  # crews of which a warning told
 
 
 class ContextSummarizedEvent(BaseEvent):
@@ -100,14 +105,24 @@ class Task(crewai.Task):
     _coming: Future[str] | None = PrivateAttr(default=None)
 
     def _execute_core(self, agent: Any, context: str | None, tools: Any) -> crewai.TaskOutput:
+        self._tell_if_ignored(agent)
         coming, self._coming = self._coming, None
         return super()._execute_core(agent, coming.result() if coming else context, tools)
 
     async def _aexecute_core(self, agent: Any, context: str | None, tools: Any) -> crewai.TaskOutput:
+        self._tell_if_ignored(agent)
         coming, self._coming = self._coming, None
         if coming is not None:
             context = await asyncio.wrap_future(coming)
         return await super()._aexecute_core(agent, context, tools)
+
+    def _tell_if_ignored(self, agent: Any) -> None:
+        """Warn, once for a crew, that it is crewAI's own and has all tasks read all of those before them."""
+        crew = getattr(agent or self.agent, "crew", None)
+        if crew is None or isinstance(crew, Crew) or self.context_strategy == "full" or id(crew) in _TOLD:
+            return
+        _TOLD[id(crew)] = crew
+        _LOGGER.warning("crewAI's own Crew does nothing with a context_strategy: take Crew from clew.adapters.crewai")
 
 
 class Crew(crewai.Crew):

@@ -5,15 +5,18 @@ stays in the conversation.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from types import new_class
 from typing import TYPE_CHECKING, Any, cast
 
+from crewai.events.event_context import get_current_parent_id, pop_event_scope, push_event_scope
 from crewai.llms.base_llm import BaseLLM
 from crewai.utilities.llm_utils import create_llm
 from pydantic import PrivateAttr
 
+from clew.adapters.crewai.words import unworded
 from clew.adapters.hosted import Hosted
 from clew.adapters.thread import Thread, best
 from clew.bridge import run
@@ -27,11 +30,25 @@ Talk = Callable[[Any, Any], Thread]  # from a task and an agent to the conversat
 
 TRIES = 3  # for one answer, while a provider finds it too long
 HELD = ("files", "raw_tool_call_parts")  # of a message: objects for crewAI, not for a model
+STARTED = "llm_call_started"  # crewAI's event before a call
 
 if TYPE_CHECKING:
     _LLM = BaseLLM
 else:
     _LLM = object
+
+
+@contextmanager
+def _paired() -> Iterator[None]:
+    """While a model is asked: crewAI tells twice of a call that failed, and the second time ends what is around it."""
+    spare = get_current_parent_id() or "", STARTED
+    push_event_scope(*spare)
+    try:
+        yield
+    finally:
+        last = pop_event_scope()
+        if last is not None and last != spare:  # it was needed
+            push_event_scope(*last)
 
 
 class _Turn:
@@ -47,10 +64,10 @@ class _Turn:
         return await best(self._fit(), self._messages)
 
     async def _fit(self) -> list[Any]:
-        plain = [{key: value for key, value in said.items() if key not in HELD} for said in self._messages]
+        plain = [unworded({key: value for key, value in said.items() if key not in HELD}) for said in self._messages]
         given = {"model": self._llm.model, "messages": plain} | ({"tools": self._tools} if self._tools else {})
         sent = await self._thread.fit(given, "openai_chat")
-        held = [(was, said) for was, said in zip(plain, self._messages, strict=True) if len(was) < len(said)]
+        held = [(was, said) for was, said in zip(plain, self._messages, strict=True) if was != said]
         fitted = [next((said for was, said in held if was == one), one) for one in sent.body["messages"]]
         if self._thread.helm.method == "llm" and self._llm.provider != "openai" and fitted[-1]["role"] == "system":
             fitted[-1] = {**fitted[-1], "role": "user"}  # others take system messages out of their place
@@ -82,8 +99,10 @@ class _Fitting(_LLM):
             return super().call(messages, tools, *args, **given)  # type: ignore[safe-super]
         turn = self._turn(messages, tools, given)
         while True:
+            shown = run(turn.shown())
             try:
-                answer = super().call(run(turn.shown()), tools, *args, **given)  # type: ignore[safe-super]
+                with _paired():
+                    answer = super().call(shown, tools, *args, **given)  # type: ignore[safe-super]
             except Exception as error:
                 if not run(turn.is_shorter_after(error)):
                     raise
@@ -97,8 +116,10 @@ class _Fitting(_LLM):
             return await super().acall(messages, tools, *args, **given)
         turn = self._turn(messages, tools, given)
         while True:
+            shown = await turn.shown()
             try:
-                answer = await super().acall(await turn.shown(), tools, *args, **given)
+                with _paired():
+                    answer = await super().acall(shown, tools, *args, **given)
             except Exception as error:
                 if not await turn.is_shorter_after(error):
                     raise
@@ -147,6 +168,11 @@ def resolved(llm: Any) -> BaseLLM:
     return made
 
 
+def _called(llm: BaseLLM, messages: Any, tools: Any) -> Any:
+    with _paired():
+        return llm.call(messages, tools)
+
+
 def hosted(llm: BaseLLM | str) -> Hosted:
     """An LLM of crewAI as a model that writes summaries and notes for clew."""
     asked = resolved(plain(llm))  # what clew asks is no conversation
@@ -155,7 +181,7 @@ def hosted(llm: BaseLLM | str) -> Hosted:
         before = asked.get_token_usage_summary()
         question = chat(prompt, asked.model)
         # Not `acall`: its connections belong to the loop of the crew.
-        answer = await asyncio.to_thread(asked.call, question["messages"], question.get("tools"))
+        answer = await asyncio.to_thread(_called, asked, question["messages"], question.get("tools"))
         text, calls = (answer, ()) if isinstance(answer, str) else ("", ("a tool",))
         used = asked.get_token_usage_summary().delta_since(before)
         if used.successful_requests == 1:

@@ -1,11 +1,14 @@
 """A model behind OpenAI's API for PraisonAI's agents: every request of their tool loop fits."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextvars import ContextVar
-from inspect import isawaitable
+from inspect import isawaitable, unwrap
 from pathlib import Path
+from threading import Lock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from praisonaiagents.llm.openai_client import OpenAIClient
 from praisonaiagents.utils.async_bridge import run_coroutine_from_any_context
@@ -25,8 +28,10 @@ PASSED = (
     *("temperature", "seed", "max_tokens", "top_p", "reasoning_effort"),
 )
 
-
+UNNAMED = ("", "Agent")  # what PraisonAI calls an agent to which nobody gave a name
 JSON = "\nReturn ONLY a valid JSON object. No other text or explanation."  # is added to a prompt, and not kept
+
+_LOGGER = logging.getLogger("clew")
 
 
 class Conversation:
@@ -101,8 +106,10 @@ class Backend(OpenAIClient):  # type: ignore[misc]
         self.model = model
         thread = Thread(Helm(engine_at(engine), when=when, how=how), session, scope=scope)
         self.conversation = Conversation(thread, sessions)  # of the agent that speaks first
-        self._others: dict[str, Conversation] = {}
-        self._first = ""
+        self._named: dict[str, Conversation] = {}
+        self._nameless: WeakKeyDictionary[Any, Conversation] = WeakKeyDictionary()
+        self._is_taken = False
+        self._choosing = Lock()  # agents may speak at the same time
 
     def child(self, name: str) -> "Backend":
         """The backend of a sub-agent, whose lineage hangs under this one's."""
@@ -137,7 +144,7 @@ class Backend(OpenAIClient):  # type: ignore[misc]
         history = list(chat_history or ())
         if history and is_same({"role": "user", "content": prompt}, history[-1]):
             history.pop()  # PraisonAI puts the prompt into its history before it asks
-        conversation = self._conversation_of(given.get("agent_name") or "")
+        conversation = self._conversation_of(given.get("agent_name") or "", execute_tool_fn)
         _RUNNING.set(conversation)
         history = await conversation.whole(history)
         messages, _ = self.build_messages(prompt, system_prompt, history, output_json, output_pydantic)
@@ -172,13 +179,29 @@ class Backend(OpenAIClient):  # type: ignore[misc]
         await conversation.heard(getattr(answer, "usage", None))
         return answer
 
-    def _conversation_of(self, agent: str) -> Conversation:
+    def _conversation_of(self, name: str, execute: Callable[..., Any] | None) -> Conversation:
         """That of the agent who spoke first; others who share its backend are known by their pasts."""
-        self._first = self._first or agent
-        if agent and agent == self._first:
+        agent = getattr(unwrap(execute), "__self__", None) if execute else None
+        with self._choosing:
+            known: MutableMapping[Any, Conversation] = self._named
+            key: Any = name
+            if agent is not None and name in UNNAMED:  # many may have no name
+                known, key = self._nameless, agent
+            if key not in known:
+                known[key] = self._next_conversation()
+            return known[key]
+
+    def _next_conversation(self) -> Conversation:
+        thread, sessions = self.conversation.thread, self.conversation.sessions
+        if not self._is_taken:
+            self._is_taken = True
             return self.conversation
-        thread = self.conversation.thread
-        return self._others.setdefault(agent, Conversation(Thread(thread.helm, scope=thread.scope)))
+        if thread.session is not None or sessions is not None:
+            _LOGGER.warning(
+                "the session of a backend is that of the agent that spoke first: "
+                "give others a backend of their own, or an agent that is made anew its old name"
+            )
+        return Conversation(Thread(thread.helm, scope=thread.scope))
 
 
 def _executing(thread: Thread, execute: Callable[..., Any] | None) -> Callable[..., Any]:

@@ -22,7 +22,7 @@ from strands.agent import conversation_manager as theirs
 from strands.agent.conversation_manager import ConversationManager, ProactiveCompressionConfig
 from strands.agent.conversation_manager.compression.pin_message import apply_pin_first
 from strands.agent.conversation_manager.conversation_manager import DEFAULT_COMPRESSION_THRESHOLD
-from strands.hooks import AfterModelCallEvent, BeforeModelCallEvent, HookRegistry
+from strands.hooks import AfterModelCallEvent, BeforeInvocationEvent, BeforeModelCallEvent, HookRegistry
 from strands.types.agent import LocalAgent
 from strands.types.content import Message, Messages
 
@@ -40,6 +40,7 @@ from clew.adapters.strands.messages import (
     written_by,
     written_by_agent,
 )
+from clew.adapters.strands.structured import is_structured
 from clew.adapters.thread import Thread, warn
 from clew.bridge import run
 from clew.drafting.writing import Writer
@@ -116,18 +117,22 @@ class Keeping(ConversationManager):
         """Let go of a store that was opened for a path; the next call would open it again."""
         let_go(self._threads, self._where)
 
-    # --- before and after each call -------------------------------------------------------------------------------
-
     def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
         """Always registered, as in Strands: whether there is something to do is seen at each call."""
         super().register_hooks(registry, **kwargs)
         registry.add_callback(BeforeModelCallEvent, self._fit)
+        registry.add_callback(BeforeInvocationEvent, self._fit_structured)
         registry.add_callback(AfterModelCallEvent, self._hear)
 
     async def _fit(self, event: BeforeModelCallEvent) -> None:
-        if not self._is_on or event.projected_input_tokens is None:
-            return
-        agent = event.agent
+        if self._is_on and event.projected_input_tokens is not None:
+            await self._compress(event.agent)
+
+    async def _fit_structured(self, event: BeforeInvocationEvent) -> None:
+        if self._is_on and is_structured(event) and event.agent.messages:
+            await self._compress(event.agent)
+
+    async def _compress(self, agent: Agent) -> None:
         try:
             with self._counted(agent):
                 thread = self._thread(agent)
@@ -141,8 +146,6 @@ class Keeping(ConversationManager):
     async def _hear(self, event: AfterModelCallEvent) -> None:
         if self._is_on and (thread := self._threads.get(event.agent)):
             await hear(thread, event)
-
-    # --- shorter messages -----------------------------------------------------------------------------------------
 
     def _shorten(self, agent: Agent, e: Exception | None, step: Step | None, otherwise: Callable[[], None]) -> None:
         """Have the agent hold less; where clew fails or finds nothing after a refusal, as Strands does `otherwise`."""
@@ -186,8 +189,6 @@ class Keeping(ConversationManager):
         self.removed_message_count += len(before) - head - rest
         self._head = after[: len(after) - rest]
 
-    # --- state ----------------------------------------------------------------------------------------------------
-
     def get_state(self) -> dict[str, Any]:
         """As Strands has it, and what stands for the messages that were removed."""
         return {**super().get_state(), HEAD: self._head}
@@ -203,7 +204,7 @@ class Keeping(ConversationManager):
 class NullConversationManager(Keeping, theirs.NullConversationManager):
     """Changes nothing, and has all of it in the log."""
 
-    async def _fit(self, event: BeforeModelCallEvent) -> None:
+    async def _compress(self, agent: Agent) -> None:
         """As Strands' own, it has nothing to compress with."""
 
     def apply_management(self, agent: Agent, **kwargs: Any) -> None:
@@ -284,10 +285,10 @@ class SummarizingConversationManager(Keeping, theirs.SummarizingConversationMana
     def _step(self) -> Step:
         return Protecting(summarizing(), self.preserve_recent_messages, self.summary_ratio)
 
-    def _writer(self, agent: Agent) -> Writer:
+    def _writer(self, agent: Agent) -> Writer | None:
         if self.summarization_agent is not None:
-            return written_by_agent(self.summarization_agent)
-        return written_by(agent.aux_model, self.summarization_system_prompt or "")
+            return written_by_agent(self.summarization_agent, agent)
+        return written_by(agent, self.summarization_system_prompt or "")
 
     def reduce_context(self, agent: Agent, e: Exception | None = None, **kwargs: Any) -> None:
         """Sum up what is old; should no model help, code does it alone."""

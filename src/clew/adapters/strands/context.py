@@ -38,6 +38,7 @@ from clew.adapters.strands.messages import (
     taken,
     written_by,
 )
+from clew.adapters.strands.structured import Structured
 from clew.adapters.thread import Thread, warn
 from clew.agentic import STEERING, Helm, offered
 from clew.bridge import cross
@@ -144,6 +145,7 @@ class Clew(Plugin):
         self._method, self._when, self._how, self._offer, self._notes = method, when, how, offer, notes
         self._threads: WeakKeyDictionary[LocalAgent, Thread] = WeakKeyDictionary()
         self._callers: dict[str, Thread | None] = {}
+        self._structured = Structured(self._threads.get)
 
     def init_agent(self, agent: Agent) -> None:
         """Stand between an agent and its model."""
@@ -161,11 +163,12 @@ class Clew(Plugin):
         agent.add_hook(self._hear, AfterModelCallEvent)
         agent.add_hook(self._lend, BeforeToolCallEvent)
         agent.add_hook(self._take_back, AfterToolCallEvent)
+        self._structured.watch(agent)
 
     def thread(self, agent: Agent) -> Thread:
         """The conversation of an agent: its `helm` has the method and the engine."""
         if agent not in self._threads:
-            given = {"writer": written_by(agent.aux_model)} if self._notes else {}
+            given = {"writer": writer} if self._notes and (writer := written_by(agent)) else {}
             thread = open_thread(agent, self._where, self._session, self._scope, **given)
             thread.helm = Helm(thread.helm.engine, when=self._when, how=self._how, offer=self._offer)
             if self._method:

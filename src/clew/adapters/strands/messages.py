@@ -1,5 +1,6 @@
 """What Strands has, as clew takes it: an agent's call as a request, its models as writers, its pins; and back."""
 
+import logging
 from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as with_
@@ -17,6 +18,7 @@ from strands.types.content import Message, Messages
 from strands.types.tools import ToolSpec
 
 from clew.adapters.hosted import Hosted
+from clew.adapters.strands.clients import apart, shares
 from clew.adapters.thread import Thread, engine_at, warn
 from clew.agentic import Helm
 from clew.bridge import cross, run
@@ -34,6 +36,7 @@ from clew.wire.plain import fresh
 FORMAT = "bedrock"  # whose shape the messages of Strands have, whatever the model
 TOO_LONG = "prompt is too long"  # which Strands knows of an error, whatever its provider's words
 LEAST = 0.1  # of the limit: with less room beside what is held, nothing is held but pins
+_LOGGER = logging.getLogger("clew")
 JOINED = "clew_joined"  # marks a pinned message that others went into: the log knows which part is pinned
 
 
@@ -94,9 +97,22 @@ def hosted(model: Model) -> Hosted:
     return Hosted(name_of(model), partial(_asked, model), model.context_window_limit)
 
 
-def written_by(model: Model, instructions: str = "") -> Writer:
-    """A model of Strands as one that writes notes."""
-    return Writer(hosted(model), instructions=instructions)
+def written_by(agent: Agent, instructions: str = "") -> Writer | None:
+    """The auxiliary model of an agent as one that writes notes, if it can be asked while the agent works."""
+    if not _is_free(agent.aux_model, agent):
+        return None
+    return Writer(hosted(agent.aux_model), instructions=instructions)
+
+
+def _is_free(model: Model, agent: Agent) -> bool:
+    if shares(model, agent.model):
+        _LOGGER.warning(
+            "no model writes notes: the client that %s was given belongs to the event loop of its agent; "
+            "give the agent an aux_model with a client of its own",
+            type(agent.model).__name__,
+        )
+        return False
+    return True
 
 
 async def _asked(model: Model, prompt: Prompt) -> Reply:
@@ -105,12 +121,13 @@ async def _asked(model: Model, prompt: Prompt) -> Reply:
     tools = [tool["toolSpec"] for tool in before.get("toolConfig", {}).get("tools", ()) if "toolSpec" in tool]
     system = prompt.system or (prompt.after.frame.system if prompt.after else "")
     reply = Reply("")
-    async for event in process_stream(model.stream(sent["messages"], tools or None, system or None)):
-        if "stop" in event:
-            stop, message, usage, _ = event["stop"]
-            calls = tuple(block["toolUse"]["name"] for block in message["content"] if "toolUse" in block)
-            thought = any("reasoningContent" in block for block in message["content"])
-            reply = Reply(text_of(message), spent(usage), calls, thought, stop == "max_tokens")
+    async with apart(model) as own:
+        async for event in process_stream(own.stream(sent["messages"], tools or None, system or None)):
+            if "stop" in event:
+                stop, message, usage, _ = event["stop"]
+                calls = tuple(block["toolUse"]["name"] for block in message["content"] if "toolUse" in block)
+                thought = any("reasoningContent" in block for block in message["content"])
+                reply = Reply(text_of(message), spent(usage), calls, thought, stop == "max_tokens")
     return reply
 
 
@@ -119,18 +136,21 @@ def text_of(message: Message) -> str:
     return "\n".join(block["text"] for block in message["content"] if "text" in block)
 
 
-def written_by_agent(agent: Agent) -> Writer:
-    """An agent as one that writes notes, with whatever it does to find them; its own messages stay as they are."""
+def written_by_agent(writer: Agent, agent: Agent) -> Writer | None:
+    """Another agent as one that writes notes, whatever it does to find them; its own messages stay as they are."""
+    if not _is_free(writer.model, agent):
+        return None
 
     async def ask(prompt: Prompt) -> Reply:
-        before = list(agent.messages)
+        messages, model = list(writer.messages), writer.model
         try:
-            answer = await agent.invoke_async(f"{prompt.system}\n\n{prompt.text}")
+            async with apart(model) as writer.model:
+                answer = await writer.invoke_async(f"{prompt.system}\n\n{prompt.text}")
         finally:
-            agent.messages[:] = before
+            writer.messages[:], writer.model = messages, model
         return Reply(text_of(answer.message))
 
-    return Writer(Hosted(agent.name, ask, agent.model.context_window_limit))
+    return Writer(Hosted(writer.name, ask, writer.model.context_window_limit))
 
 
 @dataclass(frozen=True)
