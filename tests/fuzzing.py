@@ -13,7 +13,7 @@ from acting import ACTS, WEIGHTS, Act, Client
 from clew import Budget, Engine, Request
 from clew.steps import PRESETS
 from clew.store.sql import SQLStore
-from judging import problems
+from judging import neighbours, problems
 from owning import IDS, Ids, Speaker
 from tagging import FORMATS, NAMED, NAMES, Body
 
@@ -45,6 +45,10 @@ class Plan:
     forms: tuple[str, str]  # of requests: warm, cold
     acts: tuple[Act, ...]
 
+    def is_plain(self) -> bool:
+        """Whether nobody does anything odd; an edit may make two conversations as like as two forms of one."""
+        return all(act.what in ("go_on", "retry") for act in self.acts)
+
     def clients(self) -> list[Client]:
         made = []
         for n in range(1 + max(act.who for act in self.acts)):
@@ -57,21 +61,26 @@ class Plan:
 def plan(seed: int) -> Plan:
     """A session, the same for the same seed."""
     random = Random(seed)
-    people, in_step, plain = random.choice((1, 2, 2, 3)), random.random() < 0.5, random.random() < 0.2
+    people, in_step, plain = random.choice((1, 2, 2, 3)), random.random() < 0.5, random.random() < 0.3
     acts = []
     for turn in range(random.randint(5, 9 if people == 1 else 15)):
-        what = "go_on" if plain else random.choices(list(ACTS), [*WEIGHTS.values()])[0]
+        what = (
+            random.choice(("go_on", "go_on", "go_on", "retry"))
+            if plain
+            else random.choices(list(ACTS), [*WEIGHTS.values()])[0]
+        )
         who = turn % people if in_step else random.randrange(people)
         acts.append(Act(who, what, random.randrange(1_000), random.randrange(1_000), random.random() < 0.85))
+    opening, greeting = random.choice(OPENINGS), random.choice(GREETINGS)
     return Plan(
         seed,
         format=random.choice(FORMATS),
         ids=random.choice(IDS),
-        opening=random.choice(OPENINGS),
-        greeting=random.choice(GREETINGS),
+        opening=opening,
+        greeting=greeting,
         silent=random.random() < 0.5,
         alike=random.random() < 0.6,
-        common=random.choice((0, 0, 1, 2)),
+        common=random.choice((0, 0, 1, 2)) if opening and not greeting else 0,
         named=random.random() < 0.25,
         observed=random.random() < 0.2,
         window=random.choice((2_000, 2_000, 2_500, 3_000)),
@@ -121,6 +130,11 @@ async def run(plan: Plan, store: SQLStore, how: str, scope: str) -> Run:
         done.turns += 1
         done.folded += bool(client.last.edits)
         done.sent.append(NAMED.sub("", json.dumps(clew.body(client.last))))
+    for client in clients if plan.is_plain() else ():
+        if others := await neighbours(store, client, scope):
+            done.fault = Fault(
+                "foreign", how, done.turns, f"{client.name}, {client.format}: branch has {sorted(others)}"
+            )
     return done
 
 

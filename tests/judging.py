@@ -7,6 +7,7 @@ import clew
 from acting import Client
 from clew import Engine, View, wire
 from clew.errors import NotFound
+from clew.store.protocol import Store
 from clew.wire import check
 from owning import SHARED
 from tagging import NAMED, Body, Calls, foreign, tags
@@ -48,6 +49,15 @@ async def problems(
     budget = await engine.gauge.budget(scope, view.frame)
     if not (size := budget.size(view)).within(budget.limit):
         yield "large", f"{size} is over {budget.limit}"
+
+
+async def neighbours(store: Store, client: Client, scope: str) -> set[str]:
+    """Tags of others in what its newest view's branch had by then, whether or not it can see them."""
+    if client.last is None:
+        return set()
+    rows = [happened.row for happened in await store.events(scope, client.last.branch, client.last.seq)]
+    nodes = await store.nodes(scope, [id for row in rows if row.kind in ("said", "client") for id in row.new])
+    return {tag for node in nodes.values() for tag in foreign(node.item.text, client.name)}
 
 
 async def behind(engine: Engine, view: View, sent: str, scope: str, last: bool) -> str:
