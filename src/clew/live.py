@@ -50,6 +50,7 @@ class Live:
     lock: Lock = field(default_factory=Lock)  # hosts may be on several event loops
     stale: bool = False  # somebody else wrote to the branch
     beside: str | None = None  # the named session that an agent of its own speaks beside
+    whole: bool = False  # what is asked here is asked about all of it: it is sent as it came if it fits
 
     def lengthen(self, nodes: Sequence[Node]) -> None:
         """Let the view show these as well, at its end."""

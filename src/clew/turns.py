@@ -132,7 +132,7 @@ class Turns:
             found = await looking.extend(live.trace, incoming.flat(), offset)
             if found is None:
                 return None
-            found.method, found.cue, found.silent = request.method, request.cue, silent
+            found.method, found.cue, found.silent, found.whole = request.method, request.cue, silent, live.whole
             view = await self.turn(request.scope, live, incoming.frame, found, looking.guard, incoming)
             self.memory.keep(request.scope, live)
             return view
@@ -148,6 +148,7 @@ class Turns:
         found.method, found.cue, found.silent = request.method, request.cue, silent
         live = Live(found.trace, known, View(incoming.frame, (), self.digests(request.scope)))
         live.beside = request.session if found.trace.session is None else None
+        live.whole = found.whole
         view = await self.turn(request.scope, live, incoming.frame, found, looking.guard, incoming)
         self.memory.keep(request.scope, live)
         return view
