@@ -1,6 +1,7 @@
 """Which parts of a history steps leave alone: the first exchange, the newest user turn, the tail."""
 
 from collections.abc import Sequence
+from dataclasses import replace as with_
 
 from clew.budget import Budget, Size
 from clew.items import Node
@@ -89,8 +90,19 @@ def _of(view: View, chosen: Sequence[bool]) -> list[Node]:
     return [n for n, is_chosen in zip(view.nodes, chosen, strict=True) if is_chosen]
 
 
+def beside(view: View, budget: Budget) -> Budget:
+    """The budget with a goal that leaves some room beside a large newest exchange.
+
+    Else a result that takes all of the goal would leave a line of what can be told in a summary.
+    """
+    new = budget.meter.nodes(_of(view, newest(view))).tokens
+    goal = min(budget.limit.tokens, max(budget.goal.tokens, budget.frame + new + part(budget)))
+    return with_(budget, goal=budget.goal._replace(tokens=goal))
+
+
 def part(budget: Budget) -> int:
-    """Tokens that the first exchange may take, and the tail: an eighth of the room, by the usual goal."""
+    """Tokens that the first exchange may take, and the tail, and all beside a large newest exchange: by the usual goal,
+    an eighth of the room."""
     return int(PART * max(0, budget.goal.tokens - budget.frame))
 
 

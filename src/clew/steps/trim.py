@@ -9,7 +9,18 @@ from clew.items import Item
 from clew.steps.calls import shrunk
 from clew.steps.lines import LONGEST, OUT_OF_VIEW, calls_by_result, cleared, omitted, preview
 from clew.steps.offload import Offload
-from clew.steps.places import LINE, TURN, first_exchange, free_beside, newest, newest_turn, part, room_beside, unread
+from clew.steps.places import (
+    LINE,
+    TURN,
+    beside,
+    first_exchange,
+    free_beside,
+    newest,
+    newest_turn,
+    part,
+    room_beside,
+    unread,
+)
 from clew.view import Stretch, Swap, View, groups
 
 
@@ -24,7 +35,7 @@ class Trim:
         if not budget.excess(view):
             return view
         view = _shrunk(await Offload()(view, budget), budget, self)
-        return _cut(_squeezed(view, budget, self), budget, self)
+        return _cut(_squeezed(view, beside(view, budget), self), budget, self)
 
 
 @dataclass(frozen=True)
@@ -37,8 +48,8 @@ class Cut:
 
 def _cut(view: View, budget: Budget, by: object) -> View:
     # What stands first after a cut is not always what stood first before it: until nothing more is found.
-    while budget.excess(view):
-        before, view = view, view.replace_all(_Plan(view, budget).swaps(), by=by)
+    while (bounds := beside(view, budget)).excess(view):
+        before, view = view, view.replace_all(_Plan(view, bounds).swaps(), by=by)
         if view is before:
             break
     return view
