@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from clew import Budget, Engine, OverBudget, Request, body
@@ -219,6 +219,7 @@ async def test_a_request_for_a_summary_passes_unfolded_while_it_fits(store: SQLS
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(sorted(PRESETS)), st.integers(900, 12_000), st.integers(0, 3))
+@example(510511, "clearing", 900, 0)
 def test_all_laws_hold_around_it(seed: int, preset: str, window: int, pins: int) -> None:
     """Whatever stands wherever, in both formats that have such things."""
     random = Random(seed)

@@ -17,7 +17,7 @@ from clew.provider import Answer, Call, Heard, StrictProvider
 from clew.provider.answers import Turn
 from clew.provider.responses import compacted
 from clew.step import Prompt, Reply, Step
-from clew.steps.places import LINE, newest, newest_turn, protected, unread
+from clew.steps.places import LINE, beside, newest, newest_turn, protected, unread
 from clew.steps.sealed import instructed, sealed, served
 from clew.usage import Spent
 from clew.view import View, fold, groups, originals
@@ -142,7 +142,7 @@ def _check_lossless(view: View, after: View) -> None:
 
 
 def _check_fits(view: View, after: View, budget: Budget) -> None:
-    has = budget.size(after)
+    has, budget = budget.size(after), beside(after, budget)
     if has.within(budget.goal):
         return
     fixed = sealed(after)

@@ -1,6 +1,7 @@
 """Which parts of a history steps leave alone: the first exchange, the newest user turn, the tail."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace as with_
 
 from clew.budget import Budget, Size
 from clew.decorations import is_program_made
@@ -78,10 +79,10 @@ def room_beside(view: View, budget: Budget) -> Size:
     new, held, stays = newest(view), fixed(view, budget), [False] * len(view.nodes)
     for start, stop in groups(view.nodes):  # calls made together cannot be parted
         stays[start:stop] = [not held.isdisjoint(range(start, stop))] * (stop - start)
-    beside = [stay and not is_new for stay, is_new in zip(stays, new, strict=True)]
-    taken = budget.meter.frame(view.frame).plus(budget.meter.nodes(_of(view, beside)))
+    older = [stay and not is_new for stay, is_new in zip(stays, new, strict=True)]
+    taken = budget.meter.frame(view.frame).plus(budget.meter.nodes(_of(view, older)))
     if not all(new):
-        gaps = 2 + sum(beside)
+        gaps = 2 + sum(older)
         taken = taken.plus(Size(LINE + BRIEF * gaps, 100 * gaps, 0, gaps))
     return budget.limit.less(taken)
 
@@ -89,9 +90,12 @@ def room_beside(view: View, budget: Budget) -> Size:
 def fixed(view: View, budget: Budget) -> set[int]:
     """Where pins stand and what only the provider reads; system messages and what the provider ran, if little."""
     held = sealed(view) | {i for i, n in enumerate(view.nodes) if n.id in view.pinned}
-    beside = served(view) | instructed(view)
-    little = budget.meter.nodes(view.nodes[i] for i in beside).tokens <= STANDING * budget.room
-    return held | beside if little else held
+    more = (served(view) | instructed(view)) - held
+    if not more:
+        return held
+    taken = budget.meter.frame(view.frame).plus(budget.meter.nodes(view.nodes[i] for i in held)).tokens
+    little = STANDING * max(0, budget.limit.tokens - taken)
+    return held | more if budget.meter.nodes(view.nodes[i] for i in more).tokens <= little else held
 
 
 def free_beside(view: View, budget: Budget) -> int:
@@ -107,8 +111,19 @@ def _of(view: View, chosen: Sequence[bool]) -> list[Node]:
     return [n for n, is_chosen in zip(view.nodes, chosen, strict=True) if is_chosen]
 
 
+def beside(view: View, budget: Budget) -> Budget:
+    """The budget with a goal that leaves some room beside a large newest exchange.
+
+    Else a result that takes all of the goal would leave a line of what can be told in a summary.
+    """
+    new = budget.meter.nodes(_of(view, newest(view))).tokens
+    goal = min(budget.limit.tokens, max(budget.goal.tokens, budget.frame + new + part(budget)))
+    return with_(budget, goal=budget.goal._replace(tokens=goal))
+
+
 def part(budget: Budget) -> int:
-    """Tokens that the first exchange may take, and the tail: an eighth of the room, by the usual goal."""
+    """Tokens that the first exchange may take, and the tail, and all beside a large newest exchange: by the usual goal,
+    an eighth of the room."""
     return int(PART * max(0, budget.goal.tokens - budget.frame))
 
 

@@ -18,7 +18,7 @@ from clew.framing import neutral
 from clew.items import Item, Node
 from clew.steps.lines import clip, omitted
 from clew.steps.notes import Notes, about, by_section, notes_of
-from clew.steps.places import newest_turn, protected
+from clew.steps.places import beside, newest_turn, protected
 from clew.steps.state import NEEDED, State, counts, sections, state_of
 from clew.view import Stretch, Swap, View, groups
 
@@ -49,6 +49,7 @@ class Summarize:
     most: int = MOST
 
     async def __call__(self, view: View, budget: Budget) -> View:
+        budget = beside(view, budget)
         if not budget.excess(view):
             return view
         size = budget.meter.nodes

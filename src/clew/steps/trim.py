@@ -12,6 +12,7 @@ from clew.steps.offload import Offload
 from clew.steps.places import (
     LINE,
     TURN,
+    beside,
     first_exchange,
     fixed,
     free_beside,
@@ -37,7 +38,7 @@ class Trim:
         if not budget.excess(view):
             return view
         view = _shrunk(await Offload()(view, budget), budget, self)
-        return _cut(_squeezed(view, budget, self), budget, self)
+        return _cut(_squeezed(view, beside(view, budget), self), budget, self)
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,8 @@ class Cut:
 
 def _cut(view: View, budget: Budget, by: object) -> View:
     # What stands first after a cut is not always what stood first before it: until nothing more is found.
-    while budget.excess(view):
-        before, view = view, view.replace_all(_Plan(view, budget).swaps(), by=by)
+    while (bounds := beside(view, budget)).excess(view):
+        before, view = view, view.replace_all(_Plan(view, bounds).swaps(), by=by)
         if view is before:
             break
     return view
