@@ -10,6 +10,7 @@ not come again.
 import argparse
 import asyncio
 import multiprocessing
+import signal
 import sys
 import time
 from collections import Counter
@@ -76,6 +77,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--shown", type=int, default=1, help="faults of each kind that a batch makes small and tells")
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the server goes, too
     total, start, shown = Tally(), time.monotonic(), Counter[str]()
     with place_of(args.store) as place:
         for tally in portions(args, place):
