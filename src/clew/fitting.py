@@ -238,8 +238,8 @@ class Fitting:
         """The view with the words of what is pinned and out of view, as far as there is room."""
         if not (ids := hidden(view, live.trace)):
             return view
-        budget = budget.at(live.scale.measure(view)[1])
-        after = quoted(view, budget, live.trace, await quotes(self._store, scope, live.trace, ids))
+        _, budget = likely(live, view, budget)
+        after = quoted(view, budget, live.trace, await quotes(self._store, view, scope, live.trace, ids))
         if after is not view:
             live.scale.edit()
         return after

@@ -64,11 +64,17 @@ def _behind(view: View) -> set[str]:
     return found
 
 
-async def quotes(store: Store, scope: Scope, trace: Trace, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+async def quotes(
+    store: Store, view: View, scope: Scope, trace: Trace, ids: Sequence[str]
+) -> dict[str, tuple[str, str]]:
     """For each of these nodes who said it, and its words; those without words are left out."""
     at = {p.id: n for n, p in enumerate(trace.said)}
     near = [trace.said[n].id for id in ids if id in at for n in range(max(0, at[id] - NEAR), at[id])]
-    nodes = await store.nodes(scope, list(dict.fromkeys([*ids, *near])))
+    shown = {n.id: n for n in view.nodes}
+    wanted = dict.fromkeys([*ids, *near])
+    # What is said in this very turn is not in the log yet.
+    nodes = {id: node for id in wanted if (node := shown.get(id) or view.past.node(id))}
+    nodes |= await store.nodes(scope, [id for id in wanted if id not in nodes])
     calls = {n.item.call_id: n.item for n in nodes.values() if n.item.kind == "call"}
     found = {id: nodes[id].item for id in ids if id in nodes}
     return {id: (_who(item, calls), item.text) for id, item in found.items() if item.text.strip()}
@@ -95,7 +101,7 @@ async def back(store: Store, view: View, budget: Budget, trace: Trace, ids: Sequ
     if strange := [id for id in ids if id not in own]:
         raise NotFound(f"{strange[0][:SHORT]} is no item of this conversation")
     away = hidden(view, with_(trace, pinned=trace.pinned | set(ids)))
-    said = await quotes(store, view.scope, trace, away)
+    said = await quotes(store, view, view.scope, trace, away)
     needed = sum(budget.meter.item(_quote(id, *words)).tokens for id, words in said.items())
     room = max(0, _room(view, budget, trace))
     if said and needed > room:

@@ -4,8 +4,8 @@ from typing import Any
 
 from clew.benchmark.judging import MODEL, RECALLED, Messages, Method, Recall, arguments, shown, strings
 from clew.bridge import run
-from clew.budget import Budget, Meter
-from clew.compression import LEAST, Compressed, compress
+from clew.budget import Meter
+from clew.compression import LEAST, Compressed, bounds, compress
 from clew.finding import Index, texts
 from clew.items import Digests, Frame, Item
 from clew.steps import default, repair
@@ -38,9 +38,9 @@ class Characters(Counter):
 
 
 def compacted(messages: Messages, size: int, counter: Counter) -> Compressed:
-    """What `clew.compress` gives in so many tokens, system prompt and all, by another counter than a model's."""
+    """What `clew.compress` gives for a history of so many tokens, by another counter than a model's."""
     said = view_of(messages)
-    budget = Budget(size, 0, 1, 1, meter=Meter(counter))
+    budget = bounds(size, said.frame, [n.item for n in said.nodes], Meter(counter))
     view = repair(said)
     if budget.excess(view):
         view = run(default()(view, budget))
