@@ -18,7 +18,7 @@ from clew.items import Scope
 from clew.live import Live
 from clew.net import is_over, likely, net, previewed, was_told
 from clew.pace import grown
-from clew.pinning import hidden, quoted, quotes
+from clew.pinning import hidden, lacks_room, quoted, quotes
 from clew.proactive import Proactive
 from clew.step import Step
 from clew.steps import over_budget, repair
@@ -108,7 +108,9 @@ class Fitting:
             view = await self._compacted(scope, live, view, budget, prices)
         folded = None if view is mended else len(mended.edits)
         if self.compaction != "shadow":
-            view = await self._with_pins(scope, live, view, budget)
+            before, view = view, await self._with_pins(scope, live, view, budget)
+            if folded is None and any("coverage" in e.evidence for e in view.edits[len(before.edits) :]):
+                folded = len(before.edits)  # room was made for them
         if self.compaction == "on" and self._expand:
             view = await self._expanded(scope, live, view, budget)
         elif self.compaction == "shadow":
@@ -238,8 +240,12 @@ class Fitting:
         """The view with the words of what is pinned and out of view, as far as there is room."""
         if not (ids := hidden(view, live.trace)):
             return view
-        _, budget = likely(live, view, budget)
-        after = quoted(view, budget, live.trace, await quotes(self._store, view, scope, live.trace, ids))
+        _, bounds = likely(live, view, budget)
+        said = await quotes(self._store, view, scope, live.trace, ids)
+        if self.compaction == "on" and lacks_room(view, bounds, live.trace, said):
+            await self.remember(scope, view)
+            view = await self._spared(live, view, budget, bounds.aim(bounds.limit))
+        after = quoted(view, bounds, live.trace, said)
         if after is not view:
             live.scale.edit()
         return after

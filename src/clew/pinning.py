@@ -120,6 +120,12 @@ def _room(view: View, budget: Budget, trace: Trace) -> int:
     return int(PART * (budget.limit.tokens - budget.meter.frame(view.frame).tokens)) - taken
 
 
+def lacks_room(view: View, budget: Budget, trace: Trace, said: Mapping[str, tuple[str, str]]) -> bool:
+    """Whether the window is too full for these words, though pins may take as much."""
+    needed = sum(budget.meter.item(_quote(id, *words)).tokens for id, words in said.items())
+    return budget.limit.tokens - budget.size(view).tokens < needed <= _room(view, budget, trace)
+
+
 def quoted(view: View, budget: Budget, trace: Trace, said: Mapping[str, tuple[str, str]]) -> View:
     """The view with these words beside its newest message: whole, or a preview where there is less room by now."""
     found = _place(view)
