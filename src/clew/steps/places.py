@@ -112,11 +112,11 @@ def _of(view: View, chosen: Sequence[bool]) -> list[Node]:
 
 
 def beside(view: View, budget: Budget) -> Budget:
-    """The budget with a goal that leaves some room beside a large newest exchange.
+    """The budget with a goal that leaves some room beside a large newest exchange that fits.
 
     Else a result that takes all of the goal would leave a line of what can be told in a summary.
     """
-    new = budget.meter.nodes(_of(view, newest(view))).tokens
+    new = budget.meter.nodes(_of(view, unread(view, budget))).tokens
     goal = min(budget.limit.tokens, max(budget.goal.tokens, budget.frame + new + part(budget)))
     return with_(budget, goal=budget.goal._replace(tokens=goal))
 
