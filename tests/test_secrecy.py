@@ -133,12 +133,12 @@ async def test_what_is_in_view_goes_to_the_model_as_the_client_sent_it(store: SQ
 async def test_a_host_that_keeps_what_recall_gave_is_recognised(store: SQLStore) -> None:
     engine = Engine(store, Budget(window=100_000), secrets="redact")
     body = talk([f"token: {KEY}", "fine"])
-    view = await engine.prepare(Request(body))
+    view = await engine.prepare(Request(body, session="one"))  # without a name, so few words would prove nothing
     masked = await engine.resume("default", (await store.calls("default", view.branch))[-1])
     later = clew.body(masked)
     assert KEY not in json.dumps(later)
     later["messages"] += [{"role": "assistant", "content": "done"}, {"role": "user", "content": "thanks"}]
-    assert (await engine.prepare(Request(later))).branch == view.branch
+    assert (await engine.prepare(Request(later, session="one"))).branch == view.branch
 
 
 async def test_a_policy_can_be_turned_on_in_mid_session(store: SQLStore) -> None:

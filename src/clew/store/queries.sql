@@ -401,7 +401,7 @@ where e.kind = 'session'
 
 -- name: check_listed
 select count(*) from session s
-where s.cause = 'compaction'
+where s.cause = 'compaction' and s.opening = 0
   and exists (select 1 from branch b where b.id = s.branch)
   and not exists (select 1 from event e where e.branch = s.branch and e.seq = s.seq and e.kind = 'session');
 
