@@ -27,7 +27,10 @@ async def busy(store: Store) -> list[str]:
     await run.until(4)
     await run.engine.pin(run.sent[-1], run.sent[-1].nodes[0].id)
     await run.engine.observe(run.sent[-1], {"input_tokens": 4_000, "output_tokens": 20})
-    run.messages[-1] = {"role": "user", "content": "Go on [reminder: be brief]"}
+    run.messages[-1] = {
+        **run.messages[-1],
+        "content": f"{run.messages[-1]['content']}<system-reminder>-</system-reminder>",
+    }
     await run.turn()
     await Sessions(Engine(store, Budget(window=100_000))).undo("run")
     await run.turn()
