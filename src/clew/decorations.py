@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-# What clients wrap in tags and put beside, before or after what was typed; some take it away again later.
-TAGS = (
+# What clients put beside a message in one turn and take away in another: with another one it is the same message.
+PASSING = (
     "system-reminder",
     "system_reminder",
     "context_status",
@@ -13,6 +13,10 @@ TAGS = (
     "session_context",
     "current_datetime",
     "total_tokens",
+)
+# What clients wrap in tags and put beside, before or after what was typed; some take it away again later.
+TAGS = (
+    *PASSING,
     "user_instructions",
     "command-name",
     "command-message",
@@ -49,18 +53,6 @@ OPENINGS = (
 )
 
 
-# Of these, what comes and goes from turn to turn, so that a message with another one is the same message.
-PASSING = (
-    "system-reminder",
-    "system_reminder",
-    "context_status",
-    "context-status",
-    "environment_details",
-    "environment_context",
-    "session_context",
-    "current_datetime",
-    "total_tokens",
-)
 _PASSING = tuple((f"<{tag}>", f"</{tag}>") for tag in PASSING)
 
 
