@@ -52,7 +52,7 @@ def script(body: Body) -> Answer:
     if last["role"] != "tool" and "delegate_work_to_coworker" in tools:
         given = {"task": "Count the books.", "context": "All of them.", "coworker": "Clerk"}
         return Answer(calls=(Call("delegate_work_to_coworker", given),))
-    if "Go on with the parser" in str(last) and "search_history" in tools:
+    if last["role"] != "tool" and "Go on with the parser" in str(last) and "search_history" in tools:
         return Answer(calls=(Call("search_history", {"query": "parser"}),))
     return Answer(LONG)
 

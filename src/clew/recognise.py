@@ -61,6 +61,11 @@ class Recognition:
         return {n.id: n.item for n in nodes} | self.fresh
 
 
+def _may_continue(beside: Aside | None, trace: Trace) -> bool:
+    """Whether it may go on there: what sums a conversation up must see it as its client does, not as we folded it."""
+    return beside is None or (beside == "agent" and not trace.edits)
+
+
 @dataclass(frozen=True, slots=True)
 class Recogniser:
     """Looks in one scope's log."""
@@ -130,14 +135,13 @@ class Recogniser:
         origin = Origin("subagent", own) if own else None
         async for trace in self._candidates(sent.contents):
             found, past = await self._relate(trace, sent)
-            if found and beside != "request" and await self._may_join(trace, own):
+            if found and _may_continue(beside, trace) and await self._may_join(trace, own):
                 found.refold = True
                 return found
             if origin is None and (beside or is_continued(sent.items)) and await self._has_words_of(trace, sent):
                 origin = Origin("subagent" if beside else "compaction", trace.branch)
             behind = behind or (trace, past)
-        # What sums a conversation up must see it as its client does, not as we fold it.
-        found = await self._fork(*behind, sent, None) if behind and beside != "request" else None
+        found = await self._fork(*behind, sent, None) if behind and not beside else None
         if found is None:
             found = self._begin(sent, None)
             found.origin = origin

@@ -120,7 +120,7 @@ class Turns:
     async def _warm(self, live: Live, request: Request, body: Body, silent: bool) -> View | None:
         """A turn on a branch in memory: what is new costs, what is old does not. None: it is another conversation."""
         async with live.lock:
-            if live.stale:
+            if live.stale or (live.whole and live.trace.edits):  # asked again, it may fit without the folds
                 return None
             incoming = live.known.read(body)
             if incoming is None or incoming.same < live.known.solid:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from clew.budget import Budget
 from clew.errors import BadRequest, BrokenHistory, ModelError
 from clew.items import Item, Opening
-from clew.steps.places import protected
+from clew.steps.places import protected, unread
 from clew.steps.sealed import COMPACTED, type_of
 from clew.steps.summarize import spans
 from clew.view import Stretch, Swap, View, groups
@@ -52,7 +52,9 @@ class Native:
         except (ModelError, BadRequest, BrokenHistory):
             return view
         was, now = budget.size(view), budget.size(after)
-        return after if now.tokens < was.tokens and now.within(was) else view
+        # What the provider wrote cannot be shortened again: it must leave room for what no model has read yet.
+        crowds = any(unread(view, budget)) and not any(unread(after, budget))
+        return after if now.tokens < was.tokens and now.within(was) and not crowds else view
 
     def _fresh(self, view: View, budget: Budget) -> int:
         """Tokens that may be folded, no summary, and newer than all that the provider has compacted."""

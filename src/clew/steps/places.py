@@ -1,6 +1,6 @@
 """Which parts of a history steps leave alone: the first exchange, the newest user turn, the tail."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace as with_
 
 from clew.budget import Budget, Size
@@ -76,10 +76,8 @@ def unread(view: View, budget: Budget) -> list[bool]:
 
 def room_beside(view: View, budget: Budget) -> Size:
     """What the newest exchange may take: the limit less frame and what is fixed, and less a line for all before it."""
-    new, held, stays = newest(view), fixed(view, budget), [False] * len(view.nodes)
-    for start, stop in groups(view.nodes):  # calls made together cannot be parted
-        stays[start:stop] = [not held.isdisjoint(range(start, stop))] * (stop - start)
-    older = [stay and not is_new for stay, is_new in zip(stays, new, strict=True)]
+    new, stays = newest(view), _with_their_groups(view, fixed(view, budget))
+    older = [i in stays and not is_new for i, is_new in enumerate(new)]
     taken = budget.meter.frame(view.frame).plus(budget.meter.nodes(_of(view, older)))
     if not all(new):
         gaps = 2 + sum(older)
@@ -93,9 +91,20 @@ def fixed(view: View, budget: Budget) -> set[int]:
     more = (served(view) | instructed(view)) - held
     if not more:
         return held
-    taken = budget.meter.frame(view.frame).plus(budget.meter.nodes(view.nodes[i] for i in held)).tokens
+    whole = _with_their_groups(view, held)
+    taken = budget.meter.frame(view.frame).plus(budget.meter.nodes(view.nodes[i] for i in whole)).tokens
     little = STANDING * max(0, budget.limit.tokens - taken)
-    return held | more if budget.meter.nodes(view.nodes[i] for i in more).tokens <= little else held
+    beside = _with_their_groups(view, more) - whole
+    return held | more if budget.meter.nodes(view.nodes[i] for i in beside).tokens <= little else held
+
+
+def _with_their_groups(view: View, held: Set[int]) -> set[int]:
+    """These positions and those that cannot be parted from them: calls made together, with their results."""
+    found = set[int]()
+    for start, stop in groups(view.nodes) if held else ():
+        if not held.isdisjoint(span := range(start, stop)):
+            found.update(span)
+    return found
 
 
 def free_beside(view: View, budget: Budget) -> int:
