@@ -66,7 +66,7 @@ STEPS: list[tuple[Step, bool]] = [
 METERS = {
     format: Meter(counter_for("gpt-4o" if "openai" in format else "claude-sonnet-4-5", format)) for format in FORMATS
 }
-EXAMPLES = 400
+EXAMPLES = 250
 
 
 def kind(step: Step) -> str:
