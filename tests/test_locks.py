@@ -2,6 +2,8 @@
 
 import asyncio
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -111,3 +113,28 @@ def test_a_wrapped_request_goes_out_within_its_own_time(tmp_path: Path, caplog: 
         assert LOCKED in caplog.text
         assert ask(**request("openai_chat")).choices[0].message.content == "three"
     clew.run(engine.store.close())
+
+
+COLLECTED = """
+import gc, sys
+from clew import SQLite
+
+class Forgotten:
+    pass
+
+gc.disable()
+lost = Forgotten()
+lost.store, lost.itself = SQLite(f"{sys.argv[1]}/lost.db"), lost  # only the collector finds it
+del lost
+# It may run wherever something is made, also where another store is being opened.
+sys.setprofile(lambda frame, event, arg: gc.collect() if frame.f_code.co_name == "_prepare" else None)
+SQLite(f"{sys.argv[1]}/other.db")
+print("opened")
+"""
+
+
+def test_the_collector_may_let_go_of_a_store_while_another_is_opened(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", COLLECTED, str(tmp_path)], capture_output=True, text=True, timeout=300
+    )  # it would wait for itself for ever
+    assert done.stdout == "opened\n", done.stderr

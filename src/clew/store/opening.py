@@ -4,7 +4,7 @@ import os
 import secrets
 import sqlite3
 import threading
-from collections import Counter
+from collections import Counter, deque
 from importlib.resources import files
 from pathlib import Path
 
@@ -18,6 +18,7 @@ BESIDE = ("-wal", "-shm")  # what SQLite keeps next to a file
 
 _lock = threading.Lock()
 _held = Counter[Identity]()  # files that this process has connections to
+_released = deque[Identity]()  # and no longer has: taken off the next time that somebody has the lock
 
 
 def migrations(folder: str = "migrations") -> list[str]:
@@ -29,6 +30,7 @@ def migrations(folder: str = "migrations") -> list[str]:
 def hold(path: Path) -> Identity | None:
     """Prepare a file to be opened, and to be let go of by `release`."""
     with _lock:
+        _settle()
         if (held := identity(path)) is None or held not in _held:
             _prepare(path)
             held = identity(path)
@@ -38,12 +40,20 @@ def hold(path: Path) -> Identity | None:
 
 
 def release(held: Identity | None) -> None:
-    """No more connections to a file that was held once."""
-    with _lock:
-        if held is not None:
-            _held[held] -= 1
-            if not _held[held]:
-                del _held[held]
+    """No more connections to a file that was held once.
+
+    Without the lock: the garbage collector lets go of a store nobody closed, in any thread, also in one that has it.
+    """
+    if held is not None:
+        _released.append(held)
+
+
+def _settle() -> None:
+    while _released:
+        held = _released.popleft()
+        _held[held] -= 1
+        if not _held[held]:
+            del _held[held]
 
 
 def prepare_file(path: Path) -> None:
@@ -51,6 +61,7 @@ def prepare_file(path: Path) -> None:
     with _lock:
         # Once more would be once too often: whoever closes a file, however it was opened, lets go of all locks that its
         # process has on it, and then another process takes the write-ahead log for nobody's, and deletes it.
+        _settle()
         if identity(path) not in _held:
             _prepare(path)
 
