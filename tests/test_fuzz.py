@@ -23,6 +23,13 @@ async def test_whatever_clients_do_the_model_sees_what_they_said(portion: int) -
     assert found.folded > SESSIONS
 
 
+ONCE_WRONG = (702_035, 706_276)  # two began alike, and one's log had a word of the other's that nobody was shown
+
+
+async def test_what_once_went_wrong_goes_well() -> None:
+    assert (await fuzz(ONCE_WRONG, lambda: SQLite(":memory:"))).told == []
+
+
 async def test_so_it_is_on_a_server(server: Server) -> None:
     url = server.url(server.database("template"))
     assert (await fuzz(range(1_000, 1_020), lambda: open_store(url))).told == []

@@ -6,7 +6,7 @@ another conversation: a wrong match would mix two people's words, a missed one c
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from clew.align import Match, Patch
@@ -179,9 +179,15 @@ def contradicts(change: Change) -> bool:
         ]
         if (unseen or _spoke(lost)) and (last or _spoke(put)):
             return True
-        if last and _said_otherwise(lost, put):
+        if last and (_said_otherwise(lost, put) or _spoke(_put_before(change, gap, now))):
             return True
     return False
+
+
+def _put_before(change: Change, gap: Patch, same: Set[int]) -> list[Item]:
+    """What stands at the log's end before something that says the same as the log: it was not there."""
+    until = max((j for j in same if j >= gap.begin), default=gap.begin)
+    return [item for j in range(gap.begin, until) if j not in same and (item := change.new[j]) is not None]
 
 
 def _spoke(items: Iterable[Item]) -> bool:
@@ -193,6 +199,8 @@ def _said_otherwise(lost: Sequence[Item], put: Sequence[Item]) -> bool:
     lost = [i for i in lost if not _is_aside(i)]
     before = [i for i in put if not _is_aside(i)]
     heard = next((n for n, item in enumerate(before) if item.role == "assistant"), None)
+    if any(i.kind == "result" for i in lost) and any(i.kind == "result" for i in before):
+        return True  # its call is still there: another result is of another try
     if not lost or heard == 0:
         return False  # only something beside the conversation went, or nothing came in its place
     if heard is None or any(i.kind == "result" for i in lost):

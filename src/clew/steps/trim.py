@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from clew.budget import Budget, Size
 from clew.errors import OverBudget
-from clew.items import Item
+from clew.items import DOTS, Item
 from clew.steps.calls import shrunk
 from clew.steps.lines import LONGEST, OUT_OF_VIEW, calls_by_result, cleared, omitted, preview
 from clew.steps.offload import Offload
@@ -248,7 +248,7 @@ class _Plan:
             yield start, end
 
 
-_DOTS = Item("summary", "user", "…")
+_DOTS = Item("summary", "user", DOTS)
 _BRIEF = Item("summary", "user", "[out of view; recall 0123456789]")
 _LONGEST = Item("summary", "user", LONGEST)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from dataclasses import replace as with_
 from typing import Any
 
-from clew.items import Edit
+from clew.items import DOTS, Edit
 from clew.store.records import Place, Revert, Switch
 
 PINS = "pins"  # under which an edit keeps whose words its stand-ins quote, in their order
@@ -116,4 +116,5 @@ class Trace:
 
     def _recognise(self, edit: Edit) -> None:
         for n, node in enumerate(edit.stand_ins):
-            self.made.setdefault(node.content, []).append((edit, n))
+            if node.item.text != DOTS:
+                self.made.setdefault(node.content, []).append((edit, n))
