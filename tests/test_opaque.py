@@ -220,6 +220,7 @@ async def test_a_request_for_a_summary_passes_unfolded_while_it_fits(store: SQLS
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(sorted(PRESETS)), st.integers(900, 12_000), st.integers(0, 3))
 @example(510511, "clearing", 900, 0)
+@example(2942, "clearing", 2892, 0)
 def test_all_laws_hold_around_it(seed: int, preset: str, window: int, pins: int) -> None:
     """Whatever stands wherever, in both formats that have such things."""
     random = Random(seed)

@@ -17,7 +17,6 @@ Kind = Literal["text", "reasoning", "call", "result", "media", "summary", "opaqu
 Role = Literal["system", "user", "assistant", "tool"]
 Scope = str
 
-DOTS = "…"  # stands where there is no room for a word; it names no id, so nobody can tell it from what others say
 SHORT = 10  # characters of an id that a person or a model sees: 40 bits, resolved within one lineage
 
 

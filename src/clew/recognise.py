@@ -18,6 +18,7 @@ from clew.sameness import (
     contradicts,
     evidence,
     is_edit,
+    is_stand_in,
     same_agent,
 )
 from clew.store.protocol import Store
@@ -235,6 +236,8 @@ class Recogniser:
 
     async def _on(self, trace: Trace, entries: list[Entry], offset: int) -> Recognition | None:
         reading = compare(trace.said, entries, offset)
+        if trace.session is None and await self._quotes_another(trace, entries, reading, offset):
+            return None
         found = Recognition(trace, unfolded=any(e.item is None for e in entries))
         taken = {p.id for p in trace.said} if trace.patched or not reading.is_extension() else None
         pairs: list[Match] = []
@@ -262,6 +265,13 @@ class Recogniser:
         self._alias(found, pairs, trace, reading, nodes)
         self._freshen(found, trace, reading, entries, offset)
         return found
+
+    async def _quotes_another(self, trace: Trace, entries: Sequence[Entry], reading: Reading, offset: int) -> bool:
+        """Whether a stand-in of ours comes back that is not of this branch, and little else says whose it is."""
+        if not any(e.item is not None and is_stand_in(e.item) for e in entries[reading.prefix - offset :]):
+            return False
+        nodes = await self.store.nodes(self.scope, [p.id for p in trace.said[: reading.prefix][-BEFORE:]])
+        return evidence(n.item for n in nodes.values()) < ENOUGH
 
     async def _is_edit(self, trace: Trace, change: Change, offset: int) -> bool:
         """Whether the client changed this conversation, or speaks of another one that began alike."""

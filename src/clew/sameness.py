@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from clew.align import Match, Patch
 from clew.decorations import is_passing, lasting
-from clew.items import Frame, Item, canonical
+from clew.items import SHORT, Frame, Item, canonical
 
 ENOUGH = 200  # characters of answers and results in common: a greeting and its answer are said in many conversations
 COUNTED = 200  # characters of one item that count: one long file that both have read is one thing in common
@@ -142,6 +142,9 @@ def _beside(wire: Mapping[str, Any] | None) -> list[str]:
     return found
 
 
+_STANDS = re.compile(rf"\[[^\[\]\n]{{0,400}}\brecall [0-9a-f]{{{SHORT}}}")
+
+
 class Change(NamedTuple):
     """What a client did to a history that the log has, as far as it can be seen."""
 
@@ -210,6 +213,11 @@ def _said_otherwise(lost: Sequence[Item], put: Sequence[Item]) -> bool:
 
 def _is_aside(item: Item) -> bool:
     return item.kind in SOFT or (item.kind == "text" and item.role != "assistant" and is_passing(item.text))
+
+
+def is_stand_in(item: Item) -> bool:
+    """Whether it says that it stands for something, and by which id that is recalled."""
+    return item.kind == "text" and item.role == "user" and _STANDS.match(item.text) is not None
 
 
 def _kin(was: str, now: str) -> bool:

@@ -182,8 +182,8 @@ def _check_protected(view: View, after: View, budget: Budget) -> None:
     assert keeps([view.nodes[i] for i in sealed(view)]), "10 protected: what only the provider reads was replaced"
     kept = protected(view, budget)
     room = budget.meter.frame(view.frame).plus(budget.meter.nodes(_with_groups(view, kept)))
-    gaps = LINE * (len(pins) + 4)
-    if room._replace(tokens=room.tokens + gaps, messages=room.messages + len(pins) + 4).within(budget.goal):
+    gaps = len(pins) + len(sealed(view)) + 4
+    if room._replace(tokens=room.tokens + LINE * gaps, messages=room.messages + gaps).within(budget.goal):
         start, stop = newest_turn(view.nodes)
         assert keeps(list(view.nodes[start:stop])), "10 protected: the newest user turn was replaced"
         assert keeps([n for n, keep in zip(view.nodes, kept, strict=True) if keep]), (

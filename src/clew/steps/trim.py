@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from clew.budget import Budget, Size
 from clew.errors import OverBudget
-from clew.items import DOTS, Item
+from clew.items import Item
 from clew.steps.calls import shrunk
 from clew.steps.lines import LONGEST, OUT_OF_VIEW, calls_by_result, cleared, omitted, preview
 from clew.steps.offload import Offload
@@ -122,7 +122,7 @@ class _Plan:
         for size in (size for size, kept in zip(self.sizes, self.kept, strict=True) if kept):
             used = used.plus(size)
         gaps = len(list(self._gaps())) + 1
-        for self.line in (_LONGEST, _BRIEF, _DOTS):
+        for self.line in (_LONGEST, _BRIEF, _BARE):
             if (lined := used.plus(_times(self.meter.item(self.line), gaps))).within(self.budget.limit):
                 break
         used = self._keep_served(lined)
@@ -218,9 +218,10 @@ class _Plan:
                 continue  # a line for a line says nothing new
             text, tally = omitted(self.view.nodes[start:stop], self.earlier, self.view.short(start, stop))
             brief = f"[out of view; recall {self.view.short(start, stop)}]"
-            words = [text, brief, _DOTS.text][(_LONGEST, _BRIEF, _DOTS).index(self.line) :]
+            bare = f"[recall {self.view.short(start, stop)}]"
+            words = [text, brief, bare][(_LONGEST, _BRIEF, _BARE).index(self.line) :]
             if self.new[start]:  # which nobody shall take for something old
-                words = [text.replace(OUT_OF_VIEW, "what just came does not fit"), brief]
+                words = [text.replace(OUT_OF_VIEW, "what just came does not fit"), brief, bare]
             for item in (Item("summary", "user", said) for said in words):
                 size = self.meter.item(item)
                 if have.within(size):
@@ -231,7 +232,7 @@ class _Plan:
 
     def _is_line(self, i: int) -> bool:
         node = self.view.nodes[i]
-        return node.item.kind == "summary" and self.meter.node(node).tokens <= self.meter.item(_LONGEST).tokens
+        return node.item.kind == "summary" and self.meter.node(node).tokens <= self.meter.item(self.line).tokens
 
     def _gaps(self) -> Iterator[Stretch]:
         """Maximal runs of groups that do not stay, old ones apart from those of the newest exchange."""
@@ -248,7 +249,7 @@ class _Plan:
             yield start, end
 
 
-_DOTS = Item("summary", "user", DOTS)
+_BARE = Item("summary", "user", "[recall 0123456789]")
 _BRIEF = Item("summary", "user", "[out of view; recall 0123456789]")
 _LONGEST = Item("summary", "user", LONGEST)
 

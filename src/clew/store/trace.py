@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from dataclasses import replace as with_
 from typing import Any
 
-from clew.items import DOTS, Edit
+from clew.items import Edit
 from clew.store.records import Place, Revert, Switch
 
 PINS = "pins"  # under which an edit keeps whose words its stand-ins quote, in their order
@@ -116,5 +116,4 @@ class Trace:
 
     def _recognise(self, edit: Edit) -> None:
         for n, node in enumerate(edit.stand_ins):
-            if node.item.text != DOTS:
-                self.made.setdefault(node.content, []).append((edit, n))
+            self.made.setdefault(node.content, []).append((edit, n))
