@@ -266,10 +266,17 @@ class Turns:
 
     async def _last(self, scope: Scope, found: Recognition, guard: Guard, shown: View) -> View | None:
         """What a branch that comes from the log sent last, in the frame of that call."""
-        if not found.trace.calls or not any(n.item.kind == "reasoning" for n in shown.nodes):
+        if not any(n.item.kind == "reasoning" for n in shown.nodes):
             return None
-        branch = found.fork.parent if found.fork else found.trace.branch
-        trace = await self.store.load(scope, branch, found.trace.calls[-1][0])
+        if found.trace.calls:
+            branch = found.fork.parent if found.fork else found.trace.branch
+            trace = await self.store.load(scope, branch, found.trace.calls[-1][0])
+        elif (
+            found.whole and found.origin and found.origin.parent
+        ):  # asked beside a conversation: there it was thought, after what was sent there
+            trace = await self.store.load(scope, found.origin.parent)
+        else:
+            return None
         frame = await self.store.frame(scope, trace.frame)
         # In the log, secrets are masked: what differs only by that does not differ.
         same = prefix_of(frame) == prefix_of(guard.frame(shown.frame))

@@ -61,6 +61,7 @@ class Tally:
         return {name: getattr(self, name) for name in FAULTS if getattr(self, name)}
 
 
+WHOLE = ("Repair", "Unbind")  # edits that leave every word where it is
 FAULTS = tuple(f.name for f in fields(Tally) if f.name not in ("turns", "fits", "folds", "bodies"))
 
 
@@ -117,7 +118,7 @@ class Judge:
     async def _place(self, sent: Sent, view: View, fits: bool) -> None:
         turn, before = sent.kind in TURN, self.branch.get(sent.conversation)
         if sent.kind == "compaction":
-            self.tally.folded += fits and any(not edit.by.startswith("Repair") for edit in view.edits)
+            self.tally.folded += fits and any(not edit.by.startswith(WHOLE) for edit in view.edits)
             return
         if not turn:
             self.aside.append(view.branch)

@@ -91,11 +91,14 @@ def fixed(view: View, budget: Budget) -> set[int]:
     more = (served(view) | instructed(view)) - held
     if not more:
         return held
-    whole = _with_their_groups(view, held)
-    taken = budget.meter.frame(view.frame).plus(budget.meter.nodes(view.nodes[i] for i in whole)).tokens
-    little = STANDING * max(0, budget.limit.tokens - taken)
-    beside = _with_their_groups(view, more) - whole
-    return held | more if budget.meter.nodes(view.nodes[i] for i in beside).tokens <= little else held
+
+    def tokens(places: Set[int]) -> int:
+        return budget.meter.nodes(view.nodes[i] for i in places).tokens
+
+    whole, new = _with_their_groups(view, held), {i for i, is_new in enumerate(newest(view)) if is_new}
+    left = max(0, budget.limit.tokens - budget.meter.frame(view.frame).tokens - tokens(whole))
+    beside = _with_their_groups(view, more) - whole - new  # what is newest is there anyway
+    return held | more if tokens(more) <= STANDING * left and tokens(beside) <= TURN * left else held
 
 
 def _with_their_groups(view: View, held: Set[int]) -> set[int]:
