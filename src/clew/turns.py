@@ -271,9 +271,8 @@ class Turns:
         if found.trace.calls:
             branch = found.fork.parent if found.fork else found.trace.branch
             trace = await self.store.load(scope, branch, found.trace.calls[-1][0])
-        elif (
-            found.whole and found.origin and found.origin.parent
-        ):  # asked beside a conversation: there it was thought, after what was sent there
+        elif found.whole and found.origin and found.origin.parent:
+            # Asked beside a conversation: there it was thought, after what was sent there.
             trace = await self.store.load(scope, found.origin.parent)
         else:
             return None

@@ -1,5 +1,6 @@
 """What happens in a session, and what a client sends of it."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -139,7 +140,7 @@ def _delegation(pen: Pen, word: str, n: int) -> Worked:
     return Worked(f"Somebody else may look for {word}.", "", (call,))
 
 
-class Client:
+class Client(ABC):
     """A program that talks to a model: what it keeps, and what it sends of it."""
 
     name = ""
@@ -157,26 +158,26 @@ class Client:
 
     # --- what happens -------------------------------------------------------------------------------------------------
 
+    @abstractmethod
     def ask(self, text: str) -> None:
         """The user types this."""
-        raise NotImplementedError
 
+    @abstractmethod
     def work(self, work: Worked) -> None:
         """The assistant calls tools, and they give this back."""
-        raise NotImplementedError
 
+    @abstractmethod
     def answer(self, text: str) -> None:
         """The assistant says this and waits."""
-        raise NotImplementedError
 
-    def resume(self) -> None:
+    def resume(self) -> None:  # noqa: B027 most do nothing then
         """The client is opened again."""
 
     # --- what is sent -------------------------------------------------------------------------------------------------
 
+    @abstractmethod
     def body(self) -> Message:
         """The request for the next turn."""
-        raise NotImplementedError
 
     def headers(self, kind: Kind) -> dict[str, str]:
         """What goes with a request."""

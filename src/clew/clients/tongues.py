@@ -1,6 +1,7 @@
 """One history in the words of each format, as the SDKs that clients are built with write it."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ def tools_of(pen: Pen, tokens: int, names: Sequence[str]) -> list[Spec]:
     return [(name, pen.prose(tokens // len(names))) for name in names]
 
 
-class Tongue:
+class Tongue(ABC):
     """How a format says things; each act gives the messages it adds."""
 
     format = ""
@@ -30,11 +31,13 @@ class Tongue:
     def answered(self, text: str) -> list[Message]:
         return [{"role": "assistant", "content": text}]
 
+    @abstractmethod
     def worked(self, work: Worked) -> list[Message]:
-        raise NotImplementedError
+        """What the assistant said and called, and what came back."""
 
+    @abstractmethod
     def body(self, model: str, system: str, tools: Sequence[Spec], history: Sequence[Message]) -> Message:
-        raise NotImplementedError
+        """A request."""
 
 
 class Chat(Tongue):
