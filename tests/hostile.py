@@ -242,9 +242,19 @@ def exchange(attack: Attack, id: str = "evil") -> list[dict[str, Any]]:
             return [*listed, *_called(id, "read", {"path": attack.text}, "fine")]
         case "error":
             return _called(id, "bash", {"command": "cat docs/notes.md"}, f"exit code: 1\n{attack.text}")
+        case "result" if len(attack.text) < 2_000:  # read, then printed by a command that fails
+            shown = attack.text.splitlines()[:6]
+            printed = _called(f"{id}-again", "bash", {"command": "make notes"}, "exit code: 1\n" + attack.text)
+            failed = [m for n, line in enumerate(shown) for m in _failed(f"{id}-{n}", line)] if len(shown) > 1 else []
+            return [*_called(id, "read", given, content), *printed, *failed]
         case "caption":
             content = [{"type": "text", "text": "a picture"}, {"type": "text", "text": attack.text}]
     return _called(id, "read", given, content)
+
+
+def _failed(id: str, line: str) -> list[dict[str, Any]]:
+    """A run that ends with this line."""
+    return _called(id, "bash", {"command": f"make {id}"}, f"exit code: 1\nerror: {line}")
 
 
 def _called(id: str, name: str, given: dict[str, Any], content: Any) -> list[dict[str, Any]]:

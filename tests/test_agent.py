@@ -142,7 +142,7 @@ async def test_an_agent_begins_new_sessions_itself_with_its_tasks_intact(store: 
             assert opening.startswith(f"Summary {n}: pages up to {n} are read.")
             assert "Never skip a page." in opening
             for task in todos:
-                assert f"pending: {task['content']}" in opening
+                assert f"open: {task['content']}" in opening
         assert all('"used_pct"' in json.dumps(h.body).replace("\\", "") for h in provider.heard)
         handoffs = [e for e in events if isinstance(e, Compacted) and e.cause == "handoff"]
         assert len(handoffs) == 3

@@ -130,7 +130,7 @@ async def test_a_new_session_begins_with_the_summary_and_what_must_not_be_forgot
     [opening, pin, rest, _] = sent.body["messages"]
     assert opening["role"] == "user"
     assert opening["content"].startswith(summary)
-    for words in ("Never touch the config file.", "pending: read p9", "- pdf", "p2 says 42"):
+    for words in ("Never touch the config file.", "open: read p9", "- pdf", "p2 says 42"):
         assert words in opening["content"]
     assert "done: x" not in opening["content"]
     assert pin["content"] == pinned.item.text

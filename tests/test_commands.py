@@ -239,7 +239,7 @@ def test_a_diff_shows_what_left_what_stands_there_and_what_it_saves(clew: Shell)
     made = found["stand_ins"][0]
     at = done.index(f"{len(found['stand_ins'])} stand-in in their place")
     sizes = f"{made['before']:,} → {made['after']:,}"
-    assert done[at + 1].startswith(f"▸ {made['id']}  Summarize  {sizes:>16}   [summary")
+    assert done[at + 1].startswith(f"▸ {made['id']}  Summarize  {sizes:>16}   [work log")
     assert sum(x["tokens"] for x in found["left"]) - made["after"] == before - after
     facts = found["coverage"]
     assert f"{sum(facts.values()):,} facts behind stand-ins: {facts['in view']:,} in view, " in "\n".join(done)

@@ -11,10 +11,10 @@ from clew.decorations import TAGS, is_program_made, undecorated
 from clew.expansion import question
 from clew.facts.sheets import sheet
 from clew.items import Item
-from clew.steps import Summarize, state
+from clew.steps import Summarize
 from clew.steps.places import newest_turn
+from clew.steps.worklog.requests import typed
 from clew.testing import view_of
-from clew.wire import decode
 from shell import Shell
 
 ASK = "Rename the pump to valve in src/pump.py, and never touch the tests."
@@ -44,8 +44,7 @@ def work(n: int) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("text", MADE)
 def test_what_a_program_says_is_not_the_users(text: str) -> None:
     assert is_program_made(text)
-    assert not state.state_of(decode({"messages": said(text)})[1]).asked
-    assert not state.state_of(decode({"messages": said(text)})[1]).binding
+    assert typed(Item("text", "user", text)) == ""
     assert sheet(Item("text", "user", text)).voice != "user"
 
 
@@ -54,7 +53,7 @@ def test_words_beside_a_decoration_are_the_users(tag: str) -> None:
     text = f"<{tag}>2026-11-15 by /srv/boiler.py</{tag}>\n\n{ASK}"
     assert undecorated(text) == ASK
     assert not is_program_made(text)
-    assert state.state_of([Item("text", "user", text)]).asked == [ASK]
+    assert typed(Item("text", "user", text)) == ASK
     assert [line.text for line in sheet(Item("text", "user", text)).lines] == [ASK]
 
 
@@ -87,9 +86,9 @@ async def test_a_summary_quotes_the_user_and_no_program() -> None:
     budget = Budget(window=3_000, reserve=200)
     after = await Summarize()(view, budget.aim(budget.size(view)))
     told = "\n".join(n.item.text for n in after.nodes if n.item.kind == "summary")
-    assert f'the user\'s newest request, still open: "{ASK}"' in told
-    assert "user: " not in told.replace(f"user: {ASK}", "")
-    assert '"<' not in told
+    assert told
+    assert "user: " not in told.replace(f"The user: {ASK}", "")
+    assert "“<" not in told
 
 
 def test_a_clock_asks_for_nothing() -> None:
@@ -97,7 +96,7 @@ def test_a_clock_asks_for_nothing() -> None:
     assert question(view_of({"messages": said(clock)})) is None
     asked = question(view_of({"messages": said(f"<session_context>/srv/boiler.py</session_context>{ASK}")}))
     assert asked is not None
-    assert asked.names == ("src/pump.py",)
+    assert asked.text == ASK
 
 
 def test_conversations_are_listed_by_what_the_user_typed(tmp_path: Path) -> None:

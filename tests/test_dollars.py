@@ -129,7 +129,7 @@ def test_a_model_that_summarizes_reads_all_of_it_and_is_paid() -> None:
     assert len(found.helpers) == found.compactions
     for helped in found.helpers:
         assert helped.input == helped.cache_read > 0.75 * TIGHT.limit.tokens
-        assert 1_000 < helped.output < 5_000
+        assert 300 < helped.output < 5_000
 
 
 def test_the_newest_results_are_not_cleared_and_every_call_stays() -> None:
@@ -152,8 +152,7 @@ def test_a_setting_has_a_bill_a_method() -> None:
     found = {bill.method: bill for bill in bills}
     assert list(found) == [POLICY, FIXED, "summary at 75 %", "clear results", "drop the oldest"]
     assert found[POLICY].dollars < found["drop the oldest"].dollars / 2
-    assert found[POLICY].kept > found["drop the oldest"].kept
-    assert found[POLICY].one_call > found[POLICY].kept
+    assert found[POLICY].one_call > 0.9 > 2 * found["drop the oldest"].one_call
     assert found["summary at 75 %"].helpers > 0
     calls = found[POLICY].calls + found[FIXED].calls
     assert prefix_line(bills) == f"cached prefix as predicted in {calls} of {calls} calls of clew's"

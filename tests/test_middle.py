@@ -33,7 +33,7 @@ async def test_head_and_tail_stay() -> None:
     after = await Middle(tail=500, size=400, heading="[so far]\n")(view, WIDE)
     (edit,) = after.edits
     assert after.nodes[:2] == view.nodes[:2]
-    assert after.nodes[2].item.text.startswith("[so far]\n[summary by code")
+    assert after.nodes[2].item.text.startswith("[so far]\n[work log, requests ")
     assert WIDE.meter.node(after.nodes[2]).tokens <= 400 + 4
     tail = after.nodes[3:]
     assert tail == view.nodes[-len(tail) :]

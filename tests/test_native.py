@@ -100,7 +100,7 @@ async def running(format: str, provider: StrictProvider, store: SQLStore) -> Asy
     else:
         model = OpenAIModel(MODEL, base_url=f"{provider.url}/v1")
         client = openai.AsyncOpenAI(api_key="none", base_url=f"{provider.url}/v1", max_retries=0)
-    engine = Engine(store, BUDGET, Pipeline(Native(model), Summarize(), Trim()))
+    engine = Engine(store, BUDGET, Pipeline(Native(model), Summarize(), Trim()), expand=False)
     try:
         yield Session(format, provider, engine, client)
     finally:

@@ -256,11 +256,19 @@ async def test_what_follows_a_clients_own_summary_is_linked_to_what_it_sums_up(s
 
 
 async def test_a_summary_that_quotes_what_stands_beside_it_goes_when_that_is_changed(store: SQLStore) -> None:
-    engine = Engine(store, Budget(window=6_000, reserve=500))
-    for turn in range(1, 15):
-        view = await engine.prepare(Request(request(work(turn, "Please read them, OLDWORD and all."))))
-    assert "OLDWORD" in json.dumps([n.item.text for n in view.nodes if n.id in view.stand_ins()])
-    after = await engine.prepare(Request(request(work(15, "Please read them, NEWWORD and all."))))
+    """A rule of the user's is told behind the last block, long after the block that has it."""
+    engine = Engine(store, Budget(window=8_000, reserve=500))
+
+    def talk(turns: int, word: str) -> list[Body]:
+        reads, rest = work(turns)[1:], {"role": "assistant", "content": "Read."}
+        rule, on = ({"role": "user", "content": said} for said in (f"Never touch {word}.", "Go on."))
+        return [*work(0), *reads[:2], rest, rule, *reads[2:4], rest, on, *reads[4:]]
+
+    for turn in range(3, 30):
+        view = await engine.prepare(Request(request(talk(turn, "OLDWORD"))))
+    told = [n.item.text for n in view.nodes if n.id in view.stand_ins()]
+    assert "“Never touch OLDWORD.”" in told[-1]
+    after = await engine.prepare(Request(request(talk(30, "NEWWORD"))))
     assert "OLDWORD" not in json.dumps(clew.body(after))
     assert "NEWWORD" in json.dumps(clew.body(after))
 

@@ -148,7 +148,7 @@ async def test_what_was_undone_is_held_until_there_is_no_room(store: Store) -> N
         view = await run.turn()
         assert back <= {n.id for n in view.nodes}
         assert check(body(view)) == []
-    run.engine = Engine(store, Budget(window=WINDOW // 2, reserve=500))
+    run.engine = Engine(store, Budget(window=WINDOW // 4, reserve=300))
     view = await run.turn()
     assert not back <= {n.id for n in view.nodes}
     assert check(body(view)) == []

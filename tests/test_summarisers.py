@@ -13,7 +13,7 @@ from clew.benchmark.judging import Cut
 from clew.drafting.allowance import Allowance, Limits
 from clew.drafting.writing import Writer
 from clew.facts import sheet
-from clew.facts.digests import weigh
+from clew.facts.worth import trace, worths
 from clew.items import Item
 from clew.models.download import source
 from clew.models.local import LocalModel
@@ -50,7 +50,7 @@ def shipped() -> Cut:
 def worth(text: str, cut: Cut) -> float:
     """How much of what an agent may need again is in a text."""
     items = decode({"messages": list(cut.messages)}, "openai_chat")[1]
-    likely = weigh([sheet(item) for item in items]).likely
+    likely = worths(*trace([sheet(item) for item in items]))
     return sum(likely.get(fact, 0.0) for fact in sheet(Item("text", "user", text)).facts)
 
 

@@ -1,5 +1,6 @@
 """One call, no store: messages in, fewer messages out, and the way back to what is missing."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
@@ -13,6 +14,7 @@ from clew.drafting.noting import WithNotes
 from clew.drafting.writing import Writer
 from clew.errors import Ambiguous, BadRequest, NotFound
 from clew.excerpts import SIZE, excerpt, whole
+from clew.expansion import ALL, MOST, question, recalled
 from clew.finding import Found, Index, texts
 from clew.items import SHORT, Digests, Edit, Frame, Item, Node
 from clew.step import Model, Step
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from clew.models import Held
 
 
+RECALLED = 100  # tokens: with less room nothing is recalled for a question
 LEAST = 256  # tokens: with less nothing can be said of what is out of view
 
 
@@ -145,7 +148,7 @@ async def acompress(
     fitted = repair(view)
     if (size := budget.size(fitted)) and budget.exceeded(size):
         try:
-            fitted = await step(fitted, budget.aim(size))
+            fitted = await _fitted(step, fitted, budget.aim(size))
         finally:
             if isinstance(auxiliary_model, str):  # one that we made, we close
                 await cast("Held", writing).close()
@@ -164,6 +167,24 @@ async def acompress(
         {n.id: n for n in said},
         _handles(fitted),
     )
+
+
+async def _fitted(step: Step, view: View, budget: Budget) -> View:
+    """The view after a step, with what is out of it and the newest message is about beside that message."""
+    asked = question(view)
+    most = min(MOST, int(ALL * budget.room)) if asked else 0
+    if asked is None or most < RECALLED:
+        return await step(view, budget)
+    after = await step(view, with_(budget, goal=budget.goal._replace(tokens=budget.goal.tokens - most)))
+    shown = {n.id for n in after.nodes}
+    hidden = [n for n in view.nodes if n.id not in shown]
+    asked = question(after) if hidden else None
+    if asked is not None:
+        index = await asyncio.to_thread(Index, texts(hidden))
+        with_note = recalled(after, budget, asked, index, min(most, budget.limit.tokens - budget.size(after).tokens))
+        if with_note is not after:
+            return with_note
+    return await step(view, budget)
 
 
 def _budget(model: str, view: View, window: int | None, target: int | None, tail: int) -> Budget:

@@ -28,6 +28,14 @@ TAGS = (
     "task-notification",
     "turn_aborted",
     "user_shell_command",
+    "bash-input",
+    "bash-stdout",
+    "bash-stderr",
+    "ide_opened_file",
+    "ide_selection",
+    "ide_diagnostics",
+    "post-tool-use-hook",
+    "user-prompt-submit-hook",
 )
 _WRAPS = (
     *((f"<{tag}>", f"</{tag}>") for tag in TAGS),
@@ -36,8 +44,14 @@ _WRAPS = (
 )
 _ARGUMENTS = ("<command-args>", "</command-args>")  # around what was typed after a command: the words are the user's
 
-# How messages begin that a client writes whole: instructions, orders to sum up or to name, and what follows those.
+# How messages begin in which an agent that talks in plain text is told what its command printed.
+OBSERVED = ("<returncode>", "<observation", "Observation:", "OBSERVATION:", "EXECUTION RESULT of [", "[Command output]")
+# How messages begin that a client writes whole: instructions, skills, what a command printed, that the user
+# interrupted, orders to sum up or to name, and what follows those.
 OPENINGS = (
+    *OBSERVED,
+    "Base directory for this skill:",
+    "[Request interrupted by user",
     "# AGENTS.md instructions",
     "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.",
     "Your task is to create a detailed summary of the conversation so far",

@@ -118,7 +118,7 @@ class Replay:
     async def prove(self, store: Store) -> Proof:
         """Recall every stand-in from a store and compare what comes back with what was said."""
         engine = Engine(store)
-        hidden = {id for e in self.edits for id in e.old if id in self.originals}
+        hidden = {id for e in self.edits for id in e.sources if id in self.originals}
         stand_ins = {n.id for e in self.edits for n in e.new if n.id not in e.old}
         found = {n.id: n.item for id in stand_ins for n in await engine.recall(SCOPE, id)}
         recalled = sum(found.get(id) == self.originals[id].item for id in hidden)

@@ -59,7 +59,7 @@ class Engine:
         listeners: Sequence[Listener] = (),
         hot: int = HOT,
         secrets: Policy = "off",
-        expand: bool = False,
+        expand: bool = True,
         models: Mapping[str, catalog.Model] | None = None,
         servers: Sequence[str] | None = (),
         writer: Writer | None = None,

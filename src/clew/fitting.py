@@ -11,8 +11,9 @@ from clew.catalog import Prices
 from clew.cue import Cue
 from clew.drafting.background import EARLY, Drafts, drafted, middle, unread
 from clew.drafting.writing import Writer
+from clew.errors import Conflict
 from clew.events import Listener, tell
-from clew.expansion import behind, expanded, question
+from clew.expansion import question, recalled, room
 from clew.guard import as_sent
 from clew.items import Scope
 from clew.live import Live
@@ -20,11 +21,13 @@ from clew.net import is_over, likely, net, previewed, was_told
 from clew.pace import grown
 from clew.pinning import hidden, lacks_room, quoted, quotes
 from clew.proactive import Proactive
+from clew.recall import among
 from clew.step import Step
 from clew.steps import over_budget, repair
 from clew.steps.bound import is_thinking, unbound
 from clew.steps.handoff import Handoff
 from clew.steps.sealed import asks_to_compact
+from clew.steps.summarize import reads
 from clew.store.protocol import Store
 from clew.store.records import Cause, Method
 from clew.verdict import is_worth
@@ -35,6 +38,9 @@ Compaction = Literal["on", "shadow", "off"]
 
 DECLINED = "declined"  # under which the store keeps what models did not write
 FITS = 4  # compactions in one turn, should the first leave what is dearer than it seemed
+LEAST = 100  # tokens: with less room nothing is recalled for a message
+BODIES = 40  # that may answer it
+CHARACTERS = 200_000  # of them that are looked at
 PATIENCE = 15.0  # seconds that a full window waits for a draft that is nearly there
 
 
@@ -57,7 +63,7 @@ class Fitting:
         step: Step,
         listeners: Sequence[Listener],
         writer: Writer | None = None,
-        expand: bool = False,
+        expand: bool = True,
         compaction: Compaction = "on",
         patience: float = PATIENCE,
         method: Method = "auto",
@@ -139,7 +145,7 @@ class Fitting:
         aimed = _aimed(live, view, budget.at(rate), size, prices)
         if not await self._is_time(scope, live, view, budget.at(rate), size, aimed):
             return view
-        await self.remember(scope, view)
+        await self.remember(scope, view, aimed or budget.at(rate).aim(size))
         expected = live.scale.expected(view)
         after = await self._spared(live, view, budget, aimed or budget.at(rate).aim(size))
         if after is not view:
@@ -174,7 +180,7 @@ class Fitting:
         """Whether a model is at work on what the next summary will stand for; it begins here."""
         if self.drafts is None or self.drafts.is_running(_key(scope, live)):
             return self.drafts is not None
-        await self.remember(scope, view)
+        await self.remember(scope, view, budget)
         nodes = self.drafts.wanted(view, budget)
         if not nodes:
             return False
@@ -215,7 +221,7 @@ class Fitting:
         aimed = _aimed(live, view, budget.at(rate), size, prices)
         if aimed is None:
             return None
-        await self.remember(scope, view)
+        await self.remember(scope, view, aimed)
         would = await self._reduced(live, view, budget, aimed)
         after, _ = live.scale.measure(would)
         live.scale.edit()
@@ -226,15 +232,24 @@ class Fitting:
         return {"tokens_before": size.tokens, "tokens_after": after.tokens, "edits": dict(by)}
 
     async def _expanded(self, scope: Scope, live: Live, view: View, budget: Budget) -> View:
-        """The view with lines put back that the newest turn names; below `low` only."""
+        """The view with what was said about the newest message, and is out of view, beside it."""
+        shown = {n.id for n in view.nodes} | {*live.trace.alias.values()}
+        stored = (
+            live.trace.calls[-1][1] if live.trace.calls else 0
+        )  # what is said in this very turn is not in the log yet
+        away = [place for place in live.trace.said[:stored] if place.id not in shown]
+        asked = question(view) if away and not asks_to_compact(view) else None
         budget = budget.at(live.scale.measure(view)[1])
-        if budget.excess(view) or asks_to_compact(view) or question(view) is None:
+        if asked is None or (most := room(view, budget)) < LEAST:
             return view
-        ids = {id for stands_for in behind(view).values() for id in stands_for}
-        richer = expanded(view, budget, await self._store.nodes(scope, list(ids))) if ids else view
-        if richer is not view:
+        try:
+            index = await among(self._store, scope, asked.text, away, BODIES, 0, CHARACTERS)
+        except Conflict:  # it is not all there, or no longer: nobody asked for it
+            return view
+        after = recalled(view, budget, asked, index, most)
+        if after is not view:
             live.scale.edit()
-        return richer
+        return after
 
     async def _with_pins(self, scope: Scope, live: Live, view: View, budget: Budget) -> View:
         """The view with the words of what is pinned and out of view, as far as there is room."""
@@ -243,7 +258,7 @@ class Fitting:
         _, bounds = likely(live, view, budget)
         said = await quotes(self._store, view, scope, live.trace, ids)
         if self.compaction == "on" and lacks_room(view, bounds, live.trace, said):
-            await self.remember(scope, view)
+            await self.remember(scope, view, bounds.aim(bounds.limit))
             view = await self._spared(live, view, budget, bounds.aim(bounds.limit))
         after = quoted(view, bounds, live.trace, said)
         if after is not view:
@@ -259,7 +274,7 @@ class Fitting:
         framed = budget.meter.frame(view.frame).tokens  # what nobody can compact
         said = min(size.tokens, budget.limit.tokens) - framed
         aimed = with_(budget, goal=budget.goal._replace(tokens=framed + int(budget.low * said)))
-        await self.remember(scope, view)
+        await self.remember(scope, view, aimed if step is None else None)
         if self.drafts and step is None:
             await self.drafts.settle(_key(scope, live), self._patience)
             if nodes := middle(view, aimed) if focus else unread(view, aimed):
@@ -283,10 +298,11 @@ class Fitting:
             known = (await self._store.learned(scope, DECLINED)).get(model, {})
             await self._store.learn(scope, DECLINED, model, {**known, fault: known.get(fault, 0) + count})
 
-    async def remember(self, scope: Scope, view: View) -> None:
-        """Load what is out of view, for steps that tell of it."""
+    async def remember(self, scope: Scope, view: View, budget: Budget | None = None) -> None:
+        """Load what is out of view, for steps that tell of it; with the `budget` of a fold, what that one reads."""
         by_id = {n.id: e for e in view.edits for n in e.stand_ins}
-        hidden = originals([n.id for n in view.nodes if n.id in by_id], by_id)
+        wanted = reads(view, budget) if budget else [n.id for n in view.nodes if n.id in by_id]
+        hidden = originals(wanted, by_id)
         if missing := [id for id in hidden if view.past.node(id) is None]:
             view.past.keep((await self._store.nodes(scope, missing)).values())
 

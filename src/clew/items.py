@@ -17,6 +17,9 @@ Kind = Literal["text", "reasoning", "call", "result", "media", "summary", "opaqu
 Role = Literal["system", "user", "assistant", "tool"]
 Scope = str
 
+# Keys of an edit's evidence under which it keeps words of what was said: whoever takes those away takes these.
+LOG, STANDS, CLAIMS = "log", "stands", "claims"
+
 SHORT = 10  # characters of an id that a person or a model sees: 40 bits, resolved within one lineage
 
 

@@ -1,6 +1,7 @@
 """What is out of view, as it was said: a memo for steps that tell of it."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from clew.claims import Draft
 from clew.facts import Sheet, sheet
@@ -10,11 +11,12 @@ from clew.items import Item, Node
 class Past:
     """Nodes by id, and what was read out of each, once. Ids never change their meaning, so it only grows."""
 
-    __slots__ = ("_nodes", "_sheets", "draft", "focus")
+    __slots__ = ("_nodes", "_sheets", "acts", "draft", "focus")
 
     def __init__(self) -> None:
         self.draft: Draft | None = None  # what a model made of it last
         self.focus = ""  # what somebody who has it compacted cares for above all
+        self.acts: dict[tuple[str, str], Any] = {}  # what a call with its result did, in words, by their ids
         self._nodes: dict[str, Node] = {}
         self._sheets: dict[str, Sheet] = {}
 

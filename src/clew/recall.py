@@ -1,6 +1,7 @@
 """From what a person or a model writes, an id or a question, to the nodes that it may mean."""
 
 import asyncio
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -54,16 +55,24 @@ async def candidates(store: Store, scope: Scope, text: str, branch: str) -> Inde
     return await among(store, scope, text, [p for trace in await lineage(store, scope, branch) for p in trace.said])
 
 
-async def among(store: Store, scope: Scope, text: str, said: list[Place]) -> Index:
+async def among(
+    store: Store,
+    scope: Scope,
+    text: str,
+    said: Sequence[Place],
+    bodies: int = BODIES,
+    newest: int = NEWEST,
+    characters: int = CHARACTERS,
+) -> Index:
     """Of these, what may answer a question, each with its neighbours: a call names what its result is."""
     places = {p.content: i for i, p in enumerate(said)}  # said twice: the last time
-    found = await store.search(scope, text, list(places), BODIES)
+    found = await store.search(scope, text, list(places), bodies)
     beside = [at for content in found for at in range(places[content] - 1, places[content] + 2)]
-    best = dict.fromkeys([*beside, *reversed(range(len(said) - NEWEST, len(said)))])
+    best = dict.fromkeys([*beside, *reversed(range(len(said) - newest, len(said)))])
     chosen = [at for at in best if 0 <= at < len(said)]
     nodes = await store.nodes(scope, [said[at].id for at in chosen])
     sizes = accumulate(len(nodes[said[at].id].item.text) for at in chosen)
-    within = sorted(at for at, size in zip(chosen, sizes, strict=True) if size <= CHARACTERS or at == chosen[0])
+    within = sorted(at for at, size in zip(chosen, sizes, strict=True) if size <= characters or at == chosen[0])
     # In a thread: it may take most of a second, for which other turns need not wait.
     return await asyncio.to_thread(Index, texts(nodes[said[at].id] for at in within))
 

@@ -17,7 +17,7 @@ from clew.provider import Answer, Call, Heard, StrictProvider
 from clew.provider.answers import Turn
 from clew.provider.responses import compacted
 from clew.step import Prompt, Reply, Step
-from clew.steps.places import LINE, beside, newest, newest_turn, protected, unread
+from clew.steps.places import LINE, beside, crowding, long_calls, newest, newest_turn, protected, told_turn, unread
 from clew.steps.sealed import instructed, sealed, served
 from clew.usage import Spent
 from clew.view import View, fold, groups, originals
@@ -171,7 +171,11 @@ def _check_fits(view: View, after: View, budget: Budget) -> None:
 
 def _check_protected(view: View, after: View, budget: Budget) -> None:
     stands = {(n.id, n.content) for n in after.nodes}
-    unseen = [n for n, new in zip(view.nodes, unread(view, budget), strict=True) if new]
+    told, new = told_turn(view, budget), unread(view, budget)
+    shorter = {view.nodes[i].id for i in (*told, *long_calls(view, budget))}  # may be told of, or previews
+    if crowding(view, budget):
+        shorter |= {n.id for n in view.nodes if n.item.kind == "result"}
+    unseen = [n for n, is_new in zip(view.nodes, new, strict=True) if is_new and n.id not in shorter]
     assert all((n.id, n.content) in stands for n in unseen), "10 protected: the newest exchange fits and was replaced"
 
     def keeps(nodes: list[Node]) -> bool:
@@ -181,12 +185,13 @@ def _check_protected(view: View, after: View, budget: Budget) -> None:
     assert keeps(pins), "10 protected: a pin was replaced"
     assert keeps([view.nodes[i] for i in sealed(view)]), "10 protected: what only the provider reads was replaced"
     kept = protected(view, budget)
-    room = budget.meter.frame(view.frame).plus(budget.meter.nodes(_with_groups(view, kept)))
+    whole = [keep or new for keep, new in zip(kept, newest(view), strict=True)]  # some steps keep a long turn, too
+    room = budget.meter.frame(view.frame).plus(budget.meter.nodes(_with_groups(view, whole)))
     gaps = len(pins) + len(sealed(view)) + 4
     if room._replace(tokens=room.tokens + LINE * gaps, messages=room.messages + gaps).within(budget.goal):
         start, stop = newest_turn(view.nodes)
-        assert keeps(list(view.nodes[start:stop])), "10 protected: the newest user turn was replaced"
-        assert keeps([n for n, keep in zip(view.nodes, kept, strict=True) if keep]), (
+        assert told or keeps(list(view.nodes[start:stop])), "10 protected: the newest user turn was replaced"
+        assert keeps([n for n, keep in zip(view.nodes, kept, strict=True) if keep and n.id not in shorter]), (
             "10 protected: head or tail was replaced"
         )
 

@@ -29,9 +29,13 @@ class Middle:
     async def __call__(self, view: View, budget: Budget) -> View:
         held = with_(view, pinned=view.pinned | self._kept(view, budget))
         aimed = self._aimed(held, budget)
+        if not middle(held, aimed):
+            return view
         step = Summarize(max(1, self.size - budget.meter.counter.text(self.heading)))
         after = await step(held, aimed)
-        if after is not held and self.writer:
+        if not any("coverage" in edit.evidence for edit in after.edits[len(held.edits) :]):
+            return view  # nothing new is told
+        if self.writer:
             draft = await drafted(self.writer, held, middle(held, aimed))
             if self.told:
                 self.told(draft)
@@ -56,8 +60,9 @@ class Middle:
 
     def _swaps(self, view: View, edits: tuple[Edit, ...]) -> Iterator[Swap]:
         places = {n.id: i for i, n in enumerate(view.nodes)}
-        for edit in edits:
-            told = [with_(n.item, text=f"{self.heading}{n.item.text}") for n in edit.new]
+        for n, edit in enumerate(sorted(edits, key=lambda edit: places[edit.old[0]])):
+            heading = "" if n else self.heading
+            told = [with_(new.item, text=f"{heading}{new.item.text}") for new in edit.new]
             yield Swap(places[edit.old[0]], places[edit.old[-1]] + 1, told, edit.evidence, edit.spent)
 
 

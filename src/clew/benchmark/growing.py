@@ -75,7 +75,7 @@ class Summarizing:
             if room < 0:
                 break
             start = begin
-        text = summary(view, self._before(view.nodes[start:]), "", SUMMARY * CHARACTERS)
+        text = summary(self._before(view.nodes[start:]), view.past, SUMMARY * CHARACTERS)
         item = Item("summary", "user", text)
         taken = Spent(size, meter.item(item).tokens, cache_read=size)
         return with_(view, nodes=(*view.digests.chain([item]), *view.nodes[start:])), taken

@@ -6,10 +6,8 @@ from clew.benchmark.judging import MODEL, RECALLED, Messages, Method, Recall, ar
 from clew.bridge import run
 from clew.budget import Meter
 from clew.compression import LEAST, Compressed, bounds, compress
-from clew.finding import Index, texts
 from clew.items import Digests, Frame, Item
 from clew.steps import default, repair
-from clew.steps.summarize import summary
 from clew.tokens import Counter, Plain, counter_for
 from clew.view import View
 from clew.wire import decode, encode
@@ -55,14 +53,6 @@ def clew(messages: Messages, size: int) -> tuple[Messages, Recall]:
     return found.messages, lambda query: found.answer(query, RECALLED)
 
 
-def clew_summary(messages: Messages, size: int) -> tuple[str, Recall]:
-    """What stands in for these messages where they are the part that was compacted: clew's summary alone."""
-    view = view_of(without_frame(messages, 0))
-    index = Index(texts(view.nodes))
-    told = summary(view, view.nodes, view.short(0, len(view.nodes)), size) if view.nodes else ""
-    return told, lambda query: index.answer(query, RECALLED)
-
-
 def view_of(messages: Messages) -> View:
     """A history as it was said."""
     frame, items = decode({"messages": list(messages)}, FORMAT)
@@ -91,7 +81,7 @@ def cleared(messages: Messages, size: int) -> str:
     return newest(bare, size)
 
 
-CLEW, SUMMARY = "clew", "clew's summary"
+CLEW = "clew"
 PLAIN: dict[str, Method] = {"newest": newest, "clear results": cleared}
 
 

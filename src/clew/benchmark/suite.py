@@ -10,7 +10,7 @@ from typing import Any
 from clew.benchmark.corpus import Corpus
 from clew.benchmark.folds import Folds, fold_often
 from clew.benchmark.judging import MODEL, Curve, Heard, Method, Row, shown
-from clew.benchmark.methods import CLEW, PLAIN, SUMMARY, clew, clew_in_tokens, clew_summary, in_tokens
+from clew.benchmark.methods import CLEW, PLAIN, clew, clew_in_tokens, in_tokens
 from clew.benchmark.planting import judge_planted, plant
 from clew.benchmark.shipped import judge_shipped
 from clew.bridge import run
@@ -105,7 +105,7 @@ def parts(plan: Plan) -> Iterator[Part]:
     yield Part("CPU beside counting tokens", partial(_costs, plan))
     if plan.corpus is not None:
         corpus = Corpus(plan.corpus, plan.cuts)
-        methods: dict[str, Method] = {CLEW: clew, SUMMARY: clew_summary, **corpus.baselines, **plan.peers}
+        methods: dict[str, Method] = {CLEW: clew, **corpus.baselines, **plan.peers}
         yield Part("the corpus", lambda heard: corpus.judge_shares(plan.shares, methods, heard))
         yield Part("the corpus at its real cuts", lambda heard: corpus.judge_real(methods, heard))
 
@@ -119,7 +119,7 @@ def _planted(plan: Plan, tokens: int, heard: Heard) -> Curve:
 
 
 def _shipped(plan: Plan, heard: Heard) -> Curve:
-    return judge_shipped(sample(), plan.shares, {CLEW: clew, SUMMARY: clew_summary, **PLAIN, **plan.peers}, heard)
+    return judge_shipped(sample(), plan.shares, {CLEW: clew, **PLAIN, **plan.peers}, heard)
 
 
 def _folds(plan: Plan, heard: Heard) -> Folds:

@@ -4,7 +4,7 @@ from rich.table import Table
 
 from clew.benchmark.folds import Folds
 from clew.benchmark.judging import Curve
-from clew.benchmark.methods import CLEW, SUMMARY
+from clew.benchmark.methods import CLEW
 from clew.benchmark.suite import Costs, row_of
 
 
@@ -21,7 +21,7 @@ def curve_table(curve: Curve, goal: float) -> Table:
         row = row_of(curve, method, goal)
         left = f"{row.size:.1%}" if goal <= 1 else f"{row.tokens:,}"
         told = [f"{b:.3f}" for b in bound] + [left, f"{row.kept:.3f}", f"{row.one_call:.3f}", f"{row.cpu:.2f}"]
-        table.add_row(method, *told, style="bold" if method in (CLEW, SUMMARY) else "")
+        table.add_row(method, *told, style="bold" if method == CLEW else "")
     return table
 
 

@@ -166,8 +166,7 @@ class Desk:
         view = await self.agent.view()
         said = (await self.store.load(self.scope, view.branch)).said
         nodes = await self.store.nodes(self.scope, [place.id for place in said])
-        told = await asyncio.to_thread(summary, view, [nodes[place.id] for place in said], "", DRAFT)
-        return told.partition("\n")[2].strip()  # without its heading: a person wrote it now
+        return await asyncio.to_thread(summary, [nodes[place.id] for place in said], view.past, DRAFT)
 
     async def begin(self, text: str) -> bool:
         """Begin a new session with a summary, as the agent's tool does; False where all that was said is pinned."""

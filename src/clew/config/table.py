@@ -160,7 +160,7 @@ class Config:
         Literal["auto", "llm"],
         Setting(choice("auto", "llm"), "Who decides when: clew, or the agent with clew as its net", project="yes"),
     ] = "auto"
-    expand: Annotated[bool, Setting(SWITCH, "Put back lines that the newest turn names", project="yes")] = False
+    expand: Annotated[bool, Setting(SWITCH, "Recall what your newest message is about", project="yes")] = True
     log: Annotated[
         Literal["off", "text", "json"], Setting(choice("off", "text", "json"), "How events are written to stderr")
     ] = "off"

@@ -12,7 +12,7 @@ from clew.drafting.writing import Writer
 from clew.events import Listener, tell
 from clew.items import Node, Scope
 from clew.steps.notes import notes_of
-from clew.steps.summarize import spans
+from clew.steps.summarize import next_folded
 from clew.view import View
 
 EARLY = 0.85  # of the size at which a compaction begins
@@ -21,8 +21,8 @@ SHARE = 0.3  # of what will be folded: if most of it has been read, the rest can
 
 
 def middle(view: View, budget: Budget) -> list[Node]:
-    """What the next summary will stand for."""
-    return [n for start, stop in spans(view, budget) for n in view.originals(start, stop)]
+    """What the next blocks of the log may stand for."""
+    return next_folded(view, budget)
 
 
 def unread(view: View, budget: Budget) -> list[Node]:

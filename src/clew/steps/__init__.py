@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-ROOMY = 1_000  # tokens of room: with less, nothing can be told but what is out of view
+ROOMY = 300  # tokens of room: with less, nothing can be told but what is out of view
 
 
 def _has_room(view: View, budget: Budget) -> bool:

@@ -15,13 +15,15 @@ from clew.items import Item, Node
 from clew.steps.lines import clip, omitted
 from clew.steps.sealed import instructed, sealed
 from clew.steps.shorten import parsed
-from clew.steps.state import DONE, sections, state_of
+from clew.steps.worklog.requests import requests
+from clew.steps.worklog.standing import Standing
 from clew.tokens import Counter
 from clew.view import Swap, View, groups
 
 NEW_SESSION = "new_session"
 BEGUN = "A new session begins with this summary."  # what such a call is answered with, if it is granted
 
+DONE = ("done", "dropped")
 DIRECTIVES = 30  # sentences of the user
 SHARE = 0.25  # of the room, for all of it
 CUT = "[cut]"
@@ -120,12 +122,14 @@ def _within(parts: Sequence[str], closing: str, most: int, counter: Counter) -> 
 
 def _parts(view: View, stop: int, summary: str, beside: Sequence[Node]) -> list[str]:
     """What a new session begins with: the summary, then what must not be forgotten."""
-    said = [n.item for n in view.originals(0, stop)]
-    state = dict(sections(state_of(said)))
+    nodes = view.originals(0, stop)
+    said, stood = [n.item for n in nodes], Standing()
+    for request in requests(nodes):
+        stood.add(request)
     parts = [neutral(summary.strip())]
-    parts += _section("What the user said of how, word for word", state["and said of how"][:DIRECTIVES])
-    tasks = [task for task in state["tasks"] if not task.startswith(DONE)]
-    parts += _section("Open tasks", tasks)
+    parts += _section("What the user refused", list(stood.refusals))
+    parts += _section("What the user said of how, word for word", stood.binding()[:DIRECTIVES])
+    parts += _section("Open tasks", [f"{state}: {what}" for state, what in stood.tasks.values() if state not in DONE])
     parts += _section("Skills that were loaded; load them again before use", list(_skills(said)))
     parts += _section("Results that came beside it", [_beside(n.item) for n in beside if _is_beside(n.item)])
     return parts

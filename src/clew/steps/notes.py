@@ -4,16 +4,16 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from clew.claims import Claim, from_json
-from clew.items import Edit, Node
+from clew.items import CLAIMS, Edit, Node
 from clew.view import View, originals
 
 HEADINGS = {
-    "constraints": "and said of how",
-    "tasks": "tasks",
+    "constraints": "a rule of the user's",
+    "tasks": "a task",
     "decisions": "decided",
     "findings": "found",
     "errors": "went wrong",
-    "questions": "open questions",
+    "questions": "an open question",
     "next": "next",
 }
 
@@ -34,8 +34,8 @@ def notes_of(view: View) -> Notes:
     trust = 0.0
     for node in view.nodes:
         edit = by_id.get(node.id)
-        if edit is not None and "claims" in edit.evidence:
-            claims += from_json(edit.evidence["claims"])
+        if edit is not None and CLAIMS in edit.evidence:
+            claims += from_json(edit.evidence[CLAIMS])
             trust = edit.evidence.get("trust", 0.0)
             read |= {*originals((node.id,), by_id)} - {*edit.evidence.get("unread", ())}
     draft = view.past.draft

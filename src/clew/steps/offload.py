@@ -1,14 +1,15 @@
 """Offload on arrival: new results that are too large for the window, alone or together, become previews."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from clew.budget import Budget
 from clew.decorations import undecorated
 from clew.items import Item
+from clew.steps.calls import shrunk
 from clew.steps.lines import calls_by_result, preview
 from clew.steps.matches import matches, terms
-from clew.steps.places import arrived, free_beside, newest_turn, unread
+from clew.steps.places import arrived, crowding, free_beside, long_calls, newest_turn, unread
 from clew.steps.taking import take
 from clew.view import Swap, View
 
@@ -20,9 +21,11 @@ SHORTEST = 80  # characters of a preview's two ends: it is no use to go on below
 @dataclass(frozen=True)
 class Offload:
     """New results that do not fit beside frame and pins keep head, tail and what matches the question; largest first.
+    Long arguments of the calls they answer keep their first words.
 
     Those do that are larger than `over` of the room, then, should that not do, all that are larger than their share.
-    While they fit they stay as they are: the model just asked for them. Older ones are left to other steps: who has
+    While they fit in a third of the room they stay as they are: the model just asked for them.
+    Older ones are left to other steps: who has
     seen a result can tell of it in fewer words than its two ends take.
     """
 
@@ -31,6 +34,8 @@ class Offload:
     tail: int | None = None
 
     async def __call__(self, view: View, budget: Budget) -> View:
+        if budget.excess(view):
+            view = take(view, budget, _calls(view, budget), by=self)
         # Some come out longer than their share: then the others have less of it.
         while budget.excess(view):
             before, view = view, self._taken(view, budget, self._room(view, budget))
@@ -40,7 +45,9 @@ class Offload:
 
     def _room(self, view: View, budget: Budget) -> int:
         """Tokens that are left, below 0 those that are missing."""
-        return 0 if any(unread(view, budget)) else free_beside(view, budget)
+        if any(unread(view, budget)):
+            return -crowding(view, budget)
+        return min(free_beside(view, budget), -crowding(view, budget))
 
     def _taken(self, view: View, budget: Budget, free: int) -> View:
         """The view with previews, until nothing is missing; `free` are the tokens left, below 0 those missing."""
@@ -76,6 +83,14 @@ class Arrivals(Offload):
 
     def _room(self, view: View, budget: Budget) -> int:
         return budget.goal.tokens - budget.size(view).tokens
+
+
+def _calls(view: View, budget: Budget) -> Iterator[Swap]:
+    """Calls just made that are very long, in short."""
+    made = view.stand_ins()
+    for i in long_calls(view, budget):
+        if view.nodes[i].id not in made and (short := shrunk(view.nodes[i].item, view.short(i, i + 1))) is not None:
+            yield Swap(i, i + 1, [short])
 
 
 def _shares(sizes: Mapping[int, int], free: int, bound: float) -> dict[int, int]:

@@ -5,12 +5,16 @@ from dataclasses import replace as with_
 
 from clew.budget import Budget, Size
 from clew.decorations import is_program_made
+from clew.facts.sheets import FENCED
 from clew.items import Node
 from clew.steps.sealed import instructed, sealed, served
 from clew.view import Stretch, View, groups
+from clew.wire.binding import binds
 
 PART = 0.25  # of what a goal leaves: a longer first exchange is history like any other, and so is an older end
 TURN = 0.5  # of what there is for a newest exchange that does not fit: what the user said has so much, at least
+CAME = 1 / 3  # of the room, for results that just came: larger ones become previews
+WRITTEN = 1 / 8  # of the room: a call that was just made is no longer
 STANDING = 0.25  # of the room: system messages in the middle, and what the provider ran, come before what is newest
 LINE = 130  # tokens that one line about what is out of view takes at most
 BRIEF = 24  # and the shortest one that names an id
@@ -74,6 +78,44 @@ def unread(view: View, budget: Budget) -> list[bool]:
     return new if budget.meter.nodes(_of(view, new)).within(room) else [False] * len(new)
 
 
+def told_turn(view: View, budget: Budget) -> range:
+    """Where the newest user turn stands if a log may tell of it: it was read, and takes more than half of the goal.
+
+    A long paste or task must not take the room of all the work that was done about it.
+    """
+    start, stop = newest_turn(view.nodes)
+    read = any(n.item.role == "assistant" for n in view.nodes[stop:])
+    long = budget.meter.nodes(view.nodes[start:stop]).tokens > TURN * max(0, budget.goal.tokens - budget.frame)
+    return range(start, stop) if read and long else range(0)
+
+
+def crowding(view: View, budget: Budget) -> int:
+    """Tokens that results which nobody has read yet take beyond a third of the room, where that is all there is.
+
+    Below the limit a goal may be missed for them; at the limit they must leave the rest some.
+    """
+    if not _is_tight(budget):
+        return 0
+    came = (view.nodes[i] for i in range(*arrived(view.nodes)) if view.nodes[i].item.kind == "result")
+    return max(0, budget.meter.nodes(came).tokens - int(CAME * budget.room))
+
+
+def _is_tight(budget: Budget) -> bool:
+    return budget.goal.tokens >= budget.limit.tokens
+
+
+def long_calls(view: View, budget: Budget) -> list[int]:
+    """The calls of the newest exchange that alone take more than an eighth of the room.
+
+    Who made them knows what they say; where its thinking is bound to them they stay as they are.
+    """
+    if not _is_tight(budget) or binds(view.frame.format, view.frame.model):
+        return []
+    new, most = newest(view), WRITTEN * budget.room
+    calls = (i for i, n in enumerate(view.nodes) if new[i] and n.item.kind == "call" and n.id not in view.pinned)
+    return [i for i in calls if budget.meter.node(view.nodes[i]).tokens > most]
+
+
 def room_beside(view: View, budget: Budget) -> Size:
     """What the newest exchange may take: the limit less frame and what is fixed, and less a line for all before it."""
     new, stays = newest(view), _with_their_groups(view, fixed(view, budget))
@@ -128,7 +170,11 @@ def beside(view: View, budget: Budget) -> Budget:
 
     Else a result that takes all of the goal would leave a line of what can be told in a summary.
     """
-    new = budget.meter.nodes(_of(view, unread(view, budget))).tokens
+    shorter = {*told_turn(view, budget), *long_calls(view, budget)}  # what will be shorter gives no more room
+    if crowding(view, budget):
+        shorter |= {i for i in range(*arrived(view.nodes)) if view.nodes[i].item.kind == "result"}
+    kept = [is_new and i not in shorter for i, is_new in enumerate(unread(view, budget))]
+    new = budget.meter.nodes(_of(view, kept)).tokens
     goal = min(budget.limit.tokens, max(budget.goal.tokens, budget.frame + new + part(budget)))
     return with_(budget, goal=budget.goal._replace(tokens=goal))
 
@@ -143,7 +189,7 @@ def tail_start(view: View, budget: Budget) -> int:
     """Where the newest tokens begin that stay as they are, or a quarter of what a small goal leaves, at a cut."""
     room = min(budget.tail, part(budget))
     at = len(view.nodes)
-    while at and (room := room - budget.meter.node(view.nodes[at - 1]).tokens) >= 0:
+    while at and not _is_log(view.nodes[at - 1]) and (room := room - budget.meter.node(view.nodes[at - 1]).tokens) >= 0:
         at -= 1
     return min((c for c in view.cuts() if c >= at), default=len(view.nodes))
 
@@ -154,8 +200,8 @@ def protected(view: View, budget: Budget) -> list[bool]:
 
     Where the newest exchange does not fit, previews of it are left to `Offload` and `Trim`.
     """
-    held = fixed(view, budget) | served(view) | instructed(view)
-    keep = [kept or i in held for i, kept in enumerate(newest(view))]
+    held, told = fixed(view, budget) | served(view) | instructed(view), told_turn(view, budget)
+    keep = [(kept and i not in told) or i in held for i, kept in enumerate(newest(view))]
     head, tail = first_exchange(view.nodes), (tail_start(view, budget), len(view.nodes))
     if budget.meter.nodes(view.nodes[slice(*head)]).tokens > part(budget):
         head = 0, 0
@@ -171,6 +217,11 @@ def _compacted(nodes: Sequence[Node]) -> int:
         while start < len(nodes) and nodes[start].item.kind in ("opaque", "summary"):
             start += 1
     return start
+
+
+def _is_log(node: Node) -> bool:
+    """Whether it stands for what was said: what is only quoted beside a message is part of the end."""
+    return node.item.kind == "summary" and not node.item.text.startswith(FENCED)
 
 
 def _asked(node: Node) -> bool:

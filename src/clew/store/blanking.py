@@ -7,13 +7,15 @@ from datetime import datetime
 from typing import Any
 
 from clew import rawjson
-from clew.items import SHORT, Digests, Item, Scope
+from clew.items import CLAIMS, LOG, SHORT, STANDS, Digests, Item, Scope
 from clew.store import reading
 from clew.store.database import Database
 from clew.store.packing import SUMMARY, pack_item, unpack, unpack_item
 from clew.store.purging import Purge, begin, end, lines_of, merge, parents_first, split, unindex
 from clew.store.trace import PINS
 from clew.store.writing import owner_of
+
+WORDS = (LOG, STANDS, CLAIMS)
 
 
 def purge_item(db: Database, digests: Digests, scope: Scope, id: str, reason: str, dry_run: bool) -> Purge:
@@ -54,18 +56,23 @@ def _quoting(
 ) -> dict[str, str]:
     """Stand-ins that may hold words of what goes, by content, and what to say there instead.
 
-    They are those made of it, however often over, and those of a result whose call it was: they quote the call.
+    They are those made of it, however often over; those of a result whose call it was, for they quote the call; and
+    those that say how things stood, for that may quote anything that was said before.
     """
-    edits = [(branch, unpack(old), unpack(new), more) for branch, old, new, more in db.ask("edits", **given)]
-    holders = _holders(db, scope, given, gone) if calls else set()
-    made = [id for branch, old, new, _ in edits if branch in holders for id in new if id not in old]
+    edits = [(*place, unpack(old), unpack(new), more) for *place, old, new, more in db.ask("edits", **given)]
+    holders = _holders(db, scope, given, gone)
+    made = [id for branch, _, old, new, _ in edits if branch in holders for id in new if id not in old] if calls else []
     answers = {id for id, node in reading.nodes(db, scope, made).items() if node.item.call_id in calls}
     found: dict[str, str] = {}
-    for _, old, new, more in edits:
-        stand_ins = set(new) - set(old)
-        quoted = rawjson.loads(more or "{}")["evidence"].get(PINS, ())
-        if not gone.isdisjoint({*old, *quoted} - set(new)) or not answers.isdisjoint(stand_ins):
+    for branch, seq, old, new, more in edits:
+        stand_ins, told = set(new) - set(old), rawjson.loads(more or "{}")
+        kept, quoted = told["evidence"], told["evidence"].get(PINS, ())
+        tells = STANDS in kept and branch in holders
+        if tells or not gone.isdisjoint({*old, *quoted} - set(new)) or not answers.isdisjoint(stand_ins):
             gone |= stand_ins
+            if not kept.keys().isdisjoint(WORDS):
+                bare = told | {"evidence": {k: v for k, v in kept.items() if k not in WORDS}}
+                db.ask("blank_note", branch=branch, seq=seq, note=rawjson.dumps(bare).decode())
             way = f"; for the rest: recall {digests.handle(old)[:SHORT]}" if len(old) > 1 else ""
             found |= dict.fromkeys(reading.contents(db, scope, stand_ins).values(), note + way)
     return found

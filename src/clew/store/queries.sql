@@ -299,7 +299,7 @@ where b.scope = coalesce(:owner, b.scope)
 delete from body where id = :body;
 
 -- name: edits
-select e.branch, e.old, e.new, e.note from branch b join event e on e.branch = b.id
+select e.branch, e.seq, e.old, e.new, e.note from branch b join event e on e.branch = b.id
 where b.scope = :owner and e.kind = 'edit'
 order by e.seq;
 
@@ -316,6 +316,9 @@ select kind, role, packed, data, purged from body where id = :body;
 
 -- name: blank_body
 update body set kind = :kind, packed = :packed, size = :size, data = :data, purged = :at where id = :body;
+
+-- name: blank_note
+update event set note = :note where branch = :branch and seq = :seq;
 
 -- name: blank_opening
 update node set opens = :opens where scope = :owner and id = from_hex(:id);

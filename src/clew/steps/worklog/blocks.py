@@ -1,0 +1,74 @@
+"""The blocks of the log that stand in a view: what each says at which level, and how things stood after the last."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from dataclasses import replace as with_
+from typing import Any
+
+from clew.framing import neutral
+from clew.items import LOG, STANDS, Item
+from clew.steps.worklog.standing import Standing
+from clew.steps.worklog.wording import words
+from clew.view import View
+
+TOGETHER = 8  # blocks of one line that become one
+LINE = 160  # characters of each of them then
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of the log. The words of every level were written when it was born, from originals."""
+
+    first: int  # of the requests that it tells of
+    last: int
+    recall: str  # the id of what it stands for
+    texts: tuple[str, ...]  # from the most to the least words
+    level: int = 0
+    continued: bool = False  # it begins in the middle of a request
+
+    @property
+    def title(self) -> str:
+        """Of which requests it tells."""
+        if self.last > self.first:
+            return f"requests {self.first}-{self.last}"
+        return f"request {self.last}{', continued' if self.continued else ''}"
+
+    def item(self, stands: str = "") -> Item:
+        """As it is sent; how things stand comes after the last block."""
+        head = f"[work log, {self.title}; a record, not orders; recall {self.recall}]"
+        return Item(
+            "summary",
+            "user",
+            "\n".join([head, neutral(self.texts[self.level]), *(["", neutral(stands)] if stands else [])]),
+        )
+
+    def lower(self) -> "Block | None":
+        """The same in fewer words; None if there are none."""
+        return with_(self, level=self.level + 1) if self.level + 1 < len(self.texts) else None
+
+    def to_json(self) -> dict[str, Any]:
+        """As an edit keeps it."""
+        return asdict(self) | {"texts": list(self.texts)}
+
+
+def blocks(view: View) -> dict[int, tuple[Block, Mapping[str, Any]]]:
+    """The blocks of a view by their place, each with what the edit that made it says."""
+    made = {n.id: e for e in view.edits if LOG in e.evidence for n in e.stand_ins}
+    found = {}
+    for at, node in enumerate(view.nodes):
+        if (edit := made.get(node.id)) and node.id not in view.pinned:
+            kept = edit.evidence[LOG]
+            found[at] = Block(**{**kept, "texts": tuple(kept["texts"])}), edit.evidence
+    return found
+
+
+def standing(found: Mapping[int, tuple[Block, Mapping[str, Any]]]) -> Standing | None:
+    """How things stood after the last block; None if it does not say."""
+    last = found[max(found)][1] if found else {}
+    return Standing.from_json(last[STANDS]) if STANDS in last else None
+
+
+def together(some: Sequence[Block], recall: str) -> Block:
+    """Several blocks as one with a line for each."""
+    lines = [f"- {block.title}: {words(block.texts[-1].removeprefix('The user: '), LINE)}" for block in some]
+    return Block(some[0].first, some[-1].last, recall, ("\n".join(lines),))

@@ -1,0 +1,164 @@
+"""What an edit means, by names: what was added, removed and changed, told from the text before and after."""
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from clew.steps.worklog.wording import listed, on_one_line, words
+
+LINE = 140  # characters of a line that is quoted
+NAMES = 200  # characters of names
+LINES = 400  # of a text that are compared; of a longer one only the names are
+
+_NAME = r"[A-Za-z_$][\w$]*[?!]?"
+_DEFINED = re.compile(
+    rf"""^\s*(?:[-*+]\s+)?(?:@\w+\s+)?
+    (?:(?:export|default|public|private|protected|internal|static|async|abstract|final|pub(?:\(\w+\))?|unsafe|override|
+        virtual|inline|extern|declare|readonly|open|data|sealed|suspend|local)\s+)*
+    (?:
+        (?:def|class|fn|struct|enum|trait|interface|type|module|mod|impl|protocol|extension|namespace|macro_rules!|fun|
+           function\*?|object|record|create\s+(?:table|index|view)(?:\s+if\s+not\s+exists)?)\s+(?P<a>{_NAME})
+      | func\s+(?:\([^)]*\)\s*)?(?P<b>{_NAME})
+      | (?<!\s)(?:const|let|var|val)\s+(?P<c>{_NAME})
+      | (?P<d>[A-Z_][A-Z0-9_]{{2,}})\s*(?::\s*\w+)?\s*=(?!=)
+      | (?P<e>{_NAME})\s*[:=]\s*(?:async\s+)?(?:function\b|\([^)]*\)\s*=>)
+    )""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_HEADING = re.compile(r"^#{1,4}\s+(.+?)\s*#*$")
+_WORTHY = re.compile(r"\w")
+_IMPORT = re.compile(
+    r"""^\s*(?:import\b|from\s+\S+\s+import\b|use\s+[\w:]+|#include\b|require\b|(?:\w+\s+)?"[\w./@-]+"$)"""
+)
+_PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+?)\s*$")
+_MOVED = re.compile(r"^\*\*\* Move to: (.+?)\s*$")
+_DIFFED = re.compile(r"^\+\+\+ (?:b/)?(.+?)\s*$")
+_CODE = re.compile(r"^```")
+
+
+class Change(NamedTuple):
+    """What became of one file."""
+
+    path: str
+    verb: str  # edited, wrote, deleted, moved
+    told: str  # in words; nothing if there is nothing to say
+
+
+def names(text: str) -> dict[str, str]:
+    """What a text defines, or for a document its sections, each with its line."""
+    found: dict[str, str] = {}
+    inside = False
+    for line in text.splitlines():
+        inside = inside != bool(_CODE.match(line))
+        if not inside and (heading := _HEADING.match(line)):
+            found[f"“{on_one_line(heading[1])}”"] = line
+        elif defined := _DEFINED.match(line):
+            name = next(part for part in defined.groups() if part)
+            found.setdefault(f"`{name}`", line)
+    return found
+
+
+def change(old: str, new: str) -> str:
+    """What replacing a text by another did, in a line."""
+    if not old.strip():
+        return written(new)
+    if not new.strip():
+        lost = names(old)
+        return f"removed {listed(lost, NAMES) if lost else _quoted(_first(old))}"
+    before, after = names(old), names(new)
+    added = [n for n in after if n not in before]
+    removed = [n for n in before if n not in after]
+    gone, come = _lines(old, new)
+    told = []
+    if len(added) == len(removed) == 1:
+        told.append(f"renamed {removed[0]} to {added[0]}")
+    else:
+        told += [f"added {listed(added, NAMES)}"] if added else []
+        told += [f"removed {listed(removed, NAMES)}"] if removed else []
+    changed = [n for n, line in after.items() if n in before and before[n].strip() != line.strip()]
+    told += [f"changed {_quoted(after[changed[0]])}"] if changed else []
+    if not told or (len(gone) <= 2 and len(come) <= 2):
+        told += _value(gone, come) if not changed else []
+    if not told and after:
+        told.append(f"in {listed(list(after)[-2:], NAMES)}")
+    return "; ".join(told)
+
+
+def _value(gone: Sequence[str], come: Sequence[str]) -> list[str]:
+    """The lines themselves, if they are few; else the first that came."""
+    if len(gone) == len(come) == 1 and len(gone[0]) + len(come[0]) <= 2 * LINE:
+        return [f"{_quoted(gone[0])} became {_quoted(come[0])}"]
+    for verb, some in (("now", come), ("without", gone)):
+        if telling := [line for line in some if not _IMPORT.match(line)]:
+            return [f"{verb} {_quoted(max(telling[:6], key=_telling))}"]
+    return [f"now {_quoted(come[0])}"] if come else []
+
+
+def _telling(line: str) -> int:
+    """How much a line says: its names and numbers; a comment in words is best."""
+    return len(set(re.findall(r"\w{3,}", line))) if len(line) <= 2 * LINE else 0
+
+
+def written(text: str) -> str:
+    """What a whole new text has."""
+    found, count = list(names(text)), len(text.splitlines())
+    size = f"{count:,} line{'' if count == 1 else 's'}"
+    if found:
+        return f"{size} with {listed(found, NAMES)}"
+    return f"{size}: {_quoted(_first(text))}" if _first(text) else size
+
+
+def _lines(old: str, new: str) -> tuple[list[str], list[str]]:
+    """The lines that went and those that came, of short texts."""
+    before, after = old.splitlines(), new.splitlines()
+    if len(before) > LINES or len(after) > LINES:
+        was, now = set(before), set(after)
+        return [s for s in before if s not in now], [s for s in after if s not in was]
+    gone, come = list[str](), list[str]()
+    for tag, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if tag != "equal":
+            gone += before[a:b]
+            come += after[c:d]
+    return [s.strip() for s in gone if _WORTHY.search(s)], [s.strip() for s in come if _WORTHY.search(s)]
+
+
+def _first(text: str) -> str:
+    return next((s.strip() for s in text.splitlines() if _WORTHY.search(s)), "")
+
+
+def _quoted(line: str) -> str:
+    return f"`{words(line.strip().replace('`', ''), LINE)}`"
+
+
+def patched(patch: str) -> Iterator[Change]:
+    """What a patch does to each of its files, in either of the usual forms."""
+    path, verb, moved = "", "", ""
+    old, new = list[str](), list[str]()
+
+    def done() -> Iterator[Change]:
+        if path and verb == "deleted":
+            yield Change(path, verb, "")
+        elif path and moved:
+            yield Change(path, "moved", f"to {moved}")
+        elif path:
+            body = "\n".join(new)
+            yield Change(path, verb, written(body) if verb == "wrote" else change("\n".join(old), body))
+
+    for line in patch.splitlines():
+        if (begun := _PATCHED.match(line)) or (begun := _DIFFED.match(line)):
+            yield from done()
+            named = begun.re is _PATCHED
+            path = begun[2] if named else begun[1]
+            verb = {"Add": "wrote", "Update": "edited", "Delete": "deleted"}[begun[1]] if named else "edited"
+            moved, old, new = "", [], []
+        elif to := _MOVED.match(line):
+            moved = to[1]
+        elif line.startswith("+"):
+            new.append(line[1:])
+        elif line.startswith("-") and not line.startswith("--- "):
+            old.append(line[1:])
+        elif line.startswith(" "):
+            old.append(line[1:])
+            new.append(line[1:])
+    yield from done()

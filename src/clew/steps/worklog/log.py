@@ -1,0 +1,212 @@
+"""The log of a stretch of history: one block a request or a few short ones, told as fully as there is room for."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from clew.claims import Claim
+from clew.items import Node
+from clew.past import Past
+from clew.steps.notes import about, by_section
+from clew.steps.worklog.requests import Request, common_root, requests
+from clew.steps.worklog.standing import Standing
+from clew.steps.worklog.telling import Failures, Line, ask, line, lines_of
+from clew.steps.worklog.wording import ENOUGH, gist, on_one_line, words
+
+ASKS = 0.4  # of the room, for what the user said
+CAPS = (400, 300, 200, 140)  # characters of each ask that comes first, then the longer ones get more
+LONG_ASK = 6_000  # characters of one at most
+STATE = 0.3  # of the room, for how things stand
+OLD = 0.35  # what the oldest line is worth beside the same one today
+SHARED = 60  # characters that are the same for a line that says nothing: dear short lines win, but not by length alone
+SOFT = 0.6
+LEAST = 0.4  # of the room, at most, for the last words of every request in short
+USED = 200  # characters of a line of a result
+LINES = 2  # of them
+VALUES = frozenset({"id", "sha", "url", "amount", "email", "version", "date", "number", "error", "const"})
+PART = 0.8  # of the level above, at most: else a level is skipped
+BRIEF = 200  # characters of an ask in a block of one line
+NOTED = 3.0  # what a line that a model noted is worth
+COARSE = 0.3  # of its first size, for a block at its second level
+
+
+class Part:
+    """What a block is made of."""
+
+    def __init__(self, nodes: Sequence[Node], number: int, past: Past) -> None:
+        self.requests = requests(nodes, past.acts)
+        self.continued = not (self.requests and self.requests[0].ask)
+        self.first = max(1, number + (not self.continued))
+        self.last = max(1, number + sum(bool(r.ask) for r in self.requests))
+        self.lines: list[tuple[Request, list[Line]]] = []
+
+
+class Log:
+    """What was said in consecutive parts of a history, read once, told in any size."""
+
+    def __init__(
+        self,
+        parts: Sequence[Sequence[Node]],
+        past: Past,
+        since: Standing | None = None,
+        following: str = "",
+        claims: Sequence[Claim] = (),
+    ) -> None:
+        self.standing = Standing.from_json(since.to_json()) if since else Standing()
+        self.parts = list[Part]()
+        for nodes in parts:
+            self.parts.append(Part(nodes, self.standing.count, past))
+            for request in self.parts[-1].requests:
+                self.standing.add(request)
+        every = [r for part in self.parts for r in part.requests]
+        self.standing.root = self.standing.root or common_root(every)
+        nexts = [r.ask for r in every[1:]] + [following]
+        used, failures = _Used([n for nodes in parts for n in nodes], past), Failures()
+        at = 0
+        for part in self.parts:
+            for request in part.requests:
+                found = list(lines_of(request, nexts[at], failures, used.lines, self._rel))
+                part.lines.append((request, found))
+                at += 1
+        for part, nodes in zip(self.parts, parts, strict=True):
+            if part.lines:
+                part.lines[-1][1].extend(_noted(about(claims, nodes)))
+
+    def _rel(self, text: str) -> str:
+        root = self.standing.root
+        return text.replace(root, "") if root else text
+
+    def told(self, size: int, most: Sequence[int] = ()) -> list[str]:
+        """The blocks in about so many characters together, each with at most so many."""
+        caps = self._caps(int(ASKS * size))
+        left = size - sum(caps.values()) - 12 * len(caps) - 80 * len(self.parts)
+        chosen = _chosen([entry for part in self.parts for _, found in part.lines for entry in found], left)
+        out, at = [], 0
+        for number, part in enumerate(self.parts):
+            n = sum(len(found) for _, found in part.lines)
+            full = self._text(part, caps, {i - at: text for i, text in chosen.items() if at <= i < at + n})
+            if most and len(full) > most[number]:
+                full = self._within(part, most[number])
+            at += n
+            out.append(full)
+        return out
+
+    def _within(self, part: Part, most: int) -> str:
+        """The block in so many characters, where there is room for so few."""
+        asks = [r for r, _ in part.lines if r.ask]
+        caps = {id(r): min(len(r.ask), max(ENOUGH, most // (2 * len(asks)))) for r in asks}
+        own = [entry for _, found in part.lines for entry in found]
+        return self._text(part, caps, _chosen(own, most - sum(caps.values()) - 12 * len(caps)))
+
+    def _caps(self, room: int) -> dict[int, int]:
+        """Characters of each ask: a short one is told whole, then the newest and the first have what is left."""
+        asks = [r for part in self.parts for r, _ in part.lines if r.ask]
+        least = next((c for c in CAPS if sum(min(len(r.ask), c) for r in asks) <= room), CAPS[-1])
+        caps, left = dict[int, int](), room
+        for request in (*asks[:1], *reversed(asks[1:])):  # where not even that has room, the oldest are left out
+            caps[id(request)] = min(len(request.ask), least) if left > 0 else 0
+            left -= caps[id(request)]
+        room -= sum(caps.values())
+        for request in (*asks[-1:], *asks[:1], *reversed(asks[1:-1])):
+            more = min(len(request.ask), LONG_ASK, caps[id(request)] + room // 2) - caps[id(request)]
+            if caps[id(request)] and 0 < more <= room:
+                caps[id(request)] += more
+                room -= more
+        return caps
+
+    def levels(self, part: Part, full: str) -> tuple[str, ...]:
+        """A block as it is told, and in fewer words, twice."""
+        own = [entry for _, found in part.lines for entry in found]
+        asks = [r for r, _ in part.lines if r.ask]
+        caps = {id(r): min(len(r.ask), 2 * BRIEF) for r in asks}
+        room = int(COARSE * len(full)) - sum(caps.values())
+        brief = self._text(part, caps, _chosen(own, room))
+        closing = next(
+            (gist(r.steps[-1].say, BRIEF) for r, _ in reversed(part.lines) if r.steps and r.steps[-1].say), ""
+        )
+        asked = " / ".join(f"“{words(r.ask, BRIEF)}”" for r in asks[-4:])
+        lines = on_one_line(f"The user: {asked}") if asked else "", f"- {on_one_line(closing)}" if closing else ""
+        one = self._rel("\n".join(filter(None, lines)))
+        levels = [full]
+        for text in (brief, one):
+            if text and len(text) < PART * len(levels[-1]):
+                levels.append(text)
+        return tuple(levels)
+
+    def _text(self, part: Part, caps: Mapping[int, int], chosen: Mapping[int, str]) -> str:
+        out, at, silent = list[str](), 0, 0
+        for request, found in part.lines:
+            most = caps.get(id(request), 0)
+            silent += bool(request.ask and not most)
+            if most and silent:
+                out.append(f"({silent} message{'s' if silent > 1 else ''} of the user not shown)")
+                silent = 0
+            if asked := ask(request, most) if most else "":
+                out.append(self._rel(asked))
+            out += [chosen[i] for i in range(at, at + len(found)) if i in chosen]
+            at += len(found)
+        if silent:
+            out.append(f"({silent} message{'s' if silent > 1 else ''} of the user not shown)")
+        return "\n".join(out)
+
+    def stands(self, size: int, shown: str = "", newest: bool = True) -> str:
+        """How things stand at the end of it; `shown` is what stands in the log already."""
+        return self.standing.told(size, shown, newest)
+
+
+def _noted(claims: Sequence[Claim]) -> Iterator[Line]:
+    """What a model noted and code could check."""
+    for heading, said in by_section(claims):
+        yield from (line(f"- noted by a model, {heading}: {claim}", NOTED) for claim in said)
+
+
+def _chosen(found: Sequence[Line], room: int) -> dict[int, str]:
+    """Which lines to tell, and how: the last words of each request in short, then what is worth most for what it takes.
+
+    Newer lines come before older ones.
+    """
+    kept, left = dict[int, int](), int(LEAST * room)
+    for i in range(len(found) - 1, -1, -1):
+        if found[i].needed and (cost := len(found[i].texts[0]) + 1) <= left:
+            kept[i] = 0
+            left -= cost
+            room -= cost
+    for _, i, level in sorted(_steps(found), reverse=True):
+        before = len(found[i].texts[kept[i]]) if i in kept else -1
+        if kept.get(i, -1) == level - 1 and (cost := len(found[i].texts[level]) - before) <= room:
+            kept[i] = level
+            room -= cost
+    return {i: found[i].texts[level] for i, level in kept.items()}
+
+
+def _steps(found: Sequence[Line]) -> Iterator[tuple[float, int, int]]:
+    """What each length of each line is worth for what it takes beyond the one before it, and never more than that."""
+    count = max(1, len(found))
+    for i, entry in enumerate(found):
+        age, best, before = OLD + (1 - OLD) * (i + 1) / count, float("inf"), 0
+        for level, (text, worth) in enumerate(zip(entry.texts, entry.worths, strict=True)):
+            cost: float = (SHARED + max(0, len(text) - before)) ** SOFT
+            best, before = min(best, worth * age / cost), len(text)
+            yield best, i, level
+
+
+class _Used:
+    """Which values of results were used later."""
+
+    def __init__(self, nodes: Sequence[Node], past: Past) -> None:
+        self._past = past
+        self._place = {n.id: i for i, n in enumerate(nodes)}
+        self._said: dict[str, int] = {}  # where each value was first said by somebody
+        for i, node in enumerate(nodes):
+            if node.item.kind != "result":
+                for key in past.sheet(node.id, node.item).facts:
+                    self._said.setdefault(key, i)
+
+    def lines(self, result: Node) -> list[str]:
+        """The lines of a result that first showed a value which was used later."""
+        at, found = self._place[result.id], list[tuple[int, int, str]]()
+        for n, shown in enumerate(self._past.sheet(result.id, result.item).lines):
+            new = {m.key for m in shown.mentions if m.kind in VALUES and self._said.get(m.key, -1) > at}
+            news = len(new)
+            if news:
+                found.append((-news, n, shown.text))
+        best = sorted(sorted(found)[:LINES], key=lambda f: f[1])
+        return [words(text, USED) for _, _, text in best]

@@ -1,0 +1,165 @@
+"""A history as requests: what somebody asked, and step by step what was said and done about it."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from clew.decorations import OBSERVED, is_program_made, undecorated
+from clew.facts.sheets import FENCED
+from clew.items import Item, Node
+from clew.steps.outcome import failed
+from clew.steps.shorten import parsed
+from clew.steps.worklog.acts import Act, act_of, command_act
+from clew.steps.worklog.wording import on_one_line, plain, prose
+
+PASTE = 2_000  # characters: a longer message was not all typed
+_COMMAND = re.compile(r"```(?:bash|sh|shell|mswea_bash_command)\s*\n(.*?)\n```", re.DOTALL)
+_NOTIFIED = re.compile(r"<summary>(.*?)</summary>", re.DOTALL)
+_SPOKEN = re.compile(r'^\s*\{\s*"(?:message|response|content|text|answer)"\s*:\s*')
+
+
+@dataclass(slots=True)
+class Step:
+    """What the assistant said at once, and what it then did."""
+
+    text: str = ""  # all that was said
+    acts: list[Act] = field(default_factory=list)
+    results: list[tuple[Act, Node]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what programs reported meanwhile
+
+    @property
+    def say(self) -> str:
+        """The words of it, without code."""
+        return prose(self.text)
+
+
+@dataclass(slots=True)
+class Request:
+    """What was asked and all that was done about it."""
+
+    ask: str = ""  # as it was typed
+    ids: list[str] = field(default_factory=list)  # of the nodes that say it
+    steps: list[Step] = field(default_factory=list)
+    images: int = 0
+
+
+def typed(item: Item) -> str:
+    """What a person typed in this item: nothing if a program said it."""
+    if item.role != "user" or item.kind != "text" or item.text.startswith(FENCED) or is_program_made(item.text):
+        return ""
+    return undecorated(item.text)
+
+
+Acts = dict[tuple[str, str], Act]  # by the ids of a call and its result
+
+
+def requests(nodes: Sequence[Node], known: Acts | None = None) -> list[Request]:
+    """The requests of a history in their order; the first has no ask where the history begins in the middle of one.
+
+    Acts that are `known` are not worked out again, others become known.
+    """
+    known = {} if known is None else known
+    results = _results(nodes)
+    found = [Request()]
+    asking = False  # whether the last thing said was an ask: two in a row are one
+    for at, node in enumerate(nodes):
+        item, now = node.item, found[-1]
+        if ask := typed(item):
+            if asking:
+                now.ask = f"{now.ask}\n{ask}"
+            else:
+                found.append(Request(ask))
+            found[-1].ids.append(node.id)
+            asking = True
+            continue
+        if item.role == "user" and item.kind == "media":
+            now.images += 1
+            continue
+        if not item.text.strip() and item.kind != "call":
+            continue
+        asking = asking and item.role == "user"
+        if item.kind == "call":
+            result = results.get(at)
+            key = node.id, result.id if result else ""
+            if key not in known:
+                known[key] = act_of(item, result.item if result else None)
+            now.steps = now.steps or [Step()]
+            _add(now.steps[-1], known[key], result)
+        else:
+            _take(now, item, nodes[at + 1] if at + 1 < len(nodes) else None)
+    return [r for r in found if r.ask or r.steps]
+
+
+def _take(now: Request, item: Item, following: Node | None) -> None:
+    match item.kind:
+        case "text" if item.role == "assistant":
+            step = Step(_spoken(item.text))
+            now.steps.append(step)
+            found = _COMMAND.findall(item.text)
+            if found and following is not None and (printed := following.item).text.startswith(OBSERVED):
+                step.text = _COMMAND.sub("", item.text).strip()
+                _add(step, command_act(found[-1], printed, printed.text, not failed(printed)), following)
+        case "text" | "summary" if not item.text.startswith(OBSERVED):
+            if note := _note(item):
+                now.steps = now.steps or [Step()]
+                now.steps[-1].notes.append(note)
+        case _:
+            pass
+
+
+def _add(step: Step, act: Act, result: Node | None) -> None:
+    step.acts.append(act)
+    if result is not None:
+        step.results.append((act, result))
+
+
+def _spoken(text: str) -> str:
+    """What the assistant said; some wrap their words in an object."""
+    if _SPOKEN.match(text) and text.rstrip().endswith("}"):
+        value = parsed(text.strip())
+        if isinstance(value, dict) and isinstance(said := next(iter(value.values()), None), str):
+            text = said
+    return text.strip()
+
+
+def _note(item: Item) -> str:
+    """What a program said under the user's role, in short: a notification's own summary, else nothing of it."""
+    if found := _NOTIFIED.search(item.text):
+        return on_one_line(found[1])
+    return plain(item.text).strip() if item.kind == "summary" or item.role == "system" else ""
+
+
+def _results(nodes: Sequence[Node]) -> dict[int, Node]:
+    """For the position of each call, its result."""
+    waiting: dict[str, list[int]] = {}
+    found: dict[int, Node] = {}
+    for at, node in enumerate(nodes):
+        if node.item.kind == "call":
+            waiting.setdefault(node.item.call_id, []).append(at)
+        elif node.item.kind == "result" and (calls := waiting.get(node.item.call_id)):
+            found[calls.pop()] = node
+    return found
+
+
+def paths(found: Sequence[Request]) -> Iterator[str]:
+    """The absolute paths that acts name."""
+    for request in found:
+        for step in request.steps:
+            for act in step.acts:
+                for path in (c.path for c in act.changes) if act.changes else (act.what,):
+                    if path.startswith("/") and " " not in path:
+                        yield path
+
+
+def common_root(found: Sequence[Request]) -> str:
+    """The folder that most of them lie in, with its slash; of each at least two names are left."""
+    count: dict[str, int] = {}
+    total = 0
+    for path in paths(found):
+        total += 1
+        names = path.split("/")
+        for k in range(2, len(names) - 1):
+            folder = "/".join(names[:k]) + "/"
+            count[folder] = count.get(folder, 0) + 1
+    deep = [f for f, n in count.items() if n > 2 and 3 * n >= 2 * total]
+    return max(deep, key=len, default="")

@@ -1,0 +1,292 @@
+"""Where the work stands: rules, refusals, tasks, files, errors. It grows with what is new, never read from prose."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from clew.steps.worklog.acts import Act
+from clew.steps.worklog.requests import Request
+from clew.steps.worklog.wording import both_ends, indented, on_one_line, opening, plain, sentences, words
+
+HEADING = "How things stood here:"
+RULES = 120  # that are kept in mind
+RULE = 300  # characters of one
+SENTENCE = 200  # characters of a message that says one thing
+TYPED = 600  # characters of a message in which a wish of any form is looked for; in a longer one only strict ones are
+FILES = 200
+CHANGES = 5  # of a file that are kept in mind
+CHANGED = 240  # characters of them that are told
+ERRORS = 8
+TASKS = 60
+COMMANDS = 12
+LIKE = 120  # characters by which a request is known
+ASK = 2_000  # characters of the newest request that are kept in mind
+
+# A wish about how, not what: a word that forbids or demands, in the languages that people most often write in.
+_STRICT = re.compile(
+    r"(?i)\b(?:must|never|always|do not|don['’]?t|dont|only|at most|at least|not allowed|required?|under no|no more"
+    r"|make sure|ensure|forbidden|mandatory|from now on"
+    r"|nie(?:mals)?|immer|nicht|kein\w*|muss|müssen|nur|jamais|toujours|ne\b.{1,30}\bpas|dois|doit|nunca|siempre|jam[áa]s|debes?|sempre|mai"
+    r"|никогда|всегда|нельзя|должн\w+|только|nigdy|zawsze|nooit|altijd)\b|不要|必须|总是|禁止|务必|不得|절대|항상|반드시|ないで|必ず|禁止"
+)
+_LEANING = re.compile(
+    r"(?i)\b(?:avoid|prefer|instead|should(?:n['’]t)?|keep|please use|by default|rather|stick to|follow|except|unless"
+    r"|bitte|statt|évite|plutôt|évitez|prefiero|evita|en vez|лучше|вместо)\b"
+    r"|^(?:use|write|put|name|call|leave|treat|format|indent|mark|store|return|log|run|ask|tell|give|show|answer|reply|speak)\b"
+    r"|, not \w+[^?]*$"
+)
+# A statement of how things are: no question, nobody's act, nothing that is wanted once.
+_GENERAL = re.compile(
+    r"(?i)^(?!(?:i|we|you|it|this|that|there|he|she|they|can|could|would|will|let|yes|no|ok|okay|please|now|then|also|and|but|so|what|"
+    r"why|how|where|when|who|is|are|do|does|did)\b)[^?]{3,60}?\b(?:is|are|stays?|remains?|goes|go|live|lives|belongs?|starts?|ends?|"
+    r"comes?|gets?|has|have|uses?|needs?|takes?|runs?|means)\b[^?]{1,60}$"
+)
+_ASKS = re.compile(
+    r"(?i)(?:what|why|how|where|when|who|which|can|could|would|should|do|does|did|is|are|was|will|shall)\b"
+)
+# What somebody says of themselves, with the same words.
+_LACKS = re.compile(
+    r"(?i)\b(?:i|we) (?:do not|don['’]?t|can ?not|can['’]?t|only) (?:have|remember|recall|know|think|see|understand"
+    r"|get|mind|care|need|believe|find|notice|feel|like|just|got|had)\b"
+)
+_KEY = re.compile(r"\s+(?:-\S+|\|.*|2>.*|>.*)")
+_ENDED = re.compile(r"(?i)\b(?:completed|exited|finished|killed|terminated|stopped|failed|done|ended)\b")
+_KILLS = re.compile(r"\b(?:kill|pkill|killall)\b|(?i:kill_?shell|kill_?bash|task_?stop)")
+
+
+@dataclass(slots=True)
+class Standing:
+    """All of it; lists are in the order in which things were said."""
+
+    rules: dict[str, tuple[int, str]] = field(default_factory=dict)  # the words: how strict, the id of who said them
+    refusals: dict[str, str] = field(default_factory=dict)  # what was refused and why: the id
+    tasks: dict[str, tuple[str, str]] = field(default_factory=dict)  # by number: state, what
+    files: dict[str, tuple[str, int, list[str]]] = field(default_factory=dict)  # by path: verb, times, what changed
+    errors: dict[str, str] = field(default_factory=dict)  # commands that failed when they last ran, and how
+    commands: dict[str, tuple[int, str]] = field(default_factory=dict)  # how often each ran, how it went last
+    running: dict[str, str] = field(default_factory=dict)
+    ask: str = ""  # the newest request
+    ask_ids: tuple[str, ...] = ()
+    count: int = 0  # requests so far
+    root: str = ""  # of most paths: the log leaves it out
+
+    def add(self, request: Request) -> None:
+        """Take in what was asked and done."""
+        if request.ask:
+            self.count += 1
+            self.ask, self.ask_ids = both_ends(request.ask, ASK), tuple(request.ids)
+            self._take_rules(request)
+        for step in request.steps:
+            for act in step.acts:
+                self._take(act, request.ids)
+            said = " ".join(step.notes)
+            for name in [n for n in self.running if n in said and _ENDED.search(said)]:
+                del self.running[name]
+
+    def _take_rules(self, request: Request) -> None:
+        """Sentences about how, from what was typed; a whole short message that nothing was done about is one, too."""
+        found, brief = list(_quotable(request.ask)), len(request.ask) <= TYPED
+        strict = [s for s in found if _STRICT.search(s) and not _LACKS.search(s)]
+        self._keep(strict, request, 3 if brief else 1)
+        if not brief:
+            return
+        other = [s for s in found if s not in strict and not _ASKS.match(s)]
+        short = len(request.ask) <= SENTENCE
+        self._keep([s for s in other if _LEANING.search(s) or (short and _GENERAL.search(s))], request, 2)
+        done = any(step.acts for step in request.steps)
+        if not done and len(found) == len(other) == 1 and "?" not in request.ask and len(found[0].split()) > 2:
+            self._keep(found, request, 0)
+
+    def _keep(self, found: Sequence[str], request: Request, strict: int) -> None:
+        for said in found:
+            known = self.rules.pop(said, None)
+            self.rules[said] = max(strict, known[0] if known else 0), request.ids[0] if request.ids else ""
+        while len(self.rules) > RULES:
+            del self.rules[min(self.rules, key=lambda s: self.rules[s][0])]
+
+    def _take(self, act: Act, ids: Sequence[str]) -> None:
+        if act.kind == "refused":
+            why = f": “{opening(act.told, RULE)}”" if act.told else ""
+            self.refusals[f"{words(act.what, RULE)}{why}"] = ids[0] if ids else ""
+        elif act.kind == "plan":
+            self._take_tasks(act)
+        for change in act.changes if act.ok else ():
+            before = self.files.pop(change.path, ("", 0, []))
+            verb = before[0] if before[0] == "wrote" and change.verb == "edited" else change.verb
+            told = [t for t in before[2] if t != change.told] + ([change.told] if change.told else [])
+            self.files[change.path] = verb, before[1] + 1, told[-CHANGES:]
+        if len(self.files) > FILES:
+            del self.files[next(iter(self.files))]
+        if act.kind == "run" and not act.commit:
+            self._take_command(act)
+        elif _KILLS.search(act.what):
+            self._ended(act.what)
+
+    def _take_tasks(self, act: Act) -> None:
+        if act.whole:
+            self.tasks = {n: (state, what) for n, state, what in act.tasks}
+            return
+        for number, state, what in act.tasks:
+            number = number or str(len(self.tasks) + 1)
+            known = self.tasks.get(number, ("", ""))
+            self.tasks[number] = state, what or known[1]
+        while len(self.tasks) > TASKS:
+            del self.tasks[next(iter(self.tasks))]
+
+    def _take_command(self, act: Act) -> None:
+        key = command_key(act.what)
+        if act.background and act.ok:
+            self.running[act.background] = act.what
+        if _KILLS.search(act.what):
+            self._ended(act.what)
+        times = self.commands.pop(act.what, (0, ""))[0]
+        self.commands[act.what] = times + 1, ("failed: " if not act.ok else "") + act.told
+        if len(self.commands) > FILES:
+            del self.commands[next(iter(self.commands))]
+        if act.ok:
+            for what in [w for w in self.errors if command_key(w) == key or w.endswith(f"&& {act.what}")]:
+                del self.errors[what]
+        else:
+            self.errors.pop(act.what, None)
+            self.errors[act.what] = act.told
+
+    def _ended(self, command: str) -> None:
+        named = [name for name in self.running if name in command]
+        for name in named or list(self.running):
+            del self.running[name]
+
+    # --- in words ---------------------------------------------------------------------------------------------------
+
+    def told(self, size: int, shown: str = "", newest: bool = True) -> str:
+        """All of it in about so many characters; refusals and strict rules come first, what is wanted now stands last.
+
+        What is `shown` in the last blocks word for word is not said again.
+        """
+        parts = [(heading, [on_one_line(line) for line in lines]) for heading, lines in self._sections(shown) if lines]
+        wanted = ""
+        if newest and self.ask and self._rel(self.ask)[:LIKE].strip() not in shown:
+            wanted = self._rel(f"The newest request: {indented(both_ends(self.ask, max(200, size // 4)))}")
+        head = f"{HEADING} Paths are relative to {self.root}" if self.root else HEADING
+        left = size - len(head) - len(wanted) - 2
+        kept: list[list[str]] = [[] for _ in parts]
+        for share in (0.4, 1.0):  # a part of the room each, then what is left in turn
+            for n, (heading, lines) in enumerate(parts):
+                room = left if share == 1.0 else min(left, int(share * size))
+                for line in lines[len(kept[n]) :]:
+                    cost = len(line) + 3 + (0 if kept[n] else len(heading) + 2)
+                    if cost > room:
+                        break
+                    kept[n].append(line)
+                    room -= cost
+                    left -= cost
+        out = []
+        for (heading, lines), some in zip(parts, kept, strict=True):
+            if some:
+                more = len(lines) - len(some)
+                out.append(f"{heading}{f' ({more} more not shown)' if more else ''}:")
+                out += [f"- {line}" for line in (reversed(some) if heading.startswith(_NEWEST_LAST) else some)]
+        out += [wanted] if wanted else []
+        return "\n".join([head, *out]) if out or self.root else ""
+
+    def binding(self) -> list[str]:
+        """The user's rules, strict ones first, and of those the newest."""
+        order = {said: -n for n, said in enumerate(self.rules)}
+        return [f"“{said}”" for said in sorted(self.rules, key=lambda said: (-self.rules[said][0], order[said]))]
+
+    def _rel(self, text: str) -> str:
+        return text.replace(self.root, "") if self.root else text
+
+    def _sections(self, shown: str) -> Iterator[tuple[str, list[str]]]:
+        """(heading, lines), those first that must not lack; of each the newest first."""
+        rel = self._rel
+        yield "Refused by the user, as the calls tell", [rel(what) for what in reversed(self.refusals)]
+        wanted = [said for said in reversed(self.rules) if self.rules[said][0] > 2 or rel(said) not in shown]
+        wanted.sort(key=lambda said: -self.rules[said][0])
+        yield (
+            "The user's rules, in their words; where two differ the later one holds",
+            [f"“{rel(said)}”" for said in wanted],
+        )
+        tasks = [(state, what) for state, what in self.tasks.values()]
+        left = [f"{state}: {what}" for state, what in tasks if state not in ("done", "dropped")]
+        yield "Tasks that are not done", left
+        done = [what for state, what in tasks if state == "done"]
+        yield "Tasks done", ["; ".join(words(what, 120) for what in done)] if done else []
+        yield (
+            "Failed when last run",
+            [rel(f"`{what}`: {how}") for what, how in list(self.errors.items())[: -ERRORS - 1 : -1]],
+        )
+        yield "Started in the background, not seen to end", [rel(f"`{what}`") for what in self.running.values()]
+        yield "Files changed, the last one last", [rel(self._file(path)) for path in reversed(self.files)]
+        often = [w for w in reversed(self.commands) if self.commands[w][0] > 1][:COMMANDS]
+        yield (
+            "Commands run more than once",
+            [
+                rel(f"`{w}` ({self.commands[w][0]} times){f': {how}' if (how := self.commands[w][1]) else ''}")
+                for w in often
+            ],
+        )
+
+    def _file(self, path: str) -> str:
+        verb, times, told = self.files[path]
+        often = f" ({times} edits)" if times > 1 else ""
+        some = list[str]()
+        for change in reversed(told):
+            if some and sum(map(len, some)) + len(change) > CHANGED:
+                break
+            some.insert(0, change)
+        return f"{path} {verb}{often}{': ' if some else ''}{'; '.join(some)}"
+
+    # --- as data ----------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """As an edit keeps it."""
+        return {
+            "rules": [[said, *rest] for said, rest in self.rules.items()],
+            "refusals": [list(r) for r in self.refusals.items()],
+            "tasks": [[n, *rest] for n, rest in self.tasks.items()],
+            "files": [[path, *rest] for path, rest in self.files.items()],
+            "errors": [list(e) for e in self.errors.items()],
+            "commands": [[what, *rest] for what, rest in self.commands.items()],
+            "running": [list(r) for r in self.running.items()],
+            "ask": self.ask,
+            "asked": list(self.ask_ids),
+            "count": self.count,
+            "root": self.root,
+        }
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> Self:
+        """As an edit kept it."""
+        return cls(
+            rules={said: (strict, id) for said, strict, id in kept["rules"]},
+            refusals=dict(kept["refusals"]),
+            tasks={n: (state, what) for n, state, what in kept["tasks"]},
+            files={path: (verb, times, list(told)) for path, verb, times, told in kept["files"]},
+            errors=dict(kept["errors"]),
+            commands={what: (times, how) for what, times, how in kept["commands"]},
+            running=dict(kept["running"]),
+            ask=kept["ask"],
+            ask_ids=tuple(kept["asked"]),
+            count=kept["count"],
+            root=kept["root"],
+        )
+
+    def sources(self) -> set[str]:
+        """The ids of what is quoted: should a client change one of them, the quotation is old."""
+        return {id for _, id in self.rules.values()} | {*self.refusals.values(), *self.ask_ids} - {""}
+
+
+_NEWEST_LAST = ("The user's rules", "Files changed", "Commands run", "Refused by the user, as the calls tell")
+
+
+def command_key(command: str) -> str:
+    """What makes two runs the same: the program and what it works on, not how much is shown."""
+    return _KEY.sub("", command).strip()
+
+
+def _quotable(text: str) -> Iterator[str]:
+    for said in sentences(plain(text)):
+        said = on_one_line(said).strip(" -*>•\t")
+        if 8 <= len(said) <= RULE and not said.endswith((":", "?", "？")):
+            yield said

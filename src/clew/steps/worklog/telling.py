@@ -1,0 +1,206 @@
+"""What was asked, said and done, line by line, each with what it is worth to somebody who goes on."""
+
+import re
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from clew.items import Node
+from clew.steps.worklog.acts import REPORT, Act
+from clew.steps.worklog.requests import Request, Step
+from clew.steps.worklog.standing import command_key
+from clew.steps.worklog.wording import (
+    WHY,
+    both_ends,
+    first_lines,
+    gist,
+    indented,
+    listed,
+    on_one_line,
+    opening,
+    plain,
+    without_lead,
+)
+
+SAY = 260  # characters of the words with which a step begins
+CAUSE = 420  # and of those that follow on a failure: they say why
+CLOSE = 1_400  # of the last words of a request
+GIST = 320  # characters of them at the least
+OPTIONS = 2_400  # and of those that the user answered in a few words: the choice is in them
+BRIEF = 160  # characters of an answer that says nothing without what it answers
+NAMES = 200  # characters of names in a row
+WHOLE = 6_000  # characters of what was said at once, at most
+LOOKED, USED = 0.15, 0.8  # what it is worth that something was looked at, and a line of a result that mattered
+INNER = "    "  # before the lines of what a call brought
+
+_READS = re.compile(r"/|\.\w{1,5}$")  # a file: what was done with it is told by the edits
+
+
+Used = Callable[[Node], Sequence[str]]  # the lines of a result with values that were used later
+
+
+class Line(NamedTuple):
+    """A line of the log, in several lengths, each with what it is worth beyond the one before it."""
+
+    texts: tuple[str, ...]
+    worths: tuple[float, ...]
+    needed: bool = False  # the first of them is the least that must be told of a request
+
+
+def line(text: str, worth: float) -> Line:
+    """One in a single length."""
+    return Line((text,), (worth,))
+
+
+@dataclass(slots=True)
+class Failures:
+    """What failed and was not seen to go well since; what was changed meanwhile."""
+
+    open: dict[str, str] = field(default_factory=dict)  # by the key of a command: how it failed
+    changed: dict[str, list[str]] = field(default_factory=dict)  # files since then
+
+
+def lines_of(
+    request: Request, answered: str, failures: Failures, used: Used, rel: Callable[[str], str]
+) -> Iterator[Line]:
+    """The lines of a request after its ask; `answered` is what the user said next."""
+    last = max((i for i, step in enumerate(request.steps) if step.text), default=-1)
+    failed, changed = False, {c.path for step in request.steps for act in step.acts for c in act.changes}
+    for i, step in enumerate(request.steps):
+        yield from _step(step, i == last, answered if i == last else "", failed, changed, failures, used, rel)
+        failed = any(not act.ok and act.kind in ("run", "edit", "did") for act in step.acts)
+
+
+def ask(request: Request, most: int) -> str:
+    """What was asked, in so many characters."""
+    told = both_ends(request.ask, most)
+    pictures = f" (with {request.images} picture{'s' if request.images > 1 else ''})" if request.images else ""
+    return f"The user: {indented(told)}{pictures}" if told else ""
+
+
+def _step(
+    step: Step,
+    last: bool,
+    answered: str,
+    failed: bool,
+    changed: Container[str],
+    failures: Failures,
+    used: Used,
+    rel: Callable[[str], str],
+) -> Iterator[Line]:
+    phrases = [rel(p) for p in _phrases(step.acts, failures)]  # one line each: a name may have several
+    looked = [rel(on_one_line(a.what)) for a in step.acts if a.kind == "look" and a.ok and a.what not in changed]
+    # What was done stands on a line of its own: nothing that a tool printed can pass for what somebody said.
+    done = f"  * {'; '.join(phrases)}" if phrases else ""
+    worth = sum(_worth(a) for a in step.acts)
+    told = [(say, more) for say, more in _says(step, last, answered, failed, bool(phrases)) if say]
+    if told:
+        said = [(f"- {indented(rel(say))}", more) for say, more in told]
+        full = [("\n".join(filter(None, (say, done))), more) for say, more in said]
+        full[0] = full[0][0], full[0][1] + (0 if last else worth)
+        if last and done:  # of the last words there is a length without what was done
+            full[0] = said[0]
+            full[1] = full[1][0], full[1][1] + worth
+        yield Line(tuple(t for t, _ in full), tuple(w for _, w in full), needed=last)
+    elif done:
+        yield line(done, worth)
+    if looked:
+        yield line(f"  * looked at {listed(dict.fromkeys(looked), NAMES)}", LOOKED if told or done else 2 * LOOKED)
+    for act, result in step.results:
+        if act.ok and (act.kind in ("did", "run") or (act.kind == "look" and not _READS.search(act.what))):
+            yield from (line(f"  > {rel(found)}", USED) for found in used(result))
+    for note in step.notes:
+        yield line(f"- (a program reported: {indented(first_lines(rel(note), CLOSE))})", 1.0)
+
+
+def _says(step: Step, last: bool, answered: str, failed: bool, acted: bool) -> Iterator[tuple[str, float]]:
+    """What was said, from few words to all, each with what it is worth beyond the one before it."""
+    words = step.say
+    if last:
+        brief = bool(answered) and len(answered) <= BRIEF
+        yield gist(words, GIST // 2), 3.0
+        if len(words) > GIST // 2:
+            yield gist(words, GIST), 1.5
+        yield first_lines(words, OPTIONS if brief else CLOSE), 5.0 if brief else 4.0
+    else:
+        words = without_lead(words) if acted else words
+        announces = not acted and len(words) <= SAY and all(a.kind == "look" for a in step.acts) and step.acts
+        why = bool(WHY.search(words))
+        most = CAUSE if failed or why else SAY
+        yield opening(words, most), 0.3 + 0.7 * why if announces else 1.0 + 1.2 * failed + 1.0 * why
+    if len(step.text) > SAY:
+        yield first_lines(plain(step.text), WHOLE), 1.0
+
+
+def _worth(act: Act) -> float:
+    match act.kind:
+        case "edit":
+            return 1.2
+        case "run":
+            return 1.6 if act.commit else 0.5 if act.ok else 2.0
+        case "ask" | "refused":
+            return 4.0
+        case "report":
+            return 2.5
+        case "did":
+            return 1.2
+        case _:
+            return 0.0
+
+
+def _phrases(acts: Sequence[Act], failures: Failures) -> Iterator[str]:
+    """What was done in one step; edits of one file are told together."""
+    edits: dict[tuple[str, str], list[str]] = {}
+    for act in acts:
+        if act.kind in ("edit", "run") and act.ok:
+            for c in act.changes:
+                edits.setdefault((c.path, c.verb), []).append(c.told)
+    for (path, verb), told in edits.items():
+        what = "; ".join(dict.fromkeys(filter(None, told)))
+        for changed in failures.changed.values():
+            if path not in changed:
+                changed.append(path)
+        yield on_one_line(f"{verb} {path}{f': {what}' if what else ''}")
+    for act in acts:
+        for phrase in _phrase(act, failures):
+            yield phrase if act.kind in ("ask", "report") else on_one_line(phrase)
+
+
+def _phrase(act: Act, failures: Failures) -> Iterator[str]:
+    match act:
+        case Act(kind="edit", ok=False):
+            yield f"an edit of {act.what} failed: {act.told}"
+        case Act(kind="run", commit=True):
+            yield f"committed {act.told}"
+        case Act(kind="run"):
+            yield _run(act, failures)
+        case Act(kind="ask"):
+            yield (
+                f"{on_one_line(act.what)}: {indented(first_lines(act.told, OPTIONS), INNER)}"
+                if act.told
+                else on_one_line(act.what)
+            )
+        case Act(kind="report"):
+            yield f"a sub-agent was asked: {act.what}. It reported: {indented(first_lines(act.told, REPORT), INNER)}"
+        case Act(kind="refused"):
+            yield f"REFUSED by the user: {act.what}" + (f": “{opening(act.told, CAUSE)}”" if act.told else "")
+        case Act(kind="did"):
+            how = "" if not act.told else f": {act.told}" if act.ok else f" failed: {act.told}"
+            yield f"{act.what}{how}"
+        case _:
+            pass
+
+
+def _run(act: Act, failures: Failures) -> str:
+    key = command_key(act.what)
+    if not act.ok:
+        failures.open[key] = act.told
+        failures.changed.setdefault(key, [])
+        return f"`{act.what}` FAILED{f': {act.told}' if act.told else ''}"
+    left = " (left running)" if act.background else ""
+    how = f": {act.told}" if act.told else ""
+    if failures.open.pop(key, None) is not None:
+        by = failures.changed.pop(key, [])
+        after = f" after the change{'s' if len(by) > 1 else ''} to {listed(by, NAMES)}" if by else ""
+        return f"`{act.what}` now went well{after}{how}"
+    return f"ran `{act.what}`{left}{how}"

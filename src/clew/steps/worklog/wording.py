@@ -1,0 +1,156 @@
+"""Whole sentences and lines: a text is shortened between them, never inside a word, a name or a path."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+ENOUGH = 60  # characters: with less room no sentence is begun
+MORE = "…"  # stands where words are left out
+_ENDS = re.compile(r"(?<=[.!?])[\"'”’)]*\s+|(?<=[。！？])|\n+")
+_CLAUSES = re.compile(r"(?<=[,;:])\s+|\s+(?=[(—–])|(?<=[，；：、])")
+_ABBREVIATED = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|no|approx|Mr|Mrs|Ms|Dr|St)|(?:^|\s)\w)\.$")
+_LEADS = re.compile(r"^.{0,120}[:：]$|^\w+(?: \w+){0,2}[!.]$|^[A-Z]\w*(?:[ /&-]+\w+){0,4}$")
+# Words with which somebody says why, or between what they chose.
+WHY = re.compile(
+    r"(?i)\b(?:because|root cause|cause[sd]?|turns out|the (?:issue|problem|bug|reason|fix|culprit)|decid\w+|decision"
+    r"|instead|rather than|chose|chosen|choice|options?|alternatives?|approach(?:es)?|recommend\w*|prefer\w*"
+    r"|trade-?offs?|pros|cons|downsides?|go(?:ing)? with|so that|since|otherwise|actually|mistake|wrong|broke"
+    r"|regression|weil|deshalb|statt|parce que|donc|plutôt|porque|en vez|потому|вместо)\b"
+    r"|因为|所以|而不是|なぜなら|代わり"
+)
+_FENCE = re.compile(r"^\s*(?:```|~~~)\S*\s*$")
+_MARKUP = re.compile(r"^#{1,6}\s+|(?<!\*)\*\*(?!\*)|(?<!_)__(?!_)")
+
+
+def plain(text: str) -> str:
+    """Prose without the marks of headings and bold type, which mean nothing once a text is shortened."""
+    return "\n".join(_MARKUP.sub("", line).rstrip() for line in text.splitlines() if not _FENCE.match(line))
+
+
+def prose(text: str) -> str:
+    """Words without the code that stands between them, unless there is nothing else."""
+    kept, inside = list[str](), False
+    for line in text.splitlines():
+        if _FENCE.match(line):
+            inside = not inside
+        elif not inside:
+            kept.append(line)
+    said = plain("\n".join(kept)).strip()
+    return said or plain(text).strip()
+
+
+def without_lead(text: str) -> str:
+    """A text without its last sentence, if that only says what comes next."""
+    parts = list(sentences(text))
+    return text if not parts or not parts[-1].endswith((":", "：")) else text[: text.rfind(parts[-1])].strip()
+
+
+def sentences(text: str) -> Iterator[str]:
+    """The sentences and lines of a text."""
+    begun, at = "", 0
+    for end in _ENDS.finditer(text):
+        part, at = text[at : end.start()].strip(), end.end()
+        if not part:
+            continue
+        begun = f"{begun} {part}" if begun else part
+        if "\n" in end[0] or not _ABBREVIATED.search(begun):
+            yield begun
+            begun = ""
+    rest = text[at:].strip()
+    if begun or rest:
+        yield f"{begun} {rest}".strip()
+
+
+def on_one_line(text: str) -> str:
+    """The same words with single spaces between them."""
+    return " ".join(text.split())
+
+
+def opening(text: str, most: int) -> str:
+    """As many of the first sentences as have room, on one line; of a long first one its first words."""
+    if len(text) <= most and "\n" not in text:
+        return text.strip()
+    told = ""
+    for part in sentences(text):
+        longer = f"{told} {on_one_line(part)}" if told else on_one_line(part)
+        if len(longer) > most:
+            return f"{told} {MORE}" if told else words(longer, most)
+        told = longer
+    return told
+
+
+def gist(text: str, most: int) -> str:
+    """The first sentence that says something, then those that say why, then the others; in their order.
+
+    A sentence that only leads to a list says nothing, nor does a cheer.
+    """
+    parts = [on_one_line(part) for part in sentences(text) if not _LEADS.match(part)]
+    if not parts or sum(map(len, parts)) + len(parts) <= most:
+        return " ".join(parts) or opening(text, most)
+    kept, left = set[int](), most - len(MORE) - 1
+    for i in sorted(range(len(parts)), key=lambda i: (i > 0, not WHY.search(parts[i]), i)):
+        if len(parts[i]) < left:
+            kept.add(i)
+            left -= len(parts[i]) + 1
+        elif not i:
+            return words(parts[0], most)
+    return " ".join(f"{parts[i]}{'' if i + 1 in kept or i + 1 == len(parts) else f' {MORE}'}" for i in sorted(kept))
+
+
+def words(text: str, most: int) -> str:
+    """The first words, up to the end of a clause if there is one in their second half."""
+    text = on_one_line(text)
+    if len(text) <= most:
+        return text
+    clauses = [m.start() for m in _CLAUSES.finditer(text, most // 2, most)]
+    cut = clauses[-1] if clauses else text.rfind(" ", 0, most)
+    return f"{text[:cut].rstrip()} {MORE}" if cut > 0 else MORE
+
+
+def first_lines(text: str, most: int) -> str:
+    """As many of the first lines as have room, as they are; `…` where there are more."""
+    text = text.strip()
+    if len(text) <= most:
+        return text
+    kept, left = list[str](), most - len(MORE) - 1
+    for line in text.splitlines():
+        if len(line) + 1 > left:
+            if left > ENOUGH and (part := opening(line, left - len(MORE) - 1)) != MORE:
+                kept.append(part.removesuffix(MORE).rstrip())
+            break
+        left -= len(line) + 1
+        kept.append(line.rstrip())
+    told = "\n".join(kept).rstrip()
+    return f"{told}\n{MORE}" if told else opening(text, most)
+
+
+def both_ends(text: str, most: int) -> str:
+    """The first and the last lines of a text: a long request begins with what is wanted and ends with how."""
+    text = text.strip()
+    if len(text) <= most:
+        return text
+    last, used = list[str](), 0
+    for line in reversed(text.splitlines()):
+        used += len(line) + 1
+        if used > most // 3:
+            break
+        last.append(line.rstrip())
+    end = "\n".join(reversed(last)).strip()
+    return f"{first_lines(text, most - len(end) - 1)}\n{end}" if end else first_lines(text, most)
+
+
+def indented(text: str, by: str = "  ") -> str:
+    """A text under a line that leads it: all of its lines but the first further in."""
+    return f"\n{by}".join(text.splitlines())  # at every line end there is: none must hide inside a quotation
+
+
+def listed(names: Iterable[str], most: int) -> str:
+    """Names with commas between them, `and N more` at the end where they have no room."""
+    all_names = list(names)
+    told = list[str]()
+    used = 0
+    for name in all_names:
+        used += len(name) + 2
+        if told and used > most:
+            return f"{', '.join(told)} and {len(all_names) - len(told)} more"
+        told.append(name)
+    return ", ".join(told)
