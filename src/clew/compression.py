@@ -181,7 +181,8 @@ async def _fitted(step: Step, view: View, budget: Budget) -> View:
     asked = question(after) if hidden else None
     if asked is not None:
         index = await asyncio.to_thread(Index, texts(hidden))
-        with_note = recalled(after, budget, asked, index, min(most, budget.limit.tokens - budget.size(after).tokens))
+        left = min(most, budget.limit.tokens - budget.size(after).tokens)
+        with_note = await asyncio.to_thread(recalled, after, budget, asked, index, left)
         if with_note is not after:
             return with_note
     return await step(view, budget)

@@ -35,6 +35,7 @@ FILLING = frozenset(
 VOICES = ("user", "assistant")  # whose lines come before those of tools
 VOICED = 1.5  # times their score
 LABEL = "from earlier in this conversation, perhaps of use for the message after it"
+TERMS = 200  # words of a message that are looked for
 FEW = 3  # passages that a word may always be in
 _END = re.compile(r"(?<=[.!?])\s+|\n+")
 
@@ -91,7 +92,7 @@ def recalled(view: View, budget: Budget, asked: Question, index: Index, most: in
     for _, text in sorted(_passages(view, asked, index), key=lambda found: -found[0]):
         tried = Item("summary", "user", framed("\n".join([*told, text]), LABEL))
         if budget.meter.item(tried).tokens > most:
-            break
+            continue
         told.append(text)
         item = tried
     if item is None:
@@ -104,7 +105,7 @@ def _passages(view: View, asked: Question, index: Index) -> Iterator[tuple[float
     """Passages worth their room with their scores, in whole sentences; none of them is in view."""
     bodies = [" ".join(line.text for line in passage.lines).lower() for passage in index.passages]
     often = max(FEW, RARE * len(bodies))
-    rare = {t for t in _asking(asked.text) if 0 < sum(t in body for body in bodies) <= often}
+    rare = {t for t in sorted(_asking(asked.text))[:TERMS] if 0 < sum(t in body for body in bodies) <= often}
     seen = "\n".join(wording(n.item) for n in view.nodes) if rare else ""
     ranked, told = index.ranked(asked.text) if rare else [], set[str]()
     for i, score in ranked:
@@ -119,7 +120,7 @@ def _passages(view: View, asked: Question, index: Index) -> Iterator[tuple[float
             continue
         told.add(text)
         voice = VOICED if source.title in VOICES else 1.0
-        yield score * voice, f"{source.id[:SHORT]} {source.title}: {words(text, LONG)}"
+        yield score * voice, f"{source.title} (recall {source.id[:SHORT]}): {words(text, LONG)}"
 
 
 def _whole(body: str, lines: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import log
 from typing import Any, NamedTuple
 
+from clew.decorations import is_program_made
 from clew.items import SHORT, Item, Node
 from clew.remembering import remembers
 
@@ -37,6 +38,9 @@ COMMON = frozenset(
     "a an and are as at be but by can do for from has have if in into is it its let ll me my no not now of on or so "
     "that the then this to was we what when will with you your".split()
 )
+
+
+FENCED = "[data: "  # how what a tool said is framed where no call is left that it could answer
 
 
 class Text(NamedTuple):
@@ -77,7 +81,8 @@ def texts(nodes: Iterable[Node]) -> list[Text]:
     for node in nodes:
         item = node.item
         body = wording(item)
-        title = item.name or item.role
+        made = item.role == "user" and (is_program_made(item.text) or item.text.startswith(FENCED))
+        title = "a program" if made else item.name or item.role
         if item.kind == "call":
             calls[item.call_id] = f"{item.name} {' '.join(body[: TITLE * 4].split())[:TITLE]}"
         elif item.kind == "result":

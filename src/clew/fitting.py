@@ -1,5 +1,6 @@
 """Making a view fit: when to compact, what with, and whether it helped."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_
@@ -246,7 +247,7 @@ class Fitting:
             index = await among(self._store, scope, asked.text, away, BODIES, 0, CHARACTERS)
         except Conflict:  # it is not all there, or no longer: nobody asked for it
             return view
-        after = recalled(view, budget, asked, index, most)
+        after = await asyncio.to_thread(recalled, view, budget, asked, index, most)
         if after is not view:
             live.scale.edit()
         return after

@@ -212,6 +212,8 @@ class _Fold:
                     log[at], sizes[at], lowered = fewer, self.meter.item(fewer.item()).tokens, True
         runs = (run for run in _runs(self.free) if self.meter.nodes(self.view.nodes[slice(*run)]).tokens < LEAST)
         small = {at for run in runs for at in range(*run)}  # too little for a block: it may stand between two
+        if words := {at for at in small if typed(self.view.nodes[at].item)}:  # but for what the user said
+            small -= words
         while sum(sizes.values()) > most and (run := _neighbours(log, apart, small)):
             start, stop = run[0][0], run[-1][1]
             one = together([log[at] for at in run], self.view.short(start, stop))
@@ -231,7 +233,10 @@ class _Fold:
             if stop - start > 1:
                 tallies = [self.old[at][1].get("tally", {}) for at in range(start, stop) if at in self.old]
                 tally = {noun: sum(t.get(noun, 0) for t in tallies) for t in tallies for noun in t}
-                swaps.append(Swap(start, stop, [block.item()], {LOG: block.to_json(), "tally": tally}))
+                ends = (self.anew or self.stood) if (start, stop) == last else None
+                item = block.item(ends.told(int(DENSE * self.stands)) if ends else "")
+                more = {STANDS: ends.to_json(), "beside": sorted(ends.sources())} if ends else {}
+                swaps.append(Swap(start, stop, [item], {LOG: block.to_json(), "tally": tally, **more}))
                 continue
             stays = (start, stop) == last and STANDS in evidence
             if (start, stop) == last and self.anew:
@@ -244,7 +249,7 @@ class _Fold:
             if told:
                 beside = sorted(told.sources())
                 kept |= {STANDS: told.to_json()} | ({"beside": beside} if beside else {})
-            item = block.item(told.told(int(DENSE * self.stands)) if told else "")
+            item = block.item(told.told(int(DENSE * self.stands), newest=self._is_newest_folded([])) if told else "")
             if (told and told is self.anew) or self.meter.item(item).tokens < self.meter.node(
                 self.view.nodes[start]
             ).tokens:
@@ -353,7 +358,8 @@ class _Fold:
         """Whether the newest request is told in the log only."""
         folded = {at for span in spans for at in range(*span)}
         asked = [at for at, n in enumerate(self.view.nodes) if typed(n.item)]
-        told = max((at for at in asked if at in folded), default=max(self.old, default=-1))
+        # What stays in view between blocks is newer than the first of them, and so than what that one tells of.
+        told = max((at for at in asked if at in folded), default=min(self.old, default=-1))
         return told > max((at for at in asked if at not in folded), default=-1)
 
     def _following(self, stop: int) -> str:

@@ -14,10 +14,14 @@ from clew.steps.worklog.wording import MORE, on_one_line, opening, words
 
 Kind = Literal["edit", "run", "look", "plan", "ask", "report", "refused", "did"]
 
+LONGEST = 500  # characters of a line that are looked at
 LINE = 160  # characters of a line of output
 COMMAND = 200  # characters of a command
 PLACES = 2  # lines that say where something is wrong
+SCRIPT = 8_000  # characters of a command that are looked at
+NO_RESULT = "no result was seen"
 REPORT = 900  # characters of what a sub-agent said
+ENTRIES = 20  # of a list
 ARGUMENT = 80  # characters of an argument
 
 OLD = ("old_string", "old_str", "oldText", "old_text", "search", "old")
@@ -27,7 +31,7 @@ SOUGHT = ("pattern", "query", "regex", "q", "search_term", "url", "uri", "glob",
 _PATCH = "*** Begin Patch"
 _LOOKS = re.compile(
     r"(?:\w+=\S+\s+)*(?:sudo\s+)?(?:cat|ls|ll|head|tail|grep|egrep|rg|ag|find|fd|wc|pwd|tree|stat|file|which|whereis|"
-    r"echo|printf|cd|nl|less|more|sort|uniq|cut|awk|jq|du|df|env|date|ps|sed\s+-n|"
+    r"echo|printf|cd|nl|less|more|sort|uniq|cut|awk|jq|du|df|date|ps|sed\s+-n|"
     r"git\s+(?:-C\s+\S+\s+|--no-pager\s+)?(?:status|log|diff|show|branch|blame|ls-files|remote|rev-parse|grep|reflog|"
     r"worktree\s+list|"
     r"stash\s+list|config\s+--get|ls-tree|cat-file|for-each-ref)|gh\s+\w+\s+(?:view|list|diff|status|checks)|"
@@ -38,18 +42,22 @@ _LOOKING = re.compile(
     r"browse|"
     r"describe|check|web_?search|web_?fetch|resolve|think|calculate)"
 )
+_CHANGING = re.compile(r"(?:^|\s)-(?:delete|exec|execdir|ok)\b|\bbranch\s+-[dDmM]|\bremote\s+(?:add|remove|rm|set-url)")
 _PARTS = re.compile(r"\s*(?:&&|\|\||;|\||\n)\s*")
 _MOVE = re.compile(r"^\s*cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*")
-_HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?.*?\n(.*?)\n\s*\1\b", re.DOTALL)
+_HEREDOC = re.compile(r"<<-?[ \t]*['\"]?(\w{1,40})['\"]?[^\n<]{0,400}\n(.*?)\n[ \t]*\1(?=\n|$)", re.DOTALL)
 _INTO = re.compile(r"(?:^|[\s;&|])(?:cat|tee)\b[^\n|;&]*?>{0,2}\s*([\w./~$@{}-]+)[^\n]*<<|<<[^\n]*>\s*([\w./~$@{}-]+)")
 _TAIL = re.compile(r"\s*(?:2>&1|2>\s*/dev/null|\|\s*(?:head|tail|cat)\b[^|;&]*)\s*$")
-_COMMIT = re.compile(r"\bgit\b[^|;&\n]*?\bcommit\b")
+_COMMIT = re.compile(r"\bgit\b(?: -[cC] \S+| --no-pager)? commit\b")
 _MESSAGE = re.compile(r"-m\s+(?:\"\$\(cat <<'?EOF'?\n(.*?)\nEOF|\"((?:[^\"\\]|\\.)*)\"|'([^']*)')", re.DOTALL)
 _HASH = re.compile(r"^\[([^\]\s]+)(?: \([^)]*\))? ([0-9a-f]{6,40})\]", re.MULTILINE)
+# How clients say that the user did not let a call be made: at the beginning, or it is something that a tool printed.
+_NO = r"(?:rejected|declined|denied|refused|cancell?ed|aborted|interrupted)"
 _REFUSED = re.compile(
-    r"(?i)\b(?:user|human)\b[^.\n]{0,40}\b(?:reject|declin|denied|deny|doesn['’]t want|does not want|refus|cancel|abort"
-    r"|interrupt)"
-    r"|\b(?:reject|declin|denied|refus|cancel+|abort|interrupt)\w*\b[^.\n]{0,20}\bby (?:the )?(?:user|human)\b"
+    r"(?i)\W{0,3}(?:error:\s*)?(?:the )?(?:user|human) (?:has |have )?"
+    rf"(?:doesn['’]t want|does not want|did not want|didn['’]t want|{_NO})\b"
+    rf"|\W{{0,3}}(?:[\w']+ ){{0,6}}{_NO} by (?:the )?(?:user|human)\b"
+    r"|\[Request interrupted by user"
 )
 _REASON = re.compile(r"(?is)\b(?:the user said|reason(?: given)?|feedback|user feedback|comment)s?:\s*(.+)")
 _WRAPPING = re.compile(
@@ -75,7 +83,9 @@ _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _EMPTY = re.compile(
     r"(?i)^\W*(?:\(?no (?:output|content)\b.*|tool ran without output.*|<returncode>0</returncode>\W*)$"
 )
-_DONE = re.compile(r"(?i)complete|done|finish|cancel|closed|resolved|delet|skipp")
+_DONE = re.compile(r"\b(?:completed?|done|finished|closed|resolved)\b")
+_DROPPED = re.compile(r"\b(?:cancell?ed|deleted|skipped|dropped|abandoned)\b")
+_PLANS = re.compile(r"(?i)todo|plan|task")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +107,9 @@ def act_of(call: Item, result: Item | None) -> Act:
     """What a call did, as its arguments and its result tell."""
     given: Any = parsed(call.text)
     said = _ANSI.sub("", result.text) if result else ""
-    if result and len(said) < 2_000 and _REFUSED.search(said):
-        return Act("refused", _asked_for(call, given), _reason(said), ok=False)
-    ok = result is None or not failed(result)
+    if result and _REFUSED.match(said):
+        return Act("refused", _asked_for(call, given), _reason(said[:REPORT]), ok=False)
+    ok = result is not None and not failed(result)
     if not isinstance(given, Mapping):
         given = {"input": call.text} if call.text.strip() else {}
     for known in (_plan, _edit, _command, _question, _report, _look):
@@ -113,13 +123,18 @@ def act_of(call: Item, result: Item | None) -> Act:
 
 def _plan(call: Item, given: Mapping[str, Any], result: Item | None, said: str, ok: bool) -> Act | None:
     for key in ("todos", "plan", "tasks", "items"):
-        if isinstance(given.get(key), list) and (tasks := tuple(_entries(given[key]))):
+        entries = given.get(key)
+        stated = isinstance(entries, list) and any(
+            isinstance(e, Mapping) and {"status", "state"} & e.keys() for e in entries
+        )
+        if isinstance(entries, list) and (stated or _PLANS.search(call.name)) and (tasks := tuple(_entries(entries))):
             return Act("plan", "", "", ok, tasks=tasks, whole=True)
     if isinstance(plan := given.get("plan"), str) and plan.strip():
         return Act("ask", "proposed a plan", plan.strip(), ok)
     number = given.get("taskId") or given.get("task_id")
     if isinstance(number, str | int) and ("status" in given or "subject" in given):
-        task = str(number), _state(given.get("status")), _first(given, ("subject", "title"))
+        state = _state(given["status"]) if given.get("status") else ""
+        task = str(number), state, _first(given, ("subject", "title"))
         return Act("plan", "", "", ok, tasks=(task,))
     if isinstance(given.get("subject"), str) and ("description" in given or "activeForm" in given):
         found = re.search(r"#?\b(\d+)\b", said)
@@ -137,8 +152,10 @@ def _entries(entries: Sequence[Any]) -> Iterator[tuple[str, str, str]]:
 
 def _state(value: Any) -> str:
     words_ = str(value or "open").replace("_", " ").lower()
+    if _DROPPED.search(words_):
+        return "dropped"
     if _DONE.search(words_):
-        return "done" if "cancel" not in words_ and "delet" not in words_ else "dropped"
+        return "done"
     return "in progress" if "progress" in words_ or "active" in words_ else "open"
 
 
@@ -184,9 +201,13 @@ def _command(call: Item, given: Mapping[str, Any], result: Item | None, said: st
 
 def command_act(command: str, result: Item | None, said: str, ok: bool, background: bool = False) -> Act:
     """What a command did."""
+    command = command[:SCRIPT]
     files = tuple(_written_by(command))
     short = shortened_command(command)
-    ok = ok and (looks(command) or not _BROKE.search(said[-6_000:]))
+    if result is None:
+        return Act("run", short, NO_RESULT, ok=False, changes=files)
+    if exit_code(said) is None:
+        ok = ok and (looks(command) or not _BROKE.search(said[-6_000:]))
     if background or re.search(r"[^&]&\s*$", command):
         name = re.search(r"(?i)\b(?:id|pid)\W{1,3}([\w-]+)", said)
         return Act("run", short, outcome(said, ok, result), ok, files, background=name[1] if name else short)
@@ -194,7 +215,7 @@ def command_act(command: str, result: Item | None, said: str, ok: bool, backgrou
         message, hash = _MESSAGE.search(command), _HASH.search(said)
         subject = next((part for part in message.groups() if part), "") if message else ""
         subject = subject or (said[hash.end() :].strip() if hash else "")
-        if ok and (subject or hash):
+        if ok and hash:
             told = f"“{opening(subject.strip().partition(chr(10))[0], LINE)}”"
             return Act("run", "committed", f"{hash[2]} on {hash[1]}: {told}" if hash else told, ok, commit=True)
     if looks(command) and not files:
@@ -204,6 +225,8 @@ def command_act(command: str, result: Item | None, said: str, ok: bool, backgrou
 
 def looks(command: str) -> bool:
     """Whether a command only shows something."""
+    if _CHANGING.search(command):
+        return False
     parts = [part for part in _PARTS.split(_HEREDOC.sub("", command)) if part and not part.startswith("#")]
     return (
         bool(parts)
@@ -296,7 +319,7 @@ def outcome(said: str, ok: bool, result: Item | None) -> str:
 def telling(text: str) -> Iterator[str]:
     """The lines of a result that say something."""
     for line in text.splitlines():
-        line = _NUMBER.sub("", line, count=1).strip()
+        line = _NUMBER.sub("", line[:LONGEST], count=1).strip()
         if not _WRAPPING.fullmatch(line):
             yield line
 
@@ -305,20 +328,24 @@ def _clean(line: str) -> str:
     return on_one_line(re.sub(r"</?[a-z_-]+>", " ", line)).strip("= ")
 
 
-def arguments(given: Mapping[str, Any]) -> str:
+def arguments(given: Mapping[str, Any], depth: int = 4) -> str:
     """Arguments as words: short ones whole, of long ones the first words."""
     told = []
-    for key, value in given.items():
+    for key, value in given.items() if depth else ():
         if isinstance(value, bool) or value in (None, "", [], {}):
             continue
         if isinstance(value, Mapping):
-            value = arguments(value)
+            value = arguments(value, depth - 1)
         elif isinstance(value, list):
-            value = "; ".join(arguments(v) if isinstance(v, Mapping) else str(v) for v in value)
+            value = "; ".join(arguments(v, depth - 1) if isinstance(v, Mapping) else _flat(v) for v in value[:ENTRIES])
         told.append(
             f"{key.replace('_', ' ')} {words(str(value), ARGUMENT)}" if key != "input" else words(str(value), ARGUMENT)
         )
     return words(", ".join(told), 2 * LINE)
+
+
+def _flat(value: Any) -> str:
+    return MORE if isinstance(value, list) else str(value)[: 2 * LINE]
 
 
 def _title(name: str) -> str:

@@ -78,7 +78,7 @@ def change(old: str, new: str) -> str:
         told += [f"removed {listed(removed, NAMES)}"] if removed else []
     changed = [n for n, line in after.items() if n in before and before[n].strip() != line.strip()]
     told += [f"changed {_quoted(after[changed[0]])}"] if changed else []
-    if not told or (len(gone) <= 2 and len(come) <= 2):
+    if not told or (len(gone) <= 2 and len(come) <= 2 and not added):
         told += _value(gone, come) if not changed else []
     if not told and after:
         told.append(f"in {listed(list(after)[-2:], NAMES)}")

@@ -9,7 +9,7 @@ from clew.steps.notes import about, by_section
 from clew.steps.worklog.requests import Request, common_root, requests
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.telling import Failures, Line, ask, line, lines_of
-from clew.steps.worklog.wording import ENOUGH, gist, on_one_line, words
+from clew.steps.worklog.wording import ENOUGH, below, gist, on_one_line, words
 
 ASKS = 0.4  # of the room, for what the user said
 CAPS = (400, 300, 200, 140)  # characters of each ask that comes first, then the longer ones get more
@@ -71,8 +71,7 @@ class Log:
                 part.lines[-1][1].extend(_noted(about(claims, nodes)))
 
     def _rel(self, text: str) -> str:
-        root = self.standing.root
-        return text.replace(root, "") if root else text
+        return below(self.standing.root, text)
 
     def told(self, size: int, most: Sequence[int] = ()) -> list[str]:
         """The blocks in about so many characters together, each with at most so many."""
@@ -140,7 +139,7 @@ class Log:
                 out.append(f"({silent} message{'s' if silent > 1 else ''} of the user not shown)")
                 silent = 0
             if asked := ask(request, most) if most else "":
-                out.append(self._rel(asked))
+                out.append(asked)
             out += [chosen[i] for i in range(at, at + len(found)) if i in chosen]
             at += len(found)
         if silent:

@@ -12,6 +12,7 @@ from clew.steps.shorten import parsed
 from clew.steps.worklog.acts import Act, act_of, command_act
 from clew.steps.worklog.wording import on_one_line, plain, prose
 
+NOTE = 4_000  # characters of what a program reported that are looked at
 PASTE = 2_000  # characters: a longer message was not all typed
 _COMMAND = re.compile(r"```(?:bash|sh|shell|mswea_bash_command)\s*\n(.*?)\n```", re.DOTALL)
 _NOTIFIED = re.compile(r"<summary>(.*?)</summary>", re.DOTALL)
@@ -124,7 +125,7 @@ def _spoken(text: str) -> str:
 
 def _note(item: Item) -> str:
     """What a program said under the user's role, in short: a notification's own summary, else nothing of it."""
-    if found := _NOTIFIED.search(item.text):
+    if found := _NOTIFIED.search(item.text[:NOTE]):
         return on_one_line(found[1])
     return plain(item.text).strip() if item.kind == "summary" or item.role == "system" else ""
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from clew.steps.worklog.acts import Act
 from clew.steps.worklog.requests import Request
-from clew.steps.worklog.wording import both_ends, indented, on_one_line, opening, plain, sentences, words
+from clew.steps.worklog.wording import below, both_ends, indented, on_one_line, opening, plain, sentences, words
 
 HEADING = "How things stood here:"
 RULES = 120  # that are kept in mind
@@ -50,7 +50,7 @@ _LACKS = re.compile(
     r"(?i)\b(?:i|we) (?:do not|don['’]?t|can ?not|can['’]?t|only) (?:have|remember|recall|know|think|see|understand"
     r"|get|mind|care|need|believe|find|notice|feel|like|just|got|had)\b"
 )
-_KEY = re.compile(r"\s+(?:-\S+|\|.*|2>.*|>.*)")
+_COMMITS = re.compile(r"\bgit\b.*\bcommit\b")
 _ENDED = re.compile(r"(?i)\b(?:completed|exited|finished|killed|terminated|stopped|failed|done|ended)\b")
 _KILLS = re.compile(r"\b(?:kill|pkill|killall)\b|(?i:kill_?shell|kill_?bash|task_?stop)")
 
@@ -95,7 +95,13 @@ class Standing:
         short = len(request.ask) <= SENTENCE
         self._keep([s for s in other if _LEANING.search(s) or (short and _GENERAL.search(s))], request, 2)
         done = any(step.acts for step in request.steps)
-        if not done and len(found) == len(other) == 1 and "?" not in request.ask and len(found[0].split()) > 2:
+        if (
+            not done
+            and len(found) == len(other) == 1
+            and not _LACKS.search(found[0])
+            and "?" not in request.ask
+            and len(found[0].split()) > 2
+        ):
             self._keep(found, request, 0)
 
     def _keep(self, found: Sequence[str], request: Request, strict: int) -> None:
@@ -109,7 +115,7 @@ class Standing:
         if act.kind == "refused":
             why = f": “{opening(act.told, RULE)}”" if act.told else ""
             self.refusals[f"{words(act.what, RULE)}{why}"] = ids[0] if ids else ""
-        elif act.kind == "plan":
+        elif act.kind == "plan" and act.ok:
             self._take_tasks(act)
         for change in act.changes if act.ok else ():
             before = self.files.pop(change.path, ("", 0, []))
@@ -118,9 +124,9 @@ class Standing:
             self.files[change.path] = verb, before[1] + 1, told[-CHANGES:]
         if len(self.files) > FILES:
             del self.files[next(iter(self.files))]
-        if act.kind == "run" and not act.commit:
+        if act.kind == "run":
             self._take_command(act)
-        elif _KILLS.search(act.what):
+        elif act.kind == "did" and act.ok and _KILLS.search(act.what):
             self._ended(act.what)
 
     def _take_tasks(self, act: Act) -> None:
@@ -129,16 +135,19 @@ class Standing:
             return
         for number, state, what in act.tasks:
             number = number or str(len(self.tasks) + 1)
-            known = self.tasks.get(number, ("", ""))
-            self.tasks[number] = state, what or known[1]
+            known = self.tasks.get(number, ("open", ""))
+            self.tasks[number] = state or known[0], what or known[1]
         while len(self.tasks) > TASKS:
             del self.tasks[next(iter(self.tasks))]
 
     def _take_command(self, act: Act) -> None:
+        if act.commit:
+            self.errors = {what: how for what, how in self.errors.items() if not _COMMITS.search(what)}
+            return
         key = command_key(act.what)
         if act.background and act.ok:
             self.running[act.background] = act.what
-        if _KILLS.search(act.what):
+        if act.ok and _KILLS.search(act.what):
             self._ended(act.what)
         times = self.commands.pop(act.what, (0, ""))[0]
         self.commands[act.what] = times + 1, ("failed: " if not act.ok else "") + act.told
@@ -147,7 +156,7 @@ class Standing:
         if act.ok:
             for what in [w for w in self.errors if command_key(w) == key or w.endswith(f"&& {act.what}")]:
                 del self.errors[what]
-        else:
+        elif key:
             self.errors.pop(act.what, None)
             self.errors[act.what] = act.told
 
@@ -165,8 +174,8 @@ class Standing:
         """
         parts = [(heading, [on_one_line(line) for line in lines]) for heading, lines in self._sections(shown) if lines]
         wanted = ""
-        if newest and self.ask and self._rel(self.ask)[:LIKE].strip() not in shown:
-            wanted = self._rel(f"The newest request: {indented(both_ends(self.ask, max(200, size // 4)))}")
+        if newest and self.ask and self.ask[:LIKE].strip() not in shown:
+            wanted = f"The newest request: {indented(both_ends(self.ask, max(200, size // 4)))}"
         head = f"{HEADING} Paths are relative to {self.root}" if self.root else HEADING
         left = size - len(head) - len(wanted) - 2
         kept: list[list[str]] = [[] for _ in parts]
@@ -180,8 +189,10 @@ class Standing:
                     kept[n].append(line)
                     room -= cost
                     left -= cost
-        out = []
+        out, said = [], {f"“{on_one_line(rule)}”": n for n, rule in enumerate(self.rules)}
         for (heading, lines), some in zip(parts, kept, strict=True):
+            if heading.startswith(_RULES):  # in the order in which they were said: the last word counts
+                some.sort(key=lambda rule: -said.get(rule, 0))
             if some:
                 more = len(lines) - len(some)
                 out.append(f"{heading}{f' ({more} more not shown)' if more else ''}:")
@@ -195,18 +206,15 @@ class Standing:
         return [f"“{said}”" for said in sorted(self.rules, key=lambda said: (-self.rules[said][0], order[said]))]
 
     def _rel(self, text: str) -> str:
-        return text.replace(self.root, "") if self.root else text
+        return below(self.root, text)
 
     def _sections(self, shown: str) -> Iterator[tuple[str, list[str]]]:
         """(heading, lines), those first that must not lack; of each the newest first."""
         rel = self._rel
-        yield "Refused by the user, as the calls tell", [rel(what) for what in reversed(self.refusals)]
-        wanted = [said for said in reversed(self.rules) if self.rules[said][0] > 2 or rel(said) not in shown]
+        yield "Refused by the user, as the calls tell", list(reversed(self.refusals))
+        wanted = [said for said in reversed(self.rules) if self.rules[said][0] > 2 or said not in shown]
         wanted.sort(key=lambda said: -self.rules[said][0])
-        yield (
-            "The user's rules, in their words; where two differ the later one holds",
-            [f"“{rel(said)}”" for said in wanted],
-        )
+        yield f"{_RULES}, in their words; where two differ the later one holds", [f"“{said}”" for said in wanted]
         tasks = [(state, what) for state, what in self.tasks.values()]
         left = [f"{state}: {what}" for state, what in tasks if state not in ("done", "dropped")]
         yield "Tasks that are not done", left
@@ -277,12 +285,13 @@ class Standing:
         return {id for _, id in self.rules.values()} | {*self.refusals.values(), *self.ask_ids} - {""}
 
 
+_RULES = "The user's rules"
 _NEWEST_LAST = ("The user's rules", "Files changed", "Commands run", "Refused by the user, as the calls tell")
 
 
 def command_key(command: str) -> str:
-    """What makes two runs the same: the program and what it works on, not how much is shown."""
-    return _KEY.sub("", command).strip()
+    """What makes two runs the same; nothing for a script that stands in its command, of which only the size is told."""
+    return "" if "<<" in command else command.strip()
 
 
 def _quotable(text: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from clew.items import Node
-from clew.steps.worklog.acts import REPORT, Act
+from clew.steps.worklog.acts import NO_RESULT, REPORT, Act
 from clew.steps.worklog.requests import Request, Step
 from clew.steps.worklog.standing import command_key
 from clew.steps.worklog.wording import (
@@ -193,6 +193,10 @@ def _phrase(act: Act, failures: Failures) -> Iterator[str]:
 
 def _run(act: Act, failures: Failures) -> str:
     key = command_key(act.what)
+    if act.told == NO_RESULT:
+        return f"`{act.what}` was called, no result was seen"
+    if not act.ok and not key:
+        return f"`{act.what}` FAILED{f': {act.told}' if act.told else ''}"
     if not act.ok:
         failures.open[key] = act.told
         failures.changed.setdefault(key, [])

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 ENOUGH = 60  # characters: with less room no sentence is begun
+SHORT = 12  # characters in which an abbreviation stands
 MORE = "…"  # stands where words are left out
 _ENDS = re.compile(r"(?<=[.!?])[\"'”’)]*\s+|(?<=[。！？])|\n+")
 _CLAUSES = re.compile(r"(?<=[,;:])\s+|\s+(?=[(—–])|(?<=[，；：、])")
@@ -46,18 +47,17 @@ def without_lead(text: str) -> str:
 
 def sentences(text: str) -> Iterator[str]:
     """The sentences and lines of a text."""
-    begun, at = "", 0
+    begun, at = list[str](), 0
     for end in _ENDS.finditer(text):
         part, at = text[at : end.start()].strip(), end.end()
         if not part:
             continue
-        begun = f"{begun} {part}" if begun else part
-        if "\n" in end[0] or not _ABBREVIATED.search(begun):
-            yield begun
-            begun = ""
-    rest = text[at:].strip()
-    if begun or rest:
-        yield f"{begun} {rest}".strip()
+        begun.append(part)
+        if "\n" in end[0] or not _ABBREVIATED.search(part[-SHORT:]):
+            yield " ".join(begun)
+            begun = []
+    if rest := " ".join([*begun, text[at:].strip()]).strip():
+        yield rest
 
 
 def on_one_line(text: str) -> str:
@@ -136,6 +136,11 @@ def both_ends(text: str, most: int) -> str:
         last.append(line.rstrip())
     end = "\n".join(reversed(last)).strip()
     return f"{first_lines(text, most - len(end) - 1)}\n{end}" if end else first_lines(text, most)
+
+
+def below(root: str, text: str) -> str:
+    """A text in which paths below a folder are told from there."""
+    return re.sub(rf"(?<![\w./:~-]){re.escape(root)}(?=[\w.])", "", text) if root and root in text else text
 
 
 def indented(text: str, by: str = "  ") -> str:

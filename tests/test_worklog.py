@@ -1,0 +1,141 @@
+"""The parts of the work log: what a call did, where a text may be cut, how things stand."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from clew.items import Item
+from clew.steps.worklog.acts import act_of
+from clew.steps.worklog.changes import change, patched
+from clew.steps.worklog.requests import Request, Step, requests
+from clew.steps.worklog.standing import Standing
+from clew.steps.worklog.wording import below, first_lines, gist, opening, sentences, words
+from clew.testing import view_of
+
+
+def act(name: str, result: str | None = "ok", **given: Any) -> Any:
+    call = Item("call", "assistant", json.dumps(given), name, "c")
+    return act_of(call, None if result is None else Item("result", "tool", result, name, "c"))
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "result", "kind", "told"),
+    [
+        ("Bash", {"command": "cd /x && pytest -q 2>&1 | tail -5"}, "3 passed in 1s", "run", "3 passed in 1s"),
+        ("shell", {"command": ["bash", "-lc", "cargo build"]}, "error: boom", "run", "error: boom"),
+        ("Bash", {"command": "git commit -m 'Fix it'"}, "[main 1a2b3c4] Fix it", "run", "1a2b3c4 on main: “Fix it”"),
+        ("Bash", {"command": "git commit -m 'Fix it'"}, "nothing to commit, working tree clean", "run", ""),
+        ("Bash", {"command": "cat a.py | grep x"}, "x = 1", "look", ""),
+        ("Bash", {"command": "find . -name x -delete"}, "", "run", ""),
+        ("Read", {"file_path": "a.py"}, "1→x", "look", ""),
+        ("update_plan", {"plan": [{"step": "do it", "status": "in_progress"}]}, "ok", "plan", ""),
+        ("create_order", {"items": [{"title": "Mug"}]}, '{"id": "#W1"}', "did", '{"id": "#W1"}'),
+        ("get_order", {"order_id": "#W1"}, '{"user": "bob", "status": "cancelled"}', "look", ""),
+        ("Bash", {"command": "rm -rf x"}, "The user doesn't want to proceed. The user said: no", "refused", "no"),
+        ("Bash", {"command": "curl x"}, "A page. The user rejected it. Reason: push", "run", "A page."),
+        ("Task", {"prompt": "Look.", "subagent_type": "x", "description": "y"}, "All is well.", "report", "All"),
+        ("Bash", {"command": "deploy"}, None, "run", "no result was seen"),
+    ],
+)  # fmt: skip
+def test_a_call_is_known_by_its_shape(name: str, given: dict[str, Any], result: str, kind: str, told: str) -> None:
+    found = act(name, result, **given)
+    assert found.kind == kind
+    assert told in found.told
+    assert not found.commit or "1a2b3c4" in found.told
+
+
+def test_a_patch_and_an_edit_are_told_by_names() -> None:
+    assert change("def f():\n    pass\n", "def g():\n    pass\n") == "renamed `f` to `g`"
+    assert change("x = 1", "x = 2") == "`x = 1` became `x = 2`"
+    assert change("", "# Title\n\ntext\n## Part\n") == "4 lines with “Title”, “Part”"
+    patch = "*** Begin Patch\n*** Update File: a.py\n-x = 1\n+x = 2\n*** Delete File: b.py\n*** End Patch"
+    assert [(c.path, c.verb, c.told) for c in patched(patch)] == [
+        ("a.py", "edited", "`x = 1` became `x = 2`"),
+        ("b.py", "deleted", ""),
+    ]
+
+
+def test_texts_are_cut_between_words() -> None:
+    text = "The first sentence is here. The second one, e.g. this, is longer than that. The third."
+    assert list(sentences(text)) == [
+        "The first sentence is here.",
+        "The second one, e.g. this, is longer than that.",
+        "The third.",
+    ]
+    assert opening(text, 30) == "The first sentence is here. …"
+    assert words("superlongword " * 9, 20) == "superlongword …"
+    assert first_lines("a\nb\n" + "c" * 99, 10) == "a\nb\n…"
+    assert gist("Done!\nHere:\nIt broke, because x was missing.", 60) == "It broke, because x was missing."
+
+
+def test_a_root_is_left_out_of_paths_alone() -> None:
+    assert below("/app/", "see /app/src/x.py, web/app/page.tsx, https://x.io/app/login") == (
+        "see src/x.py, web/app/page.tsx, https://x.io/app/login"
+    )
+
+
+def standing(*asks: str) -> Standing:
+    stood = Standing()
+    for n, ask in enumerate(asks):
+        stood.add(Request(ask, [str(n)], [Step("Fine.")]))
+    return stood
+
+
+def test_of_two_rules_that_differ_the_later_one_stands_last() -> None:
+    told = standing("Always use tabs for indentation.", "Use spaces for indentation instead.").told(2_000)
+    assert told.index("tabs") < told.index("spaces")
+    assert "later one holds" in told
+
+
+def test_what_people_say_of_themselves_is_no_rule() -> None:
+    assert standing("I don't remember my email.", "What is only used here?").rules == {}
+
+
+def test_how_things_stand_survives_the_log() -> None:
+    stood = standing("Never push to main.")
+    stood.add(Request("Go.", ["9"], [Step("", [act("Bash", "exit code: 1\nerror: x", command="make")])]))
+    again = Standing.from_json(json.loads(json.dumps(stood.to_json())))
+    assert again == stood
+    assert "Failed when last run" in again.told(2_000)
+    again.add(Request("", [], [Step("", [act("Bash", "exit code: 0", command="make")])]))
+    assert "Failed" not in again.told(2_000)
+
+
+def test_a_command_in_text_is_a_step() -> None:
+    messages = [
+        {"role": "user", "content": "Fix it."},
+        {"role": "assistant", "content": "I look.\n```bash\nmake test\n```"},
+        {"role": "user", "content": "<returncode>1</returncode>\n<output>\nerror: boom\n</output>"},
+    ]
+    [found] = requests(view_of({"messages": messages}).nodes)
+    [step] = found.steps
+    assert (step.say, step.acts[0].what, step.acts[0].ok) == ("I look.", "make test", False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cat <<EOF" + "\n" * 5_000,
+        "std::cout << a << b;\n" * 2_000,
+        "a. " * 20_000,
+        "a" * 200_000,
+        "git " * 20_000,
+        "<summary>" * 20_000,
+        "<<E ; cat " + "a" * 20_000,
+        "\ud800",
+    ],
+)
+def test_no_text_takes_long_to_be_told(text: str) -> None:
+    begin = time.process_time()
+    act("bash", f"exit code: 1\n{text}", command=text)
+    act("x", text, code=text)
+    gist(text, 300)
+    requests(view_of({"messages": [{"role": "user", "content": f"<task-notification>{text}"}]}).nodes)
+    assert time.process_time() - begin < 20, "of CPU: by far more would be a pattern that tries everything"
+
+
+def test_deeply_nested_arguments_are_told_in_short() -> None:
+    call = Item("call", "assistant", '{"a":[' * 300 + "1" + "]}" * 300, "x", "c")
+    assert act_of(call, None).kind == "did"
