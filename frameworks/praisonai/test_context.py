@@ -146,7 +146,7 @@ def test_new_objects_on_the_same_store_go_on_with_what_the_run_had(tmp_path: Pat
     second.chat(saying(10))
     before, after = (h.body["messages"] for h in provider.heard[-2:])
     assert after[: len(before)] == before
-    assert any("summary" in m["content"] for m in after[1:])
+    assert any("[work log, " in m["content"] for m in after[1:])
 
 
 def test_a_compaction_opens_a_child_session_in_praisons_store(tmp_path: Path, provider: StrictProvider) -> None:

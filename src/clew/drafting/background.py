@@ -16,7 +16,7 @@ from clew.steps.summarize import next_folded
 from clew.view import View
 
 EARLY = 0.85  # of the size at which a compaction begins
-LEAST = 1_000  # tokens that nobody has read: for less, no model is asked
+LEAST = 400  # tokens that nobody has read: for less, no model is asked
 SHARE = 0.3  # of what will be folded: if most of it has been read, the rest can wait for the next time
 
 
