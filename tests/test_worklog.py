@@ -93,6 +93,16 @@ def test_what_people_say_of_themselves_is_no_rule() -> None:
     assert standing("I don't remember my email.", "What is only used here?").rules == {}
 
 
+def test_where_people_only_talk_what_they_say_is_no_rule() -> None:
+    told = standing("Today is a nice day.", "Recently, I have been studying programming.", "Never call me Bob.").told(
+        900
+    )
+    assert "nice day" not in told
+    assert "studying" not in told
+    assert "“Never call me Bob.”" in told
+    assert standing("ok, i think there's only one file left to fix up").rules == {}
+
+
 def test_how_things_stand_survives_the_log() -> None:
     stood = standing("Never push to main.")
     stood.add(Request("Go.", ["9"], [Step("", [act("Bash", "exit code: 1\nerror: x", command="make")])]))

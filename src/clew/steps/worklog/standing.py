@@ -50,6 +50,7 @@ _LACKS = re.compile(
     r"(?i)\b(?:i|we) (?:do not|don['’]?t|can ?not|can['’]?t|only) (?:have|remember|recall|know|think|see|understand"
     r"|get|mind|care|need|believe|find|notice|feel|like|just|got|had)\b"
 )
+_OPINES = re.compile(r"(?i)\b(?:i|we) (?:do not |don['’]?t )?(?:think|guess|manually|already|just)\b")
 _COMMITS = re.compile(r"\bgit\b.*\bcommit\b")
 _ENDED = re.compile(r"(?i)\b(?:completed|exited|finished|killed|terminated|stopped|failed|done|ended)\b")
 _KILLS = re.compile(r"\b(?:kill|pkill|killall)\b|(?i:kill_?shell|kill_?bash|task_?stop)")
@@ -87,11 +88,11 @@ class Standing:
     def _take_rules(self, request: Request) -> None:
         """Sentences about how, from what was typed; a whole short message that nothing was done about is one, too."""
         found, brief = list(_quotable(request.ask)), len(request.ask) <= TYPED
-        strict = [s for s in found if _STRICT.search(s) and not _LACKS.search(s)]
+        strict = [s for s in found if _STRICT.search(s) and not _LACKS.search(s) and not _OPINES.search(s)]
         self._keep(strict, request, 3 if brief else 1)
         if not brief:
             return
-        other = [s for s in found if s not in strict and not _ASKS.match(s)]
+        other = [s for s in found if s not in strict and not _ASKS.match(s) and not _OPINES.search(s)]
         short = len(request.ask) <= SENTENCE
         self._keep([s for s in other if _LEANING.search(s) or (short and _GENERAL.search(s))], request, 2)
         done = any(step.acts for step in request.steps)
@@ -212,7 +213,9 @@ class Standing:
         """(heading, lines), those first that must not lack; of each the newest first."""
         rel = self._rel
         yield "Refused by the user, as the calls tell", list(reversed(self.refusals))
-        wanted = [said for said in reversed(self.rules) if self.rules[said][0] > 2 or said not in shown]
+        worked = bool(self.files or self.commands or self.tasks)  # where people only talk, few sentences are rules
+        held = [said for said in reversed(self.rules) if worked or self.rules[said][0] > 2]
+        wanted = [said for said in held if self.rules[said][0] > 2 or said not in shown]
         wanted.sort(key=lambda said: -self.rules[said][0])
         yield f"{_RULES}, in their words; where two differ the later one holds", [f"“{said}”" for said in wanted]
         tasks = [(state, what) for state, what in self.tasks.values()]
