@@ -78,7 +78,9 @@ def test_sessions_are_stable_replayable_and_lossless(number: int, count: int, fo
         cold = await Engine(engine.store, engine.budget).prepare(Request(body, format))
         assert [n.id for n in cold.nodes] == [n.id for n in views[-1].nodes]
         found = [o.item for n in views[-1].nodes for o in await engine.recall("default", n.id)]
-        said = [item for item in found if item.kind != "summary"]  # a note that was recalled by itself stands for nothing
+        said = [
+            item for item in found if item.kind != "summary"
+        ]  # a note that was recalled by itself stands for nothing
         assert sorted(map(repr, said)) == sorted(map(repr, items)), "3 lossless"
         await engine.store.close()
 

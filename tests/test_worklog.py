@@ -67,7 +67,7 @@ def test_texts_are_cut_between_words() -> None:
     assert opening(text, 30) == "The first sentence is here. …"
     assert words("superlongword " * 9, 20) == "superlongword …"
     assert first_lines("a\nb\n" + "c" * 99, 10) == "a\nb\n…"
-    assert gist("Done!\nHere:\nIt broke, because x was missing.", 60) == "It broke, because x was missing."
+    assert gist("Done!\nHere:\nIt broke, because x was missing.", 60) == "Here: It broke, because x was missing."
 
 
 def test_a_root_is_left_out_of_paths_alone() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from dataclasses import replace as with_
+from functools import cached_property
 from typing import Any
 
 from clew.budget import Budget, Size
@@ -55,7 +56,7 @@ class Summarize:
         budget = beside(view, budget)
         if not budget.excess(view):
             return view
-        swaps = await asyncio.to_thread(_Fold(view, budget, self.most).swaps)
+        swaps = await asyncio.to_thread(lambda: _Fold(view, budget, self.most).swaps())
         return view.replace_all(swaps, by=self)
 
 
@@ -104,10 +105,14 @@ class _Fold:
         self.anew: Standing | None = None  # how things stand after the last block, where something before it is new
         most_state, told = min(int(STATE * self.history), self.most // 2), self.stood.told(MUCH) if self.stood else ""
         self.stands = min(most_state, int(MORE * self.meter.counter.text(told)) + LEAST) if told else most_state
-        keep = protected(view, budget)
+        self.keep = keep = protected(view, budget)
         self.free = [g for g in groups(view.nodes) if not any(keep[slice(*g)]) and not self.old.keys() & {*range(*g)}]
         self.sizes = [self.meter.nodes(view.nodes[slice(*g)]) for g in self.free]
-        self.others = words_in((n for i, n in enumerate(view.nodes) if keep[i]), view.past)
+
+    @cached_property
+    def others(self) -> AbstractSet[str]:
+        """The facts in what stays."""
+        return words_in((n for i, n in enumerate(self.view.nodes) if self.keep[i]), self.view.past)
 
     def swaps(self) -> list[Swap]:
         """What to replace by what: as little as does, so that what room there is holds originals."""

@@ -312,8 +312,15 @@ def outcome(said: str, ok: bool, result: Item | None) -> str:
     if not lines:
         return ""
     if len(lines) <= 2:
-        return "; ".join(words(_clean(s), LINE) for s in lines)
-    return words(_clean(counted or lines[-1]), LINE)
+        return "; ".join(filter(None, map(_short, lines)))
+    wrong = [s for s in lines if ERROR.search(s)]  # in an output that has many such words they say nothing
+    return _short(counted or (wrong[0] if 0 < len(wrong) <= PLACES else lines[-1]))
+
+
+def _short(line: str) -> str:
+    """A line of output; one of data that has no room tells nothing."""
+    line = _clean(line)
+    return "" if len(line) > LINE and line.startswith(("{", "[")) else words(line, LINE)
 
 
 def telling(text: str) -> Iterator[str]:

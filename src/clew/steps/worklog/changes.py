@@ -34,6 +34,8 @@ _IMPORT = re.compile(
 _PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+?)\s*$")
 _MOVED = re.compile(r"^\*\*\* Move to: (.+?)\s*$")
 _DIFFED = re.compile(r"^\+\+\+ (?:b/)?(.+?)\s*$")
+_NAMED = re.compile(r"\b[A-Za-z_]\w*(?:\.\w+)*(?=\()|\b[A-Za-z]\w*(?:[a-z][A-Z]|_)\w+")
+_COMMENT = re.compile(r"\s*(?:#|//|/?\*|--|<!--)")
 _CODE = re.compile(r"^```")
 
 
@@ -89,14 +91,23 @@ def _value(gone: Sequence[str], come: Sequence[str]) -> list[str]:
     """The lines themselves, if they are few; else the first that came."""
     if len(gone) == len(come) == 1 and len(gone[0]) + len(come[0]) <= 2 * LINE:
         return [f"{_quoted(gone[0])} became {_quoted(come[0])}"]
-    for verb, some in (("now", come), ("without", gone)):
+    for verb, some, others in (("now", come, gone), ("without", gone, come)):
         if telling := [line for line in some if not _IMPORT.match(line)]:
-            return [f"{verb} {_quoted(max(telling[:6], key=_telling))}"]
+            quoted = max(telling[:6], key=_telling)
+            about = listed([f"`{n}`" for n in _named(telling, f"{quoted}\n" + "\n".join(others))], NAMES // 2)
+            return [f"{verb} {_quoted(quoted)}{f' ({about})' if about else ''}"]
     return [f"now {_quoted(come[0])}"] if come else []
 
 
+def _named(lines: Sequence[str], known: str) -> list[str]:
+    """The names of code in these lines that are in no other: what is called, fields, variables of two words."""
+    seen = set(_NAMED.findall(known))
+    code = (line for line in lines if not _COMMENT.match(line))
+    return [n for n in dict.fromkeys(n for line in code for n in _NAMED.findall(line)) if n not in seen]
+
+
 def _telling(line: str) -> int:
-    """How much a line says: its names and numbers; a comment in words is best."""
+    """How much a line says: its names and numbers; a comment in words is best, since it says what for."""
     return len(set(re.findall(r"\w{3,}", line))) if len(line) <= 2 * LINE else 0
 
 

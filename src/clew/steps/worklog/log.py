@@ -8,17 +8,17 @@ from clew.past import Past
 from clew.steps.notes import about, by_section
 from clew.steps.worklog.requests import Request, common_root, requests
 from clew.steps.worklog.standing import Standing
-from clew.steps.worklog.telling import Failures, Line, ask, line, lines_of
+from clew.steps.worklog.telling import Line, Teller, ask, line
 from clew.steps.worklog.wording import ENOUGH, below, gist, on_one_line, words
 
 ASKS = 0.4  # of the room, for what the user said
 CAPS = (400, 300, 200, 140)  # characters of each ask that comes first, then the longer ones get more
 LONG_ASK = 6_000  # characters of one at most
 STATE = 0.3  # of the room, for how things stand
-OLD = 0.35  # what the oldest line is worth beside the same one today
+OLD = 0.5  # what the oldest line is worth beside the same one today
 SHARED = 60  # characters that are the same for a line that says nothing: dear short lines win, but not by length alone
 SOFT = 0.6
-LEAST = 0.4  # of the room, at most, for the last words of every request in short
+LEAST = 0.6  # of the room, at most, for the last words of every request in short
 USED = 200  # characters of a line of a result
 LINES = 2  # of them
 VALUES = frozenset({"id", "sha", "url", "amount", "email", "version", "date", "number", "error", "const"})
@@ -59,13 +59,11 @@ class Log:
         every = [r for part in self.parts for r in part.requests]
         self.standing.root = self.standing.root or common_root(every)
         nexts = [r.ask for r in every[1:]] + [following]
-        used, failures = _Used([n for nodes in parts for n in nodes], past), Failures()
-        at = 0
+        teller = Teller(every, _Used([n for nodes in parts for n in nodes], past).lines, self._rel)
+        answers = iter(nexts)
         for part in self.parts:
             for request in part.requests:
-                found = list(lines_of(request, nexts[at], failures, used.lines, self._rel))
-                part.lines.append((request, found))
-                at += 1
+                part.lines.append((request, list(teller.lines(request, next(answers)))))
         for part, nodes in zip(self.parts, parts, strict=True):
             if part.lines:
                 part.lines[-1][1].extend(_noted(about(claims, nodes)))

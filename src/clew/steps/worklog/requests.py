@@ -14,6 +14,7 @@ from clew.steps.worklog.wording import on_one_line, plain, prose
 
 NOTE = 4_000  # characters of what a program reported that are looked at
 PASTE = 2_000  # characters: a longer message was not all typed
+SILENT = ("No response requested.", "(no content)")  # what clients write where the assistant said nothing
 _COMMAND = re.compile(r"```(?:bash|sh|shell|mswea_bash_command)\s*\n(.*?)\n```", re.DOTALL)
 _NOTIFIED = re.compile(r"<summary>(.*?)</summary>", re.DOTALL)
 _SPOKEN = re.compile(r'^\s*\{\s*"(?:message|response|content|text|answer)"\s*:\s*')
@@ -120,7 +121,7 @@ def _spoken(text: str) -> str:
         value = parsed(text.strip())
         if isinstance(value, dict) and isinstance(said := next(iter(value.values()), None), str):
             text = said
-    return text.strip()
+    return "" if (said := text.strip()) in SILENT else said
 
 
 def _note(item: Item) -> str:

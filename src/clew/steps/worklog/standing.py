@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from clew.steps.worklog.acts import Act
 from clew.steps.worklog.requests import Request
-from clew.steps.worklog.wording import below, both_ends, indented, on_one_line, opening, plain, sentences, words
+from clew.steps.worklog.wording import below, both_ends, indented, listed, on_one_line, opening, plain, sentences, words
 
 HEADING = "How things stood here:"
 RULES = 120  # that are kept in mind
@@ -17,6 +17,8 @@ TYPED = 600  # characters of a message in which a wish of any form is looked for
 FILES = 200
 CHANGES = 5  # of a file that are kept in mind
 CHANGED = 240  # characters of them that are told
+LATELY = 12  # files of which it is told what changed: of the others the log does
+NAMES = 1_500  # characters of their names
 ERRORS = 8
 TASKS = 60
 COMMANDS = 12
@@ -30,6 +32,9 @@ _STRICT = re.compile(
     r"|nie(?:mals)?|immer|nicht|kein\w*|muss|müssen|nur|jamais|toujours|ne\b.{1,30}\bpas|dois|doit|nunca|siempre|jam[áa]s|debes?|sempre|mai"
     r"|никогда|всегда|нельзя|должн\w+|только|nigdy|zawsze|nooit|altijd)\b|不要|必须|总是|禁止|务必|不得|절대|항상|반드시|ないで|必ず|禁止"
 )
+# What somebody says of a thing ("this always returns 0") is a rule only with one of these.
+_STATES = re.compile(r"(?i)(?:this|that|it|while|currently|there|because|since|however|note)\b")
+_DEMANDS = re.compile(r"(?i)\b(?:must|do not|don['’]?t|never|not allowed|make sure|required|forbidden|mandatory)\b")
 _LEANING = re.compile(
     r"(?i)\b(?:avoid|prefer|instead|should(?:n['’]t)?|keep|please use|by default|rather|stick to|follow|except|unless"
     r"|bitte|statt|évite|plutôt|évitez|prefiero|evita|en vez|лучше|вместо)\b"
@@ -45,6 +50,9 @@ _GENERAL = re.compile(
 _ASKS = re.compile(
     r"(?i)(?:what|why|how|where|when|who|which|can|could|would|should|do|does|did|is|are|was|will|shall)\b"
 )
+_WONDERS = re.compile(
+    r"(?i)(?:what|why|how|who|which|can|could|would|should|does|did|is|are|was|will|shall|wondering)\b"
+)
 # What somebody says of themselves, with the same words.
 _LACKS = re.compile(
     r"(?i)\b(?:i|we) (?:do not|don['’]?t|can ?not|can['’]?t|only) (?:have|remember|recall|know|think|see|understand"
@@ -52,6 +60,8 @@ _LACKS = re.compile(
 )
 _OPINES = re.compile(r"(?i)\b(?:i|we) (?:do not |don['’]?t )?(?:think|guess|manually|already|just)\b")
 _COMMITS = re.compile(r"\bgit\b.*\bcommit\b")
+_LAST = re.compile(r"&&|;|\|\|")
+_SETTING = re.compile(r"\w+=|-")
 _ENDED = re.compile(r"(?i)\b(?:completed|exited|finished|killed|terminated|stopped|failed|done|ended)\b")
 _KILLS = re.compile(r"\b(?:kill|pkill|killall)\b|(?i:kill_?shell|kill_?bash|task_?stop)")
 
@@ -88,7 +98,8 @@ class Standing:
     def _take_rules(self, request: Request) -> None:
         """Sentences about how, from what was typed; a whole short message that nothing was done about is one, too."""
         found, brief = list(_quotable(request.ask)), len(request.ask) <= TYPED
-        strict = [s for s in found if _STRICT.search(s) and not _LACKS.search(s) and not _OPINES.search(s)]
+        own = [s for s in found if not _LACKS.search(s) and not _OPINES.search(s) and not _WONDERS.match(s)]
+        strict = [s for s in own if (_DEMANDS if _STATES.match(s) else _STRICT).search(s)]
         self._keep(strict, request, 3 if brief else 1)
         if not brief:
             return
@@ -155,7 +166,8 @@ class Standing:
         if len(self.commands) > FILES:
             del self.commands[next(iter(self.commands))]
         if act.ok:
-            for what in [w for w in self.errors if command_key(w) == key or w.endswith(f"&& {act.what}")]:
+            # Another run of the same program may have covered it: what is no longer sure is not said.
+            for what in [w for w in self.errors if command_key(w) == key or _program(w) == _program(act.what)]:
                 del self.errors[what]
         elif key:
             self.errors.pop(act.what, None)
@@ -228,21 +240,24 @@ class Standing:
             [rel(f"`{what}`: {how}") for what, how in list(self.errors.items())[: -ERRORS - 1 : -1]],
         )
         yield "Started in the background, not seen to end", [rel(f"`{what}`") for what in self.running.values()]
-        yield "Files changed, the last one last", [rel(self._file(path)) for path in reversed(self.files)]
+        paths = list(reversed(self.files))
+        yield "Files changed, the last one last", [rel(self._file(path, shown)) for path in paths[:LATELY]]
+        yield "Files changed before those", [listed(map(rel, paths[LATELY:]), NAMES)] if paths[LATELY:] else []
         often = [w for w in reversed(self.commands) if self.commands[w][0] > 1][:COMMANDS]
         yield (
             "Commands run more than once",
             [
-                rel(f"`{w}` ({self.commands[w][0]} times){f': {how}' if (how := self.commands[w][1]) else ''}")
+                rel(f"`{w}` ({times} times){f': {how}' if how and rel(how) not in shown else ''}")
                 for w in often
+                for times, how in (self.commands[w],)
             ],
         )
 
-    def _file(self, path: str) -> str:
+    def _file(self, path: str, shown: str) -> str:
         verb, times, told = self.files[path]
         often = f" ({times} edits)" if times > 1 else ""
         some = list[str]()
-        for change in reversed(told):
+        for change in reversed([change for change in told if self._rel(change) not in shown]):
             if some and sum(map(len, some)) + len(change) > CHANGED:
                 break
             some.insert(0, change)
@@ -295,6 +310,12 @@ _NEWEST_LAST = ("The user's rules", "Files changed", "Commands run", "Refused by
 def command_key(command: str) -> str:
     """What makes two runs the same; nothing for a script that stands in its command, of which only the size is told."""
     return "" if "<<" in command else command.strip()
+
+
+def _program(command: str) -> str:
+    """The program that a command runs last, and which of its acts."""
+    bare = [w for w in _LAST.split(command)[-1].partition("|")[0].split() if not _SETTING.match(w)]
+    return " ".join(bare[:2])
 
 
 def _quotable(text: str) -> Iterator[str]:

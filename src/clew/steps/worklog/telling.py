@@ -11,6 +11,7 @@ from clew.steps.worklog.requests import Request, Step
 from clew.steps.worklog.standing import command_key
 from clew.steps.worklog.wording import (
     WHY,
+    Phrases,
     both_ends,
     first_lines,
     gist,
@@ -18,8 +19,9 @@ from clew.steps.worklog.wording import (
     listed,
     on_one_line,
     opening,
+    outline,
     plain,
-    without_lead,
+    unannounced,
 )
 
 SAY = 260  # characters of the words with which a step begins
@@ -60,17 +62,6 @@ class Failures:
     changed: dict[str, list[str]] = field(default_factory=dict)  # files since then
 
 
-def lines_of(
-    request: Request, answered: str, failures: Failures, used: Used, rel: Callable[[str], str]
-) -> Iterator[Line]:
-    """The lines of a request after its ask; `answered` is what the user said next."""
-    last = max((i for i, step in enumerate(request.steps) if step.text), default=-1)
-    failed, changed = False, {c.path for step in request.steps for act in step.acts for c in act.changes}
-    for i, step in enumerate(request.steps):
-        yield from _step(step, i == last, answered if i == last else "", failed, changed, failures, used, rel)
-        failed = any(not act.ok and act.kind in ("run", "edit", "did") for act in step.acts)
-
-
 def ask(request: Request, most: int) -> str:
     """What was asked, in so many characters."""
     told = both_ends(request.ask, most)
@@ -78,56 +69,80 @@ def ask(request: Request, most: int) -> str:
     return f"The user: {indented(told)}{pictures}" if told else ""
 
 
-def _step(
-    step: Step,
-    last: bool,
-    answered: str,
-    failed: bool,
-    changed: Container[str],
-    failures: Failures,
-    used: Used,
-    rel: Callable[[str], str],
-) -> Iterator[Line]:
-    phrases = [rel(p) for p in _phrases(step.acts, failures)]  # one line each: a name may have several
-    looked = [rel(on_one_line(a.what)) for a in step.acts if a.kind == "look" and a.ok and a.what not in changed]
-    # What was done stands on a line of its own: nothing that a tool printed can pass for what somebody said.
-    done = f"  * {'; '.join(phrases)}" if phrases else ""
-    worth = sum(_worth(a) for a in step.acts)
-    told = [(say, more) for say, more in _says(step, last, answered, failed, bool(phrases)) if say]
-    if told:
-        said = [(f"- {indented(rel(say))}", more) for say, more in told]
-        full = [("\n".join(filter(None, (say, done))), more) for say, more in said]
-        full[0] = full[0][0], full[0][1] + (0 if last else worth)
-        if last and done:  # of the last words there is a length without what was done
-            full[0] = said[0]
-            full[1] = full[1][0], full[1][1] + worth
-        yield Line(tuple(t for t, _ in full), tuple(w for _, w in full), needed=last)
-    elif done:
-        yield line(done, worth)
-    if looked:
-        yield line(f"  * looked at {listed(dict.fromkeys(looked), NAMES)}", LOOKED if told or done else 2 * LOOKED)
-    for act, result in step.results:
-        if act.ok and (act.kind in ("did", "run") or (act.kind == "look" and not _READS.search(act.what))):
-            yield from (line(f"  > {rel(found)}", USED) for found in used(result))
-    for note in step.notes:
-        yield line(f"- (a program reported: {indented(first_lines(rel(note), CLOSE))})", 1.0)
+class Teller:
+    """Tells of one request after the other, in their order."""
 
+    def __init__(self, requests: Sequence[Request], used: Used, rel: Callable[[str], str]) -> None:
+        self.used, self.rel = used, rel
+        self.failures = Failures()
+        says = (step.say for request in requests for step in request.steps)
+        self.phrases = Phrases(says)
 
-def _says(step: Step, last: bool, answered: str, failed: bool, acted: bool) -> Iterator[tuple[str, float]]:
-    """What was said, from few words to all, each with what it is worth beyond the one before it."""
-    words = step.say
-    if last:
+    def lines(self, request: Request, answered: str) -> Iterator[Line]:
+        """The lines of a request after its ask; `answered` is what the user said next."""
+        last = max((i for i, step in enumerate(request.steps) if step.text), default=-1)
+        failed, changed = False, {c.path for step in request.steps for act in step.acts for c in act.changes}
+        for i, step in enumerate(request.steps):
+            told = self._closing(step, answered) if i == last else self._saying(step, failed)
+            yield from self._step(step, i == last, [(say, worth) for say, worth in told if say], changed)
+            failed = any(not act.ok and act.kind in ("run", "edit", "did") for act in step.acts)
+
+    def _step(
+        self, step: Step, last: bool, told: Sequence[tuple[str, float]], changed: Container[str]
+    ) -> Iterator[Line]:
+        rel = self.rel
+        phrases = [rel(p) for p in _phrases(step.acts, self.failures)]  # one line each: a name may have several
+        looked = [rel(on_one_line(a.what)) for a in step.acts if a.kind == "look" and a.ok and a.what not in changed]
+        # What was done stands on a line of its own: nothing that a tool printed can pass for what somebody said.
+        done = f"  * {'; '.join(phrases)}" if phrases else ""
+        worth = sum(_worth(a) for a in step.acts)
+        if told:
+            said = [(f"- {indented(rel(say))}", more) for say, more in told]
+            full = [("\n".join(filter(None, (say, done))), more) for say, more in said]
+            full[0] = full[0][0], full[0][1] + (0 if last else worth)
+            if last and done:  # of the last words there is a length without what was done
+                full[0] = said[0]
+                full[1] = full[1][0], full[1][1] + worth
+            yield Line(tuple(t for t, _ in full), tuple(w for _, w in full), needed=last)
+        elif done:
+            yield line(done, worth)
+        if looked:
+            yield line(f"  * looked at {listed(dict.fromkeys(looked), NAMES)}", LOOKED if told or done else 2 * LOOKED)
+        for act, result in step.results:
+            if act.ok and (act.kind in ("did", "run") or (act.kind == "look" and not _READS.search(act.what))):
+                yield from (line(f"  > {rel(found)}", USED) for found in self.used(result))
+        for note in step.notes:
+            yield line(f"- (a program reported: {indented(first_lines(rel(note), CLOSE))})", 1.0)
+
+    def _closing(self, step: Step, answered: str) -> Iterator[tuple[str, float]]:
+        """The last words of a request, from few of them to all, each with what it is worth beyond the one before."""
         brief = bool(answered) and len(answered) <= BRIEF
+        words = self.phrases.news(step.say)
         yield gist(words, GIST // 2), 3.0
         if len(words) > GIST // 2:
             yield gist(words, GIST), 1.5
-        yield first_lines(words, OPTIONS if brief else CLOSE), 5.0 if brief else 4.0
-    else:
-        words = without_lead(words) if acted else words
+        most = OPTIONS if brief else CLOSE
+        if len(step.say) > most // 2:
+            yield outline(step.say, most // 2), 3.5 if brief else 2.5
+        yield outline(step.say, most), 3.0 if brief else 2.5
+        yield from _whole(step)
+
+    def _saying(self, step: Step, failed: bool) -> Iterator[tuple[str, float]]:
+        """What was said on the way; `failed` if something had just gone wrong."""
+        acted = any(act.kind not in ("look", "plan") or not act.ok for act in step.acts)
+        words = unannounced(step.say) if acted else step.say
+        news = self.phrases.news(words)
+        routine = self.phrases.only_set(words)
         announces = not acted and len(words) <= SAY and all(a.kind == "look" for a in step.acts) and step.acts
-        why = bool(WHY.search(words))
-        most = CAUSE if failed or why else SAY
-        yield opening(words, most), 0.3 + 0.7 * why if announces else 1.0 + 1.2 * failed + 1.0 * why
+        why = bool(WHY.search(news)) and not routine
+        least = 0.3 if announces or routine else 1.0 + 1.2 * failed
+        if not words:
+            return
+        yield gist(news, CAUSE) if why else opening(news, CAUSE if failed else SAY), least + 1.0 * why
+        yield from _whole(step)
+
+
+def _whole(step: Step) -> Iterator[tuple[str, float]]:
     if len(step.text) > SAY:
         yield first_lines(plain(step.text), WHOLE), 1.0
 
@@ -176,12 +191,12 @@ def _phrase(act: Act, failures: Failures) -> Iterator[str]:
             yield _run(act, failures)
         case Act(kind="ask"):
             yield (
-                f"{on_one_line(act.what)}: {indented(first_lines(act.told, OPTIONS), INNER)}"
+                f"{on_one_line(act.what)}: {indented(outline(act.told, OPTIONS), INNER)}"
                 if act.told
                 else on_one_line(act.what)
             )
         case Act(kind="report"):
-            yield f"a sub-agent was asked: {act.what}. It reported: {indented(first_lines(act.told, REPORT), INNER)}"
+            yield f"a sub-agent was asked: {act.what}. It reported: {indented(outline(act.told, REPORT), INNER)}"
         case Act(kind="refused"):
             yield f"REFUSED by the user: {act.what}" + (f": “{opening(act.told, CAUSE)}”" if act.told else "")
         case Act(kind="did"):

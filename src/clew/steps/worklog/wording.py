@@ -1,10 +1,15 @@
 """Whole sentences and lines: a text is shortened between them, never inside a word, a name or a path."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 ENOUGH = 60  # characters: with less room no sentence is begun
 SHORT = 12  # characters in which an abbreviation stands
+LEAD = 80  # characters of a sentence that leads to a list and is told with it
+LIST = 4  # lines of a text that may be a list
+ENTRY = (400, 300, 220, 160, 120, 90, 70)  # characters of each of them
+OFTEN = 4  # times that a sentence is said in the same form until it is a set phrase
 MORE = "…"  # stands where words are left out
 _ENDS = re.compile(r"(?<=[.!?])[\"'”’)]*\s+|(?<=[。！？])|\n+")
 _CLAUSES = re.compile(r"(?<=[,;:])\s+|\s+(?=[(—–])|(?<=[，；：、])")
@@ -18,13 +23,27 @@ WHY = re.compile(
     r"|regression|weil|deshalb|statt|parce que|donc|plutôt|porque|en vez|потому|вместо)\b"
     r"|因为|所以|而不是|なぜなら|代わり"
 )
+_MARKS = ".,;:!?()\"'“”‘’…"
+_WORD = re.compile(r"[(\"'“‘]*[^\W\d_]+(?:['’-][^\W\d_]+)*[.,;:!?)\"'”’…]*$")  # no name, number, path or code
+_NEXT = re.compile(
+    r"(?i)^(?:(?:now|next|first|then|good|great|ok(?:ay)?|perfect|and|also)[,.!]? )*"
+    r"(?:let me|let['’]?s|starting with|lass(?:t)? (?:mich|uns)|laisse[zr]?[- ]moi|d[ée]jame|давай(?:те)?|让我)"
+    r"\b.{0,120}$"  # but "I'll use a cache of 512" is a decision
+)
 _FENCE = re.compile(r"^\s*(?:```|~~~)\S*\s*$")
+_RULE = re.compile(r"^\s*(?:-{3,}|\*{3,}|_{3,}|={3,}|\|?[\s:|-]*\|[\s:|-]*)\s*$")  # also between the rows of a table
+_TITLE = re.compile(r"^#{1,6}\s+\S|^\s*(?:\d+[.)]\s*)?\*\*[^*]+\*\*\s*$")
 _MARKUP = re.compile(r"^#{1,6}\s+|(?<!\*)\*\*(?!\*)|(?<!_)__(?!_)")
 
 
 def plain(text: str) -> str:
-    """Prose without the marks of headings and bold type, which mean nothing once a text is shortened."""
-    return "\n".join(_MARKUP.sub("", line).rstrip() for line in text.splitlines() if not _FENCE.match(line))
+    """Prose without the marks of bold type and the like; a heading leads to what stands under it."""
+    return "\n".join(_plain(line) for line in text.splitlines() if not _FENCE.match(line) and not _RULE.match(line))
+
+
+def _plain(line: str) -> str:
+    said = _MARKUP.sub("", line).rstrip()
+    return f"{said}:" if _TITLE.match(line) and said[-1:] not in ":.!?…：。！？" else said
 
 
 def prose(text: str) -> str:
@@ -39,10 +58,10 @@ def prose(text: str) -> str:
     return said or plain(text).strip()
 
 
-def without_lead(text: str) -> str:
-    """A text without its last sentence, if that only says what comes next."""
-    parts = list(sentences(text))
-    return text if not parts or not parts[-1].endswith((":", "：")) else text[: text.rfind(parts[-1])].strip()
+def unannounced(text: str) -> str:
+    """A text without what only says what comes next: once it was done, that is told by what was done."""
+    kept = [s for s in sentences(text) if not s.endswith((":", "：")) and (not _NEXT.match(s) or WHY.search(s))]
+    return " ".join(kept)
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -81,9 +100,15 @@ def opening(text: str, most: int) -> str:
 def gist(text: str, most: int) -> str:
     """The first sentence that says something, then those that say why, then the others; in their order.
 
-    A sentence that only leads to a list says nothing, nor does a cheer.
+    A sentence that leads to a list stands with the first entry; a cheer or a heading says nothing.
     """
-    parts = [on_one_line(part) for part in sentences(text) if not _LEADS.match(part)]
+    parts, lead = list[str](), ""
+    for part in map(on_one_line, sentences(text)):
+        if _LEADS.match(part):
+            lead = part if part.endswith((":", "：")) and len(part) <= LEAD else ""
+        else:
+            parts.append(f"{lead} {part}" if lead else part)
+            lead = ""
     if not parts or sum(map(len, parts)) + len(parts) <= most:
         return " ".join(parts) or opening(text, most)
     kept, left = set[int](), most - len(MORE) - 1
@@ -94,6 +119,34 @@ def gist(text: str, most: int) -> str:
         elif not i:
             return words(parts[0], most)
     return " ".join(f"{parts[i]}{'' if i + 1 in kept or i + 1 == len(parts) else f' {MORE}'}" for i in sorted(kept))
+
+
+class Phrases:
+    """The set phrases of a conversation: sentences that were said in the same form again and again, about other names.
+
+    The more often somebody says a thing, the less it tells; that holds in every language.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._count = Counter(form for text in texts for form in {_form(s) for s in sentences(text)})
+
+    def news(self, text: str) -> str:
+        """A text without its set phrases; all of it if there is nothing else."""
+        kept = [s for s in sentences(text) if not self._is_set(s)]
+        return text if not kept or len(kept) == sum(1 for _ in sentences(text)) else " ".join(kept)
+
+    def only_set(self, text: str) -> bool:
+        """Whether it says nothing else."""
+        return bool(text) and all(self._is_set(s) for s in sentences(text))
+
+    def _is_set(self, sentence: str) -> bool:
+        form = _form(sentence)
+        return " " in form and self._count[form] >= OFTEN
+
+
+def _form(sentence: str) -> str:
+    """The plain words of a sentence: names, numbers, paths and quoted code are what it is about."""
+    return " ".join(w.strip(_MARKS).lower() for w in sentence.split() if _WORD.match(w))
 
 
 def words(text: str, most: int) -> str:
@@ -121,6 +174,22 @@ def first_lines(text: str, most: int) -> str:
         kept.append(line.rstrip())
     told = "\n".join(kept).rstrip()
     return f"{told}\n{MORE}" if told else opening(text, most)
+
+
+def outline(text: str, most: int) -> str:
+    """Every line of a text by its first words, so that of a list each entry is told; its first lines, if too many."""
+    text = text.strip()
+    if len(text) <= most:
+        return text
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    cap = next((c for c in ENTRY if sum(min(len(line), c) + 1 for line in lines) <= most), 0)
+    if len(lines) < LIST or not cap:
+        return first_lines(text, most)
+    return "\n".join(f"{_indent(line)}{words(line, max(ENOUGH, cap - len(_indent(line))))}" for line in lines)
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
 
 
 def both_ends(text: str, most: int) -> str:
