@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from clew.models import Held
 
 
+NEARLY = 0.6  # of the room for a note: with less of it used, the rest is for the history
 RECALLED = 100  # tokens: with less room nothing is recalled for a question
 LEAST = 256  # tokens: with less nothing can be said of what is out of view
 
@@ -175,16 +176,23 @@ async def _fitted(step: Step, view: View, budget: Budget) -> View:
     most = min(MOST, int(ALL * budget.room)) if asked else 0
     if asked is None or most < RECALLED:
         return await step(view, budget)
-    after = await step(view, with_(budget, goal=budget.goal._replace(tokens=budget.goal.tokens - most)))
-    shown = {n.id for n in after.nodes}
-    hidden = [n for n in view.nodes if n.id not in shown]
-    asked = question(after) if hidden else None
-    if asked is not None:
+    for _ in range(2):  # with room for as much as may be, then for as much as there is
+        after = await step(view, with_(budget, goal=budget.goal._replace(tokens=budget.goal.tokens - most)))
+        shown = {n.id for n in after.nodes}
+        hidden = [n for n in view.nodes if n.id not in shown]
+        if not hidden or (asked := question(after)) is None:
+            break
         index = await asyncio.to_thread(Index, texts(hidden))
         left = min(most, budget.limit.tokens - budget.size(after).tokens)
-        with_note = await asyncio.to_thread(recalled, after, budget, asked, index, left)
-        if with_note is not after:
-            return with_note
+        noted = await asyncio.to_thread(recalled, after, budget, asked, index, left)
+        if noted is after:
+            break
+        taken = budget.size(noted).tokens - budget.size(after).tokens
+        if taken > NEARLY * most:
+            return noted
+        most = taken
+    else:
+        return noted
     return await step(view, budget)
 
 

@@ -29,13 +29,16 @@ FAINT = 0.3  # of the best score: passages below it are not worth their room
 RARE = 0.1  # of the passages: a word in more of them says nothing of what is meant
 LONG = 500  # characters of a passage
 FILLING = frozenset(
-    "also again could does done from good great have here just more next okay please should some sure thank thanks "
-    "that them then there these those with would yeah".split()
+    "also again anything continue cool could does done everything excellent first from going good great have here item "
+    "items just keep last like looks make more move need next nice okay perfect please proceed ready right should some "
+    "something sounds start step sure tell thank thanks that them then there these thing things those want what when "
+    "whenever will with would yeah".split()
 )
 VOICES = ("user", "assistant")  # whose lines come before those of tools
 VOICED = 1.5  # times their score
 LABEL = "from earlier in this conversation, perhaps of use for the message after it"
 TERMS = 200  # words of a message that are looked for
+TWO = 2  # words of a message that a passage has in common with it, or one name: "ready for the next item" asks nothing
 FEW = 3  # passages that a word may always be in
 _END = re.compile(r"(?<=[.!?])\s+|\n+")
 
@@ -105,7 +108,10 @@ def _passages(view: View, asked: Question, index: Index) -> Iterator[tuple[float
     """Passages worth their room with their scores, in whole sentences; none of them is in view."""
     bodies = [" ".join(line.text for line in passage.lines).lower() for passage in index.passages]
     often = max(FEW, RARE * len(bodies))
-    rare = {t for t in sorted(_asking(asked.text))[:TERMS] if 0 < sum(t in body for body in bodies) <= often}
+    asking = sorted(_asking(asked.text))[:TERMS]
+    rare = {t for t in asking if 0 < sum(t in body for body in bodies) <= often}
+    names = {t for t in rare if not t.isalpha()}
+    least = min(TWO, len(asking))
     seen = "\n".join(wording(n.item) for n in view.nodes) if rare else ""
     ranked, told = index.ranked(asked.text) if rare else [], set[str]()
     for i, score in ranked:
@@ -113,7 +119,10 @@ def _passages(view: View, asked: Question, index: Index) -> Iterator[tuple[float
             break
         passage = index.passages[i]
         source = index.texts[passage.text]
-        if not any(t in bodies[i] for t in rare):
+        body = bodies[i]
+        if not any(t in body for t in rare):
+            continue
+        if sum(t in body for t in asking) < least and not any(t in body for t in names):
             continue
         text = _whole(source.body, [line.text for line in passage.lines])
         if text in told or all(line.strip() in seen for line in text.splitlines()):

@@ -234,14 +234,14 @@ class Fitting:
 
     async def _expanded(self, scope: Scope, live: Live, view: View, budget: Budget) -> View:
         """The view with what was said about the newest message, and is out of view, beside it."""
-        shown = {n.id for n in view.nodes} | {*live.trace.alias.values()}
-        stored = (
-            live.trace.calls[-1][1] if live.trace.calls else 0
-        )  # what is said in this very turn is not in the log yet
-        away = [place for place in live.trace.said[:stored] if place.id not in shown]
-        asked = question(view) if away and not asks_to_compact(view) else None
+        asked = None if asks_to_compact(view) else question(view)
         budget = budget.at(live.scale.measure(view)[1])
         if asked is None or (most := room(view, budget)) < LEAST:
+            return view
+        shown = {n.id for n in view.nodes} | {*live.trace.alias.values()}
+        stored = live.trace.calls[-1][1] if live.trace.calls else 0  # what is said in this very turn is not there yet
+        away = [place for place in live.trace.said[:stored] if place.id not in shown]
+        if not away:
             return view
         try:
             index = await among(self._store, scope, asked.text, away, BODIES, 0, CHARACTERS)

@@ -33,6 +33,7 @@ LEAST = 200  # tokens of originals: for less, a block is not worth its heading
 SMALL = 1_500  # tokens of originals that a block has before it ends at the next request
 WORTH = 300  # tokens that a block has, more or less: with less room there are fewer and longer ones
 SHARE = 0.6  # of what a goal leaves for the history: the log has no more, or the oldest blocks are told in fewer words
+VERBATIM = 6_000  # tokens that are enough for the newest of what was said, as it was said: the log may have the others
 FEWER = 0.2  # of the same: down to this
 STATE = 0.2  # of the same, at most, for how things stand
 PART = 0.75  # of what stood there, at most, for a block
@@ -96,7 +97,7 @@ class _Fold:
         self.view, self.budget, self.meter = view, budget, budget.meter
         self.size, self.goal = budget.size(view), budget.goal
         self.history = max(1, self.goal.tokens - budget.meter.frame(view.frame).tokens)
-        self.most = min(most, int(SHARE * self.history))
+        self.most = min(most, max(int(SHARE * self.history), self.history - VERBATIM))
         self.old = blocks(view)
         self.log = {(at, at + 1): block for at, (block, _) in self.old.items()}
         self.notes = notes_of(view)
@@ -139,7 +140,16 @@ class _Fold:
                 tried = min(high, max(low + 1, self._more(tried, after)))
             if tried in (low, high) and (best or tried == low):
                 break
-        return [self._with_evidence(swap) for swap in best or self._least()]
+        return [self._with_evidence(swap) for swap in self._filled(best, high) or self._least()]
+
+    def _filled(self, swaps: list[Swap], extent: int) -> list[Swap]:
+        """The same with more words, where the next of what was said has no room, but words have."""
+        left = self.goal.tokens - self._after(swaps).tokens if swaps else 0
+        if left <= SLACK * self.history:
+            return swaps
+        self.most += left
+        more = self._plan(extent)
+        return more if self._after(more).within(self.goal) else swaps
 
     def next(self) -> list[Node]:
         """What was said in the groups that would be folded, by the first guess, once a compaction is due."""

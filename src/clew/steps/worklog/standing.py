@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from clew.steps.worklog.acts import Act
 from clew.steps.worklog.requests import Request
@@ -51,7 +51,8 @@ _ASKS = re.compile(
     r"(?i)(?:what|why|how|where|when|who|which|can|could|would|should|do|does|did|is|are|was|will|shall)\b"
 )
 _WONDERS = re.compile(
-    r"(?i)(?:what|why|how|who|which|can|could|would|should|does|did|is|are|was|will|shall|wondering)\b"
+    r"(?i)(?:(?:now|so|and|ok|okay|also|but|then|please|hey|hm+|well|first)[, ]+)*"
+    r"(?:what|why|how|who|which|can|could|would|should|does|did|is|are|was|will|shall|wondering)\b"
 )
 # What somebody says of themselves, with the same words.
 _LACKS = re.compile(
@@ -66,11 +67,19 @@ _ENDED = re.compile(r"(?i)\b(?:completed|exited|finished|killed|terminated|stopp
 _KILLS = re.compile(r"\b(?:kill|pkill|killall)\b|(?i:kill_?shell|kill_?bash|task_?stop)")
 
 
+class Rule(NamedTuple):
+    """How the user wants things done."""
+
+    strict: int  # from 0, a wish perhaps, to 3, a word that forbids or demands
+    id: str  # of who said it
+    request: int  # in which
+
+
 @dataclass(slots=True)
 class Standing:
     """All of it; lists are in the order in which things were said."""
 
-    rules: dict[str, tuple[int, str]] = field(default_factory=dict)  # the words: how strict, the id of who said them
+    rules: dict[str, Rule] = field(default_factory=dict)  # by their words
     refusals: dict[str, str] = field(default_factory=dict)  # what was refused and why: the id
     tasks: dict[str, tuple[str, str]] = field(default_factory=dict)  # by number: state, what
     files: dict[str, tuple[str, int, list[str]]] = field(default_factory=dict)  # by path: verb, times, what changed
@@ -119,9 +128,10 @@ class Standing:
     def _keep(self, found: Sequence[str], request: Request, strict: int) -> None:
         for said in found:
             known = self.rules.pop(said, None)
-            self.rules[said] = max(strict, known[0] if known else 0), request.ids[0] if request.ids else ""
+            strict = max(strict, known.strict) if known else strict
+            self.rules[said] = Rule(strict, request.ids[0] if request.ids else "", self.count)
         while len(self.rules) > RULES:
-            del self.rules[min(self.rules, key=lambda s: self.rules[s][0])]
+            del self.rules[min(self.rules, key=lambda s: self.rules[s].strict)]
 
     def _take(self, act: Act, ids: Sequence[str]) -> None:
         if act.kind == "refused":
@@ -202,7 +212,7 @@ class Standing:
                     kept[n].append(line)
                     room -= cost
                     left -= cost
-        out, said = [], {f"“{on_one_line(rule)}”": n for n, rule in enumerate(self.rules)}
+        out, said = [], {on_one_line(self._rule(rule)): n for n, rule in enumerate(self.rules)}
         for (heading, lines), some in zip(parts, kept, strict=True):
             if heading.startswith(_RULES):  # in the order in which they were said: the last word counts
                 some.sort(key=lambda rule: -said.get(rule, 0))
@@ -216,7 +226,10 @@ class Standing:
     def binding(self) -> list[str]:
         """The user's rules, strict ones first, and of those the newest."""
         order = {said: -n for n, said in enumerate(self.rules)}
-        return [f"“{said}”" for said in sorted(self.rules, key=lambda said: (-self.rules[said][0], order[said]))]
+        return [f"“{said}”" for said in sorted(self.rules, key=lambda said: (-self.rules[said].strict, order[said]))]
+
+    def _rule(self, said: str) -> str:
+        return f"“{said}” (request {self.rules[said].request})"
 
     def _rel(self, text: str) -> str:
         return below(self.root, text)
@@ -226,10 +239,10 @@ class Standing:
         rel = self._rel
         yield "Refused by the user, as the calls tell", list(reversed(self.refusals))
         worked = bool(self.files or self.commands or self.tasks)  # where people only talk, few sentences are rules
-        held = [said for said in reversed(self.rules) if worked or self.rules[said][0] > 2]
-        wanted = [said for said in held if self.rules[said][0] > 2 or said not in shown]
-        wanted.sort(key=lambda said: -self.rules[said][0])
-        yield f"{_RULES}, in their words; where two differ the later one holds", [f"“{said}”" for said in wanted]
+        held = [said for said in reversed(self.rules) if worked or self.rules[said].strict > 2]
+        wanted = [said for said in held if self.rules[said].strict > 2 or said not in shown]
+        wanted.sort(key=lambda said: -self.rules[said].strict)
+        yield f"{_RULES}, in their words; where two differ the later one holds", [self._rule(said) for said in wanted]
         tasks = [(state, what) for state, what in self.tasks.values()]
         left = [f"{state}: {what}" for state, what in tasks if state not in ("done", "dropped")]
         yield "Tasks that are not done", left
@@ -285,7 +298,7 @@ class Standing:
     def from_json(cls, kept: Mapping[str, Any]) -> Self:
         """As an edit kept it."""
         return cls(
-            rules={said: (strict, id) for said, strict, id in kept["rules"]},
+            rules={said: Rule(*rest) for said, *rest in kept["rules"]},
             refusals=dict(kept["refusals"]),
             tasks={n: (state, what) for n, state, what in kept["tasks"]},
             files={path: (verb, times, list(told)) for path, verb, times, told in kept["files"]},
@@ -300,7 +313,7 @@ class Standing:
 
     def sources(self) -> set[str]:
         """The ids of what is quoted: should a client change one of them, the quotation is old."""
-        return {id for _, id in self.rules.values()} | {*self.refusals.values(), *self.ask_ids} - {""}
+        return {rule.id for rule in self.rules.values()} | {*self.refusals.values(), *self.ask_ids} - {""}
 
 
 _RULES = "The user's rules"

@@ -13,6 +13,7 @@ from clew.steps.worklog.wording import (
     WHY,
     Phrases,
     both_ends,
+    chooses,
     first_lines,
     gist,
     indented,
@@ -25,6 +26,7 @@ from clew.steps.worklog.wording import (
 )
 
 SAY = 260  # characters of the words with which a step begins
+LITTLE = 60  # characters: what is said in fewer says less
 CAUSE = 420  # and of those that follow on a failure: they say why
 CLOSE = 1_400  # of the last words of a request
 GIST = 320  # characters of them at the least
@@ -32,7 +34,7 @@ OPTIONS = 2_400  # and of those that the user answered in a few words: the choic
 BRIEF = 160  # characters of an answer that says nothing without what it answers
 NAMES = 200  # characters of names in a row
 WHOLE = 6_000  # characters of what was said at once, at most
-LOOKED, USED = 0.15, 0.8  # what it is worth that something was looked at, and a line of a result that mattered
+LOOKED, USED = 0.15, 1.2  # what it is worth that something was looked at, and a line of a result that mattered
 INNER = "    "  # before the lines of what a call brought
 
 _READS = re.compile(r"/|\.\w{1,5}$")  # a file: what was done with it is told by the edits
@@ -81,9 +83,10 @@ class Teller:
     def lines(self, request: Request, answered: str) -> Iterator[Line]:
         """The lines of a request after its ask; `answered` is what the user said next."""
         last = max((i for i, step in enumerate(request.steps) if step.text), default=-1)
+        only_said = all(act.kind in ("look", "plan") for step in request.steps for act in step.acts)
         failed, changed = False, {c.path for step in request.steps for act in step.acts for c in act.changes}
         for i, step in enumerate(request.steps):
-            told = self._closing(step, answered) if i == last else self._saying(step, failed)
+            told = self._closing(step, answered, only_said) if i == last else self._saying(step, failed)
             yield from self._step(step, i == last, [(say, worth) for say, worth in told if say], changed)
             failed = any(not act.ok and act.kind in ("run", "edit", "did") for act in step.acts)
 
@@ -114,17 +117,20 @@ class Teller:
         for note in step.notes:
             yield line(f"- (a program reported: {indented(first_lines(rel(note), CLOSE))})", 1.0)
 
-    def _closing(self, step: Step, answered: str) -> Iterator[tuple[str, float]]:
-        """The last words of a request, from few of them to all, each with what it is worth beyond the one before."""
-        brief = bool(answered) and len(answered) <= BRIEF
+    def _closing(self, step: Step, answered: str, only_said: bool) -> Iterator[tuple[str, float]]:
+        """The last words of a request, from few of them to all, each with what it is worth beyond the one before.
+
+        Where nothing was done they are all there is; where the user chose between what they offer, all are needed.
+        """
+        brief = bool(answered) and (len(answered) <= BRIEF or chooses(answered, step.say))
         words = self.phrases.news(step.say)
         yield gist(words, GIST // 2), 3.0
         if len(words) > GIST // 2:
             yield gist(words, GIST), 1.5
         most = OPTIONS if brief else CLOSE
         if len(step.say) > most // 2:
-            yield outline(step.say, most // 2), 3.5 if brief else 2.5
-        yield outline(step.say, most), 3.0 if brief else 2.5
+            yield outline(step.say, most // 2), 7.0 if brief else 4.0 if only_said else 2.5
+        yield outline(step.say, most), 4.0 if brief else 2.5
         yield from _whole(step)
 
     def _saying(self, step: Step, failed: bool) -> Iterator[tuple[str, float]]:
@@ -135,7 +141,7 @@ class Teller:
         routine = self.phrases.only_set(words)
         announces = not acted and len(words) <= SAY and all(a.kind == "look" for a in step.acts) and step.acts
         why = bool(WHY.search(news)) and not routine
-        least = 0.3 if announces or routine else 1.0 + 1.2 * failed
+        least = (0.3 if announces or routine else 1.0 + 1.2 * failed) * min(1.0, len(news) / LITTLE)
         if not words:
             return
         yield gist(news, CAUSE) if why else opening(news, CAUSE if failed else SAY), least + 1.0 * why

@@ -23,6 +23,8 @@ WHY = re.compile(
     r"|regression|weil|deshalb|statt|parce que|donc|plutôt|porque|en vez|потому|вместо)\b"
     r"|因为|所以|而不是|なぜなら|代わり"
 )
+_NUMBERED = re.compile(r"\W{0,4}\d{1,2}(?:[.):]|\s*\|)\s")
+_CHOSEN = re.compile(r"(?<![\w./:-])#?\d{1,2}(?![\w/:%-]|\.\d)")
 _MARKS = ".,;:!?()\"'“”‘’…"
 _WORD = re.compile(r"[(\"'“‘]*[^\W\d_]+(?:['’-][^\W\d_]+)*[.,;:!?)\"'”’…]*$")  # no name, number, path or code
 _NEXT = re.compile(
@@ -190,6 +192,12 @@ def outline(text: str, most: int) -> str:
 
 def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
+
+
+def chooses(answer: str, text: str) -> bool:
+    """Whether an answer names entries of a numbered list by their numbers."""
+    numbers = {n for line in text.splitlines() if (n := _NUMBERED.match(line))}
+    return len(numbers) >= LIST - 1 and _CHOSEN.search(answer) is not None
 
 
 def both_ends(text: str, most: int) -> str:
