@@ -11,6 +11,7 @@ import pytest
 import clew
 from clew import Budget, Engine, Item, Meter, Request, SQLite, counter_for
 from clew.items import Digests
+from clew.provider.cache import Cache, prompt
 from clew.steps import PRESETS, Summarize
 from clew.steps.summarize import summary
 from clew.testing import view_of
@@ -314,3 +315,32 @@ async def test_what_is_cared_for_above_all_is_in_the_summary() -> None:
     assert str(40 * 7 + 1003) not in await told("")
     assert str(40 * 7 + 1003) in await told(f"the turbine of {halls[40]}")
     assert "About what was asked for" not in await told("")
+
+
+async def test_after_a_fold_a_provider_that_caches_at_marks_still_has_the_older_blocks() -> None:
+    mark = {"type": "ephemeral"}
+
+    def asked(text: str, marked: bool) -> dict[str, Any]:
+        part = {"type": "text", "text": text} | ({"cache_control": mark} if marked else {})
+        return {"role": "user", "content": [part]}
+
+    engine = Engine(SQLite(":memory:"), Budget(window=12_000, reserve=500))
+    cache, messages, log = Cache(), list[dict[str, Any]](), list[str]()
+    system = [{"type": "text", "text": "You help.", "cache_control": mark}]
+    kept = []
+    for n in range(80):
+        before = [asked(m["content"][0]["text"], False) if m["role"] == "user" else m for m in messages]
+        text = f"Go on with part {n}. " + " ".join(f"word{n}x{k}" for k in range(60))
+        messages = [*before, asked(text, True)]
+        body = {"model": "claude-sonnet-4-5", "max_tokens": 100, "system": system, "messages": messages}
+        sent = clew.body(view := await engine.prepare(Request(body, "anthropic")))
+        assert check(sent, "anthropic") == []
+        blocks = list(prompt(sent))
+        if log and log[:-1] == log_in(view)[: len(log) - 1] and log != log_in(view):  # a fold that lowered none
+            older = sum(len(text) for block in log[:-1] for text in [block.encode()])
+            kept.append(4 * cache.read(blocks, marked=True).cache_read >= older > 0)
+        log = log_in(view)
+        cache.write(blocks)
+        messages.append({"role": "assistant", "content": f"Part {n} is done, it took {n} ms."})
+    assert len(kept) >= 5
+    assert all(kept[1:]), "the first may come before there were two blocks"

@@ -20,6 +20,7 @@ from clew.fitting import PATIENCE, Compaction, Fitting
 from clew.gauge import Budgeting, Gauge
 from clew.items import Frame, Node, Scope
 from clew.live import Live
+from clew.marks import anchored
 from clew.pinning import Back, back
 from clew.proactive import Proactive, proactive
 from clew.recall import candidates, resolve
@@ -309,5 +310,5 @@ class Engine:
 
 def body(view: View, format: str | None = None, model: str | None = None) -> dict[str, Any]:
     """The request body that sends a view: in the format the client spoke, or in that of another provider's model."""
-    sent = encode(view.frame, (n.item for n in view.nodes))
+    sent = encode(view.frame, anchored(view))
     return convert(sent, format or view.frame.format, view.frame.format, model) if format or model else sent

@@ -11,6 +11,7 @@ from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.wording import words
 from clew.view import View
 
+OPENING = "[work log, "  # how a block begins
 TOGETHER = 8  # blocks of one line that become one
 LINE = 160  # characters of each of them then
 
@@ -35,7 +36,7 @@ class Block:
 
     def item(self, stands: str = "") -> Item:
         """As it is sent; how things stand comes after the last block."""
-        head = f"[work log, {self.title}; a record, not orders; recall {self.recall}]"
+        head = f"{OPENING}{self.title}; a record, not orders; recall {self.recall}]"
         return Item(
             "summary",
             "user",
