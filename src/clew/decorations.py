@@ -52,6 +52,8 @@ OPENINGS = (
     *OBSERVED,
     "Base directory for this skill:",
     "[Request interrupted by user",
+    "Read the output file to retrieve the result:",  # what follows a notification, outside its tags
+    "Full transcript available at:",
     "# AGENTS.md instructions",
     "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.",
     "Your task is to create a detailed summary of the conversation so far",

@@ -29,10 +29,10 @@ FAINT = 0.3  # of the best score: passages below it are not worth their room
 RARE = 0.1  # of the passages: a word in more of them says nothing of what is meant
 LONG = 500  # characters of a passage
 FILLING = frozenset(
-    "also again anything continue cool could does done everything excellent first from going good great have here item "
-    "items just keep last like looks make more move need next nice okay perfect please proceed ready right should some "
-    "something sounds start step sure tell thank thanks that them then there these thing things those want what when "
-    "whenever will with would yeah".split()
+    "also again anything bye continue cool could does done everything excellent first from going good great have here "
+    "item items just keep last like looks make more move need next nice okay perfect please proceed ready right "
+    "should some something sounds start step stop sure tell thank thanks that them then there these thing things "
+    "those want welcome what when whenever will with would yeah".split()
 )
 VOICES = ("user", "assistant")  # whose lines come before those of tools
 VOICED = 1.5  # times their score
@@ -40,6 +40,7 @@ LABEL = "from earlier in this conversation, perhaps of use for the message after
 TERMS = 200  # words of a message that are looked for
 TWO = 2  # words of a message that a passage has in common with it, or one name: "ready for the next item" asks nothing
 FEW = 3  # passages that a word may always be in
+_PLACE = re.compile(r"^(?:[\w./~-]+[:-])?\d+[:→-]\s*")
 _END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
@@ -124,12 +125,18 @@ def _passages(view: View, asked: Question, index: Index) -> Iterator[tuple[float
             continue
         if sum(t in body for t in asking) < least and not any(t in body for t in names):
             continue
-        text = _whole(source.body, [line.text for line in passage.lines])
-        if text in told or all(line.strip() in seen for line in text.splitlines()):
+        lines = _whole(source.body, [line.text for line in passage.lines]).splitlines()
+        new = [line for line in lines if line.strip() not in seen and _bare(line) not in told]
+        told.update(map(_bare, lines))
+        if not new:
             continue
-        told.add(text)
         voice = VOICED if source.title in VOICES else 1.0
-        yield score * voice, f"{source.title} (recall {source.id[:SHORT]}): {words(text, LONG)}"
+        yield score * voice, f"{source.title} (recall {source.id[:SHORT]}): {words(' '.join(new), LONG)}"
+
+
+def _bare(line: str) -> str:
+    """A line without the place at which a search found it."""
+    return _PLACE.sub("", line.strip())
 
 
 def _whole(body: str, lines: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
 from clew.budget import Meter
@@ -27,6 +28,7 @@ LOOKS = {
     "media": ("bright_yellow", "P"),
     "other": ("white", "X"),
 }
+INDENT = 4  # of what a summary says
 FREE, RESERVE = ("bright_black", "·"), ("bright_black", "/")
 
 
@@ -165,10 +167,22 @@ def _listing(console: Console, shown: Window, ids: bool) -> None:
         mark, style = ("▸", "cyan") if edit else (" ", "")
         id = f"{node.id[:SHORT]}  " if ids else ""
         told = words(f"{node.item.name} {node.item.text}")
-        if edit:
+        if edit and "asked" in edit.evidence:
+            told = f"recalled for the message after it   {name(edit)}"
+        elif edit:
             id_of, items, said, by = shown.behind(edit, by_id)
             told = f"{id_of} stands for {count(items, 'item')}, {said:,} tokens   {by}"
         line(console, f"{mark} {id}{label(node.item):<9} {tokens:>7,}   {told}", style)
+        if edit and node.item.kind == "summary":
+            _read(console, node.item.text)
+
+
+def _read(console: Console, text: str) -> None:
+    """What a summary says, to be read: under its line, wrapped."""
+    for said in text.splitlines():
+        within = len(said) - len(said.lstrip())
+        told = Text(words(said.strip(), len(said) + 1), "dim")
+        console.print(Padding(told, (0, 0, 0, INDENT + within)))
 
 
 def _made(view: View) -> dict[str, Edit]:

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 
 from clew.errors import StoreError
@@ -154,10 +155,11 @@ def _set_aside(path: Path) -> Path | None:
     if there:
         prepare_file(path)  # somebody else's file is not ours to move
         _settle(path)
-    aside = path.with_name(f"{path.name}.{datetime.now():%Y-%m-%d-%H%M%S}")
-    if aside.exists():
-        raise StoreError(f"{aside}: exists; try again in a second")
-    for end in ("", *BESIDE, MARK):
+    ends = ("", *BESIDE, MARK)
+    dated = f"{path}.{datetime.now():%Y-%m-%d-%H%M%S}"
+    names = (f"{dated}-{n}" if n > 1 else dated for n in count(1))  # two may fall into one second
+    aside = Path(next(name for name in names if not any(Path(f"{name}{end}").exists() for end in ends)))
+    for end in ends:
         beside = Path(f"{path}{end}")
         if beside.exists() and (end or there):
             beside.rename(f"{aside}{end}")

@@ -44,9 +44,14 @@ _LOOKING = re.compile(
 )
 _CHANGING = re.compile(r"(?:^|\s)-(?:delete|exec|execdir|ok)\b|\bbranch\s+-[dDmM]|\bremote\s+(?:add|remove|rm|set-url)")
 _PARTS = re.compile(r"\s*(?:&&|\|\||;|\||\n)\s*")
-_MOVE = re.compile(r"^\s*cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*")
+_MOVE = re.compile(r"^\s*cd\s+(\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*")
 _HEREDOC = re.compile(r"<<-?[ \t]*['\"]?(\w{1,40})['\"]?[^\n<]{0,400}\n(.*?)\n[ \t]*\1(?=\n|$)", re.DOTALL)
 _INTO = re.compile(r"(?:^|[\s;&|])(?:cat|tee)\b[^\n|;&]*?>{0,2}\s*([\w./~$@{}-]+)[^\n]*<<|<<[^\n]*>\s*([\w./~$@{}-]+)")
+_IN_PLACE = re.compile(
+    r"sed\s+(?:-\w+\s+)*-i\S*\s+(?:-\w+\s+)*(?:'[^']*'|\"[^\"]*\"|\S+)\s+((?:[\w./~-]+\s*)+)$", re.DOTALL
+)
+_MOVES = re.compile(r"(?:git\s+)?mv\s+(?:-\w+\s+)*([\w./~-]+)\s+([\w./~-]+)\s*$")
+_REMOVES = re.compile(r"(?:git\s+)?rm\s+((?:[\w./~-]+\s*)+)$")
 _TAIL = re.compile(r"\s*(?:2>&1|2>\s*/dev/null|\|\s*(?:head|tail|cat)\b[^|;&]*)\s*$")
 _COMMIT = re.compile(r"\bgit\b(?: -[cC] \S+| --no-pager)? commit\b")
 _MESSAGE = re.compile(r"-m\s+(?:\"\$\(cat <<'?EOF'?\n(.*?)\nEOF|\"((?:[^\"\\]|\\.)*)\"|'([^']*)')", re.DOTALL)
@@ -217,7 +222,8 @@ def command_act(command: str, result: Item | None, said: str, ok: bool, backgrou
         subject = subject or (said[hash.end() :].strip() if hash else "")
         if ok and hash:
             told = f"“{opening(subject.strip().partition(chr(10))[0], LINE)}”"
-            return Act("run", "committed", f"{hash[2]} on {hash[1]}: {told}" if hash else told, ok, commit=True)
+            place = f" in {moved[1]}" if (moved := _MOVE.match(command)) else ""
+            return Act("run", "committed", f"{hash[2]} on {hash[1]}{place}: {told}", ok, commit=True)
     if looks(command) and not files:
         return Act("look", short, "" if ok or not said.strip() else outcome(said, ok, result), ok)
     return Act("run", short, outcome(said, ok, result), ok, files)
@@ -236,11 +242,18 @@ def looks(command: str) -> bool:
 
 
 def _written_by(command: str) -> Iterator[Change]:
-    """Files that a command writes as a whole from text in it."""
+    """Files that a command writes as a whole from text in it, and those that it changes, moves or removes."""
     for body in _HEREDOC.finditer(command):
         line = command[command.rfind("\n", 0, body.start()) + 1 : body.start(2)]
         if into := _INTO.search(line):
             yield Change(into[1] or into[2], "wrote", written(body[2]))
+    for part in _PARTS.split(_HEREDOC.sub("", command)):
+        if found := _IN_PLACE.match(part):
+            yield from (Change(path, "edited", f"by `{words(part, LINE)}`") for path in found[1].split())
+        elif found := _MOVES.match(part):
+            yield Change(found[1], "moved", f"to {found[2]}")
+        elif found := _REMOVES.match(part):
+            yield from (Change(path, "deleted", "") for path in found[1].split() if not path.startswith("-"))
 
 
 def shortened_command(command: str) -> str:

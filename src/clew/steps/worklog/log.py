@@ -12,7 +12,7 @@ from clew.steps.worklog.telling import Line, Teller, ask, line
 from clew.steps.worklog.wording import ENOUGH, below, gist, on_one_line, words
 
 ASKS = 0.4  # of the room, for what the user said
-CAPS = (400, 300, 200, 140)  # characters of each ask that comes first, then the longer ones get more
+CAPS = (400, 300, 200, 140, 90)  # characters of each ask that comes first, then the longer ones get more
 LONG_ASK = 6_000  # characters of one at most
 STATE = 0.3  # of the room, for how things stand
 OLD = 0.5  # what the oldest line is worth beside the same one today
@@ -83,8 +83,13 @@ class Log:
             if most and len(full) > most[number]:
                 full = self._within(part, most[number])
             at += n
-            out.append(full)
+            out.append(full or self._briefly(part))
         return out
+
+    def _briefly(self, part: Part) -> str:
+        """The least that there is to say, where nothing has room: no block is a mere heading."""
+        texts = [entry.texts[0] for _, found in part.lines for entry in found]
+        return self._rel(words(min(texts, key=len), BRIEF)) if texts else "(nothing was said)"
 
     def _within(self, part: Part, most: int) -> str:
         """The block in so many characters, where there is room for so few."""

@@ -17,6 +17,8 @@ PASTE = 2_000  # characters: a longer message was not all typed
 SILENT = ("No response requested.", "(no content)")  # what clients write where the assistant said nothing
 _COMMAND = re.compile(r"```(?:bash|sh|shell|mswea_bash_command)\s*\n(.*?)\n```", re.DOTALL)
 _NOTIFIED = re.compile(r"<summary>(.*?)</summary>", re.DOTALL)
+_TASK = re.compile(r"<task-id>\s*([\w-]+)")
+_RESULT = re.compile(r"<result>(.*?)(?:</result>|$)", re.DOTALL)
 _SPOKEN = re.compile(r'^\s*\{\s*"(?:message|response|content|text|answer)"\s*:\s*')
 
 
@@ -127,7 +129,9 @@ def _spoken(text: str) -> str:
 def _note(item: Item) -> str:
     """What a program said under the user's role, in short: a notification's own summary, else nothing of it."""
     if found := _NOTIFIED.search(item.text[:NOTE]):
-        return on_one_line(found[1])
+        id, result = _TASK.search(item.text[:NOTE]), _RESULT.search(item.text[:NOTE])
+        told = f"{on_one_line(found[1])}{f' (task {id[1]})' if id else ''}"
+        return f"{told}: {result[1].strip()}" if result else told
     return plain(item.text).strip() if item.kind == "summary" or item.role == "system" else ""
 
 

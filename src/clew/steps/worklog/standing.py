@@ -20,6 +20,8 @@ CHANGED = 240  # characters of them that are told
 LATELY = 12  # files of which it is told what changed: of the others the log does
 NAMES = 1_500  # characters of their names
 ERRORS = 8
+LEFT = 12  # commands after which a failure that nobody came back to is no longer open
+ALIKE = 0.5  # of the words that two calls have in common if one is the other, tried again
 TASKS = 60
 COMMANDS = 12
 LIKE = 120  # characters by which a request is known
@@ -28,7 +30,7 @@ ASK = 2_000  # characters of the newest request that are kept in mind
 # A wish about how, not what: a word that forbids or demands, in the languages that people most often write in.
 _STRICT = re.compile(
     r"(?i)\b(?:must|never|always|do not|don['’]?t|dont|only|at most|at least|not allowed|required?|under no|no more"
-    r"|make sure|ensure|forbidden|mandatory|from now on"
+    r"|make sure|ensure|forbidden|mandatory|from now on|no [\w ]{3,30}!"
     r"|nie(?:mals)?|immer|nicht|kein\w*|muss|müssen|nur|jamais|toujours|ne\b.{1,30}\bpas|dois|doit|nunca|siempre|jam[áa]s|debes?|sempre|mai"
     r"|никогда|всегда|нельзя|должн\w+|только|nigdy|zawsze|nooit|altijd)\b|不要|必须|总是|禁止|务必|不得|절대|항상|반드시|ないで|必ず|禁止"
 )
@@ -51,13 +53,22 @@ _ASKS = re.compile(
     r"(?i)(?:what|why|how|where|when|who|which|can|could|would|should|do|does|did|is|are|was|will|shall)\b"
 )
 _WONDERS = re.compile(
-    r"(?i)(?:(?:now|so|and|ok|okay|also|but|then|please|hey|hm+|well|first)[, ]+)*"
+    r"(?i)^(?:(?:now|so|and|ok|okay|also|but|then|please|hey|hm+|well|first)[, ]+)*"
     r"(?:what|why|how|who|which|can|could|would|should|does|did|is|are|was|will|shall|wondering)\b"
 )
 # What somebody says of themselves, with the same words.
 _LACKS = re.compile(
     r"(?i)\b(?:i|we) (?:do not|don['’]?t|can ?not|can['’]?t|only) (?:have|remember|recall|know|think|see|understand"
     r"|get|mind|care|need|believe|find|notice|feel|like|just|got|had)\b"
+)
+_TO_US = re.compile(
+    r"(?i)^(?:(?:please|and|but|so|also|ok|okay)[, ]+)*(?:do not|don['’]?t|never|always|only|make sure|ensure|you must"
+    r"|you should|from now on|use|keep|no|under no)\b|^[^\x00-\x7f]"
+)
+_TELLS = re.compile(
+    r"(?i)^(?:(?:however|but|and|so|sometimes|well|also|since|because)[, ]+)*(?:i|we|my|our|he|she|they|your)\b"
+    r"(?! (?:want|need|expect|prefer|require|insist|['’]?d (?:like|rather|prefer)|would (?:like|prefer|rather)|must"
+    r"|only want|never want|always want|do not want|don['’]?t want))"
 )
 _OPINES = re.compile(r"(?i)\b(?:i|we) (?:do not |don['’]?t )?(?:think|guess|manually|already|just)\b")
 _COMMITS = re.compile(r"\bgit\b.*\bcommit\b")
@@ -83,12 +94,15 @@ class Standing:
     refusals: dict[str, str] = field(default_factory=dict)  # what was refused and why: the id
     tasks: dict[str, tuple[str, str]] = field(default_factory=dict)  # by number: state, what
     files: dict[str, tuple[str, int, list[str]]] = field(default_factory=dict)  # by path: verb, times, what changed
-    errors: dict[str, str] = field(default_factory=dict)  # commands that failed when they last ran, and how
+    errors: dict[str, tuple[str, int]] = field(
+        default_factory=dict
+    )  # commands that failed when they last ran: how, when
     commands: dict[str, tuple[int, str]] = field(default_factory=dict)  # how often each ran, how it went last
     running: dict[str, str] = field(default_factory=dict)
     ask: str = ""  # the newest request
     ask_ids: tuple[str, ...] = ()
     count: int = 0  # requests so far
+    runs: int = 0  # commands so far
     root: str = ""  # of most paths: the log leaves it out
 
     def add(self, request: Request) -> None:
@@ -100,6 +114,8 @@ class Standing:
         for step in request.steps:
             for act in step.acts:
                 self._take(act, request.ids)
+            for name in [n for n in self.running if any(n in act.what for act in step.acts if act.background != n)]:
+                del self.running[name]  # somebody looked after it: whether it still runs is not sure
             said = " ".join(step.notes)
             for name in [n for n in self.running if n in said and _ENDED.search(said)]:
                 del self.running[name]
@@ -107,7 +123,7 @@ class Standing:
     def _take_rules(self, request: Request) -> None:
         """Sentences about how, from what was typed; a whole short message that nothing was done about is one, too."""
         found, brief = list(_quotable(request.ask)), len(request.ask) <= TYPED
-        own = [s for s in found if not _LACKS.search(s) and not _OPINES.search(s) and not _WONDERS.match(s)]
+        own = [s for s in found if not any(said.search(s) for said in (_LACKS, _OPINES, _WONDERS, _TELLS))]
         strict = [s for s in own if (_DEMANDS if _STATES.match(s) else _STRICT).search(s)]
         self._keep(strict, request, 3 if brief else 1)
         if not brief:
@@ -139,6 +155,8 @@ class Standing:
             self.refusals[f"{words(act.what, RULE)}{why}"] = ids[0] if ids else ""
         elif act.kind == "plan" and act.ok:
             self._take_tasks(act)
+        elif act.ok and act.kind in ("edit", "run", "did") and self.refusals:
+            self._settle(act)
         for change in act.changes if act.ok else ():
             before = self.files.pop(change.path, ("", 0, []))
             verb = before[0] if before[0] == "wrote" and change.verb == "edited" else change.verb
@@ -150,6 +168,14 @@ class Standing:
             self._take_command(act)
         elif act.kind == "did" and act.ok and _KILLS.search(act.what):
             self._ended(act.what)
+
+    def _settle(self, act: Act) -> None:
+        """Forget what was refused without a reason and then let through: the user's word is what counts."""
+        now = {*act.what.split(), *(c.path for c in act.changes)}
+        for said in [s for s in self.refusals if not s.endswith("”")]:
+            words_ = set(said.replace("`", "").split())
+            if len(words_ & now) >= max(1, ALIKE * min(len(words_), len(now))):
+                del self.refusals[said]
 
     def _take_tasks(self, act: Act) -> None:
         if act.whole:
@@ -163,6 +189,8 @@ class Standing:
             del self.tasks[next(iter(self.tasks))]
 
     def _take_command(self, act: Act) -> None:
+        self.runs += 1
+        self.errors = {what: (how, run) for what, (how, run) in self.errors.items() if self.runs - run <= LEFT}
         if act.commit:
             self.errors = {what: how for what, how in self.errors.items() if not _COMMITS.search(what)}
             return
@@ -179,9 +207,9 @@ class Standing:
             # Another run of the same program may have covered it: what is no longer sure is not said.
             for what in [w for w in self.errors if command_key(w) == key or _program(w) == _program(act.what)]:
                 del self.errors[what]
-        elif key:
+        elif key and not _found_nothing(act):
             self.errors.pop(act.what, None)
-            self.errors[act.what] = act.told
+            self.errors[act.what] = act.told, self.runs
 
     def _ended(self, command: str) -> None:
         named = [name for name in self.running if name in command]
@@ -239,7 +267,9 @@ class Standing:
         rel = self._rel
         yield "Refused by the user, as the calls tell", list(reversed(self.refusals))
         worked = bool(self.files or self.commands or self.tasks)  # where people only talk, few sentences are rules
-        held = [said for said in reversed(self.rules) if worked or self.rules[said].strict > 2]
+        held = [
+            said for said in reversed(self.rules) if worked or (self.rules[said].strict > 2 and _TO_US.search(said))
+        ]
         wanted = [said for said in held if self.rules[said].strict > 2 or said not in shown]
         wanted.sort(key=lambda said: -self.rules[said].strict)
         yield f"{_RULES}, in their words; where two differ the later one holds", [self._rule(said) for said in wanted]
@@ -250,7 +280,7 @@ class Standing:
         yield "Tasks done", ["; ".join(words(what, 120) for what in done)] if done else []
         yield (
             "Failed when last run",
-            [rel(f"`{what}`: {how}") for what, how in list(self.errors.items())[: -ERRORS - 1 : -1]],
+            [rel(f"`{what}`: {how}") for what, (how, _) in list(self.errors.items())[: -ERRORS - 1 : -1]],
         )
         yield "Started in the background, not seen to end", [rel(f"`{what}`") for what in self.running.values()]
         paths = list(reversed(self.files))
@@ -285,12 +315,13 @@ class Standing:
             "refusals": [list(r) for r in self.refusals.items()],
             "tasks": [[n, *rest] for n, rest in self.tasks.items()],
             "files": [[path, *rest] for path, rest in self.files.items()],
-            "errors": [list(e) for e in self.errors.items()],
+            "errors": [[what, *rest] for what, rest in self.errors.items()],
             "commands": [[what, *rest] for what, rest in self.commands.items()],
             "running": [list(r) for r in self.running.items()],
             "ask": self.ask,
             "asked": list(self.ask_ids),
             "count": self.count,
+            "runs": self.runs,
             "root": self.root,
         }
 
@@ -302,12 +333,13 @@ class Standing:
             refusals=dict(kept["refusals"]),
             tasks={n: (state, what) for n, state, what in kept["tasks"]},
             files={path: (verb, times, list(told)) for path, verb, times, told in kept["files"]},
-            errors=dict(kept["errors"]),
+            errors={what: (how, run) for what, how, run in kept["errors"]},
             commands={what: (times, how) for what, times, how in kept["commands"]},
             running=dict(kept["running"]),
             ask=kept["ask"],
             ask_ids=tuple(kept["asked"]),
             count=kept["count"],
+            runs=kept["runs"],
             root=kept["root"],
         )
 
@@ -323,6 +355,12 @@ _NEWEST_LAST = ("The user's rules", "Files changed", "Commands run", "Refused by
 def command_key(command: str) -> str:
     """What makes two runs the same; nothing for a script that stands in its command, of which only the size is told."""
     return "" if "<<" in command else command.strip()
+
+
+def _found_nothing(act: Act) -> bool:
+    """Whether it was only a search at the end of a command that found nothing."""
+    last = act.what.rpartition("|")[2].strip()
+    return last.startswith(("grep", "egrep", "rg", "diff", "test ")) and act.told in ("", "exit code 1")
 
 
 def _program(command: str) -> str:

@@ -1,8 +1,10 @@
 """What was asked, said and done, line by line, each with what it is worth to somebody who goes on."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
+from dataclasses import replace as with_
 from typing import NamedTuple
 
 from clew.items import Node
@@ -10,6 +12,7 @@ from clew.steps.worklog.acts import NO_RESULT, REPORT, Act
 from clew.steps.worklog.requests import Request, Step
 from clew.steps.worklog.standing import command_key
 from clew.steps.worklog.wording import (
+    OFTEN,
     WHY,
     Phrases,
     both_ends,
@@ -34,9 +37,10 @@ OPTIONS = 2_400  # and of those that the user answered in a few words: the choic
 BRIEF = 160  # characters of an answer that says nothing without what it answers
 NAMES = 200  # characters of names in a row
 WHOLE = 6_000  # characters of what was said at once, at most
-LOOKED, USED = 0.15, 1.2  # what it is worth that something was looked at, and a line of a result that mattered
+LOOKED, USED = 0.15, 0.8  # what it is worth that something was looked at, and a line of a result that mattered
 INNER = "    "  # before the lines of what a call brought
 
+_ONLY_WRITES = re.compile(r"(?:cat|tee|sed|(?:git\s+)?mv|(?:git\s+)?rm)\b[^;&|]*$")
 _READS = re.compile(r"/|\.\w{1,5}$")  # a file: what was done with it is told by the edits
 
 
@@ -66,7 +70,11 @@ class Failures:
 
 def ask(request: Request, most: int) -> str:
     """What was asked, in so many characters."""
-    told = both_ends(request.ask, most)
+    if len(request.ask) <= most:
+        told = request.ask
+    else:
+        lines = [line for line in request.ask.splitlines() if line.strip()]
+        told = both_ends("\n".join(lines), most) if len(lines) > 1 else gist(request.ask, most)
     pictures = f" (with {request.images} picture{'s' if request.images > 1 else ''})" if request.images else ""
     return f"The user: {indented(told)}{pictures}" if told else ""
 
@@ -77,8 +85,9 @@ class Teller:
     def __init__(self, requests: Sequence[Request], used: Used, rel: Callable[[str], str]) -> None:
         self.used, self.rel = used, rel
         self.failures = Failures()
-        says = (step.say for request in requests for step in request.steps)
-        self.phrases = Phrases(says)
+        steps = [step for request in requests for step in request.steps]
+        self.phrases = Phrases(step.say for step in steps)
+        self.printed = Counter(act.told for step in steps for act in step.acts if act.ok)
 
     def lines(self, request: Request, answered: str) -> Iterator[Line]:
         """The lines of a request after its ask; `answered` is what the user said next."""
@@ -94,7 +103,9 @@ class Teller:
         self, step: Step, last: bool, told: Sequence[tuple[str, float]], changed: Container[str]
     ) -> Iterator[Line]:
         rel = self.rel
-        phrases = [rel(p) for p in _phrases(step.acts, self.failures)]  # one line each: a name may have several
+        # What is printed each time says nothing. One line each: a name may have several.
+        acts = [with_(a, told="") if a.ok and self.printed[a.told] >= OFTEN else a for a in step.acts]
+        phrases = [rel(p) for p in _phrases(acts, self.failures)]
         looked = [rel(on_one_line(a.what)) for a in step.acts if a.kind == "look" and a.ok and a.what not in changed]
         # What was done stands on a line of its own: nothing that a tool printed can pass for what somebody said.
         done = f"  * {'; '.join(phrases)}" if phrases else ""
@@ -106,7 +117,9 @@ class Teller:
             if last and done:  # of the last words there is a length without what was done
                 full[0] = said[0]
                 full[1] = full[1][0], full[1][1] + worth
-            yield Line(tuple(t for t, _ in full), tuple(w for _, w in full), needed=last)
+            yield Line(
+                tuple(t for t, _ in full), tuple(w for _, w in full), needed=last and len(told[0][0]) >= LITTLE // 2
+            )
         elif done:
             yield line(done, worth)
         if looked:
@@ -124,12 +137,12 @@ class Teller:
         """
         brief = bool(answered) and (len(answered) <= BRIEF or chooses(answered, step.say))
         words = self.phrases.news(step.say)
-        yield gist(words, GIST // 2), 3.0
-        if len(words) > GIST // 2:
-            yield gist(words, GIST), 1.5
+        yield gist(words, GIST // 2), 3.0 * min(1.0, len(words) / LITTLE)
+        if len(words) > GIST // 2 and not brief:
+            yield gist(words, GIST), 2.5 if only_said else 1.5
         most = OPTIONS if brief else CLOSE
         if len(step.say) > most // 2:
-            yield outline(step.say, most // 2), 7.0 if brief else 4.0 if only_said else 2.5
+            yield outline(step.say, most // 2), 8.5 if brief else 4.0 if only_said else 2.5
         yield outline(step.say, most), 4.0 if brief else 2.5
         yield from _whole(step)
 
@@ -163,8 +176,8 @@ def _worth(act: Act) -> float:
             return 4.0
         case "report":
             return 2.5
-        case "did":
-            return 1.2
+        case "did":  # something was changed, out in the world
+            return 3.0
         case _:
             return 0.0
 
@@ -193,6 +206,8 @@ def _phrase(act: Act, failures: Failures) -> Iterator[str]:
             yield f"an edit of {act.what} failed: {act.told}"
         case Act(kind="run", commit=True):
             yield f"committed {act.told}"
+        case Act(kind="run", ok=True) if act.changes and _ONLY_WRITES.match(act.what):
+            return  # the change says so
         case Act(kind="run"):
             yield _run(act, failures)
         case Act(kind="ask"):

@@ -9,6 +9,7 @@ SHORT = 12  # characters in which an abbreviation stands
 LEAD = 80  # characters of a sentence that leads to a list and is told with it
 LIST = 4  # lines of a text that may be a list
 ENTRY = (400, 300, 220, 160, 120, 90, 70)  # characters of each of them
+FEW = 28  # characters of an entry that tell something
 OFTEN = 4  # times that a sentence is said in the same form until it is a set phrase
 MORE = "…"  # stands where words are left out
 _ENDS = re.compile(r"(?<=[.!?])[\"'”’)]*\s+|(?<=[。！？])|\n+")
@@ -23,6 +24,7 @@ WHY = re.compile(
     r"|regression|weil|deshalb|statt|parce que|donc|plutôt|porque|en vez|потому|вместо)\b"
     r"|因为|所以|而不是|なぜなら|代わり"
 )
+_ENTRY = re.compile(r"(?:[-*•]|\d{1,2}[.)])\s+\S")
 _NUMBERED = re.compile(r"\W{0,4}\d{1,2}(?:[.):]|\s*\|)\s")
 _CHOSEN = re.compile(r"(?<![\w./:-])#?\d{1,2}(?![\w/:%-]|\.\d)")
 _MARKS = ".,;:!?()\"'“”‘’…"
@@ -102,8 +104,11 @@ def opening(text: str, most: int) -> str:
 def gist(text: str, most: int) -> str:
     """The first sentence that says something, then those that say why, then the others; in their order.
 
-    A sentence that leads to a list stands with the first entry; a cheer or a heading says nothing.
+    A sentence that leads to a list stands with the first entry; a cheer or a heading says nothing. Of a list in which
+    each entry has room for a few words, no entry is left out.
     """
+    if told := _entries(text, most):
+        return told
     parts, lead = list[str](), ""
     for part in map(on_one_line, sentences(text)):
         if _LEADS.match(part):
@@ -121,6 +126,19 @@ def gist(text: str, most: int) -> str:
         elif not i:
             return words(parts[0], most)
     return " ".join(f"{parts[i]}{'' if i + 1 in kept or i + 1 == len(parts) else f' {MORE}'}" for i in sorted(kept))
+
+
+def _entries(text: str, most: int) -> str:
+    """What stands before a list in a sentence, and every entry by its first words; nothing if they have no room."""
+    lines = [on_one_line(line) for line in text.splitlines() if line.strip()]
+    first = next((i for i, line in enumerate(lines) if _ENTRY.match(line)), len(lines))
+    entries = [line for line in lines if _ENTRY.match(line)]
+    if len(text) <= most or len(entries) < LIST - 1:
+        return ""
+    before = [line for line in lines[:first] if not _LEADS.match(line) or line.endswith((":", "："))]
+    lead = words(before[-1], most // 3) if before else ""
+    each = (most - len(lead)) // len(entries) - 1
+    return " ".join([lead, *(words(entry, each) for entry in entries)]).strip() if each >= FEW else ""
 
 
 class Phrases:
