@@ -330,7 +330,8 @@ def test_a_fork_goes_on_by_itself(clew: Shell, made: tuple[Path, list[View]]) ->
 
 def test_items_are_pinned_and_let_go(clew: Shell) -> None:
     assert clew("pin", "run").stdout == "nothing is pinned\n"
-    row = next(line for line in clew("show", "run", "--ids").stdout.splitlines() if "mind rule" in line)
+    rows = clew("show", "run", "--ids").stdout.splitlines()
+    row = next(line for line in rows if "mind rule" in line and " user " in line)
     id = row.split()[0]
     pinned = clew("pin", "run", id)
     assert pinned.stdout == clew("pin", "run").stdout
