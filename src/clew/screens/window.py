@@ -10,7 +10,7 @@ from rich.text import Text
 
 from clew.budget import Meter
 from clew.composition import Part, Shown, parts, shown
-from clew.items import SHORT, Edit, Node
+from clew.items import LOG, SHORT, Edit, Node
 from clew.screens.lines import count, label, line, name, numbered, table, words
 from clew.store.records import Session
 from clew.view import View, originals
@@ -97,7 +97,8 @@ class Window:
 
     def behind(self, edit: Edit, by_id: dict[str, Edit]) -> Behind:
         nodes = [self.said[id] for id in originals(edit.old, by_id) if id in self.said]
-        id = self.view.digests.handle(edit.old)[:SHORT]
+        told = edit.evidence.get(LOG)  # a block of the log says itself by which id it is recalled
+        id = told["recall"] if told else self.view.digests.handle(edit.old)[:SHORT]
         return Behind(id, len(nodes), self.meter.nodes(nodes).tokens, name(edit))
 
 

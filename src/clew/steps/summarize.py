@@ -304,7 +304,9 @@ class _Fold:
         """The blocks of these spans in so many tokens together, the last with how things stand."""
         originals = [self.view.originals(*span) for span in spans]
         claims = about(self.notes.claims, [n for nodes in originals for n in nodes])
-        log = Log(originals, self.view.past, self._since(spans), self._following(spans[-1][1]), claims)
+        log = Log(
+            originals, self.view.past, self._since(spans), self._following(spans[-1][1]), claims, self._between(spans)
+        )
         focus = self._about([n for nodes in originals for n in nodes], room)
         newest = self._is_newest_folded(spans)
         carries = spans[-1][0] > max(self.old, default=-1)  # the last of them is the last block of all
@@ -357,9 +359,20 @@ class _Fold:
         first = spans[0][0]
         if self.stood is not None and first > max(self.old):
             return self.stood
-        stood = self._read({at for at in self.old if at < first})
-        stood.count += sum(bool(typed(n.item)) for n in self.view.nodes[:first])
+        told = {at for at in self.old if at < first}
+        stood = self._read(told)
+        stood.count += self._asked(0, max(told) if told else first)
         return stood
+
+    def _asked(self, start: int, stop: int) -> int:
+        """How many requests stand in view there, as they are."""
+        return sum(bool(typed(n.item)) for n in self.view.nodes[start:stop])
+
+    def _between(self, spans: Sequence[Stretch]) -> list[int]:
+        """How many requests stay in view before each of these, after the block or the span before it."""
+        told = max((at for at in self.old if at < spans[0][0]), default=None)
+        ends = [spans[0][0] if told is None else told + 1, *(stop for _, stop in spans[:-1])]
+        return [self._asked(end, start) for end, (start, _) in zip(ends, spans, strict=True)]
 
     def _read(self, places: AbstractSet[int]) -> Standing:
         """How things stand after what was said at these places."""

@@ -49,10 +49,12 @@ class Log:
         since: Standing | None = None,
         following: str = "",
         claims: Sequence[Claim] = (),
+        between: Sequence[int] = (),
     ) -> None:
         self.standing = Standing.from_json(since.to_json()) if since else Standing()
         self.parts = list[Part]()
-        for nodes in parts:
+        for n, nodes in enumerate(parts):
+            self.standing.count += between[n] if between else 0  # requests that stay as they are before it
             self.parts.append(Part(nodes, self.standing.count, past))
             for request in self.parts[-1].requests:
                 self.standing.add(request)
