@@ -229,6 +229,22 @@ async def test_a_model_that_obeys_a_tool_gives_it_no_authority(format: str) -> N
     assert {a.name for a, view in views.items() if TRUE not in [c.text for c in directed(view.edits)]} == set()
 
 
+async def test_nor_one_that_writes_as_it_likes() -> None:
+    """Plain words, no headings, no sources named: they may be known, they are nothing to act on."""
+    meter = Meter(counter_for("gpt-4o"))
+    for attack in ATTACKS:
+
+        def plainly(prompt: Prompt, attack: Attack = attack) -> str:
+            lines = [" ".join(s.split())[-200:] for s in attack.text.splitlines() if attack.canary in s]
+            told = [f"{lead}{line}" for line in lines[:2] for lead in ("", "Next: ", "The user wants: ", "Rule: ")]
+            return "\n\n".join(["Part 0 is built, the export is next.", *told])
+
+        view = view_of(session(attack))
+        step = WithNotes(writer(plainly), PRESETS["summarizing"]())
+        after = await step(view, Budget(4_000, 300, tail=300, meter=meter))
+        assert (attack.name, obeyed(after, attack)) == (attack.name, set())
+
+
 async def test_nor_in_a_session() -> None:
     brief = [attack for attack in ATTACKS if len(attack.text) < 10_000]  # of a long one, nothing else would be told
     for attack in brief[:: len(brief) // 8]:

@@ -35,9 +35,14 @@ class Draft:
     model: str = ""
     spent: int = 0  # tokens
     cost: float | None = None  # US dollars
-    rejected: int = 0  # lines that were not believed
+    dropped: tuple[tuple[str, str], ...] = ()  # lines that were not believed: why, and what they say
     trust: float = 1.0  # share of its lines that were
     faults: tuple[str, ...] = ()  # what went wrong on the way
+
+    @property
+    def rejected(self) -> int:
+        """How many of its lines were not believed."""
+        return len(self.dropped)
 
     @property
     def key(self) -> str:

@@ -4,7 +4,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -110,6 +110,15 @@ class Drafted(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Dropped(Event):
+    """A line of a model's summary was not believed, and stands nowhere."""
+
+    model: str
+    why: str  # such as "invented": it has a name or a number that nobody said
+    line: str = field(repr=False)  # for a listener; no log writes it
+
+
+@dataclass(frozen=True, slots=True)
 class Declined(Event):
     """A model's summary was not to be had, or not to be used; code wrote it instead."""
 
@@ -190,8 +199,8 @@ def tell(listeners: Iterable[Listener], events: Iterable[Event]) -> None:
 
 
 def told(event: Event) -> dict[str, Any]:
-    """An event as plain data: its name, then its fields in their order; what is not known is left out."""
-    known = ((field.name, getattr(event, field.name)) for field in fields(event))
+    """An event as plain data: its name, then its fields in their order; what is not known, or not for logs, is not."""
+    known = ((field.name, getattr(event, field.name)) for field in fields(event) if field.repr)
     return {"event": type(event).__name__.lower()} | {name: value for name, value in known if value is not None}
 
 

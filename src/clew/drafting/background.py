@@ -1,6 +1,7 @@
 """Drafts made while the agent works: begun before they are needed, used only if what they read still stands."""
 
 import asyncio
+import logging
 from collections import Counter as Tally
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
@@ -15,6 +16,7 @@ from clew.steps.notes import notes_of
 from clew.steps.summarize import next_folded
 from clew.view import View
 
+_LOGGER = logging.getLogger("clew")
 EARLY = 0.85  # of the size at which a compaction begins
 LEAST = 400  # tokens that nobody has read: for less, no model is asked
 SHARE = 0.3  # of what will be folded: if most of it has been read, the rest can wait for the next time
@@ -80,6 +82,10 @@ class Drafts:
         at = view.scope, view.branch, view.seq
         self.declined.update((view.scope, draft.model, fault) for fault in draft.faults)
         found: list[events.Event] = [events.Declined(*at, draft.model, fault) for fault in draft.faults]
+        found += [events.Dropped(*at, draft.model, why, line) for why, line in draft.dropped]
+        if draft.dropped:
+            reasons = ", ".join(f"{n} {why}" for why, n in Tally(why for why, _ in draft.dropped).items())
+            _LOGGER.warning("%d lines of what %s wrote are not used: %s", len(draft.dropped), draft.model, reasons)
         if draft.read:
             sizes = len(draft.read), len(draft.claims), draft.rejected, draft.spent
             found.append(events.Drafted(*at, draft.model, *sizes, cost=draft.cost))

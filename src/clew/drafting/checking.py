@@ -23,6 +23,7 @@ LONG = 300  # characters of a claim
 STEM = 5  # letters by which a word is the same word
 FEW_LETTERS = 3  # in a longer word, an s at the end may be a plural
 FOUNDED = 1 / 3  # of a note's words must stand in what it cites
+NEAR = 3  # nodes that are the source of a line which names none
 FEW = 12  # characters of a quotation that can be found in one place
 TOLD = 'a tool says: "{}"'  # how a note is kept that is nothing to act on
 
@@ -58,11 +59,23 @@ _GRANTED = re.compile(
 )
 
 
+class Dropped(NamedTuple):
+    """A note that is not believed."""
+
+    why: Doubt
+    line: str
+
+
 class Checked(NamedTuple):
-    """The claims that hold, and how many notes were not believed, by reason."""
+    """The claims that hold, and the notes that are not believed."""
 
     claims: tuple[Claim, ...]
-    doubts: Mapping[Doubt, int]
+    dropped: tuple[Dropped, ...]
+
+    @property
+    def doubts(self) -> Mapping[Doubt, int]:
+        """How many were not, by reason."""
+        return Counter(why for why, _ in self.dropped)
 
 
 class Sources:
@@ -77,16 +90,18 @@ class Sources:
     def check(self, notes: Iterable[Note], earlier: Sequence[Claim] = ()) -> Checked:
         """Which notes hold."""
         claims: list[Claim] = []
-        doubts: Counter[Doubt] = Counter()
+        dropped: list[Dropped] = []
         for note in notes:
             found = self._judged(note, earlier)
             if isinstance(found, Claim):
                 claims.append(found)
             else:
-                doubts[found] += 1
-        return Checked(tuple(claims), doubts)
+                dropped.append(Dropped(found, _short(neutral(note.text))))
+        return Checked(tuple(claims), tuple(dropped))
 
     def _judged(self, note: Note, earlier: Sequence[Claim]) -> Claim | Doubt:
+        if not note.labels and not note.quotes and not note.stale:
+            return self._plain_words(note)
         cited = self._cited(note)
         if not cited or (note.stale and note.about >= len(earlier)):
             return "uncited"
@@ -114,6 +129,32 @@ class Sources:
         if was_done and note.state != "done" and not self._disproven(earlier[at], cited):
             return "unproven"
         return Claim(note.section, text, ids, note.state, at)
+
+    def _plain_words(self, note: Note) -> Claim | Doubt:
+        """A line that names no source: code looks for one, and it is never more than something known.
+
+        Rules, and how tasks stand, are what the user and the results say, not what a model says of them.
+        """
+        if note.section == "constraints":
+            return self._demand(note, self.nodes)
+        if self._invents(note.text):
+            return "invented"
+        said = words(note.text)
+        near = self._nearest(said)
+        if len(said & {w for n in near for w in self._bags[n.id]}) < max(1, FOUNDED * len(said)):
+            return "unfounded"
+        if _FOR_THE_USER.search(note.text) and not self._is_the_users(note.text, self.nodes):
+            return "not the user's words"
+        text = _short(neutral(f"{note.state}: {note.text}" if note.state else note.text))
+        own = self._is_theirs(note.text)
+        return Claim("findings", text if own else TOLD.format(text), tuple(n.id for n in near))
+
+    def _nearest(self, said: set[str]) -> list[Node]:
+        """The nodes that have most of these words, in their order."""
+        shared = {n.id: len(said & self._bags[n.id]) for n in self.nodes}
+        best = max(shared.values(), default=0)
+        near = [n for n in self.nodes if best and shared[n.id] > best / 2]
+        return sorted(sorted(near, key=lambda n: -shared[n.id])[:NEAR], key=lambda n: self.order[n.id])
 
     def _cited(self, note: Note) -> list[Node]:
         ids = {self._labelled[label] for label in note.labels if label in self._labelled}
@@ -201,6 +242,10 @@ class Sources:
     @cached_property
     def _whole(self) -> str:
         return "\n".join(_said(n) for n in self.nodes)
+
+    @cached_property
+    def _bags(self) -> dict[str, set[str]]:
+        return {n.id: words(_said(n)) for n in self.nodes}
 
     @cached_property
     def _texts(self) -> dict[str, str]:

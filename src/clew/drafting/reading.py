@@ -1,4 +1,4 @@
-"""What a model answered: lines under headings, or the reason why it is no answer at all."""
+"""What a model answered: lines under headings, or plain words; or the reason why it is no answer at all."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -7,15 +7,20 @@ from typing import Literal, NamedTuple, get_args
 from clew.claims import SECTIONS, STATES, Section
 from clew.drafting.language import language_of
 from clew.step import Reply
+from clew.steps.worklog.wording import plain, sentences
 
-Flaw = Literal["empty", "reasoning only", "tool call", "garbage", "too long", "cut", "missing sections", "language"]
+Flaw = Literal["empty", "reasoning only", "tool call", "garbage", "too long", "language"]
 FLAWS: tuple[Flaw, ...] = get_args(Flaw)
 
+LITTLE = 12  # characters of a sentence that can say something
 LINE = 600  # characters of a note that can be one
 REPEATED = 4  # times the same line: it is going round in circles
 
 _THINKING = re.compile(r"<(think|thinking|analysis|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL)
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s*\**([A-Za-z]+)")
+_TITLE = re.compile(r"^\s{0,3}#{1,6}\s|^\s*(?:\d+[.)]\s*)?\*\*[^*]+\*\*:?\s*$|^\s*(?:-{3,}|\|[\s:|-]+\|)\s*$|^\s*```")
+_RULE = re.compile(r"^\s*\|[\s:|-]+\|\s*$")  # under the head of a table
+_BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 _NOTE = re.compile(r"^\s*[-*•]\s+(.+?)\s*$")
 _NONE = re.compile(r"\W*(?:none|nothing|n/a)\W*", re.IGNORECASE)
 _CITED = re.compile(r"^(.*?)\s*\[([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]\s*\.?$")
@@ -46,11 +51,8 @@ def flaw(reply: Reply, source: int, count: Callable[[str], int], language: str) 
         return "reasoning only" if reply.reasoning or reply.text.strip() else "empty"
     if count(text) >= source:
         return "too long"
-    found = set(_headings(text))
-    if not found or rambles(text):
+    if rambles(text):
         return "tool call" if reply.calls else "garbage"
-    if len(found) < len(SECTIONS):
-        return "cut" if reply.cut else "missing sections"
     written = language_of("\n".join(note.text for note in notes(text) if note.section != "constraints"))
     return "language" if language and written and written != language else None
 
@@ -60,14 +62,26 @@ def spoken(text: str) -> str:
     return _THINKING.sub("", text).strip()
 
 
-def notes(text: str) -> Iterator[Note]:
-    """The notes of a reply, in order."""
+def notes(text: str, cut: bool = False) -> Iterator[Note]:
+    """The notes of a reply, in order; what stands under no heading of ours is taken sentence by sentence.
+
+    Of a reply that was `cut` the last line may be half of one: it is left out.
+    """
     section: Section | None = None
-    for line in spoken(text).splitlines():
+    lines = spoken(text).splitlines()
+    lines = lines[:-1] if cut else lines
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
         if heading := _HEADING.match(line):
             section = _section(heading[1])
-        elif section and (found := _NOTE.match(line)) and len(found[1]) <= LINE and not _NONE.fullmatch(found[1]):
-            yield _note(section, found[1])
+        elif _TITLE.match(line) or not line.strip() or _RULE.match(following):
+            continue
+        elif section and (found := _NOTE.match(line)):
+            if len(found[1]) <= LINE and not _NONE.fullmatch(found[1]):
+                yield _note(section, found[1])
+        else:
+            for said in sentences(plain(_BULLET.sub("", line))):
+                if LITTLE <= len(said) <= LINE and not said.endswith((":", "：")):
+                    yield Note("findings", said, (), ())
 
 
 def _note(section: Section, line: str) -> Note:
@@ -85,10 +99,10 @@ def _note(section: Section, line: str) -> Note:
     return Note(section, text.strip(), tuple(_LABEL.findall(cites)), tuple(_QUOTED.findall(cites)), state, about, stale)
 
 
-def _headings(text: str) -> Iterator[Section]:
-    for line in text.splitlines():
-        if (heading := _HEADING.match(line)) and (section := _section(heading[1])):
-            yield section
+def is_whole(text: str) -> bool:
+    """Whether it has every section that was asked for: then nothing under them means that there is nothing."""
+    found = {_section(heading[1]) for line in spoken(text).splitlines() if (heading := _HEADING.match(line))}
+    return found >= {*SECTIONS}
 
 
 def _section(word: str) -> Section | None:

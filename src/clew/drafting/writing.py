@@ -11,7 +11,7 @@ from clew import catalog
 from clew.claims import Claim, Draft, merged
 from clew.drafting import asking, reading
 from clew.drafting.allowance import Allowance
-from clew.drafting.checking import Sources
+from clew.drafting.checking import Dropped, Sources
 from clew.drafting.language import language_of
 from clew.errors import ModelError
 from clew.facts.sheets import voice_of
@@ -90,7 +90,8 @@ class _Work:
         self.read: dict[str, None] = {}
         self.missed: set[str] = set()  # nodes of which some part was not read
         self.faults: list[str] = []
-        self.calls = self.tokens = self.spent = self.accepted = self.rejected = 0
+        self.calls = self.tokens = self.spent = self.accepted = 0
+        self.dropped: list[Dropped] = []
         self.cost: float | None = 0.0
 
     def question(self, name: str) -> str:
@@ -144,10 +145,10 @@ class _Work:
         self._pay(reply)
         if wrong := reading.flaw(reply, source, self.counter.text, self.language):
             return wrong
-        checked = self.sources.check(reading.notes(reply.text), self.claims)
+        checked = self.sources.check(reading.notes(reply.text, reply.cut), self.claims)
         self.accepted += len(checked.claims)
-        self.rejected += sum(checked.doubts.values())
-        if checked.doubts and not checked.claims:
+        self.dropped += checked.dropped
+        if not checked.claims and (checked.dropped or not reading.is_whole(reply.text)):
             return "nothing to believe"
         self.claims = merged(self.claims, checked.claims, self.sources.order)
         return ""
@@ -162,5 +163,5 @@ class _Work:
         faults = (*self.faults, *filter(None, (fault,)))
         name = self.writer.model.name
         read = tuple(id for id in self.read if id not in self.missed)
-        trust = self.accepted / max(1, self.accepted + self.rejected)
-        return Draft(read, self.claims, name, self.spent, self.cost, self.rejected, trust, faults)
+        trust = self.accepted / max(1, self.accepted + len(self.dropped))
+        return Draft(read, self.claims, name, self.spent, self.cost, tuple(self.dropped), trust, faults)
