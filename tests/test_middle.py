@@ -105,3 +105,28 @@ async def test_what_gives_no_text_says_nothing() -> None:
 async def test_what_cannot_be_asked_is_refused() -> None:
     with pytest.raises(BadRequest, match="int is no model"):
         askable(42)
+
+
+@pytest.mark.parametrize(
+    ("written", "told", "dropped"),
+    [
+        (
+            "The slowness of module_7 comes from file_7.py, which it reads twice. It runs on host-99.example.",
+            "The slowness of module_7 comes from file_7.py, which it reads twice.",
+            ["invented"],
+        ),
+        (
+            "# What we know\n\n1. **module_9 reads file_9.py twice**\n- module_12 is slow, too\n\n```\nx\n```",
+            "module_12 is slow, too",
+            [],
+        ),
+    ],
+    ids=["prose", "markdown"],
+)
+async def test_what_a_model_writes_in_its_own_way_stands_there(written: str, told: str, dropped: list[str]) -> None:
+    drafts = list[Draft]()
+    step = Middle(500, 750, writer=Writer(ScriptedModel(lambda _: written), 750), told=drafts.append)
+    after = await step(talk(40), WIDE)
+    assert f"- noted by a model, found: {told}" in after.nodes[2].item.text
+    assert "host-99" not in after.nodes[2].item.text
+    assert [why for why, _ in drafts[0].dropped] == dropped

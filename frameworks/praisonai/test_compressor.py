@@ -49,6 +49,24 @@ async def test_head_and_tail_stay_and_one_message_tells_of_the_middle(talk: list
     assert result.faults == ()
 
 
+async def test_what_a_model_writes_as_it_likes_is_in_the_messages(talk: list[Message]) -> None:
+    """At the size that is the default, and again with another one and after a restart."""
+    written = (
+        "## Progress\n\nmodule_3 listens on port 8003 and is ported.\n- error E1004 is fixed in module_4\n- by Zorro-77"
+    )
+    for size in (750, 400):
+        model = ScriptedModel(lambda _: written)
+        result = await ContextCompressor(llm=model).compress(
+            talk, protect_last_n_tokens=600, summary_target_tokens=size
+        )
+        (at,) = summaries(result.messages)
+        told = result.messages[at]["content"]
+        assert "noted by a model, found: module_3 listens on port 8003 and is ported." in told
+        assert "noted by a model, found: error E1004 is fixed in module_4" in told
+        assert "Zorro" not in told
+        assert counter_for("gpt-4o").text(told) <= size
+
+
 async def test_the_numbers_are_those_of_middle_and_summary(talk: list[Message]) -> None:
     def words(text: str) -> int:
         return len(text.split())
@@ -152,7 +170,7 @@ async def test_the_whole_middle_reaches_the_model_with_the_arguments(talk: list[
     [
         ("RuntimeError", ScriptedModel([RuntimeError("no")] * 2)),
         ("empty", ScriptedModel([" \n"] * 2)),
-        ("garbage", ScriptedModel(["I am a teapot. " * 3] * 2)),
+        ("nothing to believe", ScriptedModel(["I am a teapot. " * 3] * 2)),
         ("timeout", ScriptedModel(take_notes, seconds=60)),
         ("refused", lambda _: 1 / 0),
     ],

@@ -243,7 +243,8 @@ def test_a_summariser_that_fails_loses_nothing(bad: Answer, provide: Any, agent:
 
 
 def test_the_auxiliary_model_is_asked_for_notes(provide: Any, agent: Any, model: Any) -> None:
-    main, aux = provide([Answer("Noted.")]), provide([Answer("## goal\n- none")])
+    written = "So far host1.example has port 9001. It is owned by Mallory, who lives in Atlantis-7."
+    main, aux = provide([Answer("Noted.")]), provide([Answer(written)])
     manager = ours.SummarizingConversationManager(
         summarization_system_prompt="Mind the ports.", engine="clew.db", proactive_compression=True
     )
@@ -253,16 +254,20 @@ def test_the_auxiliary_model_is_asked_for_notes(provide: Any, agent: Any, model:
     assert len(main.heard) == 12
     assert aux.heard
     assert "Mind the ports." in str(aux.heard[0].body["messages"])
+    sent = ["".join(texts(heard.body)) for heard in main.heard]
+    assert not any("Mallory" in text for text in sent), "nobody said that"
 
 
 def test_an_agent_may_write_the_notes_and_keeps_its_own_messages(provide: Any, agent: Any) -> None:
-    writing = provide([Answer("## goal\n- none")], 100_000)
+    writing = provide([Answer("The user gave every detail. Zorro-77 helped.")], 100_000)
     writer = agent(writing, system_prompt="You write notes.", messages=grown(1))
     manager = ours.SummarizingConversationManager(summarization_agent=writer, engine="clew.db")
-    talking = agent(provide([]), messages=grown(20))
+    talking = agent(provide([]), messages=grown(60), window=20_000)
     manager.reduce_context(talking, ContextWindowOverflowException("too long"))
-    assert len(talking.messages) < 40
+    assert len(talking.messages) < 120
     assert writing.heard
+    assert "noted by a model, found: The user gave every detail." in str(talking.messages)
+    assert "Zorro" not in str(talking.messages), "nobody said that"
     assert said(writer.messages) == said(grown(1))
     with pytest.raises(ValueError, match="summarization_agent and summarization_system_prompt"):
         ours.SummarizingConversationManager(summarization_agent=writer, summarization_system_prompt="Be brief.")

@@ -5,7 +5,7 @@ there until a fold takes it away. Only what the user typed asks; what a tool sai
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from clew.items import SHORT, Item
 from clew.steps.bound import last_thought
 from clew.steps.places import newest_turn
 from clew.steps.worklog.requests import typed
-from clew.steps.worklog.wording import words
+from clew.steps.worklog.wording import around, words
 from clew.view import Swap, View
 from clew.wire.binding import binds
 
@@ -41,7 +41,6 @@ TERMS = 200  # words of a message that are looked for
 TWO = 2  # words of a message that a passage has in common with it, or one name: "ready for the next item" asks nothing
 FEW = 3  # passages that a word may always be in
 _PLACE = re.compile(r"^(?:[\w./~-]+[:-])?\d+[:→-]\s*")
-_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 class Question(NamedTuple):
@@ -125,7 +124,7 @@ def _passages(view: View, asked: Question, index: Index) -> Iterator[tuple[float
             continue
         if sum(t in body for t in asking) < least and not any(t in body for t in names):
             continue
-        lines = _whole(source.body, [line.text for line in passage.lines]).splitlines()
+        lines = around(source.body, [line.text for line in passage.lines]).splitlines()
         new = [line for line in lines if line.strip() not in seen and _bare(line) not in told]
         told.update(map(_bare, lines))
         if not new:
@@ -137,14 +136,3 @@ def _passages(view: View, asked: Question, index: Index) -> Iterator[tuple[float
 def _bare(line: str) -> str:
     """A line without the place at which a search found it."""
     return _PLACE.sub("", line.strip())
-
-
-def _whole(body: str, lines: Sequence[str]) -> str:
-    """The sentences, or the lines, that a passage is cut from."""
-    start = body.find(lines[0])
-    stop = body.find(lines[-1], start) + len(lines[-1])
-    if start < 0 or stop < start:
-        return "\n".join(lines)
-    ends = [m.end() for m in _END.finditer(body, max(0, start - LONG), start)]
-    after = _END.search(body, stop, stop + LONG)
-    return body[ends[-1] if ends else max(0, start - LONG) : after.start() if after else stop].strip()

@@ -17,7 +17,7 @@ from clew.claims import Claim, Draft, to_json
 from clew.coverage import ledger, noted, words_in
 from clew.facts import sheet
 from clew.finding import Index, texts
-from clew.items import CLAIMS, LOG, STANDS, Item, Node
+from clew.items import CLAIMS, LOG, SHORT, STANDS, Item, Node
 from clew.past import Past
 from clew.steps.lines import omitted
 from clew.steps.notes import Notes, about, notes_of
@@ -26,6 +26,7 @@ from clew.steps.worklog.blocks import TOGETHER, Block, blocks, standing, togethe
 from clew.steps.worklog.log import Log
 from clew.steps.worklog.requests import requests, typed
 from clew.steps.worklog.standing import Standing
+from clew.steps.worklog.wording import around, words
 from clew.view import Stretch, Swap, View, groups
 
 MOST = 30_000  # tokens of the log
@@ -43,6 +44,7 @@ RATIO = 0.15  # of what is folded: so much its blocks take, more or less
 SLACK = 0.04  # of the history that may be left empty
 DENSE = 3.5  # characters that a token has, more or less: where a text begins to be fitted
 HEAD = 80  # characters of the heading of a block
+PASSAGE = 300  # characters of what was said of what somebody cares for
 ROUNDS = 6  # of fitting
 UNDER = 0.98  # of the room is aimed at
 
@@ -395,10 +397,20 @@ class _Fold:
         return next((said for n in self.view.nodes[stop:] if (said := typed(n.item))), "")
 
     def _about(self, nodes: Sequence[Node], room: int) -> str:
-        """What was said of what somebody cares for above all."""
+        """What was said of what somebody cares for above all, in whole sentences."""
         focus = self.view.past.focus.strip()
-        told = Index(texts(nodes)).answer(focus, int(DENSE * room * FEWER)) if focus else ""
-        return f"About what was asked for:\n{told}" if told else ""
+        if not focus:
+            return ""
+        index, told, left = Index(texts(nodes)), list[str](), int(DENSE * room * FEWER)
+        for at, _ in index.ranked(focus):
+            passage = index.passages[at]
+            source = index.texts[passage.text]
+            said = words(around(source.body, [line.text for line in passage.lines]), PASSAGE)
+            line = f"- {source.title}: {said} (recall {source.id[:SHORT]})"
+            if len(line) < left and line not in told:
+                told.append(line)
+                left -= len(line) + 1
+        return "\n".join(["About what was asked for:", *told]) if told else ""
 
     def _with_evidence(self, swap: Swap) -> Swap:
         """A swap with what became of the facts behind a new block."""

@@ -8,7 +8,7 @@ from clew.past import Past
 from clew.steps.notes import about, by_section
 from clew.steps.worklog.requests import Request, common_root, requests
 from clew.steps.worklog.standing import Standing
-from clew.steps.worklog.telling import Line, Teller, ask, line
+from clew.steps.worklog.telling import Line, Teller, ask
 from clew.steps.worklog.wording import ENOUGH, below, gist, on_one_line, words
 
 ASKS = 0.4  # of the room, for what the user said
@@ -24,6 +24,7 @@ LINES = 2  # of them
 VALUES = frozenset({"id", "sha", "url", "amount", "email", "version", "date", "number", "error", "const"})
 PART = 0.8  # of the level above, at most: else a level is skipped
 BRIEF = 200  # characters of an ask in a block of one line
+NOTES = 0.5  # of the room, at most, that the words of a model take from those of the user
 NOTED = 3.0  # what a line that a model noted is worth
 COARSE = 0.3  # of its first size, for a block at its second level
 
@@ -37,6 +38,7 @@ class Part:
         self.first = max(1, number + (not self.continued))
         self.last = max(1, number + sum(bool(r.ask) for r in self.requests))
         self.lines: list[tuple[Request, list[Line]]] = []
+        self.noted: list[Line] = []  # those of them that a model wrote
 
 
 class Log:
@@ -68,14 +70,16 @@ class Log:
                 part.lines.append((request, list(teller.lines(request, next(answers)))))
         for part, nodes in zip(self.parts, parts, strict=True):
             if part.lines:
-                part.lines[-1][1].extend(_noted(about(claims, nodes)))
+                part.noted = list(_noted(about(claims, nodes)))
+                part.lines[-1][1].extend(part.noted)
 
     def _rel(self, text: str) -> str:
         return below(self.standing.root, text)
 
     def told(self, size: int, most: Sequence[int] = ()) -> list[str]:
         """The blocks in about so many characters together, each with at most so many."""
-        caps = self._caps(int(ASKS * size))
+        noted = sum(len(entry.texts[0]) for part in self.parts for entry in part.noted)
+        caps = self._caps(int(ASKS * (size - min(noted, NOTES * size))))
         left = size - sum(caps.values()) - 12 * len(caps) - 80 * len(self.parts)
         chosen = _chosen([entry for part in self.parts for _, found in part.lines for entry in found], left)
         out, at = [], 0
@@ -159,7 +163,7 @@ class Log:
 def _noted(claims: Sequence[Claim]) -> Iterator[Line]:
     """What a model noted and code could check."""
     for heading, said in by_section(claims):
-        yield from (line(f"- noted by a model, {heading}: {claim}", NOTED) for claim in said)
+        yield from (Line((f"- noted by a model, {heading}: {claim}",), (NOTED,), needed=True) for claim in said)
 
 
 def _chosen(found: Sequence[Line], room: int) -> dict[int, str]:

@@ -2,10 +2,11 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 ENOUGH = 60  # characters: with less room no sentence is begun
 SHORT = 12  # characters in which an abbreviation stands
+NEAR = 500  # characters in which the ends of a sentence are looked for
 LEAD = 80  # characters of a sentence that leads to a list and is told with it
 LIST = 4  # lines of a text that may be a list
 ENTRY = (400, 300, 220, 160, 120, 90, 70)  # characters of each of them
@@ -25,6 +26,7 @@ WHY = re.compile(
     r"|因为|所以|而不是|なぜなら|代わり"
 )
 _ENTRY = re.compile(r"(?:[-*•]|\d{1,2}[.)])\s+\S")
+_STOPS = re.compile(r"(?<=[.!?])\s+|\n+")
 _NUMBERED = re.compile(r"\W{0,4}\d{1,2}(?:[.):]|\s*\|)\s")
 _CHOSEN = re.compile(r"(?<![\w./:-])#?\d{1,2}(?![\w/:%-]|\.\d)")
 _MARKS = ".,;:!?()\"'“”‘’…"
@@ -210,6 +212,17 @@ def outline(text: str, most: int) -> str:
 
 def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
+
+
+def around(body: str, lines: Sequence[str]) -> str:
+    """The sentences, or the lines, of a text that some pieces of it were cut from."""
+    start = body.find(lines[0])
+    stop = body.find(lines[-1], start) + len(lines[-1])
+    if start < 0 or stop < start:
+        return "\n".join(lines)
+    ends = [m.end() for m in _STOPS.finditer(body, max(0, start - NEAR), start)]
+    after = _STOPS.search(body, stop, stop + NEAR)
+    return body[ends[-1] if ends else max(0, start - NEAR) : after.start() if after else stop].strip()
 
 
 def chooses(answer: str, text: str) -> bool:
