@@ -89,6 +89,7 @@ async def walk(hand: Hand, album: Album) -> None:
     await hand.press("y")
     await hand.hears("Done.")
     await hand.until(lambda: not hand.chat.busy)
+    await album.visit("preview", typed("/preview file1_7.py"), "If it were compacted now")
     await hand.enter("/compact file1_7.py")
     await hand.hears("Compacted: ")
     await album.visit("lineage", keyed("f6"), "Lineage of work")

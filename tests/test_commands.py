@@ -221,6 +221,17 @@ def test_colours_are_in_the_bar_of_a_terminal(clew: Shell) -> None:
 # --- diff -------------------------------------------------------------------------------------------------------------
 
 
+def test_a_preview_shows_what_would_be_and_changes_nothing(clew: Shell) -> None:
+    before = clew("show", "run", "--json").stdout
+    told = clew("preview", "run").stdout
+    assert "if it were compacted now" in told
+    assert "    [work log, request" in told
+    found = json.loads(clew("preview", "run", "--json", "--focus", "page 3").stdout)
+    assert found["tokens"]["after"] < found["tokens"]["before"]
+    assert found["stand_ins"][-1]["text"]
+    assert clew("show", "run", "--json").stdout == before
+
+
 def test_a_diff_shows_what_left_what_stands_there_and_what_it_saves(clew: Shell) -> None:
     found = json.loads(clew("diff", "run", "--json").stdout)
     assert found["session"] == "run.4"

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import asdict
 from dataclasses import replace as with_
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from clew.errors import NotFound, Purged
 from clew.events import Listener, tell
 from clew.excerpts import SIZE, excerpt, whole
 from clew.finding import Found
-from clew.fitting import PATIENCE, Compaction, Fitting
+from clew.fitting import PATIENCE, Compaction, Fitting, at_once
 from clew.gauge import Budgeting, Gauge
 from clew.items import Frame, Node, Scope
 from clew.live import Live
@@ -227,6 +228,22 @@ class Engine:
 
         return await self._turns.compact(view, act, method)
 
+    async def preview(self, view: View, focus: str = "") -> View:
+        """What `compact` would make of a view now; nothing is written. The same view, if there is nothing to fold.
+
+        A model that writes notes is not asked: its words would come on top.
+        """
+        scope = view.scope
+        live, budget = self._turns.memory.newest(view), await self.gauge.budget(scope, view.frame)
+        view = live.view if live else view
+        scale = copy(live.scale) if live else await self._weighed(scope, view.frame, budget)
+        return await self._fitting.folded(scope, view, at_once(scale, view, budget), focus)
+
+    async def _weighed(self, scope: Scope, frame: Frame, budget: Budget) -> Scale:
+        scale = Scale()
+        await self.gauge.weigh(scope, scale, budget, frame)
+        return scale
+
     async def begin(self, view: View, summary: str, method: str = "manual") -> View:
         """End the session of the newest view of a branch, and begin a child with this summary, as an agent would."""
 
@@ -245,8 +262,7 @@ class Engine:
         """How many tokens the provider will count in a view."""
         if live := self._turns.memory.newest(view):
             return live.scale.expected(live.view)
-        scale = Scale()
-        await self.gauge.weigh(view.scope, scale, await self.gauge.budget(view.scope, view.frame), view.frame)
+        scale = await self._weighed(view.scope, view.frame, await self.gauge.budget(view.scope, view.frame))
         return scale.expected(view)
 
     async def filled(self, view: View, more: int = 0) -> Filled:

@@ -23,6 +23,7 @@ from clew.pace import grown
 from clew.pinning import hidden, lacks_room, quoted, quotes
 from clew.proactive import Proactive
 from clew.recall import among
+from clew.scale import Scale
 from clew.step import Step
 from clew.steps import over_budget, repair
 from clew.steps.bound import is_thinking, unbound
@@ -270,24 +271,25 @@ class Fitting:
         self, scope: Scope, live: Live, view: View, budget: Budget, focus: str, step: Step | None = None
     ) -> View:
         """The view compacted now, because somebody asks for it, with more of what they care for."""
-        size, rate = live.scale.measure(view)
-        budget = budget.at(rate)
-        framed = budget.meter.frame(view.frame).tokens  # what nobody can compact
-        said = min(size.tokens, budget.limit.tokens) - framed
-        aimed = with_(budget, goal=budget.goal._replace(tokens=framed + int(budget.low * said)))
-        await self.remember(scope, view, aimed if step is None else None)
+        aimed = at_once(live.scale, view, budget)
         if self.drafts and step is None:
+            await self.remember(scope, view, aimed)
             await self.drafts.settle(_key(scope, live), self._patience)
             if nodes := middle(view, aimed) if focus else unread(view, aimed):
                 self.drafts.tell(view, await drafted(self.drafts.writer, view, nodes, focus))
-        view.past.focus = focus
-        try:
-            after = await (step or self.step)(view, aimed)
-        finally:
-            view.past.focus = ""
+        after = await self.folded(scope, view, aimed, focus, step)
         if after is not view:
             live.scale.edit()
         return after
+
+    async def folded(self, scope: Scope, view: View, aimed: Budget, focus: str = "", step: Step | None = None) -> View:
+        """The view after the steps, with more of what stands near `focus`; no model is asked, nothing is written."""
+        await self.remember(scope, view, aimed if step is None else None)
+        view.past.focus = focus
+        try:
+            return await (step or self.step)(view, aimed)
+        finally:
+            view.past.focus = ""
 
     async def take_down(self) -> None:
         """Write down which summaries no model wrote, and why: `clew doctor` tells of them."""
@@ -306,6 +308,15 @@ class Fitting:
         hidden = originals(wanted, by_id)
         if missing := [id for id in hidden if view.past.node(id) is None]:
             view.past.keep((await self._store.nodes(scope, missing)).values())
+
+
+def at_once(scale: Scale, view: View, budget: Budget) -> Budget:
+    """The budget of a compaction that somebody asks for: it leaves a part of what was said, however much that is."""
+    size, rate = scale.measure(view)
+    budget = budget.at(rate)
+    framed = budget.meter.frame(view.frame).tokens  # what nobody can compact
+    said = min(size.tokens, budget.limit.tokens) - framed
+    return with_(budget, goal=budget.goal._replace(tokens=framed + int(budget.low * said)))
 
 
 def accepted(live: Live, view: View, shown: View) -> View:

@@ -43,7 +43,7 @@ class Price(NamedTuple):
 class Diff:
     """What a compaction did."""
 
-    session: Session  # the one that it began
+    session: Session  # the one that it began, or would end
     left: tuple[Shown, ...]  # what was in view before it and is not any more, earlier stand-ins among it
     stand_ins: tuple[StandIn, ...]
     before: int  # tokens of the whole request
@@ -121,8 +121,23 @@ class Sessions:
         frame = await self._store.frame(self.scope, call.frame) if call else None
         before = await self.engine.view(self.scope, session.branch, fold.seq - 1, frame)
         after = await self.engine.view(self.scope, session.branch, fold.last, frame)
-        budget = await self.engine.gauge.budget(self.scope, after.frame)
         edits = [e for e in after.edits if not set(fold.made).isdisjoint(n.id for n in e.stand_ins)]
+        return await self._compared(session, before, after, edits, call.limit if call else None)
+
+    async def preview(self, name: str, focus: str = "") -> Diff:
+        """What a compaction would do now: what would leave the view, and what would stand there. Nothing is written."""
+        session = (await self._store.sessions(self.scope, (await self.get(name)).branch))[0]
+        before = await self.engine.view(self.scope, session.branch)
+        after = await self.engine.preview(before, focus)
+        if len(after.edits) == len(before.edits):
+            raise NotFound(f"{name}: there is nothing that a compaction could take out of view")
+        return await self._compared(session, before, after, after.edits[len(before.edits) :], None)
+
+    async def _compared(
+        self, session: Session, before: View, after: View, edits: Sequence[Edit], limit: int | None
+    ) -> Diff:
+        """A view beside what some edits make of it."""
+        budget = await self.engine.gauge.budget(self.scope, after.frame)
         covered = await self.engine.covered(after)  # and the originals are in memory now
         was, now = (budget.size(view).tokens for view in (before, after))
         stay = {n.id for n in after.nodes}
@@ -133,7 +148,7 @@ class Sessions:
             tuple(_stand_ins(before, after, edits, budget.meter)),
             was,
             now,
-            call.limit if call else budget.limit.tokens,
+            budget.limit.tokens if limit is None else limit,
             covered,
             await self._price(after, was),
             await self._price(after, now),

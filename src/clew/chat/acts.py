@@ -1,5 +1,6 @@
 """What commands of the chat do; each is a function of the chat and of what was typed after the command."""
 
+from collections.abc import Callable
 from io import StringIO
 from typing import TYPE_CHECKING
 
@@ -102,10 +103,21 @@ def _branch(row: tree.Row, here: str) -> Row:
 async def lost(chat: "Chat", typed: str) -> None:
     """Show what a compaction took out of view, and what became of every fact."""
     found = await chat.desk.lost(typed.rstrip("+"))
+    title = f"What was lost in {numbered(found.session)}"
+    await _shown(chat, title, lambda console: diffs.diff(console, found, full=True))
+
+
+async def preview(chat: "Chat", typed: str) -> None:
+    """Show what a compaction would do now, before it is made."""
+    found = await chat.desk.preview(typed)
+    model = chat.desk.config.summary.model or ""
+    await _shown(chat, "If it were compacted now", lambda console: diffs.preview(console, found, False, model))
+
+
+async def _shown(chat: "Chat", title: str, draw: Callable[[Console], None]) -> None:
     out = StringIO()
-    console = Console(file=out, width=reading.width(chat.size), no_color=True, highlight=False, legacy_windows=False)
-    diffs.diff(console, found, full=True)
-    await chat.ask(Reading(f"What was lost in {numbered(found.session)}", out.getvalue()))
+    draw(Console(file=out, width=reading.width(chat.size), no_color=True, highlight=False, legacy_windows=False))
+    await chat.ask(Reading(title, out.getvalue()))
 
 
 async def expand(chat: "Chat", typed: str) -> None:

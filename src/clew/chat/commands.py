@@ -26,6 +26,7 @@ class Command(NamedTuple):
 COMMANDS = (
     Command("Select Compaction Method", "method", acts.method, "f2"),
     Command("Compact now…", "compact", acts.compact, "f3"),
+    Command("What would a compaction do?", "preview", acts.preview),
     Command("New session with summary…", "handoff", acts.new_session, "f4"),
     Command("Save summary to file", "save", acts.save_summary),
     Command("Undo last compaction", "undo", acts.undo, "f9"),

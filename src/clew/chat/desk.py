@@ -185,6 +185,10 @@ class Desk:
         """What a compaction took out of view: the newest one, or that which began a session."""
         return await self.sessions.diff(session or self.agent.session)
 
+    async def preview(self, focus: str) -> Diff:
+        """What a compaction would do now."""
+        return await self.sessions.preview(self.agent.session, focus)
+
     async def recall(self, id: str) -> list[Node]:
         """What a stand-in stands for."""
         return list(await self.engine.recall(self.scope, id, (await self.agent.view()).branch))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.app import AsJson, Name, PerhapsName, ScopeName, StorePath, app, bar, echo_json, looking
+from clew.cli.app import AsJson, Name, PerhapsName, ScopeName, StorePath, app, bar, configured, echo_json, looking
 from clew.decorations import is_program_made, undecorated
 from clew.errors import NotFound
 
@@ -171,6 +171,40 @@ async def _compared(name: str, scope: str, path: str | None) -> "Diff":
                 raise NotFound(f"{name} was never compacted: there is nothing to compare")
             session = past[0]
         return await found.diff(session.id)
+
+
+# --- clew preview -----------------------------------------------------------------------------------------------------
+
+
+@app.command(epilog="Example: clew preview demo --scope demo")
+def preview(
+    name: Name,
+    focus: Annotated[
+        str, typer.Option("--focus", metavar="WORDS", help="What matters most, as for a compaction.")
+    ] = "",
+    full: Annotated[bool, typer.Option("--full", help="Every item that would leave.")] = False,
+    as_json: AsJson = False,
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Show what a compaction would do now: what would leave the view, what would stand there, word for word.
+
+    Nothing is written, and no model is asked.
+    """
+    from rich.console import Console
+
+    from clew.screens import diff as screen
+
+    found = asyncio.run(_previewed(name, focus, scope, store))
+    if as_json:
+        echo_json(screen.as_json(found))
+    else:
+        screen.preview(Console(highlight=False), found, full, configured().summary.model or "")
+
+
+async def _previewed(name: str, focus: str, scope: str, path: str | None) -> "Diff":
+    async with looking(scope, path) as found:
+        return await found.preview(name, focus)
 
 
 # --- clew stats -------------------------------------------------------------------------------------------------------

@@ -9,15 +9,36 @@ from rich.text import Text
 from clew.composition import Part, Shown, parts
 from clew.coverage import STATES
 from clew.items import SHORT
-from clew.screens.lines import count, dollars, label, line, moment, numbered, table, words
+from clew.screens.lines import count, dollars, label, line, moment, numbered, read, table, words
 from clew.sessions import Diff, Price, StandIn
+from clew.store.records import Session
 
+INDENT = 4  # of what a stand-in says
 FACTS = 10  # of most worth that are out of view
 
 
 def diff(console: Console, found: Diff, full: bool) -> None:
     """What it came to, what left, what stands there, what became of the facts."""
+    session = found.session
+    undone = ", undone since" if session.undone else ""
+    _title(console, session, f"{session.cause} ({words(session.method, 20)}){undone} · {moment(session.at)}")
     _sums(console, found)
+    paid = f", {dollars(found.cost)}" if found.cost else ""
+    line(console, f"spent   {count(found.spent, 'token')} on making it{paid}")
+    _changes(console, found, full)
+
+
+def preview(console: Console, found: Diff, full: bool, model: str = "") -> None:
+    """The same of a compaction that was not made; `model` is the one that would add its words."""
+    _title(console, found.session, "if it were compacted now")
+    _sums(console, found)
+    if model:
+        line(console, f"words   code's alone; {words(model, 40)} would be asked for more")
+    _changes(console, found, full, whole=True)
+
+
+def _changes(console: Console, found: Diff, full: bool, whole: bool = False) -> None:
+    """What left, what stands there, with `whole` word for word, and what became of the facts."""
     if full:
         line(console, f"\n{count(len(found.left), 'item')} left", "bold")
         for shown in found.left:
@@ -27,26 +48,27 @@ def diff(console: Console, found: Diff, full: bool) -> None:
     line(console, f"\n{count(len(found.stand_ins), 'stand-in')} in their place", "bold")
     for stand_in in found.stand_ins:
         _stand_in(console, stand_in)
+        for node in stand_in.nodes if whole else ():
+            read(console, node.item.text, INDENT)
     counts = ", ".join(f"{found.coverage.count(state):,} {state}" for state in STATES)
     line(console, f"\n{count(len(found.coverage.fates), 'fact')} behind stand-ins: {counts}", "bold")
     for fate in found.coverage.missing()[:FACTS]:
         line(console, f"  {fate.worth:4.0%}  recall {fate.id}  {words(fate.fact)}")
 
 
-def _sums(console: Console, found: Diff) -> None:
-    session = found.session
-    undone = ", undone since" if session.undone else ""
+def _title(console: Console, session: Session, about: str) -> None:
     title = Text(numbered(session), "bold")
-    title.append(f" · {session.cause} ({words(session.method, 20)}){undone} · {moment(session.at)}", "dim")
+    title.append(f" · {about}", "dim")
     title.truncate(console.width, overflow="ellipsis")
     console.print(title, soft_wrap=True)
+
+
+def _sums(console: Console, found: Diff) -> None:
     less = 1 - found.after / found.before if found.before else 0
     line(console, f"{found.before:,} → {found.after:,} tokens of {found.limit:,} · {less:.0%} less", "bold")
     if found.price_before and found.price_after:
         was, now = found.price_before, found.price_after
         line(console, f"a call  {_price(was, now, 'fresh')}, {_price(was, now, 'cached')}")
-    paid = f", {dollars(found.cost)}" if found.cost else ""
-    line(console, f"spent   {count(found.spent, 'token')} on making it{paid}")
 
 
 def _price(was: Price, now: Price, which: str) -> str:

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -23,6 +24,14 @@ def line(console: Console, text: str, style: str = "") -> None:
     cut = Text(text, style)
     cut.truncate(console.width, overflow="ellipsis")
     console.print(cut, soft_wrap=True)
+
+
+def read(console: Console, text: str, indent: int) -> None:
+    """Print a text to be read, wrapped, with nothing in it that would move a cursor."""
+    for said in text.splitlines():
+        within = len(said) - len(said.lstrip())
+        told = Text(words(said.strip(), len(said) + 1), "dim")
+        console.print(Padding(told, (0, 0, 0, indent + within)))
 
 
 def name(edit: Edit) -> str:

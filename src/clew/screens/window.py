@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.text import Text
 
 from clew.budget import Meter
 from clew.composition import Part, Shown, parts, shown
 from clew.items import LOG, SHORT, Edit, Node
-from clew.screens.lines import count, label, line, name, numbered, table, words
+from clew.screens.lines import count, label, line, name, numbered, read, table, words
 from clew.store.records import Session
 from clew.view import View, originals
 
@@ -175,15 +174,7 @@ def _listing(console: Console, shown: Window, ids: bool) -> None:
             told = f"{id_of} stands for {count(items, 'item')}, {said:,} tokens   {by}"
         line(console, f"{mark} {id}{label(node.item):<9} {tokens:>7,}   {told}", style)
         if edit and node.item.kind == "summary":
-            _read(console, node.item.text)
-
-
-def _read(console: Console, text: str) -> None:
-    """What a summary says, to be read: under its line, wrapped."""
-    for said in text.splitlines():
-        within = len(said) - len(said.lstrip())
-        told = Text(words(said.strip(), len(said) + 1), "dim")
-        console.print(Padding(told, (0, 0, 0, INDENT + within)))
+            read(console, node.item.text, INDENT)
 
 
 def _made(view: View) -> dict[str, Edit]:

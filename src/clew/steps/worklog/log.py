@@ -9,7 +9,7 @@ from clew.steps.notes import about, by_section
 from clew.steps.worklog.requests import Request, common_root, requests
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.telling import Line, Teller, ask
-from clew.steps.worklog.wording import ENOUGH, below, gist, on_one_line, words
+from clew.steps.worklog.wording import ENOUGH, below, gist, listed, on_one_line, unannounced, words
 
 ASKS = 0.4  # of the room, for what the user said
 CAPS = (400, 300, 200, 140, 90)  # characters of each ask that comes first, then the longer ones get more
@@ -127,9 +127,9 @@ class Log:
         caps = {id(r): min(len(r.ask), 2 * BRIEF) for r in asks}
         room = int(COARSE * len(full)) - sum(caps.values())
         brief = self._text(part, caps, _chosen(own, room))
-        closing = next(
-            (gist(r.steps[-1].say, BRIEF) for r, _ in reversed(part.lines) if r.steps and r.steps[-1].say), ""
-        )
+        said = (unannounced(step.say) for r, _ in reversed(part.lines) for step in reversed(r.steps))
+        changed = dict.fromkeys(c.path for r, _ in part.lines for step in r.steps for a in step.acts for c in a.changes)
+        closing = gist(next(filter(None, said), ""), BRIEF) or (f"changed {listed(changed, BRIEF)}" if changed else "")
         asked = " / ".join(f"“{words(r.ask, BRIEF)}”" for r in asks[-4:])
         lines = on_one_line(f"The user: {asked}") if asked else "", f"- {on_one_line(closing)}" if closing else ""
         one = self._rel("\n".join(filter(None, lines)))
