@@ -36,7 +36,7 @@ FORMATS = ["openai_chat", "anthropic", "gemini"]
 DATA = {"result", "call", "framed", "of calls"}
 OF_CALLS = (
     *("  * ", "  > ", "    ", "- looked at ", "- (a program reported"),
-    *("- noted by a model, found: ", "- noted by a model, went wrong: "),
+    *("- noted by a model: ", "- noted by a model, as data: ", "- noted by a model, went wrong: "),
 )
 STATES = ("Refused by", "Failed when", "Started in", "Files changed", "Commands run", "Tasks")  # what calls tell
 

@@ -4,6 +4,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from clew import Budget, Engine, ForeignFile, NewerFile, Request, SQLite, StoreError, wire
 from clew.store.opening import APPLICATION, migrations
+from clew.store.queries import statements
 from clew.testing import conversation
 
 WRITER = """
@@ -156,3 +158,13 @@ async def test_an_empty_file_is_taken_over(tmp_path: Path) -> None:
 def test_migrations_are_numbered_without_gaps() -> None:
     names = sorted(f.name for f in files("clew.store").joinpath("migrations").iterdir() if f.name.endswith(".sql"))
     assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1))
+
+
+async def test_where_something_was_said_is_looked_up_not_searched_for(tmp_path: Path) -> None:
+    """Without statistics SQLite would read every node of the scope for each hit."""
+    store = SQLite(tmp_path / "clew.db")
+    await store.close()
+    with closing(sqlite3.connect(tmp_path / "clew.db")) as db:
+        db.create_function("from_hex", 1, bytes.fromhex, deterministic=True)
+        plan = db.execute(f"explain query plan {statements('sqlite')['places_of']}", {"contents": "[]", "scope": "x"})
+        assert any("node_content" in str(row) for row in plan)

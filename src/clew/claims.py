@@ -11,6 +11,7 @@ DIRECTIVE: frozenset[Section] = frozenset(
     {"constraints", "tasks", "decisions", "questions", "next"}
 )  # the agent acts on
 STATES = ("done", "in progress", "blocked", "open")
+DATA = "as data"  # the state of a finding with words that only a tool said: to be known, nothing to act on
 MOST = 60  # claims that are kept of a section, the newest
 
 
@@ -21,7 +22,7 @@ class Claim:
     section: Section
     text: str
     cites: tuple[str, ...]  # ids of nodes, in the order of the history
-    state: str = ""  # of a task
+    state: str = ""  # of a task; of a finding, that it is data
     about: int = -1  # the place of an earlier claim that this one replaces
     stale: bool = False  # it only says that the earlier one no longer holds
 

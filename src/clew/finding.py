@@ -27,7 +27,10 @@ FAINT = 0.15  # of the best score: what is below is noise
 
 # Weights, tuned on real conversations: how soon a repeated word adds little, how much a long passage loses; what a part
 # of a name, a path in the title, a word in it, a hit in the passage beside it or in the same text, being new is worth.
-SOON, LENGTH, PART, NAMED, ENTITLED, BESIDE, SAME, NEW = 1.2, 0.3, 0.4, 2, 0.2, 0.1, 0.1, 0.1
+SOON, LENGTH, PART, NAMED, ENTITLED, BESIDE, SAME, NEW = 1.2, 0.3, 0.4, 2, 0.2, 0.1, 0.6, 0.1
+
+TURN = 400  # words after which a part of a long text ends
+LONG = 0.75  # how much a long text loses: as always with BM25
 
 CHUNK = re.compile(r"\w+(?:[./:@-]+\w+)*")
 JOINT = re.compile(r"[./:@-]+")
@@ -168,6 +171,15 @@ class Index:
                 self._add(n, lines)
             self._spans.append(range(first, len(self.passages)))
         self._holding = _by_part(self._chunks)
+        self._part: list[int] = []  # of each passage: a text, or a part of a long one that is as long as a turn
+        self._of: list[int] = []  # the text of each part
+        self._sizes: list[int] = []  # its words
+        for passage in self.passages:
+            if not self._of or self._of[-1] != passage.text or self._sizes[-1] >= TURN:
+                self._of.append(passage.text)
+                self._sizes.append(0)
+            self._sizes[-1] += passage.words
+            self._part.append(len(self._of) - 1)
         self._titles: dict[str, list[int]] = defaultdict(list)
         for n, text in enumerate(texts):
             for term in terms(text.title):
@@ -194,17 +206,14 @@ class Index:
     def find(self, question: str, limit: int = 20, passages: int = 3) -> list[Found]:
         """The texts that a question is about, best first, each with its best passages."""
         chosen: dict[int, list[int]] = {}
-        best: dict[int, float] = {}
-        for i, score in self.ranked(question):
-            n = self.passages[i].text
-            if best and score < FAINT * next(iter(best.values())):
-                break
-            if n in chosen or len(chosen) < limit:
-                best.setdefault(n, score)
-                chosen.setdefault(n, []).append(i)
+        for i, _ in self.ranked(question):
+            chosen.setdefault(self.passages[i].text, []).append(i)
+        scores = {n: score for n, score in self._turns(terms(question)).items() if n in chosen}
+        order = sorted(scores, key=lambda n: (-scores[n], -n))
         return [
-            Found(self.texts[n].id, self.texts[n].title, round(best[n], 3), self._lines(found[:passages]))
-            for n, found in chosen.items()
+            Found(self.texts[n].id, self.texts[n].title, round(scores[n], 3), self._lines(chosen[n][:passages]))
+            for n in order[:limit]
+            if scores[n] >= FAINT * scores[order[0]]
         ]
 
     def answer(self, question: str, size: int = 8_000) -> str:
@@ -227,15 +236,32 @@ class Index:
             for i, times in held.items():
                 long = 1 - LENGTH + LENGTH * self.passages[i].words / mean
                 scores[i] += weight * times * (SOON + 1) / (times + SOON * long)
-        best: dict[int, float] = defaultdict(float)
-        for i, score in scores.items():
-            best[self.passages[i].text] = max(best[self.passages[i].text], SAME * score)
+        best = {n: SAME * score for n, score in self._turns(wanted).items()}  # of its turn, its title among it
+        return self._spread(scores, best)
+
+    def _entitled(self, wanted: Mapping[str, float]) -> Iterator[tuple[int, float]]:
+        """What it is worth to a text that words stand in its title."""
         for term, worth in wanted.items():
             entitled = self._titles.get(term, ())
             share = NAMED if worth >= 1 and JOINT.search(term) else ENTITLED
-            for n in entitled:
-                best[n] += worth * share * _rarity(len(entitled), len(self.texts))
-        return self._spread(scores, best)
+            yield from ((n, worth * share * _rarity(len(entitled), len(self.texts))) for n in entitled)
+
+    def _turns(self, wanted: Mapping[str, float]) -> dict[int, float]:
+        """BM25 of whole texts, each word in another place of them; of a long text, that of its best part."""
+        scores: dict[int, float] = defaultdict(float)
+        mean = sum(self._sizes) / max(1, len(self._sizes))
+        for term, worth in wanted.items():
+            held = Tally(self._part[i] for chunk in self._holding.get(term, ()) for i in self._chunks[chunk])
+            weight = _rarity(len(held), len(self._sizes)) * worth
+            for part, times in held.items():
+                long = 1 - LONG + LONG * self._sizes[part] / mean
+                scores[part] += weight * times * (SOON + 1) / (times + SOON * long)
+        best: dict[int, float] = defaultdict(float)
+        for part, score in scores.items():
+            best[self._of[part]] = max(best[self._of[part]], score)
+        for n, more in self._entitled(wanted):
+            best[n] += more
+        return best
 
     def _spread(self, scores: Mapping[int, float], best: Mapping[int, float]) -> dict[int, float]:
         """The scores with what their text, their neighbours and their age add."""

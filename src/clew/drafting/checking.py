@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from clew.claims import DIRECTIVE, Claim
+from clew.claims import DATA, DIRECTIVE, Claim
 from clew.drafting.reading import Note
 from clew.facts.finding import find
 from clew.facts.sheets import voice_of
@@ -146,8 +146,7 @@ class Sources:
         if _FOR_THE_USER.search(note.text) and not self._is_the_users(note.text, self.nodes):
             return "not the user's words"
         text = _short(neutral(f"{note.state}: {note.text}" if note.state else note.text))
-        own = self._is_theirs(note.text)
-        return Claim("findings", text if own else TOLD.format(text), tuple(n.id for n in near))
+        return Claim("findings", text, tuple(n.id for n in near), "" if self._is_theirs(note.text) else DATA)
 
     def _nearest(self, said: set[str]) -> list[Node]:
         """The nodes that have most of these words, in their order."""

@@ -1,6 +1,7 @@
 """What a model answered: lines under headings, or plain words; or the reason why it is no answer at all."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple, get_args
 
@@ -14,11 +15,14 @@ FLAWS: tuple[Flaw, ...] = get_args(Flaw)
 
 LITTLE = 12  # characters of a sentence that can say something
 LINE = 600  # characters of a note that can be one
-REPEATED = 4  # times the same line: it is going round in circles
+REPEATED = 4  # times the same line
+CIRCLES = 0.3  # of the lines, said so often: it is going round in circles
 
 _THINKING = re.compile(r"<(think|thinking|analysis|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL)
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s*\**([A-Za-z]+)")
 _TITLE = re.compile(r"^\s{0,3}#{1,6}\s|^\s*(?:\d+[.)]\s*)?\*\*[^*]+\*\*:?\s*$|^\s*(?:-{3,}|\|[\s:|-]+\|)\s*$|^\s*```")
+_FENCED = re.compile(r"^\s*(```|~~~).*?(?:^\s*\1\s*$|\Z)", re.DOTALL | re.MULTILINE)
+_QUOTES = re.compile(r"\W*[\"“].*[\"”].{0,20}|`?[\w./-]+`?", re.DOTALL)
 _RULE = re.compile(r"^\s*\|[\s:|-]+\|\s*$")  # under the head of a table
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 _NOTE = re.compile(r"^\s*[-*•]\s+(.+?)\s*$")
@@ -68,7 +72,7 @@ def notes(text: str, cut: bool = False) -> Iterator[Note]:
     Of a reply that was `cut` the last line may be half of one: it is left out.
     """
     section: Section | None = None
-    lines = spoken(text).splitlines()
+    lines = _FENCED.sub("", spoken(text)).splitlines()
     lines = lines[:-1] if cut else lines
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
         if heading := _HEADING.match(line):
@@ -79,9 +83,11 @@ def notes(text: str, cut: bool = False) -> Iterator[Note]:
             if len(found[1]) <= LINE and not _NONE.fullmatch(found[1]):
                 yield _note(section, found[1])
         else:
-            for said in sentences(plain(_BULLET.sub("", line))):
-                if LITTLE <= len(said) <= LINE and not said.endswith((":", "：")):
-                    yield Note("findings", said, (), ())
+            # An entry of a list as it is, prose by its sentences. What only quotes is told by code, and better.
+            said = plain(_BULLET.sub("", line)).strip()
+            for part in [said] if _BULLET.match(line) and len(said) <= LINE else sentences(said):
+                if LITTLE <= len(part) <= LINE and not part.endswith((":", "：")) and not _QUOTES.fullmatch(part):
+                    yield Note("findings", part, (), ())
 
 
 def _note(section: Section, line: str) -> Note:
@@ -112,7 +118,8 @@ def _section(word: str) -> Section | None:
 def rambles(text: str) -> bool:
     """Whether it says the same line again and again, or is no text."""
     lines = [line for line in text.splitlines() if len(line) > 12]
-    if any(lines.count(line) >= REPEATED for line in set(lines)):
+    again = sum(times for times in Counter(lines).values() if times >= REPEATED)
+    if again > CIRCLES * len(lines):
         return True
     odd = sum(c == "\ufffd" or (c < " " and c not in "\n\t\r") for c in text)
     return odd * 50 > len(text)

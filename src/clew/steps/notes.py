@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from clew.claims import Claim, from_json
+from clew.claims import DATA, Claim, from_json
 from clew.items import CLAIMS, Edit, Node
 from clew.view import View, originals
 
@@ -11,7 +11,7 @@ HEADINGS = {
     "constraints": "a rule of the user's",
     "tasks": "a task",
     "decisions": "decided",
-    "findings": "found",
+    "findings": "",
     "errors": "went wrong",
     "questions": "an open question",
     "next": "next",
@@ -55,12 +55,23 @@ def about(claims: Sequence[Claim], nodes: Sequence[Node]) -> tuple[Claim, ...]:
     return tuple(c for c in claims if not here.isdisjoint(c.cites))
 
 
+def last_about(claims: Sequence[Claim], nodes: Sequence[Node], after: Collection[str]) -> tuple[Claim, ...]:
+    """The claims that a span is the last source of: none of theirs is in what comes `after` it."""
+    return tuple(c for c in about(claims, nodes) if not any(id in after for id in c.cites))
+
+
 def by_section(claims: Sequence[Claim]) -> Iterator[tuple[str, list[str]]]:
-    """(heading, lines) of each section, the newest first; work that is left comes before work that is done."""
+    """(heading, lines) of each section, findings as they were written, of the others the newest first.
+
+    Work that is left comes before work that is done.
+    """
     for section, heading in HEADINGS.items():
-        found = [c for c in reversed(claims) if c.section == section]
+        found = [c for c in (claims if section == "findings" else reversed(claims)) if c.section == section]
         found.sort(key=lambda c: c.state == "done")
-        if section == "constraints":
+        if section == "findings":
+            yield heading, [c.text for c in found if c.state != DATA]
+            yield DATA, [c.text for c in found if c.state == DATA]
+        elif section == "constraints":
             yield heading, [f'"{c.text}"' for c in found]
         else:
             yield heading, [f"{c.state}: {c.text}" if c.state else c.text for c in found]

@@ -21,6 +21,11 @@ join lateral (
     limit :most
 ) h on true;
 
+-- name: places_of
+select lower(hex(n.id)), n.branch
+from json_each(:contents) j
+join node n on n.scope = (select id from scope where name = :scope) and n.content = from_hex(j.value);
+
 -- name: hold_branch
 select id from branch where id = :branch and scope = :owner for update;
 

@@ -90,11 +90,6 @@ union
 select lower(hex(id)) from handle
 where scope = (select id from scope where name = :scope) and id between from_hex(:low) and from_hex(:high);
 
--- name: places_of
-select lower(hex(n.id)), n.branch
-from json_each(:contents) j
-cross join node n on n.scope = (select id from scope where name = :scope) and n.content = from_hex(j.value);
-
 -- name: branches
 select b.id, b.session, b.parent, b.cause, b.at,
        (select count(*) from event e where e.branch = b.id and e.kind = 'call'), b.parent_seq

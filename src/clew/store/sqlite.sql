@@ -14,9 +14,22 @@ limit :limit;
 -- name: search_all
 select lower(hex(b.content))
 from body_text t join body b on b.id = t.rowid
-where body_text match :words and b.scope = (select id from scope where name = :scope)
+where body_text match :words and t.rowid > :after and b.scope = (select id from scope where name = :scope)
 order by bm25(body_text)
 limit :limit;
+
+-- name: count_some
+select count(*) from (select 1 from body_text where body_text match :words limit :most);
+
+-- name: last_body
+select coalesce(max(id), 0) from body;
+
+-- name: places_of
+-- By name: without statistics the planner takes the primary key, and reads every node of the scope for each content.
+select lower(hex(n.id)), n.branch
+from json_each(:contents) j
+cross join node n indexed by node_content
+  on n.scope = (select id from scope where name = :scope) and n.content = from_hex(j.value);
 
 -- name: hold_branch
 select id from branch where id = :branch and scope = :owner;

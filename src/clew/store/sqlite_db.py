@@ -13,6 +13,9 @@ from clew.store.queries import statements
 from clew.store.waiting import PATIENCE
 from clew.store.watching import Watch, is_busy
 
+MANY = 4_000  # texts that have a word which tells little
+NEWEST = 20_000  # texts that are looked at where all words do
+
 SQL = statements("sqlite")
 LINES = 100  # of what SQLite finds damaged
 GLANCE = 0.1  # seconds that one try takes: whoever waits longer tries again
@@ -46,10 +49,27 @@ class SQLiteDatabase:
     def search(self, scope: Scope, words: Sequence[str], among: str | None, limit: int) -> list[str]:
         # Each word is quoted: what a person or a model looks for is text, never query syntax.
         # The index has names with their underscores in one piece: a part of one is found as its beginning.
-        query = " OR ".join(f'"{w}"*' if len(w) >= BEGINNING else f'"{w}"' for w in words)
-        given = {"scope": scope, "words": query, "limit": limit}
-        rows = self.ask("search_all", **given) if among is None else self.ask("search", among=among, **given)
-        return [row[0] for row in rows]
+        if among is not None:
+            queries = " OR ".join(_beginning(w) if len(w) >= BEGINNING else _whole(w) for w in words)
+            return [row[0] for row in self.ask("search", among=among, scope=scope, words=queries, limit=limit)]
+        # Ranking is dear, and a word that thousands of texts have tells little: only where there is no other.
+        rare = list(filter(None, map(self._rare, words)))
+        given = {"scope": scope, "words": " OR ".join(rare or map(_whole, words)), "limit": limit}
+        recent = 0 if rare else max(0, self._one("last_body") - NEWEST)
+        found = [row[0] for row in self.ask("search_all", after=recent, **given)]
+        return found or ([row[0] for row in self.ask("search_all", after=0, **given)] if recent else [])
+
+    def _rare(self, word: str) -> str:
+        """How to look for a word that few texts have, as the beginning of others if those are few; nothing, if many."""
+        exact = self._one("count_some", words=_whole(word), most=MANY)
+        if exact >= MANY:
+            return ""
+        if len(word) >= BEGINNING and self._one("count_some", words=_beginning(word), most=MANY) < MANY:
+            return _beginning(word)
+        return _whole(word) if exact or len(word) < BEGINNING else ""
+
+    def _one(self, query: str, **given: Any) -> int:
+        return int(self.ask(query, **given).fetchone()[0])
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -152,3 +172,11 @@ class SQLiteDatabase:
 
 def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
+
+
+def _whole(word: str) -> str:
+    return f'"{word}"'
+
+
+def _beginning(word: str) -> str:
+    return f'"{word}"*'

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from clew.claims import Claim
 from clew.items import Node
 from clew.past import Past
-from clew.steps.notes import about, by_section
+from clew.steps.notes import by_section, last_about
 from clew.steps.worklog.requests import Request, common_root, requests
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.telling import Line, Teller, ask
@@ -68,10 +68,12 @@ class Log:
         for part in self.parts:
             for request in part.requests:
                 part.lines.append((request, list(teller.lines(request, next(answers)))))
-        for part, nodes in zip(self.parts, parts, strict=True):
-            if part.lines:
-                part.noted = list(_noted(about(claims, nodes)))
+        later = set[str]()
+        for part, nodes in zip(reversed(self.parts), reversed(parts), strict=True):
+            if part.lines:  # each is told once, where it was said last
+                part.noted = list(_noted(last_about(claims, nodes, later)))
                 part.lines[-1][1].extend(part.noted)
+                later |= {n.id for n in nodes}
 
     def _rel(self, text: str) -> str:
         return below(self.standing.root, text)
@@ -163,7 +165,8 @@ class Log:
 def _noted(claims: Sequence[Claim]) -> Iterator[Line]:
     """What a model noted and code could check."""
     for heading, said in by_section(claims):
-        yield from (Line((f"- noted by a model, {heading}: {claim}",), (NOTED,), needed=True) for claim in said)
+        kind = f", {heading}" if heading else ""
+        yield from (Line((f"- noted by a model{kind}: {claim}",), (NOTED,), needed=True) for claim in said)
 
 
 def _chosen(found: Sequence[Line], room: int) -> dict[int, str]:
