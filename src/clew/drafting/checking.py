@@ -81,8 +81,9 @@ class Checked(NamedTuple):
 class Sources:
     """The nodes that a model was shown, as evidence."""
 
-    def __init__(self, nodes: Sequence[Node], labels: Mapping[str, str], past: Past) -> None:
+    def __init__(self, nodes: Sequence[Node], labels: Mapping[str, str], past: Past, end: str = "") -> None:
         self.nodes = nodes
+        self.end = end or (nodes[-1].id if nodes else "")  # where what is said of all of it belongs
         self.order = {node.id: n for n, node in enumerate(nodes)}
         self._labelled = {label: id for id, label in labels.items()}
         self._past = past
@@ -146,7 +147,9 @@ class Sources:
         if _FOR_THE_USER.search(note.text) and not self._is_the_users(note.text, self.nodes):
             return "not the user's words"
         text = _short(neutral(f"{note.state}: {note.text}" if note.state else note.text))
-        return Claim("findings", text, tuple(n.id for n in near), "" if self._is_theirs(note.text) else DATA)
+        # It was written about all of it, and is read in the order in which it was written: at the end.
+        cites = dict.fromkeys([*(n.id for n in near), self.end])
+        return Claim("findings", text, tuple(cites), "" if self._is_theirs(note.text) else DATA)
 
     def _nearest(self, said: set[str]) -> list[Node]:
         """The nodes that have most of these words, in their order."""

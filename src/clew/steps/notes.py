@@ -69,8 +69,7 @@ def by_section(claims: Sequence[Claim]) -> Iterator[tuple[str, list[str]]]:
         found = [c for c in (claims if section == "findings" else reversed(claims)) if c.section == section]
         found.sort(key=lambda c: c.state == "done")
         if section == "findings":
-            yield heading, [c.text for c in found if c.state != DATA]
-            yield DATA, [c.text for c in found if c.state == DATA]
+            yield from ((DATA if c.state == DATA else heading, [c.text]) for c in found)
         elif section == "constraints":
             yield heading, [f'"{c.text}"' for c in found]
         else:
