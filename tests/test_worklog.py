@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from clew.items import Item
-from clew.steps.worklog.acts import act_of
+from clew.steps.worklog.acts import act_of, command_act
 from clew.steps.worklog.changes import change, patched
 from clew.steps.worklog.requests import Request, Step, requests
 from clew.steps.worklog.standing import Standing
-from clew.steps.worklog.wording import below, first_lines, gist, opening, sentences, words
+from clew.steps.worklog.wording import below, first_lines, gist, opening, plain, sentences, words
 from clew.testing import view_of
 
 
@@ -149,3 +149,31 @@ def test_no_text_takes_long_to_be_told(text: str) -> None:
 def test_deeply_nested_arguments_are_told_in_short() -> None:
     call = Item("call", "assistant", '{"a":[' * 300 + "1" + "]}" * 300, "x", "c")
     assert act_of(call, None).kind == "did"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"rm {'a' * 4_000}!",
+        f"rm {'a ' * 3_000}!",
+        f"git rm {'-' * 4_000}$",
+        f"sed -i {'s/a/b/ ' * 500}{'x' * 3_000}!",
+        f"mv {'b' * 4_000} {'c' * 3_000}!",
+    ],
+)
+def test_no_command_takes_long_to_read(command: str) -> None:
+    """One that could be cut into paths in many ways would be tried in all of them, for ever."""
+    assert command_act(command, None, "", ok=False).changes == ()
+
+
+def test_commands_that_change_files_say_which() -> None:
+    def changed(command: str) -> list[tuple[str, str]]:
+        return [(c.verb, c.path) for c in command_act(command, Item("result", "tool", ""), "", ok=True).changes]
+
+    assert changed("sed -i 's/a/b/' src/one.py src/two.py") == [("edited", "src/one.py"), ("edited", "src/two.py")]
+    assert changed("git mv old.py new.py && rm -f tmp.txt") == [("moved", "old.py"), ("deleted", "tmp.txt")]
+
+
+def test_what_only_divides_is_left_out() -> None:
+    assert plain("a\n---\n| x | y |\n|---|:-:|\n***\nb - c") == "a\n| x | y |\nb - c"
+    assert plain("|" * 100_000 + "x").endswith("x")

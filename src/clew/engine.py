@@ -235,9 +235,12 @@ class Engine:
         """
         scope = view.scope
         live, budget = self._turns.memory.newest(view), await self.gauge.budget(scope, view.frame)
-        view = live.view if live else view
-        scale = copy(live.scale) if live else await self._weighed(scope, view.frame, budget)
-        return await self._fitting.folded(scope, view, at_once(scale, view, budget), focus)
+        if live is None:
+            scale = await self._weighed(scope, view.frame, budget)
+            return await self._fitting.folded(scope, view, at_once(scale, view, budget), focus)
+        async with live.lock:  # a turn that comes meanwhile has no focus
+            now = live.view
+            return await self._fitting.folded(scope, now, at_once(copy(live.scale), now, budget), focus)
 
     async def _weighed(self, scope: Scope, frame: Frame, budget: Budget) -> Scale:
         scale = Scale()

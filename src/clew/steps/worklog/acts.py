@@ -47,11 +47,11 @@ _PARTS = re.compile(r"\s*(?:&&|\|\||;|\||\n)\s*")
 _MOVE = re.compile(r"^\s*cd\s+(\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*")
 _HEREDOC = re.compile(r"<<-?[ \t]*['\"]?(\w{1,40})['\"]?[^\n<]{0,400}\n(.*?)\n[ \t]*\1(?=\n|$)", re.DOTALL)
 _INTO = re.compile(r"(?:^|[\s;&|])(?:cat|tee)\b[^\n|;&]*?>{0,2}\s*([\w./~$@{}-]+)[^\n]*<<|<<[^\n]*>\s*([\w./~$@{}-]+)")
-_IN_PLACE = re.compile(
-    r"sed\s+(?:-\w+\s+)*-i\S*\s+(?:-\w+\s+)*(?:'[^']*'|\"[^\"]*\"|\S+)\s+((?:[\w./~-]+\s*)+)$", re.DOTALL
-)
+# Of several paths each begins after a space: a pattern that could begin one anywhere would try them all.
+_PATHS = r"([\w./~-]+(?:\s+[\w./~-]+)*)\s*$"
+_IN_PLACE = re.compile(r"sed\s+(?:-\w+\s+)*-i\S*\s+(?:-\w+\s+)*(?:'[^']*'|\"[^\"]*\"|\S+)\s+" + _PATHS, re.DOTALL)
 _MOVES = re.compile(r"(?:git\s+)?mv\s+(?:-\w+\s+)*([\w./~-]+)\s+([\w./~-]+)\s*$")
-_REMOVES = re.compile(r"(?:git\s+)?rm\s+((?:[\w./~-]+\s*)+)$")
+_REMOVES = re.compile(r"(?:git\s+)?rm\s+" + _PATHS)
 _TAIL = re.compile(r"\s*(?:2>&1|2>\s*/dev/null|\|\s*(?:head|tail|cat)\b[^|;&]*)\s*$")
 _COMMIT = re.compile(r"\bgit\b(?: -[cC] \S+| --no-pager)? commit\b")
 _MESSAGE = re.compile(r"-m\s+(?:\"\$\(cat <<'?EOF'?\n(.*?)\nEOF|\"((?:[^\"\\]|\\.)*)\"|'([^']*)')", re.DOTALL)

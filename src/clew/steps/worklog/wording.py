@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 ENOUGH = 60  # characters: with less room no sentence is begun
 SHORT = 12  # characters in which an abbreviation stands
 NEAR = 500  # characters in which the ends of a sentence are looked for
+DIVIDES = 3  # marks that make a rule
 LEAD = 80  # characters of a sentence that leads to a list and is told with it
 LIST = 4  # lines of a text that may be a list
 ENTRY = (400, 300, 220, 160, 120, 90, 70)  # characters of each of them
@@ -37,14 +38,21 @@ _NEXT = re.compile(
     r"\b.{0,120}$"  # but "I'll use a cache of 512" is a decision
 )
 _FENCE = re.compile(r"^\s*(?:```|~~~)\S*\s*$")
-_RULE = re.compile(r"^\s*(?:-{3,}|\*{3,}|_{3,}|={3,}|\|?[\s:|-]*\|[\s:|-]*)\s*$")  # also between the rows of a table
+_RULES = ("***", "___", "===")
 _TITLE = re.compile(r"^#{1,6}\s+\S|^\s*(?:\d+[.)]\s*)?\*\*[^*]+\*\*\s*$")
 _MARKUP = re.compile(r"^#{1,6}\s+|(?<!\*)\*\*(?!\*)|(?<!_)__(?!_)")
 
 
 def plain(text: str) -> str:
     """Prose without the marks of bold type and the like; a heading leads to what stands under it."""
-    return "\n".join(_plain(line) for line in text.splitlines() if not _FENCE.match(line) and not _RULE.match(line))
+    return "\n".join(_plain(line) for line in text.splitlines() if not _FENCE.match(line) and not _rules_off(line))
+
+
+def _rules_off(line: str) -> bool:
+    """Whether a line only divides: a rule, or what stands between the head and the rows of a table."""
+    marks = line.strip()
+    between = not set(marks) - set("-:| ")
+    return len(marks) >= DIVIDES and (between or (marks[:DIVIDES] in _RULES and len(set(marks)) == 1))
 
 
 def _plain(line: str) -> str:
