@@ -143,6 +143,11 @@ def test_so_is_markdown_of_any_kind() -> None:
     assert dict(found.doubts) == {"invented": 1}
 
 
+def test_code_and_empty_lines_are_no_notes_however_many() -> None:
+    text = "An LRU cache of 512 entries is used." + "\n" * 200_000 + "```\nx = 1\n```\nNever touch the billing tables."
+    assert [n.text for n in notes(text)] == ["An LRU cache of 512 entries is used.", "Never touch the billing tables."]
+
+
 def test_of_an_answer_that_broke_off_the_last_line_is_left_out() -> None:
     text = "An LRU cache of 512 entries is used.\nNever touch the bill"
     assert [n.text for n in notes(text, cut=True)] == ["An LRU cache of 512 entries is used."]
