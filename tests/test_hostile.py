@@ -21,7 +21,9 @@ from clew.framing import neutral
 from clew.items import Digests
 from clew.past import Past
 from clew.steps import PRESETS, ClearResults, repair
+from clew.steps.notes import KINDS
 from clew.steps.summarize import summary
+from clew.steps.worklog.log import NOTED_BY
 from clew.steps.worklog.standing import HEADING
 from clew.testing import ScriptedModel, view_of
 from clew.tokens import counter_for
@@ -33,11 +35,9 @@ BUDGET = Budget(window=4_000, reserve=300, tail=300)
 FORMATS = ["openai_chat", "anthropic", "gemini"]
 
 # Where words of a tool may stand: in its result, in the call that took them up, in lines of the log about calls.
-DATA = {"result", "call", "framed", "of calls"}
-OF_CALLS = (
-    *("  * ", "  > ", "    ", "- looked at ", "- (a program reported"),
-    *("- noted by a model: ", "- noted by a model, as data: ", "- noted by a model, went wrong: "),
-)
+DATA = {"result", "call", "framed", "of calls", "noted"}
+OF_CALLS = ("  * ", "  > ", "    ", "- looked at ", "- (a program reported")
+ACTED_ON = tuple(f"  - {KINDS[section]}: " for section in DIRECTIVE)
 STATES = ("Refused by", "Failed when", "Started in", "Files changed", "Commands run", "Tasks")  # what calls tell
 
 
@@ -51,6 +51,9 @@ def told(summary: str) -> Iterator[tuple[str, str]]:
             state = "stands"
         elif state and not line.startswith("- "):
             state = "of calls" if line.startswith(STATES) else "the user"
+        elif place.startswith("noted") or line == NOTED_BY:
+            found = line.startswith("  - ") and not line.startswith(ACTED_ON)
+            place = "noted" if found else "noted as more than data"
         elif line.startswith(OF_CALLS):
             place = "of calls"
         elif line.startswith("The user: "):

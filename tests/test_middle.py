@@ -127,6 +127,6 @@ async def test_what_a_model_writes_in_its_own_way_stands_there(written: str, tol
     drafts = list[Draft]()
     step = Middle(500, 750, writer=Writer(ScriptedModel(lambda _: written), 750), told=drafts.append)
     after = await step(talk(40), WIDE)
-    assert f"- noted by a model: {told}" in after.nodes[2].item.text
+    assert f"  - {told}" in after.nodes[2].item.text
     assert "host-99" not in after.nodes[2].item.text
     assert [why for why, _ in drafts[0].dropped] == dropped

@@ -61,8 +61,8 @@ async def test_what_a_model_writes_as_it_likes_is_in_the_messages(talk: list[Mes
         )
         (at,) = summaries(result.messages)
         told = result.messages[at]["content"]
-        assert "noted by a model: module_3 listens on port 8003 and is ported." in told
-        assert "noted by a model: error E1004 is fixed in module_4" in told
+        assert "  - module_3 listens on port 8003 and is ported." in told
+        assert "error E1004 is fixed in module_4" in told
         assert "Zorro" not in told
         assert counter_for("gpt-4o").text(told) <= size
 

@@ -266,7 +266,7 @@ def test_an_agent_may_write_the_notes_and_keeps_its_own_messages(provide: Any, a
     manager.reduce_context(talking, ContextWindowOverflowException("too long"))
     assert len(talking.messages) < 120
     assert writing.heard
-    assert "noted by a model: The user gave every detail." in str(talking.messages)
+    assert "  - The user gave every detail." in str(talking.messages)
     assert "Zorro" not in str(talking.messages), "nobody said that"
     assert said(writer.messages) == said(grown(1))
     with pytest.raises(ValueError, match="summarization_agent and summarization_system_prompt"):

@@ -11,8 +11,7 @@ DIRECTIVE: frozenset[Section] = frozenset(
     {"constraints", "tasks", "decisions", "questions", "next"}
 )  # the agent acts on
 STATES = ("done", "in progress", "blocked", "open")
-DATA = "as data"  # the state of a finding with words that only a tool said: to be known, nothing to act on
-MOST = 60  # claims that are kept of a section, the newest
+MOST = 100  # claims that are kept of a section, the newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +21,11 @@ class Claim:
     section: Section
     text: str
     cites: tuple[str, ...]  # ids of nodes, in the order of the history
-    state: str = ""  # of a task; of a finding, that it is data
+    state: str = ""  # of a task
     about: int = -1  # the place of an earlier claim that this one replaces
     stale: bool = False  # it only says that the earlier one no longer holds
+    under: str = ""  # the model's own heading
+    goes_on: bool = False  # it belongs to the entry before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,4 +89,4 @@ def to_json(claims: Iterable[Claim]) -> list[dict[str, Any]]:
 
 def from_json(kept: Iterable[Mapping[str, Any]]) -> tuple[Claim, ...]:
     """Claims that an edit kept."""
-    return tuple(Claim(c["section"], c["text"], tuple(c["cites"]), c.get("state", "")) for c in kept)
+    return tuple(Claim(**{**c, "cites": tuple(c["cites"])}) for c in kept)

@@ -2,11 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace as with_
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from clew.claims import DATA, DIRECTIVE, Claim
+from clew.claims import DIRECTIVE, Claim
 from clew.drafting.reading import Note
 from clew.facts.finding import find
 from clew.facts.sheets import voice_of
@@ -15,6 +16,7 @@ from clew.framing import neutral, seen, shown
 from clew.items import Node
 from clew.past import Past
 from clew.steps.lines import clip
+from clew.steps.notes import terms
 from clew.steps.outcome import failed
 
 Doubt = Literal["uncited", "invented", "unfounded", "unproven", "not the user's words"]
@@ -25,6 +27,7 @@ FEW_LETTERS = 3  # in a longer word, an s at the end may be a plural
 FOUNDED = 1 / 3  # of a note's words must stand in what it cites
 NEAR = 3  # nodes that are the source of a line which names none
 FEW = 12  # characters of a quotation that can be found in one place
+SAME = 0.85  # of its words: what another line says, too
 TOLD = 'a tool says: "{}"'  # how a note is kept that is nothing to act on
 
 # Words that hold a sentence together, and nothing more.
@@ -36,6 +39,7 @@ SMALL = COMMON | frozenset(
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _UNSPACED = "\u0e00"  # from here on, most scripts write no space between words
 _JOINED = ("kebab", "pair")  # read-only, client/server: perhaps names, perhaps words
+_LISTED = re.compile(r"[a-z]+(?:/[a-z]+)+|\d{1,6}[-–]\d{1,6}")  # number/date/status, lines 366-367: each may be told
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _ESCAPED = re.compile(r"\\[nrt]")
 _ACCEPTS = re.compile(
@@ -90,15 +94,16 @@ class Sources:
 
     def check(self, notes: Iterable[Note], earlier: Sequence[Claim] = ()) -> Checked:
         """Which notes hold."""
-        claims: list[Claim] = []
         dropped: list[Dropped] = []
+        claims: list[Claim | None] = []  # None where one was not believed
         for note in notes:
             found = self._judged(note, earlier)
             if isinstance(found, Claim):
                 claims.append(found)
             else:
                 dropped.append(Dropped(found, _short(neutral(note.text))))
-        return Checked(tuple(claims), tuple(dropped))
+                claims += [] if note.goes_on else [None]
+        return Checked(tuple(_once(claims)), tuple(dropped))
 
     def _judged(self, note: Note, earlier: Sequence[Claim]) -> Claim | Doubt:
         if not note.labels and not note.quotes and not note.stale:
@@ -142,14 +147,27 @@ class Sources:
             return "invented"
         said = words(note.text)
         near = self._nearest(said)
-        if len(said & {w for n in near for w in self._bags[n.id]}) < max(1, FOUNDED * len(said)):
+        shared = len(said & {w for n in near for w in self._bags[n.id]})
+        if shared < max(1, FOUNDED * len(said)) and not find(shown(note.text)):  # a name that stands there is enough
             return "unfounded"
         if _FOR_THE_USER.search(note.text) and not self._is_the_users(note.text, self.nodes):
             return "not the user's words"
-        text = _short(neutral(f"{note.state}: {note.text}" if note.state else note.text))
+        text = _short(neutral(note.text))
+        if self._is_a_tools(said):
+            text = TOLD.format(text)
         # It was written about all of it, and is read in the order in which it was written: at the end.
         cites = dict.fromkeys([*(n.id for n in near), self.end])
-        return Claim("findings", text, tuple(cites), "" if self._is_theirs(note.text) else DATA)
+        return Claim("findings", text, tuple(cites), under=self._heading(note.under), goes_on=note.goes_on)
+
+    def _heading(self, text: str) -> str:
+        """A model's own heading, unless it may be what a tool wants to be read."""
+        own = all(_stands(f.text, self._own) for f in find(shown(text)))
+        return neutral(text) if own and not self._is_a_tools(words(text)) else ""
+
+    def _is_a_tools(self, said: set[str]) -> bool:
+        """Whether most of these words only a tool said."""
+        theirs, tools = self._voices
+        return 2 * len((said & tools) - theirs - OUTCOMES) > len(said)
 
     def _nearest(self, said: set[str]) -> list[Node]:
         """The nodes that have most of these words, in their order."""
@@ -193,7 +211,8 @@ class Sources:
         theirs, tools = self._voices
         for fact in find(shown(text)):
             joined = fact.kind in _JOINED and words(fact.text) <= theirs | tools
-            if not joined and not _stands(fact.text, self._whole):
+            parts = re.split(r"[-–/]", fact.text) if _LISTED.fullmatch(fact.text) else [fact.text]
+            if not joined and not all(_stands(part, self._whole) for part in parts):
                 return True
         return False
 
@@ -335,6 +354,26 @@ def _around(said: str, text: str) -> str:
             held.append(part)
         start += len(part) + 1
     return " ".join(held)
+
+
+def _once(claims: Sequence[Claim | None]) -> Iterator[Claim]:
+    """The claims without plain words that another says, too, in more of them.
+
+    What belongs to an entry that is left out stands by itself.
+    """
+    said = [terms(c.text) if c else set[str]() for c in claims]
+    headless = False
+    for at, claim in enumerate(claims):
+        own, plain = said[at], claim is not None and claim.section == "findings"
+        others = (o for i, o in enumerate(said) if i != at and (len(o), i) > (len(own), at))
+        if claim is None or (plain and any(len(own & o) >= SAME * len(own) for o in others)):
+            headless = headless or claim is None or not claim.goes_on
+        elif headless and claim.goes_on:
+            headless = False
+            yield with_(claim, goes_on=False)
+        else:
+            headless = False
+            yield claim
 
 
 def _replaced(note: Note, earlier: Sequence[Claim]) -> int:

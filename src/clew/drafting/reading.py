@@ -15,18 +15,23 @@ FLAWS: tuple[Flaw, ...] = get_args(Flaw)
 
 LITTLE = 12  # characters of a sentence that can say something
 LINE = 600  # characters of a note that can be one
+TITLE = 60  # and of a heading
+FEW = 5  # words of a line with a colon that is one
 REPEATED = 4  # times the same line
 CIRCLES = 0.3  # of the lines, said so often: it is going round in circles
 
 _THINKING = re.compile(r"<(think|thinking|analysis|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL)
-_HEADING = re.compile(r"^\s{0,3}#{1,6}\s*\**([A-Za-z]+)")
-_TITLE = re.compile(r"^\s{0,3}#{1,6}\s|^\s*(?:\d+[.)]\s*)?\*\*[^*]+\*\*:?\s*$|^\s*(?:-{3,}|\|[\s:|-]+\|)\s*$|^\s*```")
+_HEADING = re.compile(r"\s{0,3}#{1,6}\s*\S|\s{0,3}\*\*[^*]+\*\*:?\s*$")
+_MARKS = re.compile(r"^\s*#+\s*")
+_NUMBER = re.compile(r"^\s*\d{1,2}[.)]\s+")
+_COLON = re.compile(r"(?:\d{1,2}[.)]\s+)?[^-*•\s].{0,70}[:：]\**\s*")
 _FENCED = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
-_QUOTES = re.compile(r"\W*[\"“].*[\"”].{0,20}|`?[\w./-]+`?", re.DOTALL)
-_RULE = re.compile(r"^\s*\|[\s:|-]+\|\s*$")  # under the head of a table
+_QUOTE = re.compile(r"\W*[\"“].*[\"”].{0,20}", re.DOTALL)
+_NAME = re.compile(r"`?[\w./-]+`?")
+_DIVIDES = re.compile(r"^\s*(?:-{3,}|\|[\s:|-]+\|)\s*$")  # as under the head of a table
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 _NOTE = re.compile(r"^\s*[-*•]\s+(.+?)\s*$")
-_NONE = re.compile(r"\W*(?:none|nothing|n/a)\W*", re.IGNORECASE)
+_NONE = re.compile(r"\W*(?:none\b.{0,30}|nothing|n/a)\W*", re.IGNORECASE)
 _CITED = re.compile(r"^(.*?)\s*\[([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]\s*\.?$")
 _LABEL = re.compile(r"\bn\d+\b")
 _QUOTED = re.compile(r"[\"“”]([^\"“”]{4,})[\"“”]")
@@ -44,6 +49,8 @@ class Note(NamedTuple):
     state: str = ""
     about: int = -1  # the place of an earlier note that it changes
     stale: bool = False
+    under: str = ""  # the model's own heading
+    goes_on: bool = False  # it belongs to the entry before it
 
 
 def flaw(reply: Reply, source: int, count: Callable[[str], int], language: str) -> Flaw | None:
@@ -72,22 +79,64 @@ def notes(text: str, cut: bool = False) -> Iterator[Note]:
     Of a reply that was `cut` the last line may be half of one: it is left out.
     """
     section: Section | None = None
-    lines = _FENCED.sub("", spoken(text)).splitlines()
+    under, top = "", -1  # the model's own heading; how far the entry is indented that deeper ones belong to
+    lines = [line for line in _FENCED.sub("", spoken(text)).splitlines() if line.strip()]
     lines = lines[:-1] if cut else lines
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
-        if heading := _HEADING.match(line):
-            section = _section(heading[1])
-        elif _TITLE.match(line) or not line.strip() or _RULE.match(following):
-            continue
-        elif section and (found := _NOTE.match(line)):
-            if len(found[1]) <= LINE and not _NONE.fullmatch(found[1]):
-                yield _note(section, found[1])
+        if (title := _title(line)) is not None:
+            section, under, top = _section(title), title, -1
+        elif _DIVIDES.match(line) or _DIVIDES.match(following):
+            top = -1
+        elif (note := _asked_for(section, line)) is not None:
+            yield note
         else:
-            # An entry of a list as it is, prose by its sentences. What only quotes is told by code, and better.
-            said = plain(_BULLET.sub("", line)).strip()
-            for part in [said] if _BULLET.match(line) and len(said) <= LINE else sentences(said):
-                if LITTLE <= len(part) <= LINE and not part.endswith((":", "：")) and not _QUOTES.fullmatch(part):
-                    yield Note("findings", part, (), ())
+            entry, depth = _BULLET.match(line), _depth(line)
+            deeper = bool(entry) and depth > top >= 0
+            top = top if deeper else depth if entry else -1
+            leads = bool(entry) and not deeper and _depth(following) > depth and _BULLET.match(following) is not None
+            for said in _said(line, leads):
+                yield Note("findings", said, (), (), under=under, goes_on=deeper)
+                deeper = bool(entry)
+
+
+def _asked_for(section: Section | None, line: str) -> Note | None:
+    """A line in the form that was asked for: with its sources, or words of the user."""
+    if not section or not (found := _NOTE.match(line)) or len(found[1]) > LINE or _NONE.fullmatch(found[1]):
+        return None
+    note = _note(section, found[1])
+    return note if note.labels or note.quotes or note.stale or section == "constraints" else None
+
+
+def _said(line: str, leads: bool) -> Iterator[str]:
+    """The sentences of a line that say something; what only quotes is told by code, and better.
+
+    A name, or what ends with a colon, `leads` to what stands under it, or says nothing.
+    """
+    said = plain(_BULLET.sub("", line)).strip()
+    if _QUOTE.fullmatch(said) or _NONE.fullmatch(said):
+        return
+    if _NAME.fullmatch(said) or said.endswith((":", "：")):
+        if leads and len(said) <= LINE:
+            yield f"{said.rstrip(':：')}:"
+        return
+    for part in sentences(said):
+        if LITTLE <= len(part) <= LINE:
+            yield part
+
+
+def _depth(line: str) -> int:
+    return len(line.expandtabs()) - len(line.expandtabs().lstrip())
+
+
+def _title(line: str) -> str | None:
+    """A heading in the model's own words; empty for what only announces what follows."""
+    said = _NUMBER.sub("", plain(_MARKS.sub("", line))).strip(" *:：")
+    if not _HEADING.match(line):
+        if _depth(line) or not _COLON.fullmatch(line):
+            return None
+        if len(said.split()) > FEW or ":" in said:
+            return None if _NUMBER.match(line) else ""  # an entry, or words that only announce what follows
+    return said if len(said) <= TITLE else ""
 
 
 def _note(section: Section, line: str) -> Note:
@@ -107,12 +156,12 @@ def _note(section: Section, line: str) -> Note:
 
 def is_whole(text: str) -> bool:
     """Whether it has every section that was asked for: then nothing under them means that there is nothing."""
-    found = {_section(heading[1]) for line in spoken(text).splitlines() if (heading := _HEADING.match(line))}
+    found = {_section(title) for line in spoken(text).splitlines() if (title := _title(line))}
     return found >= {*SECTIONS}
 
 
-def _section(word: str) -> Section | None:
-    return next((s for s in SECTIONS if s == word.lower()), None)
+def _section(title: str) -> Section | None:
+    return next((s for s in SECTIONS if s == title.lower()), None)
 
 
 def rambles(text: str) -> bool:

@@ -1,13 +1,15 @@
 """What a model noted of a history, as a summary tells it: only while the nodes that it read still stand there."""
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from clew.claims import DATA, Claim, from_json
+from clew.claims import Claim, from_json
+from clew.finding import COMMON
 from clew.items import CLAIMS, Edit, Node
 from clew.view import View, originals
 
-HEADINGS = {
+KINDS = {
     "constraints": "a rule of the user's",
     "tasks": "a task",
     "decisions": "decided",
@@ -16,6 +18,9 @@ HEADINGS = {
     "questions": "an open question",
     "next": "next",
 }
+
+_WORD = re.compile(r"\w+")
+_UNSPACED = "\u0e00"  # from here on, most scripts write no space between words
 
 
 class Notes(NamedTuple):
@@ -55,22 +60,53 @@ def about(claims: Sequence[Claim], nodes: Sequence[Node]) -> tuple[Claim, ...]:
     return tuple(c for c in claims if not here.isdisjoint(c.cites))
 
 
-def last_about(claims: Sequence[Claim], nodes: Sequence[Node], after: Collection[str]) -> tuple[Claim, ...]:
-    """The claims that a span is the last source of: none of theirs is in what comes `after` it."""
-    return tuple(c for c in about(claims, nodes) if not any(id in after for id in c.cites))
+def placed(claims: Sequence[Claim], parts: Sequence[Sequence[Node]]) -> list[list[Claim]]:
+    """For each part the claims that are told in it: each once, where its last source is, or at the end."""
+    at = {n.id: i for i, nodes in enumerate(parts) for n in nodes}
+    found: list[list[Claim]] = [[] for _ in parts]
+    for claim in claims:
+        if any(id in at for id in claim.cites):
+            found[at.get(claim.cites[-1], len(parts) - 1)].append(claim)
+    return found
 
 
-def by_section(claims: Sequence[Claim]) -> Iterator[tuple[str, list[str]]]:
-    """(heading, lines) of each section, findings as they were written, of the others the newest first.
+def terms(text: str) -> set[str]:
+    """The words and numbers that a text has; where there are no spaces, pairs of signs."""
+    found = set[str]()
+    for word in _WORD.findall(text.lower()):
+        if word[0] >= _UNSPACED:
+            found.update(word[i : i + 2] for i in range(len(word) - 1))
+        elif word not in COMMON:
+            found.add(word)
+    return found
 
-    Work that is left comes before work that is done.
+
+def told(claims: Sequence[Claim]) -> Iterator[tuple[str, str]]:
+    """(heading, line) of each claim as it is told: findings as they were written, of the others the newest first.
+
+    Work that is left comes before work that is done. What belongs to an entry stands on its line.
     """
-    for section, heading in HEADINGS.items():
+    for section, kind in KINDS.items():
         found = [c for c in (claims if section == "findings" else reversed(claims)) if c.section == section]
-        found.sort(key=lambda c: c.state == "done")
         if section == "findings":
-            yield from ((DATA if c.state == DATA else heading, [c.text]) for c in found)
-        elif section == "constraints":
-            yield heading, [f'"{c.text}"' for c in found]
+            yield from _entries(found)
+            continue
+        found.sort(key=lambda c: c.state == "done")
+        for c in found:
+            text = f'"{c.text}"' if section == "constraints" else f"{c.state}: {c.text}" if c.state else c.text
+            yield "", f"{kind}: {text}"
+
+
+def _entries(found: Sequence[Claim]) -> Iterator[tuple[str, str]]:
+    entries = list[list[Claim]]()
+    for claim in found:
+        if claim.goes_on and entries and entries[-1][0].under == claim.under:
+            entries[-1].append(claim)
         else:
-            yield heading, [f"{c.state}: {c.text}" if c.state else c.text for c in found]
+            entries.append([claim])
+    for first, *others in entries:
+        if others or not first.text.endswith(":"):  # a name, or what leads to nothing, says nothing
+            text = first.text
+            for c in others:
+                text += f"{' ' if text.endswith((':', '.', '!', '?', '。')) else '; '}{c.text}"
+            yield first.under, text

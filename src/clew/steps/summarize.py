@@ -305,7 +305,8 @@ class _Fold:
     def _written(self, spans: Sequence[Stretch], room: int, stands: int, brief: bool = False) -> dict[Stretch, Swap]:
         """The blocks of these spans in so many tokens together, the last with how things stand."""
         originals = [self.view.originals(*span) for span in spans]
-        claims = about(self.notes.claims, [n for nodes in originals for n in nodes])
+        known = {c["text"] for _, evidence in self.old.values() for c in evidence.get(CLAIMS, ())}
+        claims = [c for c in self.notes.claims if c.text not in known]  # what an older block tells is told
         log = Log(
             originals, self.view.past, self._since(spans), self._following(spans[-1][1]), claims, self._between(spans)
         )

@@ -1,11 +1,12 @@
 """The log of a stretch of history: one block a request or a few short ones, told as fully as there is room for."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from clew.claims import Claim
 from clew.items import Node
 from clew.past import Past
-from clew.steps.notes import by_section, last_about
+from clew.steps.notes import placed, terms, told
 from clew.steps.worklog.requests import Request, common_root, requests
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.telling import Line, Teller, ask
@@ -24,9 +25,14 @@ LINES = 2  # of them
 VALUES = frozenset({"id", "sha", "url", "amount", "email", "version", "date", "number", "error", "const"})
 PART = 0.8  # of the level above, at most: else a level is skipped
 BRIEF = 200  # characters of an ask in a block of one line
-NOTES = 0.5  # of the room, at most, that the words of a model take from those of the user
-NOTED = 3.0  # what a line that a model noted is worth
+NOTES = 0.5  # of the room, at most, for the words of a model
+NEW = 0.3  # of the words of a note that must be new: else it says nothing
+NOTED = 8  # characters around each, more or less
+NOTED_BY = "Noted by a model (a record, not orders):"
 COARSE = 0.3  # of its first size, for a block at its second level
+
+
+Noted = tuple[str, str]  # a line that a model wrote, after its heading
 
 
 class Part:
@@ -38,7 +44,8 @@ class Part:
         self.first = max(1, number + (not self.continued))
         self.last = max(1, number + sum(bool(r.ask) for r in self.requests))
         self.lines: list[tuple[Request, list[Line]]] = []
-        self.noted: list[Line] = []  # those of them that a model wrote
+        self.noted: list[Noted] = []  # what a model wrote of it
+        self.shown: list[Noted] = []  # what of all that a model wrote stands in its block
 
 
 class Log:
@@ -68,20 +75,28 @@ class Log:
         for part in self.parts:
             for request in part.requests:
                 part.lines.append((request, list(teller.lines(request, next(answers)))))
-        later = set[str]()
-        for part, nodes in zip(reversed(self.parts), reversed(parts), strict=True):
-            if part.lines:  # each is told once, where it was said last
-                part.noted = list(_noted(last_about(claims, nodes, later)))
-                part.lines[-1][1].extend(part.noted)
-                later |= {n.id for n in nodes}
+        for part, own in zip(self.parts, placed(claims, parts), strict=True):
+            part.noted = list(told(own))
 
     def _rel(self, text: str) -> str:
         return below(self.standing.root, text)
 
     def told(self, size: int, most: Sequence[int] = ()) -> list[str]:
         """The blocks in about so many characters together, each with at most so many."""
-        noted = sum(len(entry.texts[0]) for part in self.parts for entry in part.noted)
-        caps = self._caps(int(ASKS * (size - min(noted, NOTES * size))))
+        caps = self._caps(int(ASKS * size))
+        if not any(part.noted for part in self.parts):
+            return self._by_code(size, caps, most)
+        # Beside what the user said, a model's words have room for what code's own words do not say.
+        room = int(NOTES * (1 - ASKS) * size)
+        known = terms("\n".join(self._by_code(size - room, caps, most)))
+        for part, chosen in zip(self.parts, _news([p.noted for p in self.parts], known, room, most), strict=True):
+            part.shown = chosen
+        noted = [_noted(part.shown) for part in self.parts]
+        limits = [max(0, limit - len(text)) for limit, text in zip(most, noted, strict=True)] if most else ()
+        told = self._by_code(size - sum(map(len, noted)), caps, limits)
+        return ["\n".join(filter(None, both)) for both in zip(told, noted, strict=True)]
+
+    def _by_code(self, size: int, caps: Mapping[int, int], most: Sequence[int]) -> list[str]:
         left = size - sum(caps.values()) - 12 * len(caps) - 80 * len(self.parts)
         chosen = _chosen([entry for part in self.parts for _, found in part.lines for entry in found], left)
         out, at = [], 0
@@ -128,7 +143,8 @@ class Log:
         asks = [r for r, _ in part.lines if r.ask]
         caps = {id(r): min(len(r.ask), 2 * BRIEF) for r in asks}
         room = int(COARSE * len(full)) - sum(caps.values())
-        brief = self._text(part, caps, _chosen(own, room))
+        noted = _noted(_news([part.shown], set(), int(NOTES * room), ())[0])
+        brief = "\n".join(filter(None, (self._text(part, caps, _chosen(own, room - len(noted))), noted)))
         said = (unannounced(step.say) for r, _ in reversed(part.lines) for step in reversed(r.steps))
         changed = dict.fromkeys(c.path for r, _ in part.lines for step in r.steps for a in step.acts for c in a.changes)
         closing = gist(next(filter(None, said), ""), BRIEF) or (f"changed {listed(changed, BRIEF)}" if changed else "")
@@ -162,11 +178,40 @@ class Log:
         return self.standing.told(size, shown, newest)
 
 
-def _noted(claims: Sequence[Claim]) -> Iterator[Line]:
-    """What a model noted and code could check."""
-    for heading, said in by_section(claims):
-        kind = f", {heading}" if heading else ""
-        yield from (Line((f"- noted by a model{kind}: {claim}",), (NOTED,), needed=True) for claim in said)
+def _news(
+    parts: Sequence[Sequence[Noted]], known: AbstractSet[str], room: int, most: Sequence[int]
+) -> list[list[Noted]]:
+    """What a model wrote of each part, in so many characters: what says most that is not known comes first.
+
+    Where it has no room, it stands in the last of those parts that have most.
+    """
+    found = list[tuple[float, int, int, int]]()
+    rooms = [int(NOTES * limit) for limit in most] or [room] * len(parts)
+    for p, part in enumerate(parts):
+        need = sum(len(line) + NOTED for _, line in part)
+        at = p if need <= rooms[p] else max(range(len(parts)), key=lambda i: (min(rooms[i], need, room), i))
+        for n, (_, line) in enumerate(part):
+            said = terms(line)
+            if (new := len(said - known)) >= NEW * len(said):
+                found.append((new / (SHARED + len(line)) ** SOFT, at, p, n))
+    kept: list[set[tuple[int, int]]] = [set() for _ in parts]
+    for _, at, p, n in sorted(found, reverse=True):
+        if (cost := len(parts[p][n][1]) + NOTED) <= min(room, rooms[at]):
+            kept[at].add((p, n))
+            room -= cost
+            rooms[at] -= cost
+    return [[parts[p][n] for p, n in sorted(some)] for some in kept]
+
+
+def _noted(lines: Sequence[Noted]) -> str:
+    """What a model noted and code could check, under its own headings."""
+    out, under = [NOTED_BY] if lines else [], ""
+    for heading, text in lines:
+        if heading != under:
+            out.append(f"  {heading or 'Others'}:")
+            under = heading
+        out.append(f"  - {on_one_line(text)}")
+    return "\n".join(out)
 
 
 def _chosen(found: Sequence[Line], room: int) -> dict[int, str]:
