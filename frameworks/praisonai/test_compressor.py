@@ -7,6 +7,7 @@ from typing import Any
 
 import openai
 import pytest
+from praisonaiagents.context.compressor import CompressResult
 from praisonaiagents.context.tokens import get_estimator
 from praisonaiagents.session.store import DefaultSessionStore
 
@@ -115,6 +116,25 @@ async def test_a_history_that_comes_again_is_compressed_again(talk: list[Message
     shorter = await compressor.compress(talk, protect_last_n_tokens=100)
     assert len(summaries(shorter.messages)) == 1
     assert shorter.tail_preserved_count < first.tail_preserved_count
+
+
+async def test_other_sizes_are_obeyed_in_the_next_call_and_after_a_restart(talk: list[Message], tmp_path: Path) -> None:
+    def told(result: CompressResult) -> int:
+        return sum(len(result.messages[i]["content"]) // 4 for i in summaries(result.messages))
+
+    sizes = [(500, 750), (500, 150), (6_000, 750), (500, 750)]
+    alone = [
+        await ContextCompressor().compress(talk, protect_last_n_tokens=tail, summary_target_tokens=size)
+        for tail, size in sizes
+    ]
+    assert told(alone[1]) < 200 < 500 < told(alone[0])
+    assert alone[2].tail_preserved_count > 2 * alone[0].tail_preserved_count
+    same = ContextCompressor()
+    for (tail, size), by_itself in zip(sizes, alone, strict=True):
+        for compressor in (same, ContextCompressor(engine=tmp_path / "clew.db")):
+            again = await compressor.compress(talk, protect_last_n_tokens=tail, summary_target_tokens=size)
+            assert len(again.messages) == len(by_itself.messages)
+            assert abs(told(again) - told(by_itself)) <= 20
 
 
 async def test_every_system_message_is_in_the_head(talk: list[Message]) -> None:

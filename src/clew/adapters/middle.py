@@ -15,6 +15,8 @@ from clew.steps.places import protected, tail_start
 from clew.steps.summarize import PART
 from clew.view import Swap, View, groups
 
+SIZES = "sizes"  # what an edit's evidence has of the tail and size it was made for
+
 
 @dataclass(frozen=True)
 class Middle:
@@ -63,7 +65,13 @@ class Middle:
         for n, edit in enumerate(sorted(edits, key=lambda edit: places[edit.old[0]])):
             heading = "" if n else self.heading
             told = [with_(new.item, text=f"{heading}{new.item.text}") for new in edit.new]
-            yield Swap(places[edit.old[0]], places[edit.old[-1]] + 1, told, edit.evidence, edit.spent)
+            evidence = {**edit.evidence, SIZES: [self.tail, self.size]}
+            yield Swap(places[edit.old[0]], places[edit.old[-1]] + 1, told, evidence, edit.spent)
+
+    def is_other(self, view: View) -> bool:
+        """Whether a view has summaries that were made for another tail or size."""
+        made = (edit.evidence.get(SIZES) for edit in view.edits)
+        return any(sizes not in (None, [self.tail, self.size]) for sizes in made)
 
 
 def _first_exchange(view: View) -> int:

@@ -21,7 +21,7 @@ from clew.budget import Budget, Meter
 from clew.drafting.allowance import Allowance
 from clew.drafting.writing import SECONDS, Writer
 from clew.engine import Engine, Request, body
-from clew.errors import BadRequest
+from clew.errors import BadRequest, OverBudget
 from clew.items import Scope
 from clew.models import read
 from clew.models.remote import Remote
@@ -122,7 +122,14 @@ class ContextCompressor:
     async def _compacted(self, given: list[Message], step: Middle, name: str | None) -> tuple[View, Session | None]:
         """The conversation as it is then, and the session in which it is."""
         name = await self._begun_as(name) if name else None
-        view = await self._engine.prepare(Request({"messages": given}, FORMAT, self.scope, name))
+        request = Request({"messages": given}, FORMAT, self.scope, name)
+        view = await self._engine.prepare(request)
+        while step.is_other(view):  # made for other sizes than are asked for now
+            try:
+                await self._engine.undo(view.scope, view.branch)
+            except OverBudget:
+                break  # all of it has no room in the window: what is folded stays so
+            view = await self._engine.prepare(request)
         view = await self._engine.compact(view, step=step)
         return view, await newest(self._engine, view)
 
