@@ -276,6 +276,21 @@ async def test_compact_now_with_a_focus() -> None:
     await run.close()
 
 
+async def test_compact_now_goes_on_from_what_the_agents_own_model_has_in_its_cache() -> None:
+    run = Session(ScriptedModel(lambda _: "The handlers of part 3 are slowest.", name="gpt-4o"))
+    assert run.model is not None
+    sent = await run.turn(12)
+    short = await run.engine.compact(sent)
+    (prompt,) = run.model.prompts
+    assert prompt.after is not None
+    assert clew.body(prompt.after) == clew.body(sent)
+    assert "  - The handlers of part 3 are slowest." in clew.body(short)["messages"][1]["content"]
+    run.model.window = 3_000
+    await run.engine.compact(await run.turn(22))
+    assert run.model.prompts[-1].after is None, "it has no room for both"
+    await run.close()
+
+
 async def test_notes_are_updated_by_the_next_fold_and_do_not_grow() -> None:
     run = Session(ScriptedModel(take_notes), limits=Limits(hourly_calls=999, hourly_tokens=10**9))
     sizes = []

@@ -276,7 +276,8 @@ class Fitting:
             await self.remember(scope, view, aimed)
             await self.drafts.settle(_key(scope, live), self._patience)
             if nodes := middle(view, aimed) if focus else unread(view, aimed):
-                self.drafts.tell(view, await drafted(self.drafts.writer, view, nodes, focus))
+                # The agent's own model has the view in its cache.
+                self.drafts.tell(view, await drafted(self.drafts.writer, view, nodes, focus, after=view))
         after = await self.folded(scope, view, aimed, focus, step)
         if after is not view:
             live.scale.edit()

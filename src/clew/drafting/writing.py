@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from clew import catalog
+from clew.budget import Meter
 from clew.claims import Claim, Draft, merged
 from clew.drafting import asking, reading
 from clew.drafting.allowance import Allowance
@@ -72,7 +73,11 @@ class Writer:
     def _may_follow(self, after: View, nodes: Sequence[Node]) -> bool:
         """Whether the request can be gone on with: the model has it in its cache, and in it all that is to be read."""
         shown = {n.id for n in after.nodes}
-        return after.frame.model == self.model.name and all(n.id in shown for n in nodes)
+        if after.frame.model != self.model.name or not all(n.id in shown for n in nodes):
+            return False
+        meter = Meter(counter_for(self.model.name))
+        whole = meter.frame(after.frame).plus(meter.nodes(after.nodes)).tokens
+        return whole + ANSWER * self.size <= SLACK * self.model.window
 
 
 class _Work:
