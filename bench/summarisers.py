@@ -11,7 +11,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +19,6 @@ from clew.benchmark.corpus import Corpus
 from clew.benchmark.judging import FAR, SLACK, Cut, Messages, shown
 from clew.benchmark.methods import Characters, view_of, without_frame
 from clew.budget import Budget, Meter
-from clew.claims import SECTIONS, Section
 from clew.drafting.allowance import Allowance, Limits
 from clew.drafting.checking import words as words_of
 from clew.drafting.noting import WithNotes
@@ -32,13 +31,6 @@ from clew.testing import ScriptedModel
 SAID = {"role": "assistant", "content": "…"}
 CALLS = 2  # of the local model, for a cut
 WINDOW = 2_048  # tokens that it is shown at once: it reads some 120 a second
-HEADED: dict[str, Section] = {
-    "error": "errors",
-    "pending": "tasks",
-    "current": "tasks",
-    "next": "next",
-    "user message": "constraints",
-}  # words in the headings of a summary, and where its lines belong
 _NAME = re.compile(r"[\w.-]*(?:/[\w.-]+)+|\w+(?:[_.]\w+)+|[a-z]+(?:[A-Z][a-z0-9]+)+")
 _SHOWN = re.compile(r"^(n\d+) [^:\n]+: ", re.MULTILINE)
 
@@ -52,28 +44,16 @@ def good(summary: str) -> ScriptedModel:
 
 
 def cited(summary: str, prompt: Prompt) -> str:
-    """The lines of a summary under the seven headings, each with the items that have most of its words."""
+    """The lines of a summary, each with the items that have most of its words."""
     parts = _SHOWN.split(prompt.text)[1:]
     items = [(label, words_of(text)) for label, text in zip(parts[::2], parts[1::2], strict=True)]
-    told: dict[Section, list[str]] = {section: [] for section in SECTIONS}
-    for section, line in _lines(summary):
+    told = []
+    for line in dict.fromkeys(raw.strip(" -*#\t") for raw in summary.splitlines()):
         words = words_of(line)
         best = sorted(items, key=lambda item: -len(item[1] & words))[:3]
         labels = [label for label, found in best if len(found & words) * 3 >= len(words)]
-        told[section].append(f"- {line} [{' '.join(labels)}]")
-    return "\n".join(f"## {section}\n" + "\n".join(lines or ["- none"]) for section, lines in told.items())
-
-
-def _lines(summary: str) -> Iterator[tuple[Section, str]]:
-    section: Section = "findings"
-    seen = set()
-    for raw in summary.splitlines():
-        line = raw.strip(" -*#\t")
-        if re.match(r"#|\d+\. +\*?\*?[A-Z][^.]*:\**$", raw):
-            section = next((s for word, s in HEADED.items() if word in raw.lower()), "findings")
-        elif 15 < len(line) <= 500 and line not in seen:
-            seen.add(line)
-            yield section, line
+        told.append(f"- {line} [{' '.join(labels)}]")
+    return "\n".join(told)
 
 
 # --- the comparison -------------------------------------------------------------------------------------------------

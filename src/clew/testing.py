@@ -10,7 +10,6 @@ from typing import Any
 
 from clew import rawjson
 from clew.budget import Budget, Size
-from clew.claims import SECTIONS
 from clew.conversations import PICTURE, conversation
 from clew.items import Digests, Node
 from clew.provider import Answer, Call, Heard, StrictProvider
@@ -50,6 +49,9 @@ def view_of(body: Mapping[str, Any], format: str | None = None, pins: int = 0, s
 # --- fakes --------------------------------------------------------------------------------------------------------
 
 
+NOTES = 14  # that `take_notes` takes, at most
+
+
 @dataclass
 class ScriptedModel:
     """A model that says what it was told to say, one reply a call, or what `script` makes of a prompt.
@@ -75,11 +77,9 @@ class ScriptedModel:
 
 
 def take_notes(prompt: Prompt) -> str:
-    """A script for a `ScriptedModel`: a note on each of the newest items it is shown, a section after the other."""
-    shown = re.findall(r"^(n\d+) [^:\n]+: (.{20,90})", prompt.text, re.MULTILINE)[-2 * len(SECTIONS) :]
-    told = [f"- {text} [{label}]" for label, text in shown]
-    lines = (["## " + section, *(told[n :: len(SECTIONS)] or ["- none"])] for n, section in enumerate(SECTIONS))
-    return "\n".join(line for section in lines for line in section)
+    """A script for a `ScriptedModel`: a note on each of the newest items it is shown."""
+    shown = re.findall(r"^(n\d+) [^:\n]+: (.{20,90})", prompt.text, re.MULTILINE)[-NOTES:]
+    return "\n".join(f"- It says: {text} [{label}]" for label, text in shown) or "- none"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from clew.facts.sheets import voice_of
 from clew.items import Item, Node
 from clew.steps.lines import amount
 
+KNOWN = 30  # notes from before that a model is shown
 WHO = {"user": "user", "said": "assistant", "result": "result"}
 
 
@@ -38,8 +39,8 @@ def filled(
     if focus:
         parts.append(f"This time the user wants above all:\n{_inside(focus)}")
     if notes:
-        known = (f"k{n} {c.section}{f', {c.state}' if c.state else ''}: {c.text}" for n, c in enumerate(notes, 1))
-        parts.append("Notes so far:\n" + "\n".join(known))
+        known = (f"- {c.text}" for c in notes[-KNOWN:])
+        parts.append("You noted before, about what came earlier; do not repeat it:\n" + "\n".join(known))
     return "\n\n".join(parts)
 
 

@@ -41,7 +41,7 @@ async def drafted(
 ) -> Draft:
     """Have nodes read, and remember what came of it where the next summary looks."""
     known = notes_of(view)
-    draft = await writer.draft(nodes, view.past, known.claims, focus, after)
+    draft = await writer.draft(nodes, view.past, (*known.told, *known.claims), focus, after)
     if draft.read:
         view.past.draft = draft
     return draft

@@ -1,4 +1,4 @@
-"""Which of a model's notes are believed: those that name sources, invent nothing and give the user no words."""
+"""Which of a model's notes are believed: those that have sources, invent nothing and give the user no words."""
 
 import re
 from collections import Counter
@@ -7,7 +7,7 @@ from dataclasses import replace as with_
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from clew.claims import DIRECTIVE, Claim
+from clew.claims import Claim
 from clew.drafting.reading import Note
 from clew.facts.finding import find
 from clew.facts.sheets import voice_of
@@ -17,9 +17,8 @@ from clew.items import Node
 from clew.past import Past
 from clew.steps.lines import clip
 from clew.steps.notes import terms
-from clew.steps.outcome import failed
 
-Doubt = Literal["uncited", "invented", "unfounded", "unproven", "not the user's words"]
+Doubt = Literal["invented", "unfounded", "not the user's words"]
 
 LONG = 300  # characters of a claim
 STEM = 5  # letters by which a word is the same word
@@ -40,17 +39,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _UNSPACED = "\u0e00"  # from here on, most scripts write no space between words
 _JOINED = ("kebab", "pair")  # read-only, client/server: perhaps names, perhaps words
 _LISTED = re.compile(r"[a-z]+(?:/[a-z]+)+|\d{1,6}[-–]\d{1,6}")  # number/date/status, lines 366-367: each may be told
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _ESCAPED = re.compile(r"\\[nrt]")
-_ACCEPTS = re.compile(
-    r"(?i)\b(?:thanks?|thank you|works (?:now|fine|well)|(?:it|that|this) works|looks good|perfect|lgtm|well done"
-    r"|(?:is|are|was) (?:done|fixed|finished|solved|merged))\b"
-)
-# Calls that only look: that they went well proves nothing.
-_LOOKS = re.compile(
-    r"(?i)\$ (?:cd \S+ && )?(?:ls|cat|head|tail|nl|sed -n|grep|rg|find|tree|stat|wc|pwd|echo|git (?:status|log|diff))\b"
-    r"|(?:read|view|list|search|grep|glob|open|get|fetch|web)\b"
-)
 _FOR_THE_USER = re.compile(
     r"(?i)\b(?:by|from) the (?:user|human|owner)\b|\b(?:user|human|owner)(?:'s)?\s+(?:\w+ly |has |had |have |also )?"
     r"(?:said|says|ask|want|wish|approv|confirm|agree|allow|grant|permi|request|demand|tell|told|instruct|prefer|accept"
@@ -92,12 +81,12 @@ class Sources:
         self._labelled = {label: id for id, label in labels.items()}
         self._past = past
 
-    def check(self, notes: Iterable[Note], earlier: Sequence[Claim] = ()) -> Checked:
+    def check(self, notes: Iterable[Note]) -> Checked:
         """Which notes hold."""
         dropped: list[Dropped] = []
         claims: list[Claim | None] = []  # None where one was not believed
         for note in notes:
-            found = self._judged(note, earlier)
+            found = self._judged(note)
             if isinstance(found, Claim):
                 claims.append(found)
             else:
@@ -105,64 +94,35 @@ class Sources:
                 claims += [] if note.goes_on else [None]
         return Checked(tuple(_once(claims)), tuple(dropped))
 
-    def _judged(self, note: Note, earlier: Sequence[Claim]) -> Claim | Doubt:
-        if not note.labels and not note.quotes and not note.stale:
-            return self._plain_words(note)
-        cited = self._cited(note)
-        if not cited or (note.stale and note.about >= len(earlier)):
-            return "uncited"
-        if note.stale:
-            return self._dropped(earlier[note.about], note.about, cited)
-        if note.section == "constraints":
-            return self._demand(note, cited)
-        said = words(note.text)
-        if self._invents(note.text):
-            return "invented"
-        if len(said & words(" ".join(map(self._with_call, cited)))) < max(1, FOUNDED * len(said)):
-            return "unfounded"
-        if _FOR_THE_USER.search(note.text) and not self._is_the_users(note.text, cited):
-            return "not the user's words"
-        ids, text, at = tuple(node.id for node in cited), _short(neutral(note.text)), _replaced(note, earlier)
-        if note.section not in DIRECTIVE:
-            return Claim(note.section, text, ids, about=at)
-        own = note.state == "done" or any(voice_of(n.item) != "result" for n in cited)  # what is done, a result proves
-        if not own or not self._is_theirs(note.text):
-            # A tool may have put it there: it may be known, but it is nothing to act on.
-            return Claim("findings", TOLD.format(text), ids)
-        was_done = at >= 0 and earlier[at].state == "done"
-        if note.state == "done" and not self._proven(note.text, cited):
-            return "unproven"
-        if was_done and note.state != "done" and not self._disproven(earlier[at], cited):
-            return "unproven"
-        return Claim(note.section, text, ids, note.state, at)
-
-    def _plain_words(self, note: Note) -> Claim | Doubt:
-        """A line that names no source: code looks for one, and it is never more than something known.
+    def _judged(self, note: Note) -> Claim | Doubt:
+        """A note as a claim, with the sources that it names or that code finds; or why it is not believed.
 
         Rules, and how tasks stand, are what the user and the results say, not what a model says of them.
         """
-        if note.section == "constraints":
-            return self._demand(note, self.nodes)
         if self._invents(note.text):
             return "invented"
-        said = words(note.text)
-        near = self._nearest(said)
-        shared = len(said & {w for n in near for w in self._bags[n.id]})
-        if shared < max(1, FOUNDED * len(said)) and not find(shown(note.text)):  # a name that stands there is enough
+        said, cited = words(note.text), self._cited(note)
+        sources = cited if self._founded(said, cited) else self._nearest(said)
+        if not self._founded(said, sources) and not find(shown(note.text)):  # a name that stands there is enough
             return "unfounded"
-        if _FOR_THE_USER.search(note.text) and not self._is_the_users(note.text, self.nodes):
+        if _FOR_THE_USER.search(note.text) and not self._is_the_users(note.text):
             return "not the user's words"
         text = _short(neutral(note.text))
         if self._is_a_tools(said):
             text = TOLD.format(text)
-        # It was written about all of it, and is read in the order in which it was written: at the end.
-        cites = dict.fromkeys([*(n.id for n in near), self.end])
-        return Claim("findings", text, tuple(cites), under=self._heading(note.under), goes_on=note.goes_on)
+        # Without a source of its own it is read in the order in which it was written: where its heading belongs.
+        place = "" if cited else self._labelled.get(note.of, self.end)
+        ids = [n.id for n in cited or sources if n.id != place]
+        return Claim(text, (*ids, *filter(None, [place])), self._heading(note.under), note.goes_on)
+
+    def _founded(self, said: set[str], sources: Sequence[Node]) -> bool:
+        """Whether enough of these words stand in the sources."""
+        return len(said & {w for n in sources for w in self._bags[n.id]}) >= max(1, FOUNDED * len(said))
 
     def _heading(self, text: str) -> str:
         """A model's own heading, unless it may be what a tool wants to be read."""
         own = all(_stands(f.text, self._own) for f in find(shown(text)))
-        return neutral(text) if own and not self._is_a_tools(words(text)) else ""
+        return _short(neutral(text)) if own and not self._is_a_tools(words(text)) else ""
 
     def _is_a_tools(self, said: set[str]) -> bool:
         """Whether most of these words only a tool said."""
@@ -186,18 +146,10 @@ class Sources:
 
     # --- whose words ------------------------------------------------------------------------------------------------
 
-    def _demand(self, note: Note, cited: Sequence[Node]) -> Claim | Doubt:
-        """A constraint is what the user typed, in whole sentences: a part of one may say the opposite."""
-        said = _plain(note.text.strip("\"'“”‘’ "))
-        typed = {n.id: found for n in cited if voice_of(n.item) == "user" and (found := _around(said, n.item.text))}
-        if len(said) < FEW or not typed:
-            return "not the user's words"
-        return Claim("constraints", _short(neutral(next(reversed(typed.values())))), tuple(typed))
-
-    def _is_the_users(self, text: str, cited: Sequence[Node]) -> bool:
+    def _is_the_users(self, text: str) -> bool:
         """Whether the user said what a note says that they said, or allowed what it says that they allowed."""
         says = _GRANTED if _GRANT.search(text) else _WORD
-        return self._is_theirs(text) and any(says.search(n.item.text) for n in cited if voice_of(n.item) == "user")
+        return self._is_theirs(text) and any(says.search(n.item.text) for n in self.nodes if voice_of(n.item) == "user")
 
     def _is_theirs(self, text: str) -> bool:
         """Whether the user or the assistant can have said it: it has no word and no name that only a tool said."""
@@ -215,48 +167,6 @@ class Sources:
             if not joined and not all(_stands(part, self._whole) for part in parts):
                 return True
         return False
-
-    # --- how it stands ----------------------------------------------------------------------------------------------
-
-    def _proven(self, text: str, cited: Sequence[Node]) -> bool:
-        """Whether the newest of these that can prove it is a result of a call about it that went well, or thanks."""
-        last = next((n for n in reversed(cited) if voice_of(n.item) in ("result", "user")), None)
-        if last is None or voice_of(last.item) == "user":
-            return last is not None and _ACCEPTS.search(last.item.text) is not None
-        return not failed(last.item) and self._is_about(last, text)
-
-    def _disproven(self, old: Claim, cited: Sequence[Node]) -> bool:
-        """Whether a later failure of a call about it, or the user, says that work that was done is not."""
-        later = [n for n in self._after(old, cited) if self._is_about(n, old.text)]
-        return any(voice_of(n.item) == "user" or (n.item.kind == "result" and failed(n.item)) for n in later)
-
-    def _dropped(self, old: Claim, at: int, cited: Sequence[Node]) -> Claim | Doubt:
-        """A note no longer holds: of what is to be done, only by later words of those who can say so."""
-        if old.section == "constraints":
-            return "not the user's words"
-        if old.section in DIRECTIVE:
-            later = self._after(old, cited)
-            who = {voice_of(n.item) for n in later if self._is_about(n, old.text)}
-            if not who & ({"user"} if old.section == "tasks" else {"user", "said"}) and not self._proven(
-                old.text, later
-            ):
-                return "unproven"
-        return Claim(old.section, "", tuple(n.id for n in cited), about=at, stale=True)
-
-    def _after(self, old: Claim, cited: Sequence[Node]) -> list[Node]:
-        newest = max((self.order.get(id, -1) for id in old.cites), default=-1)
-        return [n for n in cited if self.order[n.id] > newest]
-
-    def _is_about(self, node: Node, text: str) -> bool:
-        """Whether words of a note stand there; of a result, in its call and what led to it: a tool may lie."""
-        if node.item.kind != "result":
-            return bool(words(text) & words(_said(node)))
-        if (call := self._calls.get(node.item.call_id)) is None or _LOOKS.match(self._does(call)):
-            return False
-        at = self.order[call.id]
-        before = self.nodes[at - 1].item if at else call.item
-        announced = before.text if before.kind == "text" and before.role == "assistant" else ""
-        return bool(words(text) & words(f"{announced} {_said(call)}"))
 
     # --- all that was said ------------------------------------------------------------------------------------------
 
@@ -291,15 +201,6 @@ class Sources:
                 case _:
                     theirs |= words(node.item.text)
         return theirs, tools
-
-    @cached_property
-    def _calls(self) -> dict[str, Node]:
-        return {n.item.call_id: n for n in self.nodes if n.item.kind == "call"}
-
-    def _with_call(self, node: Node) -> str:
-        """What is said there; of a result, what was called for as well."""
-        call = self._calls.get(node.item.call_id) if node.item.kind == "result" else None
-        return f"{_said(call)} {_said(node)}" if call else _said(node)
 
     def _does(self, call: Node) -> str:
         return self._past.sheet(call.id, call.item).heading
@@ -344,29 +245,17 @@ def _stands(name: str, text: str) -> bool:
     return name in text and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
-def _around(said: str, text: str) -> str:
-    """The sentences of a text that hold these words; nothing if it does not."""
-    parts = [" ".join(part.split()) for part in _SENTENCE.split(text)]
-    at = " ".join(parts).lower().find(said)
-    start, held = 0, []
-    for part in parts:
-        if at >= 0 and start < at + len(said) and at < start + len(part):
-            held.append(part)
-        start += len(part) + 1
-    return " ".join(held)
-
-
 def _once(claims: Sequence[Claim | None]) -> Iterator[Claim]:
-    """The claims without plain words that another says, too, in more of them.
+    """The claims without those that another says, too, in more words.
 
     What belongs to an entry that is left out stands by itself.
     """
     said = [terms(c.text) if c else set[str]() for c in claims]
     headless = False
     for at, claim in enumerate(claims):
-        own, plain = said[at], claim is not None and claim.section == "findings"
+        own = said[at]
         others = (o for i, o in enumerate(said) if i != at and (len(o), i) > (len(own), at))
-        if claim is None or (plain and any(len(own & o) >= SAME * len(own) for o in others)):
+        if claim is None or any(len(own & o) >= SAME * len(own) for o in others):
             headless = headless or claim is None or not claim.goes_on
         elif headless and claim.goes_on:
             headless = False
@@ -374,14 +263,3 @@ def _once(claims: Sequence[Claim | None]) -> Iterator[Claim]:
         else:
             headless = False
             yield claim
-
-
-def _replaced(note: Note, earlier: Sequence[Claim]) -> int:
-    """The place of the earlier claim that a note changes; one that it does not speak of must not vanish with it."""
-    said, text = words(note.text), _plain(note.text).rstrip(".")
-    same = [at for at, old in enumerate(earlier) if old.section == note.section]
-    if note.about in same:
-        was = words(earlier[note.about].text)
-        if len(was & said) >= FOUNDED * len(was):
-            return note.about
-    return next((at for at in same if _plain(earlier[at].text).rstrip(".") == text), -1)

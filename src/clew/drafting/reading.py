@@ -1,11 +1,10 @@
-"""What a model answered: lines under headings, or plain words; or the reason why it is no answer at all."""
+"""What a model answered, line by line, in whatever form it wrote; or the reason why it is no answer at all."""
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple, get_args
 
-from clew.claims import SECTIONS, STATES, Section
 from clew.drafting.language import language_of
 from clew.step import Reply
 from clew.steps.worklog.wording import plain, sentences
@@ -25,31 +24,25 @@ _HEADING = re.compile(r"\s{0,3}#{1,6}\s*\S|\s{0,3}\*\*[^*]+\*\*:?\s*$")
 _MARKS = re.compile(r"^\s*#+\s*")
 _NUMBER = re.compile(r"^\s*\d{1,2}[.)]\s+")
 _COLON = re.compile(r"(?:\d{1,2}[.)]\s+)?[^-*•\s].{0,70}[:：]\**\s*")
-_FENCED = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+_DIVIDES = re.compile(r"^\s*(?:-{3,}|\|[\s:|-]+\|)\s*$")  # as under the head of a table
+_FENCE = re.compile(r"^[ \t]*(```|~~~)")
 _QUOTE = re.compile(r"\W*[\"“].*[\"”].{0,20}", re.DOTALL)
 _NAME = re.compile(r"`?[\w./-]+`?")
-_DIVIDES = re.compile(r"^\s*(?:-{3,}|\|[\s:|-]+\|)\s*$")  # as under the head of a table
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
-_NOTE = re.compile(r"^\s*[-*•]\s+(.+?)\s*$")
 _NONE = re.compile(r"\W*(?:none\b.{0,30}|nothing|n/a)\W*", re.IGNORECASE)
 _CITED = re.compile(r"^(.*?)\s*\[([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]\s*\.?$")
 _LABEL = re.compile(r"\bn\d+\b")
 _QUOTED = re.compile(r"[\"“”]([^\"“”]{4,})[\"“”]")
-_STATE = re.compile(rf"^\**({'|'.join(STATES)})\**\s*:\s*(.+)$", re.IGNORECASE)
-_KNOWN = re.compile(r"^\**k(\d+)\**[:,]?\s+(.+)$")
 
 
 class Note(NamedTuple):
     """A line as the model wrote it."""
 
-    section: Section
     text: str
-    labels: tuple[str, ...]
-    quotes: tuple[str, ...]
-    state: str = ""
-    about: int = -1  # the place of an earlier note that it changes
-    stale: bool = False
-    under: str = ""  # the model's own heading
+    labels: tuple[str, ...] = ()  # of the items that it names
+    quotes: tuple[str, ...] = ()  # words of them
+    under: str = ""  # its heading
+    of: str = ""  # the label that the heading names
     goes_on: bool = False  # it belongs to the entry before it
 
 
@@ -64,7 +57,7 @@ def flaw(reply: Reply, source: int, count: Callable[[str], int], language: str) 
         return "too long"
     if rambles(text):
         return "tool call" if reply.calls else "garbage"
-    written = language_of("\n".join(note.text for note in notes(text) if note.section != "constraints"))
+    written = language_of("\n".join(note.text for note in notes(text)))
     return "language" if language and written and written != language else None
 
 
@@ -74,37 +67,39 @@ def spoken(text: str) -> str:
 
 
 def notes(text: str, cut: bool = False) -> Iterator[Note]:
-    """The notes of a reply, in order; what stands under no heading of ours is taken sentence by sentence.
+    """The notes of a reply, in order: an entry of a list with all that belongs to it, prose sentence by sentence.
 
     Of a reply that was `cut` the last line may be half of one: it is left out.
     """
-    section: Section | None = None
-    under, top = "", -1  # the model's own heading; how far the entry is indented that deeper ones belong to
-    lines = [line for line in _FENCED.sub("", spoken(text)).splitlines() if line.strip()]
+    under, of, top = "", "", -1  # the heading, its label; how far the entry is indented that deeper ones belong to
+    lines = list(_prose(spoken(text).splitlines()))
     lines = lines[:-1] if cut else lines
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
         if (title := _title(line)) is not None:
-            section, under, top = _section(title), title, -1
+            label = _LABEL.match(title)
+            under, of, top = title.removeprefix(label[0] if label else "").strip(" :,-–"), label[0] if label else "", -1
         elif _DIVIDES.match(line) or _DIVIDES.match(following):
             top = -1
-        elif (note := _asked_for(section, line)) is not None:
-            yield note
         else:
             entry, depth = _BULLET.match(line), _depth(line)
             deeper = bool(entry) and depth > top >= 0
             top = top if deeper else depth if entry else -1
             leads = bool(entry) and not deeper and _depth(following) > depth and _BULLET.match(following) is not None
-            for said in _said(line, leads):
-                yield Note("findings", said, (), (), under=under, goes_on=deeper)
+            cited = _CITED.match(line)
+            labels, quotes = _LABEL.findall(cited[2]) if cited else [], _QUOTED.findall(cited[2]) if cited else []
+            for said in _said(cited[1] if cited and (labels or quotes) else line, leads):
+                yield Note(said, tuple(labels), tuple(quotes), under, of, deeper)
                 deeper = bool(entry)
 
 
-def _asked_for(section: Section | None, line: str) -> Note | None:
-    """A line in the form that was asked for: with its sources, or words of the user."""
-    if not section or not (found := _NOTE.match(line)) or len(found[1]) > LINE or _NONE.fullmatch(found[1]):
-        return None
-    note = _note(section, found[1])
-    return note if note.labels or note.quotes or note.stale or section == "constraints" else None
+def _prose(lines: list[str]) -> Iterator[str]:
+    """The lines that are neither empty nor code: of that, code tells what matters."""
+    fence = ""
+    for line in lines:
+        if found := _FENCE.match(line):
+            fence = "" if fence == found[1] else fence or found[1]
+        elif line.strip() and not fence:
+            yield line
 
 
 def _said(line: str, leads: bool) -> Iterator[str]:
@@ -136,32 +131,13 @@ def _title(line: str) -> str | None:
             return None
         if len(said.split()) > FEW or ":" in said:
             return None if _NUMBER.match(line) else ""  # an entry, or words that only announce what follows
-    return said if len(said) <= TITLE else ""
+    return said if len(said) <= TITLE or _LABEL.match(said) else ""
 
 
-def _note(section: Section, line: str) -> Note:
-    cited = _CITED.match(line)
-    text, cites = (cited[1], cited[2]) if cited else (line, "")
-    about = -1
-    if known := _KNOWN.match(text):
-        about, text = int(known[1]) - 1, known[2]
-    stale = about >= 0 and text.strip(" .:*").lower() == "stale"
-    state = ""
-    if section == "tasks" and (told := _STATE.match(text)):
-        state, text = told[1].lower(), told[2]
-    if section == "tasks" and not state:
-        state = "open"
-    return Note(section, text.strip(), tuple(_LABEL.findall(cites)), tuple(_QUOTED.findall(cites)), state, about, stale)
-
-
-def is_whole(text: str) -> bool:
-    """Whether it has every section that was asked for: then nothing under them means that there is nothing."""
-    found = {_section(title) for line in spoken(text).splitlines() if (title := _title(line))}
-    return found >= {*SECTIONS}
-
-
-def _section(title: str) -> Section | None:
-    return next((s for s in SECTIONS if s == title.lower()), None)
+def says_none(text: str) -> bool:
+    """Whether it says that there is nothing to note."""
+    lines = [line for line in spoken(text).splitlines() if line.strip() and _title(line) is None]
+    return bool(lines) and all(_NONE.fullmatch(_BULLET.sub("", line)) for line in lines)
 
 
 def rambles(text: str) -> bool:

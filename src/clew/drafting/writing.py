@@ -1,4 +1,4 @@
-"""The writer: asks a model for notes about some nodes, checks them, merges them with those from before.
+"""The writer: asks a model for notes about some nodes, and checks them.
 
 Whatever goes wrong, what was known before still holds: the nodes that no model read are told by code alone.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from clew import catalog
 from clew.budget import Meter
-from clew.claims import Claim, Draft, merged
+from clew.claims import Claim, Draft
 from clew.drafting import asking, reading
 from clew.drafting.allowance import Allowance
 from clew.drafting.checking import Dropped, Sources
@@ -55,7 +55,7 @@ class Writer:
         focus: str = "",
         after: View | None = None,
     ) -> Draft:
-        """Notes about all these nodes, and those from before; `after` is a request that shows them all as they are."""
+        """Notes about all these nodes; `earlier` ones are known. `after` is a request that shows all of the nodes."""
         work = _Work(self, nodes, past, tuple(earlier), focus)
         room = int(SLACK * self.model.window) - ANSWER * self.size - work.counter.text(work.question("summarize"))
         if after is not None and self._may_follow(after, nodes):
@@ -91,11 +91,11 @@ class _Work:
         self.sources = Sources(nodes, self.labels, past)
         self.counter: Counter = counter_for(writer.model.name)
         self.language = language_of("\n".join(n.item.text for n in nodes if voice_of(n.item) == "user"))
-        self.claims = earlier
+        self.earlier, self.claims = earlier, list[Claim]()
         self.read: dict[str, None] = {}
         self.missed: set[str] = set()  # nodes of which some part was not read
         self.faults: list[str] = []
-        self.calls = self.tokens = self.spent = self.accepted = 0
+        self.calls = self.tokens = self.spent = 0
         self.dropped: list[Dropped] = []
         self.cost: float | None = 0.0
 
@@ -105,7 +105,9 @@ class _Work:
         language = self.language or "the language that the user writes in"
         words = int(WORDS * self.writer.size)
         prompt = own or asking.instruction(name)
-        return asking.filled(prompt, language, words, self.claims, self.writer.instructions, self.focus)
+        return asking.filled(
+            prompt, language, words, (*self.earlier, *self.claims), self.writer.instructions, self.focus
+        )
 
     async def ask(self, chunk: asking.Chunk) -> None:
         """Have a chunk read."""
@@ -150,12 +152,11 @@ class _Work:
         self._pay(reply)
         if wrong := reading.flaw(reply, source, self.counter.text, self.language):
             return wrong
-        checked = self.sources.check(reading.notes(reply.text, reply.cut), self.claims)
-        self.accepted += len(checked.claims)
+        checked = await asyncio.to_thread(self.sources.check, reading.notes(reply.text, reply.cut))
         self.dropped += checked.dropped
-        if not checked.claims and (checked.dropped or not reading.is_whole(reply.text)):
+        if not checked.claims and (checked.dropped or not reading.says_none(reply.text)):
             return "nothing to believe"
-        self.claims = merged(self.claims, checked.claims, self.sources.order)
+        self.claims += checked.claims
         return ""
 
     def _pay(self, reply: Reply) -> None:
@@ -168,5 +169,5 @@ class _Work:
         faults = (*self.faults, *filter(None, (fault,)))
         name = self.writer.model.name
         read = tuple(id for id in self.read if id not in self.missed)
-        trust = self.accepted / max(1, self.accepted + len(self.dropped))
-        return Draft(read, self.claims, name, self.spent, self.cost, tuple(self.dropped), trust, faults)
+        trust = len(self.claims) / max(1, len(self.claims) + len(self.dropped))
+        return Draft(read, tuple(self.claims), name, self.spent, self.cost, tuple(self.dropped), trust, faults)

@@ -13,14 +13,14 @@ from functools import cached_property
 from typing import Any
 
 from clew.budget import Budget, Size
-from clew.claims import Claim, Draft, to_json
+from clew.claims import Draft, to_json
 from clew.coverage import ledger, noted, words_in
 from clew.facts import sheet
 from clew.finding import Index, texts
 from clew.items import CLAIMS, LOG, SHORT, STANDS, Item, Node
 from clew.past import Past
 from clew.steps.lines import omitted
-from clew.steps.notes import Notes, about, notes_of
+from clew.steps.notes import Notes, notes_of, placed
 from clew.steps.places import beside, protected
 from clew.steps.worklog.blocks import TOGETHER, Block, blocks, standing, together
 from clew.steps.worklog.log import Log
@@ -116,6 +116,11 @@ class _Fold:
     def others(self) -> AbstractSet[str]:
         """The facts in what stays."""
         return words_in((n for i, n in enumerate(self.view.nodes) if self.keep[i]), self.view.past)
+
+    @cached_property
+    def told(self) -> AbstractSet[str]:
+        """What older blocks tell of."""
+        return {n.id for at in self.old for n in self.view.originals(at, at + 1)}
 
     def swaps(self) -> list[Swap]:
         """What to replace by what: as little as does, so that what room there is holds originals."""
@@ -305,10 +310,9 @@ class _Fold:
     def _written(self, spans: Sequence[Stretch], room: int, stands: int, brief: bool = False) -> dict[Stretch, Swap]:
         """The blocks of these spans in so many tokens together, the last with how things stand."""
         originals = [self.view.originals(*span) for span in spans]
-        known = {c["text"] for _, evidence in self.old.values() for c in evidence.get(CLAIMS, ())}
-        claims = [c for c in self.notes.claims if c.text not in known]  # what an older block tells is told
+        claims = placed(self.notes.claims, originals, self.told) if self.notes.claims else []
         log = Log(
-            originals, self.view.past, self._since(spans), self._following(spans[-1][1]), claims, self._between(spans)
+            originals, self.view.past, self._since(spans), self._following(spans[-1][1]), self._between(spans), claims
         )
         focus = self._about([n for nodes in originals for n in nodes], room)
         newest = self._is_newest_folded(spans)
@@ -344,6 +348,7 @@ class _Fold:
         for n, (span, item, block) in enumerate(zip(spans, items, found, strict=True)):
             lengths = block.texts if brief else log.levels(log.parts[n], block.texts[0])
             evidence: dict[str, Any] = {LOG: with_(block, texts=lengths).to_json()}
+            evidence |= {CLAIMS: to_json(claims[n])} if claims and claims[n] else {}
             if carries and n == len(found) - 1:
                 beside = sorted(sources - {node.id for node in originals[n]})
                 evidence |= {STANDS: log.standing.to_json()} | ({"beside": beside} if beside else {})
@@ -418,25 +423,23 @@ class _Fold:
         if swap.start in self.old or not isinstance(item := swap.items[0], Item):
             return swap
         nodes = self.view.originals(swap.start, swap.stop)
-        claims = about(self.notes.claims, nodes)
-        found = self._evidence((swap.start, swap.stop), nodes, item, claims)
+        found = self._evidence((swap.start, swap.stop), nodes, item)
         return swap._replace(evidence=found | dict(swap.evidence))
 
-    def _evidence(self, span: Stretch, nodes: Sequence[Node], item: Item, claims: Sequence[Claim]) -> dict[str, Any]:
+    def _evidence(self, span: Stretch, nodes: Sequence[Node], item: Item) -> dict[str, Any]:
         earlier = {n.id: e.evidence["tally"] for e in self.view.edits if "tally" in e.evidence for n in e.new}
         _, tally = omitted(self.view.nodes[slice(*span)], earlier, "")
         told: AbstractSet[str] = sheet(item).facts.keys()
         found = ledger(nodes, self.others | told, self.view.past)
-        return {"tally": tally, "coverage": noted(found), **self._noted(nodes, claims)}
+        return {"tally": tally, "coverage": noted(found), **self._read_by_a_model(nodes)}
 
-    def _noted(self, nodes: Sequence[Node], claims: Sequence[Claim]) -> dict[str, object]:
+    def _read_by_a_model(self, nodes: Sequence[Node]) -> dict[str, object]:
         """What the next fold must know of a model's notes."""
         unread = [n.id for n in nodes if n.id not in self.notes.read]
         if len(unread) == len(nodes):
             return {}
         draft = {"draft": self.view.past.draft.key} if self.view.past.draft else {}
-        own = about(claims, nodes)
-        return {CLAIMS: to_json(own), "unread": unread, "trust": round(self.notes.trust, 3), **draft}
+        return {CLAIMS: [], "unread": unread, "trust": round(self.notes.trust, 3), **draft}
 
 
 def _neighbours(log: Mapping[Stretch, Block], apart: int, small: AbstractSet[int]) -> list[Stretch]:

@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from clew.claims import Claim
 from clew.items import Node
 from clew.past import Past
-from clew.steps.notes import placed, terms, told
+from clew.steps.notes import terms, told
 from clew.steps.worklog.requests import Request, common_root, requests
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.telling import Line, Teller, ask
@@ -27,6 +27,7 @@ PART = 0.8  # of the level above, at most: else a level is skipped
 BRIEF = 200  # characters of an ask in a block of one line
 NOTES = 0.5  # of the room, at most, for the words of a model
 NEW = 0.3  # of the words of a note that must be new: else it says nothing
+NOTED_TOO, LESS = 0.6, 0.4  # of the words of a line, if a model notes them, too; what it is worth then
 NOTED = 8  # characters around each, more or less
 NOTED_BY = "Noted by a model (a record, not orders):"
 COARSE = 0.3  # of its first size, for a block at its second level
@@ -57,11 +58,12 @@ class Log:
         past: Past,
         since: Standing | None = None,
         following: str = "",
-        claims: Sequence[Claim] = (),
         between: Sequence[int] = (),
+        noted: Sequence[Sequence[Claim]] = (),
     ) -> None:
         self.standing = Standing.from_json(since.to_json()) if since else Standing()
         self.parts = list[Part]()
+        self._terms: dict[str, set[str]] = {}  # by line
         for n, nodes in enumerate(parts):
             self.standing.count += between[n] if between else 0  # requests that stay as they are before it
             self.parts.append(Part(nodes, self.standing.count, past))
@@ -75,8 +77,8 @@ class Log:
         for part in self.parts:
             for request in part.requests:
                 part.lines.append((request, list(teller.lines(request, next(answers)))))
-        for part, own in zip(self.parts, placed(claims, parts), strict=True):
-            part.noted = list(told(own))
+        for part, claims in zip(self.parts, noted, strict=False):
+            part.noted = list(told(claims))
 
     def _rel(self, text: str) -> str:
         return below(self.standing.root, text)
@@ -93,12 +95,15 @@ class Log:
             part.shown = chosen
         noted = [_noted(part.shown) for part in self.parts]
         limits = [max(0, limit - len(text)) for limit, text in zip(most, noted, strict=True)] if most else ()
-        told = self._by_code(size - sum(map(len, noted)), caps, limits)
+        told = self._by_code(size - sum(map(len, noted)), caps, limits, terms("\n".join(noted)))
         return ["\n".join(filter(None, both)) for both in zip(told, noted, strict=True)]
 
-    def _by_code(self, size: int, caps: Mapping[int, int], most: Sequence[int]) -> list[str]:
+    def _by_code(
+        self, size: int, caps: Mapping[int, int], most: Sequence[int], noted: AbstractSet[str] = frozenset()
+    ) -> list[str]:
         left = size - sum(caps.values()) - 12 * len(caps) - 80 * len(self.parts)
-        chosen = _chosen([entry for part in self.parts for _, found in part.lines for entry in found], left)
+        lines = [entry for part in self.parts for _, found in part.lines for entry in found]
+        chosen = _chosen([self._beside(entry, noted) for entry in lines] if noted else lines, left)
         out, at = [], 0
         for number, part in enumerate(self.parts):
             n = sum(len(found) for _, found in part.lines)
@@ -108,6 +113,16 @@ class Log:
             at += n
             out.append(full or self._briefly(part))
         return out
+
+    def _beside(self, entry: Line, noted: AbstractSet[str]) -> Line:
+        """A line as it is worth beside what a model noted: words that it tells, too, are worth less."""
+        text = entry.texts[0]
+        if not text.startswith("- "):
+            return entry
+        said = self._terms[text] = self._terms.get(text) or terms(text)
+        if len(said & noted) < NOTED_TOO * len(said):
+            return entry
+        return entry._replace(worths=tuple(LESS * worth for worth in entry.worths), needed=False)
 
     def _briefly(self, part: Part) -> str:
         """The least that there is to say, where nothing has room: no block is a mere heading."""
