@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, NamedTuple, Self
 
 from clew.steps.worklog.acts import Act
@@ -17,6 +18,7 @@ TYPED = 600  # characters of a message in which a wish of any form is looked for
 FILES = 200
 CHANGES = 5  # of a file that are kept in mind
 CHANGED = 240  # characters of them that are told
+FULLY, NAMED = 0.3, 0.2  # of the room, at most, for what changed in files, and for the names of the others
 LATELY = 12  # files of which it is told what changed: of the others the log does
 NAMES = 1_500  # characters of their names
 ERRORS = 8
@@ -223,7 +225,9 @@ class Standing:
 
         What is `shown` in the last blocks word for word is not said again.
         """
-        parts = [(heading, [on_one_line(line) for line in lines]) for heading, lines in self._sections(shown) if lines]
+        parts = [
+            (heading, [on_one_line(line) for line in lines]) for heading, lines in self._sections(size, shown) if lines
+        ]
         wanted = ""
         if newest and self.ask and self.ask[:LIKE].strip() not in shown:
             wanted = f"The newest request: {indented(both_ends(self.ask, max(200, size // 4)))}"
@@ -262,7 +266,7 @@ class Standing:
     def _rel(self, text: str) -> str:
         return below(self.root, text)
 
-    def _sections(self, shown: str) -> Iterator[tuple[str, list[str]]]:
+    def _sections(self, size: int, shown: str) -> Iterator[tuple[str, list[str]]]:
         """(heading, lines), those first that must not lack; of each the newest first."""
         rel = self._rel
         yield "Refused by the user, as the calls tell", list(reversed(self.refusals))
@@ -283,9 +287,13 @@ class Standing:
             [rel(f"`{what}`: {how}") for what, (how, _) in list(self.errors.items())[: -ERRORS - 1 : -1]],
         )
         yield "Started in the background, not seen to end", [rel(f"`{what}`") for what in self.running.values()]
-        paths = list(reversed(self.files))
-        yield "Files changed, the last one last", [rel(self._file(path, shown)) for path in paths[:LATELY]]
-        yield "Files changed before those", [listed(map(rel, paths[LATELY:]), NAMES)] if paths[LATELY:] else []
+        lately = [rel(self._file(path, shown)) for path in list(reversed(self.files))[:LATELY]]
+        sizes = accumulate(map(len, lately))
+        fully = max(1, sum(taken <= FULLY * size for taken in sizes))  # of the others the names: all of those are told
+        yield "Files changed, the last one last", lately[:fully]
+        others = [rel(path if (verb := self.files[path][0]) == "edited" else f"{path} ({verb})") for path in self.files]
+        names = listed(reversed(others[: len(others) - fully]), min(NAMES, int(NAMED * size)))
+        yield "Files changed before those", [names] if names else []
         often = [w for w in reversed(self.commands) if self.commands[w][0] > 1][:COMMANDS]
         yield (
             "Commands run more than once",
