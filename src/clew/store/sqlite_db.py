@@ -14,6 +14,7 @@ from clew.store.waiting import PATIENCE
 from clew.store.watching import Watch, is_busy
 
 MANY = 4_000  # texts that have a word which tells little
+RANKED = 8_000  # texts that are ranked, more or less: those with the rarest words
 NEWEST = 20_000  # texts that are looked at where all words do
 
 SQL = statements("sqlite")
@@ -53,20 +54,40 @@ class SQLiteDatabase:
             queries = " OR ".join(_beginning(w) if len(w) >= BEGINNING else _whole(w) for w in words)
             return [row[0] for row in self.ask("search", among=among, scope=scope, words=queries, limit=limit)]
         # Ranking is dear, and a word that thousands of texts have tells little: only where there is no other.
-        rare = list(filter(None, map(self._rare, words)))
+        rare = self._rarest(words)
         given = {"scope": scope, "words": " OR ".join(rare or map(_whole, words)), "limit": limit}
         recent = 0 if rare else max(0, self._one("last_body") - NEWEST)
         found = [row[0] for row in self.ask("search_all", after=recent, **given)]
         return found or ([row[0] for row in self.ask("search_all", after=0, **given)] if recent else [])
 
-    def _rare(self, word: str) -> str:
-        """How to look for a word that few texts have, as the beginning of others if those are few; nothing, if many."""
+    def _rarest(self, words: Sequence[str]) -> list[str]:
+        """How to look for those words that fewest texts have; of a name that some have, no parts."""
+        found, names = list[tuple[int, str]](), list[str]()
+        for word in words:  # the longest first
+            if any(word in name for name in names):
+                continue
+            count, query = self._rare(word)
+            if count:
+                found.append((count, query))
+                names += [word] if not word.isalnum() else []
+        kept, all = list[str](), 0
+        for count, query in sorted(found):
+            if kept and all + count > RANKED:
+                break
+            kept.append(query)
+            all += count
+        return kept
+
+    def _rare(self, word: str) -> tuple[int, str]:
+        """How many texts have a word, 0 if many; how to look for it, as the beginning of others if those are few."""
         exact = self._one("count_some", words=_whole(word), most=MANY)
         if exact >= MANY:
-            return ""
-        if len(word) >= BEGINNING and self._one("count_some", words=_beginning(word), most=MANY) < MANY:
-            return _beginning(word)
-        return _whole(word) if exact or len(word) < BEGINNING else ""
+            return 0, ""
+        if len(word) >= BEGINNING:
+            begun = self._one("count_some", words=_beginning(word), most=MANY)
+            if begun < MANY:
+                return begun, _beginning(word)
+        return exact, _whole(word)
 
     def _one(self, query: str, **given: Any) -> int:
         return int(self.ask(query, **given).fetchone()[0])
