@@ -518,6 +518,7 @@ def test_what_holds_is_shown_with_where_it_is_from(machine: Machine) -> None:
         "tail                   20_000                            default",
         "keep                   no                                default",
         "growth                 no                                default",
+        "done                   no                                default",
         "",
         '[models."gpt-4.1"]',
         "prices.cache_write_1h  9                                 user file",

@@ -145,6 +145,7 @@ class Budget:
     start: int | None = None  # tokens of history: compact above these, too, whichever comes first
     keep: int | None = None  # tokens: where it saves money, compact before `high`, down to these and no deeper
     growth: int | None = None  # tokens: compact once a request has grown by so many, whatever else is in it
+    done: float | None = None  # of the room: compact above it, too, when the last task of the agent's list is done
     model: str = ""
     meter: Meter = field(repr=False, compare=False, default=None)  # type: ignore[assignment]  # made below
     frame: int = field(repr=False, default=0)  # tokens of system prompt and tools; set by `around`
@@ -158,6 +159,8 @@ class Budget:
             raise BadRequest(f"reserve {self.kept_free:,} must be at least 0 and less than the window {self.window:,}")
         if not 0 < self.low <= self.high <= 1:
             raise BadRequest(f"0 < low <= high <= 1 must hold; low is {self.low}, high is {self.high}")
+        if self.done is not None and not 0 < self.done <= 1:
+            raise BadRequest(f"done must be above 0 and at most 1, or nothing; it is {self.done}")
         if min(self.bytes, self.images, self.messages, self.tail) < 0:
             raise BadRequest("bytes, images, messages and tail must be at least 0")
         if min(1 if most is None else most for most in (self.start, self.keep, self.growth)) < 1:

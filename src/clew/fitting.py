@@ -30,6 +30,7 @@ from clew.steps.bound import is_thinking, unbound
 from clew.steps.handoff import Handoff
 from clew.steps.sealed import asks_to_compact
 from clew.steps.summarize import reads
+from clew.steps.worklog.tasks import is_done
 from clew.store.protocol import Store
 from clew.store.records import Cause, Method
 from clew.verdict import is_worth
@@ -316,6 +317,10 @@ def at_once(scale: Scale, view: View, budget: Budget) -> Budget:
     size, rate = scale.measure(view)
     budget = budget.at(rate)
     framed = budget.meter.frame(view.frame).tokens  # what nobody can compact
+    return _part(budget, size, framed)
+
+
+def _part(budget: Budget, size: Size, framed: int) -> Budget:
     said = min(size.tokens, budget.limit.tokens) - framed
     return with_(budget, goal=budget.goal._replace(tokens=framed + int(budget.low * said)))
 
@@ -337,6 +342,10 @@ def _aimed(live: Live, view: View, budget: Budget, size: Size, prices: Prices | 
         return budget.aim(size)
     if budget.exceeded(size):
         return budget.aim(size) if grown(live.trace, view, budget.meter) >= budget.least else None
+    if budget.done and size.tokens > budget.frame + budget.done * budget.room and is_done(view):
+        # A piece of work is over, and the next has not begun: as if somebody asked for it now.
+        enough = grown(live.trace, view, budget.meter) >= budget.least
+        return _part(budget, size, budget.frame) if enough else None
     goal = live.pace.goal(live.trace, view, budget, prices)
     return None if goal is None else with_(budget, goal=budget.limit._replace(tokens=goal))
 

@@ -73,6 +73,10 @@ class Bounds:
         int | None,
         Setting(count(1, 100_000), "Compact once a request has grown by so many tokens", "no", project="yes"),
     ] = None
+    done: Annotated[
+        float | None,
+        Setting(share(0.5), "Compact above this share when the last task of a list is done", "no", project="yes"),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
