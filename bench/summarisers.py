@@ -48,7 +48,7 @@ def cited(summary: str, prompt: Prompt) -> str:
     parts = _SHOWN.split(prompt.text)[1:]
     items = [(label, words_of(text)) for label, text in zip(parts[::2], parts[1::2], strict=True)]
     told = []
-    for line in dict.fromkeys(raw.strip(" -*#\t") for raw in summary.splitlines()):
+    for line in dict.fromkeys(raw.strip(" -*\t") for raw in summary.splitlines() if not raw.startswith("#")):
         words = words_of(line)
         best = sorted(items, key=lambda item: -len(item[1] & words))[:3]
         labels = [label for label, found in best if len(found & words) * 3 >= len(words)]

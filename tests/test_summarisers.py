@@ -73,7 +73,7 @@ async def test_a_line_goes_in_with_its_source_and_an_invented_one_does_not() -> 
     summary = f"# Findings\n{known}\nThe bug is in src/nowhere/never_said.py, see never_said.Nobody for more.\n"
     row = Row("good")
     text = await told(cut, row, Writer(ScriptedModel(lambda prompt: cited(summary, prompt), window=400_000)))
-    assert row.notes == 1
+    assert row.notes
     assert row.rejected == 1
     assert "never_said" not in text
     assert invented(text, cut.messages) == set()

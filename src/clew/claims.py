@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from dataclasses import replace as with_
 from typing import Any
 
 
@@ -32,6 +33,13 @@ class Draft:
     def rejected(self) -> int:
         """How many of its lines were not believed."""
         return len(self.dropped)
+
+    def and_then(self, more: "Draft", untold: tuple[Claim, ...], unpaid: bool) -> "Draft":
+        """This draft, of which some claims are not told yet, with another one of what came after it."""
+        read = tuple(dict.fromkeys([*self.read, *more.read]))
+        cost = None if self.cost is None or more.cost is None else self.cost + more.cost
+        spent, cost = (self.spent + more.spent, cost) if unpaid else (more.spent, more.cost)
+        return with_(more, read=read, claims=(*untold, *more.claims), spent=spent, cost=cost)
 
     @property
     def key(self) -> str:

@@ -35,6 +35,7 @@ LONG = 0.75  # how much a long text loses: as always with BM25
 CHUNK = re.compile(r"\w+(?:[./:@-]+\w+)*")
 JOINT = re.compile(r"[./:@-]+")
 HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
+SIGNS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{2,}")  # no spaces between words
 NAME = re.compile(r"(?<![~./])[~./]*\w+(?:[./@-]+\w+)*")
 TELLING = re.compile(r"/|\w_\w|[a-z0-9][A-Z]|[A-Za-z]\d|\d[A-Za-z]|\w\.\w|[A-Z]{2}[a-z]|^\d{4}")
 COMMON = frozenset(
@@ -146,6 +147,8 @@ def _parts(chunk: str) -> tuple[str, ...]:
     for start, stop in zip(starts, stops, strict=True):
         found.add(chunk[start:stop])
         found.update(HUMP.findall(chunk[start:stop]))
+        for run in SIGNS.findall(chunk[start:stop]):  # any two in a row may be a word
+            found.update(run[i : i + 2] for i in range(len(run) - 1))
     return tuple(sorted({t.lower() for t in found if t.strip("_") and (len(t) > 1 or t.isdigit())} - COMMON))
 
 

@@ -75,10 +75,17 @@ def _pieces(node: Node, label: str, room: int, count: Callable[[str], int]) -> I
     if tokens <= room:
         yield node.id, text, tokens
         return
-    size = int(len(body) * room / tokens / 1.25)  # some parts are dearer than the average
-    for n, part in enumerate(parts(body, max(1, size)), 1):
-        text = f"{label} {head}, part {n}: {_inside(part)}"
-        yield node.id, text, count(text) + 1
+    size = int(len(body) * room / tokens)
+    left, n = [*reversed(list(parts(body, max(1, size))))], 0
+    while left:
+        part = left.pop()
+        text = f"{label} {head}, part {n + 1}: {_inside(part)}"
+        tokens = count(text) + 1
+        if tokens > room and len(part) > 1:  # some parts are dearer than the average
+            left += reversed(list(parts(part, (len(part) + 1) // 2)))
+            continue
+        n += 1
+        yield node.id, text, tokens
 
 
 def parts(text: str, size: int) -> Iterator[str]:

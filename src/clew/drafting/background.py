@@ -40,10 +40,11 @@ async def drafted(
     writer: Writer, view: View, nodes: Sequence[Node], focus: str = "", after: View | None = None
 ) -> Draft:
     """Have nodes read, and remember what came of it where the next summary looks."""
-    known = notes_of(view)
+    known, before = notes_of(view), view.past.draft
     draft = await writer.draft(nodes, view.past, (*known.told, *known.claims), focus, after)
     if draft.read:
-        view.past.draft = draft
+        paid = before and any(e.evidence.get("draft") == before.key for e in view.edits)
+        view.past.draft = before.and_then(draft, known.claims, not paid) if before and known.drafted else draft
     return draft
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from clew.claims import Claim
-from clew.drafting.reading import Note
+from clew.drafting.reading import TITLE, Note
 from clew.facts.finding import find
 from clew.facts.sheets import voice_of
 from clew.finding import COMMON
@@ -37,6 +37,10 @@ SMALL = COMMON | frozenset(
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _UNSPACED = "\u0e00"  # from here on, most scripts write no space between words
+_DENIES = re.compile(
+    r"not?|never|none|cannot|isn|aren|wasn|weren|don|doesn|didn|won|can|without|nicht|kein\w*|nie|ohne|pas|jamais|sans|nunca|sin|не|нет|без"
+    r"|.*(?:不|没|無|ない|않|못).*"
+)
 _JOINED = ("kebab", "pair")  # read-only, client/server: perhaps names, perhaps words
 _LISTED = re.compile(r"[a-z]+(?:/[a-z]+)+|\d{1,6}[-–]\d{1,6}")  # number/date/status, lines 366-367: each may be told
 _ESCAPED = re.compile(r"\\[nrt]")
@@ -44,11 +48,15 @@ _FOR_THE_USER = re.compile(
     r"(?i)\b(?:by|from) the (?:user|human|owner)\b|\b(?:user|human|owner)(?:'s)?\s+(?:\w+ly |has |had |have |also )?"
     r"(?:said|says|ask|want|wish|approv|confirm|agree|allow|grant|permi|request|demand|tell|told|instruct|prefer|accept"
     r"|authori|consent|decid|order)"
+    r"|\b(?:be?nutzer|anwender|utilisat|usuari|usuári|utente|пользовател|gebruiker|użytkownik)|用户|使用者|ユーザ|利用者|사용자"
 )
-_GRANTS = r"\b(?:approv|confirm|agree|allow|grant|permi|accept|authori|consent)"
-_GRANT = re.compile(_GRANTS, re.IGNORECASE)
-_GRANTED = re.compile(
-    rf"{_GRANTS}|\b(?:yes|yep|ok(?:ay)?|sure|fine|go ahead|proceed|you (?:may|can)|lgtm)\b", re.IGNORECASE
+# Who allowed something is told by the user's own words and by nobody else.
+_GRANT = re.compile(
+    r"(?i)\b(?:is|are|was|were|been|got|has|have|had|user|human|owner|it|they|he|she)\s(?:\w+\s)?"
+    r"(?:approv|authori[sz]|permitt?|granted|consent|green-?lit|allowed|agreed|accepted|confirmed)"
+    r"|\b(?:approved|authori[sz]ed|permitted|allowed) (?:by|to|that|the)\b|\b(?:approval|permission|consent|go-ahead)\b"
+    r"|erlaubt|genehmigt|freigegeben|zugestimmt|gestattet|approuv|autoris|permis\b|accept[éó]|aprob|autoriz|permiti"
+    r"|aprov|approvat|одобр|разреш|соглас|批准|同意|允许|許可|承認|승인|허락|허용"
 )
 
 
@@ -105,11 +113,11 @@ class Sources:
         sources = cited if self._founded(said, cited) else self._nearest(said)
         if not self._founded(said, sources) and not find(shown(note.text)):  # a name that stands there is enough
             return "unfounded"
-        if _FOR_THE_USER.search(note.text) and not self._is_the_users(note.text):
+        if _GRANT.search(note.text) or (_FOR_THE_USER.search(note.text) and not self._is_theirs(note.text)):
             return "not the user's words"
         text = _short(neutral(note.text))
         if self._is_a_tools(said):
-            text = TOLD.format(text)
+            text = TOLD.format(text.replace('"', "'"))
         # Without a source of its own it is read in the order in which it was written: where its heading belongs.
         place = "" if cited else self._labelled.get(note.of, self.end)
         ids = [n.id for n in cited or sources if n.id != place]
@@ -122,7 +130,7 @@ class Sources:
     def _heading(self, text: str) -> str:
         """A model's own heading, unless it may be what a tool wants to be read."""
         own = all(_stands(f.text, self._own) for f in find(shown(text)))
-        return _short(neutral(text)) if own and not self._is_a_tools(words(text)) else ""
+        return clip(neutral(text), TITLE) if own and not self._is_a_tools(words(text)) else ""
 
     def _is_a_tools(self, said: set[str]) -> bool:
         """Whether most of these words only a tool said."""
@@ -145,11 +153,6 @@ class Sources:
         return [self.nodes[i] for i in sorted(self.order[id] for id in ids)]
 
     # --- whose words ------------------------------------------------------------------------------------------------
-
-    def _is_the_users(self, text: str) -> bool:
-        """Whether the user said what a note says that they said, or allowed what it says that they allowed."""
-        says = _GRANTED if _GRANT.search(text) else _WORD
-        return self._is_theirs(text) and any(says.search(n.item.text) for n in self.nodes if voice_of(n.item) == "user")
 
     def _is_theirs(self, text: str) -> bool:
         """Whether the user or the assistant can have said it: it has no word and no name that only a tool said."""
@@ -246,15 +249,20 @@ def _stands(name: str, text: str) -> bool:
 
 
 def _once(claims: Sequence[Claim | None]) -> Iterator[Claim]:
-    """The claims without those that another says, too, in more words.
+    """The claims without those that another says, too, in more words; of the same words the last.
 
     What belongs to an entry that is left out stands by itself.
     """
     said = [terms(c.text) if c else set[str]() for c in claims]
+    denied = [{w for w in _WORD.findall(c.text.lower()) if _DENIES.fullmatch(w)} if c else set[str]() for c in claims]
     headless = False
     for at, claim in enumerate(claims):
         own = said[at]
-        others = (o for i, o in enumerate(said) if i != at and (len(o), i) > (len(own), at))
+        others = (
+            o
+            for i, o in enumerate(said)
+            if i != at and (len(o), i) > (len(own), at) and denied[i] == denied[at]  # a correction is news
+        )
         if claim is None or any(len(own & o) >= SAME * len(own) for o in others):
             headless = headless or claim is None or not claim.goes_on
         elif headless and claim.goes_on:

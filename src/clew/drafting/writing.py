@@ -6,13 +6,14 @@ Whatever goes wrong, what was known before still holds: the nodes that no model 
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from clew import catalog
 from clew.budget import Meter
 from clew.claims import Claim, Draft
 from clew.drafting import asking, reading
 from clew.drafting.allowance import Allowance
-from clew.drafting.checking import Dropped, Sources
+from clew.drafting.checking import Checked, Dropped, Sources
 from clew.drafting.language import language_of
 from clew.errors import ModelError
 from clew.facts.sheets import voice_of
@@ -111,12 +112,15 @@ class _Work:
 
     async def ask(self, chunk: asking.Chunk) -> None:
         """Have a chunk read."""
+        self.sources.end = chunk.ids[-1]  # what is said of all of a chunk stands at its end
         prompt = Prompt(chunk.text, ANSWER * self.writer.size, self.question("summarize"))
         await self._asked(prompt, chunk.ids, chunk.tokens)
 
     async def ask_after(self, after: View) -> None:
         """Have read what was just sent; notes may cite all of it."""
-        self.sources = Sources(after.nodes, {}, self.past, self.nodes[-1].id)
+        # What stands in for others tells of tools, too, and nobody said it.
+        said = [n for n in after.nodes if n.item.kind != "summary"]
+        self.sources = Sources(said, {}, self.past, self.nodes[-1].id)
         prompt = Prompt(self.question("after"), ANSWER * self.writer.size, after=after)
         await self._asked(prompt, tuple(self.labels), sum(self.counter.item(n.item) for n in after.nodes))
 
@@ -150,14 +154,23 @@ class _Work:
         except Exception as error:  # a model is anybody's code, and a summary is never worth a turn
             return type(error).__name__
         self._pay(reply)
-        if wrong := reading.flaw(reply, source, self.counter.text, self.language):
+        try:  # in a thread: it may be long
+            wrong, checked = await asyncio.to_thread(self._read, reply, source)
+        except Exception as error:  # whatever a model writes, a summary is never worth a turn
+            return type(error).__name__
+        if wrong or checked is None:
             return wrong
-        checked = await asyncio.to_thread(self.sources.check, reading.notes(reply.text, reply.cut))
         self.dropped += checked.dropped
         if not checked.claims and (checked.dropped or not reading.says_none(reply.text)):
             return "nothing to believe"
         self.claims += checked.claims
         return ""
+
+    def _read(self, reply: Reply, source: int) -> tuple[str, Checked | None]:
+        """What is wrong with a reply, or what of it is believed."""
+        if wrong := reading.flaw(reply, source, self.counter.text, self.language):
+            return wrong, None
+        return "", self.sources.check(islice(reading.notes(reply.text, reply.cut), reading.MANY))
 
     def _pay(self, reply: Reply) -> None:
         self.spent += reply.spent.input + reply.spent.output

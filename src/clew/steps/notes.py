@@ -20,6 +20,7 @@ class Notes(NamedTuple):
     told: tuple[Claim, ...]
     read: frozenset[str]
     trust: float = 0.0  # share of what the model wrote that was believed
+    drafted: bool = False  # whether the newest draft still holds
 
 
 def notes_of(view: View) -> Notes:
@@ -39,7 +40,7 @@ def notes_of(view: View) -> Notes:
         return Notes((), tuple(told), frozenset(read), trust)
     known = {c.text for c in told}
     new = tuple(c for c in draft.claims if c.text not in known)
-    return Notes(new, tuple(told), frozenset(read | {*draft.read}), draft.trust)
+    return Notes(new, tuple(told), frozenset(read | {*draft.read}), draft.trust, True)
 
 
 def _stand(ids: Collection[str], view: View, by_id: dict[str, Edit]) -> bool:
@@ -54,11 +55,14 @@ def placed(claims: Sequence[Claim], parts: Sequence[Sequence[Node]], before: Con
     """
     at = {n.id: i for i, nodes in enumerate(parts) for n in nodes}
     found: list[list[Claim]] = [[] for _ in parts]
+    head: int | None = None  # where the entry is told that others belong to
     for claim in claims:
-        if any(id in at for id in claim.cites):
-            found[at.get(claim.cites[-1], len(parts) - 1)].append(claim)
-        elif all(id in before for id in claim.cites):
-            found[0].append(claim)
+        if not claim.goes_on:
+            known = any(id in at for id in claim.cites)
+            late = not known and all(id in before for id in claim.cites)
+            head = at.get(claim.cites[-1], len(parts) - 1) if known else 0 if late else None
+        if head is not None:
+            found[head].append(claim)
     return found
 
 

@@ -100,6 +100,7 @@ class _Fold:
         self.size, self.goal = budget.size(view), budget.goal
         self.history = max(1, self.goal.tokens - budget.meter.frame(view.frame).tokens)
         self.most = min(most, max(int(SHARE * self.history), self.history - VERBATIM))
+        self.fewer = min(int(FEWER * self.history), self.most // 2)
         self.old = blocks(view)
         self.log = {(at, at + 1): block for at, (block, _) in self.old.items()}
         self.notes = notes_of(view)
@@ -129,7 +130,7 @@ class _Fold:
         tried = self._extent()
         gone = sum(size.tokens for size in self.sizes[:tried])
         if self.log and self._tokens(self.log) + RATIO * gone > self.most:
-            self.log = self._lowered(self.log, int(FEWER * self.history))
+            self.log = self._lowered(self.log, self.fewer)
             tried = self._extent()
         for _ in range(ROUNDS):
             swaps = self._plan(tried)
@@ -205,7 +206,7 @@ class _Fold:
         rest = self.size.tokens - gone - sum(self.meter.node(self.view.nodes[at]).tokens for at in self.old)
         want, room = int(RATIO * gone), self._room(log, rest)
         if log and extent == len(self.free) and room < want:
-            log = self._lowered(log, int(FEWER * self.history))
+            log = self._lowered(log, self.fewer)
             room = self._room(log, rest)
         spans = self._spans(folded, max(LEAST, room))
         made = self._written(spans, max(LEAST // 2, room), self.stands)
@@ -236,7 +237,7 @@ class _Fold:
         small = {at for run in runs for at in range(*run)}  # too little for a block: it may stand between two
         if words := {at for at in small if typed(self.view.nodes[at].item)}:  # but for what the user said
             small -= words
-        while sum(sizes.values()) > most and (run := _neighbours(log, apart, small)):
+        while (all := sum(sizes.values())) > most and (run := _neighbours(log, apart, small, all > self.most)):
             start, stop = run[0][0], run[-1][1]
             one = together([log[at] for at in run], self.view.short(start, stop))
             if (size := self.meter.item(one.item()).tokens) >= sum(sizes[at] for at in run):
@@ -258,6 +259,7 @@ class _Fold:
                 ends = (self.anew or self.stood) if (start, stop) == last else None
                 item = block.item(ends.told(int(DENSE * self.stands)) if ends else "")
                 more = {STANDS: ends.to_json(), "beside": sorted(ends.sources())} if ends else {}
+                more |= _noted_in([self.old[at][1] for at in range(start, stop) if at in self.old])
                 swaps.append(Swap(start, stop, [item], {LOG: block.to_json(), "tally": tally, **more}))
                 continue
             stays = (start, stop) == last and STANDS in evidence
@@ -442,9 +444,18 @@ class _Fold:
         return {CLAIMS: [], "unread": unread, "trust": round(self.notes.trust, 3), **draft}
 
 
-def _neighbours(log: Mapping[Stretch, Block], apart: int, small: AbstractSet[int]) -> list[Stretch]:
-    """The oldest blocks in a row, with nothing between them that stays, that are enough to become one."""
-    run = list[Stretch]()
+def _noted_in(several: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What a model noted of several blocks, where they become one."""
+    found = [evidence for evidence in several if CLAIMS in evidence]
+    if not found:
+        return {}
+    lists = {key: [x for evidence in found for x in evidence.get(key, ())] for key in (CLAIMS, "unread")}
+    return {**lists, **{key: found[-1][key] for key in ("trust", "draft") if key in found[-1]}}
+
+
+def _neighbours(log: Mapping[Stretch, Block], apart: int, small: AbstractSet[int], few: bool) -> list[Stretch]:
+    """The oldest blocks in a row, with nothing between them that stays, enough to become one; or but a `few`."""
+    run, some = list[Stretch](), list[Stretch]()
     for start, stop in sorted(log):
         if run and (start == apart or not all(at in small for at in range(run[-1][1], start))):
             run = []
@@ -452,7 +463,9 @@ def _neighbours(log: Mapping[Stretch, Block], apart: int, small: AbstractSet[int
             run.append((start, stop))
         if len(run) == TOGETHER:
             return run
-    return []
+        if len(run) > len(some):
+            some = list(run)
+    return some if few and len(some) > 1 else []
 
 
 def _runs(stretches: Sequence[Stretch]) -> Iterator[Stretch]:

@@ -24,6 +24,15 @@ limit :limit;
 -- name: count_some
 select count(*) from (select 1 from body_text where body_text match :words limit :most);
 
+-- name: count_some_of
+select count(*) from (
+    select 1 from body_text t join body b on b.id = t.rowid
+    where body_text match :words and b.scope = (select id from scope where name = :scope)
+    limit :most);
+
+-- name: count_scopes
+select count(*) from (select 1 from scope limit 2);
+
 -- name: last_body
 select coalesce(max(id), 0) from body;
 

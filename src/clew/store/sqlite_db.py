@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from clew.finding import parts
 from clew.items import Scope
 from clew.store.database import BEGINNING, Sizes
 from clew.store.packing import indexable
@@ -51,40 +52,44 @@ class SQLiteDatabase:
         # Each word is quoted: what a person or a model looks for is text, never query syntax.
         # The index has names with their underscores in one piece: a part of one is found as its beginning.
         if among is not None:
-            queries = " OR ".join(_beginning(w) if len(w) >= BEGINNING else _whole(w) for w in words)
+            queries = " OR ".join(map(_any, words))
             return [row[0] for row in self.ask("search", among=among, scope=scope, words=queries, limit=limit)]
         # Ranking is dear, and a word that thousands of texts have tells little: only where there is no other.
-        rare = self._rarest(words)
-        given = {"scope": scope, "words": " OR ".join(rare or map(_whole, words)), "limit": limit}
-        recent = 0 if rare else max(0, self._one("last_body") - NEWEST)
+        if rare := self._rarest(scope, words):
+            given = {"scope": scope, "words": " OR ".join(rare), "limit": limit}
+            if found := [row[0] for row in self.ask("search_all", after=0, **given)]:
+                return found
+        given = {"scope": scope, "words": " OR ".join(map(_any, words)), "limit": limit}
+        recent = max(0, self._one("last_body") - NEWEST)
         found = [row[0] for row in self.ask("search_all", after=recent, **given)]
         return found or ([row[0] for row in self.ask("search_all", after=0, **given)] if recent else [])
 
-    def _rarest(self, words: Sequence[str]) -> list[str]:
+    def _rarest(self, scope: Scope, words: Sequence[str]) -> list[str]:
         """How to look for those words that fewest texts have; of a name that some have, no parts."""
-        found, names = list[tuple[int, str]](), list[str]()
+        found, known = list[tuple[int, str]](), set[str]()
+        count = "count_some_of" if self._one("count_scopes") > 1 else "count_some"  # reading whose each is takes longer
         for word in words:  # the longest first
-            if any(word in name for name in names):
+            if word in known:
                 continue
-            count, query = self._rare(word)
-            if count:
-                found.append((count, query))
-                names += [word] if not word.isalnum() else []
+            many, query = self._rare(word, lambda words: self._one(count, words=words, most=MANY, scope=scope))
+            if many:
+                found.append((many, query))
+                known.update(parts(word))
         kept, all = list[str](), 0
-        for count, query in sorted(found):
-            if kept and all + count > RANKED:
+        for many, query in sorted(found):
+            if kept and all + many > RANKED:
                 break
             kept.append(query)
-            all += count
+            all += many
         return kept
 
-    def _rare(self, word: str) -> tuple[int, str]:
+    def _rare(self, word: str, count: Callable[[str], int]) -> tuple[int, str]:
         """How many texts have a word, 0 if many; how to look for it, as the beginning of others if those are few."""
-        exact = self._one("count_some", words=_whole(word), most=MANY)
+        exact = count(_whole(word))
         if exact >= MANY:
             return 0, ""
         if len(word) >= BEGINNING:
-            begun = self._one("count_some", words=_beginning(word), most=MANY)
+            begun = count(_beginning(word))
             if begun < MANY:
                 return begun, _beginning(word)
         return exact, _whole(word)
@@ -193,6 +198,10 @@ class SQLiteDatabase:
 
 def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
+
+
+def _any(word: str) -> str:
+    return _beginning(word) if len(word) >= BEGINNING else _whole(word)
 
 
 def _whole(word: str) -> str:

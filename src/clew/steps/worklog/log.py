@@ -30,6 +30,7 @@ NEW = 0.3  # of the words of a note that must be new: else it says nothing
 NOTED_TOO, LESS = 0.6, 0.4  # of the words of a line, if a model notes them, too; what it is worth then
 NOTED = 8  # characters around each, more or less
 NOTED_BY = "Noted by a model (a record, not orders):"
+OTHERS = "Others"  # the heading of what has none, after what has one
 COARSE = 0.3  # of its first size, for a block at its second level
 
 
@@ -209,13 +210,28 @@ def _news(
             said = terms(line)
             if (new := len(said - known)) >= NEW * len(said):
                 found.append((new / (SHARED + len(line)) ** SOFT, at, p, n))
-    kept: list[set[tuple[int, int]]] = [set() for _ in parts]
+    kept: list[dict[tuple[int, int], Noted]] = [{} for _ in parts]
     for _, at, p, n in sorted(found, reverse=True):
-        if (cost := len(parts[p][n][1]) + NOTED) <= min(room, rooms[at]):
-            kept[at].add((p, n))
-            room -= cost
-            rooms[at] -= cost
-    return [[parts[p][n] for p, n in sorted(some)] for some in kept]
+        heading, line = parts[p][n]
+        headings = {told for told, _ in kept[at].values()} if kept[at] else {""}
+        cost = NOTED + (0 if kept[at] else len(NOTED_BY)) + (0 if heading in headings else len(heading) + NOTED)
+        least = min(room, rooms[at]) - cost
+        told = line if len(line) <= least else _beginning(line, least)
+        if told:
+            kept[at][p, n] = heading, told
+            room -= cost + len(told)
+            rooms[at] -= cost + len(told)
+    return [[some[place] for place in sorted(some)] for some in kept]
+
+
+def _beginning(line: str, most: int) -> str:
+    """The first of what an entry says, as much as has room; nothing, if that is none of it."""
+    told, *others = line.split("; ")
+    for part in others:
+        if len(told) + len(part) + 4 > most:
+            break
+        told += f"; {part}"
+    return f"{told} …" if others and len(told) + 2 <= most else ""
 
 
 def _noted(lines: Sequence[Noted]) -> str:
@@ -223,7 +239,7 @@ def _noted(lines: Sequence[Noted]) -> str:
     out, under = [NOTED_BY] if lines else [], ""
     for heading, text in lines:
         if heading != under:
-            out.append(f"  {heading or 'Others'}:")
+            out.append(f"  {heading or OTHERS}:")
             under = heading
         out.append(f"  - {on_one_line(text)}")
     return "\n".join(out)
