@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -16,7 +17,7 @@ from clew.drafting.reading import FLAWS, Note, flaw, notes
 from clew.drafting.writing import Writer
 from clew.items import Digests
 from clew.past import Past
-from clew.steps.notes import told
+from clew.steps.notes import placed, told
 from clew.testing import ScriptedModel, view_of
 
 SAID = [
@@ -354,6 +355,66 @@ def test_notes_are_read_as_they_are_written() -> None:
         Note("bold words that say something.", (), (), "port it", "n3"),
         Note("the command line waits for that", (), ("with the flag --strict",), "What is left"),
     ]
+
+
+BOLD = "A whole line in bold type that is far too long for a heading of anything"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("- None of the retries helped", ["None of the retries helped"]),
+        ("- nothing to add", []),
+        ('- "strict" mode breaks "legacy" callers', ['"strict" mode breaks "legacy" callers']),
+        ('- "a quotation of somebody" (bug report)', []),
+        ("- 缓存命中率低是因为键里有时间戳 [n3]", ["缓存命中率低是因为键里有时间戳"]),
+        ("- The parser strips <think> tags now", ["The parser strips <think> tags now"]),
+        ("Okay, what do they want?</think>\n- The cache is empty", ["The cache is empty"]),
+        (f"**{BOLD}**", [BOLD]),
+        ("```\n- The cache is empty\n- It is slow, too\n```", ["The cache is empty", "It is slow, too"]),
+        ("- The cache is empty\n```\nnot closed at all", ["The cache is empty", "not closed at all"]),
+        ("- a note that goes on in\n  the next line [n4]", ["a note that goes on in the next line"]),
+        ("- a note of two items [n13] [n17]", ["a note of two items"]),
+        ("", []),
+    ],
+)
+def test_of_what_a_model_writes_no_sentence_is_lost(text: str, told: list[str]) -> None:
+    assert [note.text for note in notes(text)] == told
+
+
+@pytest.mark.parametrize(
+    "text", ["| a |" + " " * 60_000 + "| b |", '- "' * 20_000, "- " + "[" * 50_000, "n1 " * 90_000]
+)
+def test_no_line_takes_long_to_read(text: str) -> None:
+    begun = time.process_time()
+    list(notes(text))
+    assert time.process_time() - begun < 2, "it grows with its length, not with the square of it"
+
+
+def test_a_correction_is_news() -> None:
+    found = checked("- The cache is used in src/rates.py for the export\n- The cache is not used in src/rates.py")
+    assert len(found.claims) == 2
+
+
+def test_who_allowed_something_no_model_says() -> None:
+    items = [Item("text", "user", "Ok. Do not deploy to production until I approve it."), *SAID]
+    for said in ("The user approved the deploy to production", "the deploy to production is approved"):
+        assert dict(checked(f"- {said}", items).doubts) == {"not the user's words": 1}
+
+
+def test_parts_of_an_entry_are_told_together() -> None:
+    said = nodes()
+    claims = [
+        Claim("Redis: rejected as cache", (said[0].id,)),
+        Claim("it loses data at restart", (said[7].id,), goes_on=True),
+        Claim("Postgres is kept", (said[6].id,)),
+    ]
+    assert [list(told(own)) for own in placed(claims, [said[:4], said[4:]], ())] == [
+        [("", "Redis: rejected as cache; it loses data at restart")],
+        [("", "Postgres is kept")],
+    ]
+    assert placed(claims[:1], [said[4:]], {said[0].id}) == [claims[:1]], "what comes late is told all the same"
+    assert placed(claims[:1], [said[4:]], ()) == [[]], "what is still in view waits"
 
 
 async def test_a_prompt_after_the_live_request() -> None:

@@ -83,9 +83,10 @@ class Sources:
     """The nodes that a model was shown, as evidence."""
 
     def __init__(self, nodes: Sequence[Node], labels: Mapping[str, str], past: Past, end: str = "") -> None:
-        self.nodes = nodes
+        self.nodes = [n for n in nodes if n.item.kind != "summary"]
+        self._blocks = [n for n in nodes if n.item.kind == "summary"]  # they tell of tools, too: nobody's words
         self.end = end or (nodes[-1].id if nodes else "")  # where what is said of all of it belongs
-        self.order = {node.id: n for n, node in enumerate(nodes)}
+        self.order = {node.id: n for n, node in enumerate(self.nodes)}
         self._labelled = {label: id for id, label in labels.items()}
         self._past = past
 
@@ -175,7 +176,7 @@ class Sources:
 
     @cached_property
     def _whole(self) -> str:
-        return "\n".join(_said(n) for n in self.nodes)
+        return "\n".join(_said(n) for n in (*self.nodes, *self._blocks))
 
     @cached_property
     def _bags(self) -> dict[str, set[str]]:
@@ -194,7 +195,7 @@ class Sources:
     @cached_property
     def _voices(self) -> tuple[set[str], set[str]]:
         """The words of user and assistant, and those of tools: theirs still when a call repeats them."""
-        theirs, tools = set[str](), set[str]()
+        theirs, tools = set[str](), {w for n in self._blocks for w in words(n.item.text)}
         for node in self.nodes:
             match voice_of(node.item):
                 case "result":

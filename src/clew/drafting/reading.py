@@ -41,6 +41,7 @@ _LABELS = re.compile(r" ?[\[(]n\d+(?:[, ]+n\d+)*[\])]")  # in the middle of a li
 _BLANKS = re.compile(r"(?<=\S)\s+")
 _WRAPPED = re.compile(r"\A\s*(```|~~~)\w*\n(.*)\n\1\s*\Z", re.DOTALL)
 _LABEL = re.compile(r"\bn\d+\b")
+_OF = re.compile(r"[\[(]?(n\d+)\b[\])]?")
 _QUOTED = re.compile(r"[\"“”]([^\"“”]{4,})[\"“”]")
 
 
@@ -84,13 +85,13 @@ def notes(text: str, cut: bool = False) -> Iterator[Note]:
     """
     under, of, level = "", "", 0  # the heading; the label of the one above it that has one, and how deep that is
     top, headless = -1, False  # how far the entry is indented that deeper ones belong to; whether nothing of it is told
-    lines = list(_prose(spoken(text).splitlines()))
+    lines = list(_unwrapped(_prose(spoken(text).splitlines())))
     lines = lines[:-1] if cut else lines
     for line, following in zip(lines, [*lines[1:], ""], strict=False):
         if (title := _title(line)) is not None:
-            label, depth = _LABEL.match(title), line.lstrip().count("#", 0, 6)
+            label, depth = _OF.match(title), line.lstrip().count("#", 0, 6)
             if label or depth <= level:
-                of, level = label[0] if label else "", depth
+                of, level = label[1] if label else "", depth
             under, top = title[len(label[0]) if label else 0 :].strip(" :,-–"), -1
         elif _DIVIDES.match(line) or _DIVIDES.match(following):
             top = -1
@@ -100,7 +101,8 @@ def notes(text: str, cut: bool = False) -> Iterator[Note]:
             top, headless = (top, headless) if deeper else (depth if entry else -1, True)
             leads = bool(entry) and not deeper and _depth(following) > depth and _BULLET.match(following) is not None
             cited = _CITED.match(line)
-            labels, quotes = _LABEL.findall(cited[2]) if cited else [], _QUOTED.findall(cited[2]) if cited else []
+            labels = dict.fromkeys(_LABEL.findall(" ".join([cited[2] if cited else "", *_LABELS.findall(line)])))
+            quotes = _QUOTED.findall(cited[2]) if cited else []
             for said in _said(cited[1] if cited and (labels or quotes) else line, leads):
                 yield Note(said, tuple(labels), tuple(quotes), under, of, deeper and not headless)
                 deeper, headless = bool(entry), False
@@ -119,12 +121,29 @@ def _prose(lines: list[str]) -> Iterator[str]:
             yield line[:indent] + _BLANKS.sub(" ", line[indent:]).rstrip()
 
 
+def _unwrapped(lines: Iterator[str]) -> Iterator[str]:
+    """The lines with those joined that are one entry, written in several."""
+    held = ""
+    for line in lines:
+        goes_on = held and _BULLET.match(held) and not _BULLET.match(line) and _depth(line) > _depth(held)
+        if goes_on and held[-1] not in ".:!?。：！？" and len(held) + len(line) <= LINE:
+            held = f"{held} {line.strip()}"
+            continue
+        if held:
+            yield held
+        held = line
+    if held:
+        yield held
+
+
 def _said(line: str, leads: bool) -> Iterator[str]:
     """The sentences of a line that say something; what only quotes is told by code, and better.
 
     A name, or what ends with a colon, `leads` to what stands under it, or says nothing.
     """
     said = _LABELS.sub("", plain(_BULLET.sub("", line))).strip()
+    if not line.rstrip(" *").endswith((":", "：")):
+        said = said.rstrip(":")  # which a line in bold type has got
     if _QUOTE.fullmatch(said) or _NONE.fullmatch(said):
         return
     if _NAME.fullmatch(said) or said.endswith((":", "：")):
@@ -149,7 +168,7 @@ def _title(line: str) -> str | None:
         if len(said.split()) > FEW or ":" in said:
             return None if _NUMBER.match(line) else ""  # an entry, or words that only announce what follows
         return said
-    return said if len(said) <= TITLE or _LABEL.match(said) else None if _BOLD.match(line) else ""
+    return said if len(said) <= TITLE or _OF.match(said) else None if _BOLD.match(line) else ""
 
 
 def says_none(text: str) -> bool:

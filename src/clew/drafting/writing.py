@@ -118,9 +118,7 @@ class _Work:
 
     async def ask_after(self, after: View) -> None:
         """Have read what was just sent; notes may cite all of it."""
-        # What stands in for others tells of tools, too, and nobody said it.
-        said = [n for n in after.nodes if n.item.kind != "summary"]
-        self.sources = Sources(said, {}, self.past, self.nodes[-1].id)
+        self.sources = Sources(after.nodes, {}, self.past, self.nodes[-1].id)
         prompt = Prompt(self.question("after"), ANSWER * self.writer.size, after=after)
         await self._asked(prompt, tuple(self.labels), sum(self.counter.item(n.item) for n in after.nodes))
 
