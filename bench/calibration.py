@@ -3,8 +3,8 @@
 Sessions of 40 calls, compacted on the way by clew's own steps, at providers whose tokenizer, wrapping and hidden prompt
 our counter does not know; after each call they report what they counted. One row per provider: mean and 95th percentile
 of the error of the foreseen size over all calls after the fifth, by chars/4, by a plain ratio (reported / counted,
-smoothed) and by `clew.calibration`; the same for the calls right after a compaction; how often the upper bound held,
-and how far above it lay. Last, what the traits cost beside the count itself.
+smoothed) and by `clew.tokens.calibration`; the same for the calls right after a compaction; how often the upper bound
+held, and how far above it lay. Last, what the traits cost beside the count itself.
 """
 
 import argparse
@@ -20,12 +20,12 @@ from pathlib import Path
 from statistics import fmean, quantiles
 from typing import Any, NamedTuple
 
-from clew.budget import Budget, Meter
-from clew.calibration import Anchor, Calibration, Traits, traits
-from clew.items import Digests, Frame, Item, Node
+from clew.core.items import Digests, Frame, Item, Node
+from clew.core.view import View
 from clew.steps import default
 from clew.tokens import ESTIMATE, Counter, Plain, vocabulary_for
-from clew.view import View
+from clew.tokens.budget import Budget, Meter
+from clew.tokens.calibration import Anchor, Calibration, Traits, traits
 from clew.wire import decode
 
 SAMPLE = Path(__file__).parents[1] / "src" / "clew" / "data" / "sample.jsonl.gz"

@@ -14,11 +14,11 @@ from typing import Any
 import orjson
 
 from clew import SQLite
-from clew.items import Digests, Item, Node
-from clew.past import Past
+from clew.core.items import Digests, Item, Node
+from clew.core.past import Past
+from clew.core.view import View
 from clew.store import Batch, Call, Said
 from clew.store.records import Event
-from clew.view import View
 from clew.wire import decode
 
 Message = dict[str, Any]

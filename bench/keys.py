@@ -27,7 +27,7 @@ from statistics import median
 from typing import NamedTuple
 
 from clew import Addition, Engine, SQLite
-from clew.provider import Answer, StrictProvider
+from clew.testing.provider import Answer, StrictProvider
 
 ALPHABET = "".join(map(chr, range(0x4E00, 0x4F00)))  # each of them is drawn once, and by nothing else
 LINES, COLUMNS = 40, 120

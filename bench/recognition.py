@@ -16,8 +16,9 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from clew import Budget, Engine, Request, SQLite, body, events, rawjson
-from clew.items import canonical
+from clew import Budget, Engine, Request, SQLite, body, events
+from clew.core import rawjson
+from clew.core.items import canonical
 from clew.wire import check
 
 Message = dict[str, Any]

@@ -18,15 +18,15 @@ from pathlib import Path
 from clew.benchmark.corpus import Corpus
 from clew.benchmark.judging import FAR, SLACK, Cut, Messages, shown
 from clew.benchmark.methods import Characters, view_of, without_frame
-from clew.budget import Budget, Meter
-from clew.drafting.allowance import Allowance, Limits
-from clew.drafting.checking import words as words_of
-from clew.drafting.noting import WithNotes
-from clew.drafting.writing import Writer
-from clew.models.local import LocalModel
-from clew.step import Prompt, Step
+from clew.core.step import Prompt, Step
+from clew.llm.local import LocalModel
 from clew.steps import Summarize
+from clew.steps.notes.allowance import Allowance, Limits
+from clew.steps.notes.check import words as words_of
+from clew.steps.notes.with_notes import WithNotes
+from clew.steps.notes.writer import Writer
 from clew.testing import ScriptedModel
+from clew.tokens.budget import Budget, Meter
 
 SAID = {"role": "assistant", "content": "…"}
 CALLS = 2  # of the local model, for a cut

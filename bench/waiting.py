@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from clew import Budget, Engine, Request, SQLite, View, body
-from clew.drafting.allowance import Allowance, Limits
-from clew.drafting.noting import WithNotes
-from clew.drafting.writing import Writer
-from clew.step import Prompt, Reply
+from clew.core.step import Prompt, Reply
 from clew.steps import summarizing
+from clew.steps.notes.allowance import Allowance, Limits
+from clew.steps.notes.with_notes import WithNotes
+from clew.steps.notes.writer import Writer
 from clew.testing import ScriptedModel, take_notes, view_of
 
 PAUSE, LATENCY = 10.0, 20.0  # seconds between two turns, and of the summariser

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from clew import Engine, Sessions, SQLite, run
-from clew.sessions import Session
+from clew.sessions.sessions import Session
 from clew.testing import Answer, Call, StrictProvider
 
 ROOT = Path(__file__).parents[1]

@@ -12,8 +12,8 @@ from textual.screen import Screen
 
 from clew.chat import Chat, Desk
 from clew.config import Places
-from clew.provider import Answer, StrictProvider
 from clew.store.protocol import Store
+from clew.testing.provider import Answer, StrictProvider
 
 SIZE = (80, 24)
 

@@ -23,7 +23,8 @@ from importlib import import_module
 from itertools import chain
 from typing import Any
 
-from clew import Budget, Engine, Request, SQLite, View, body, open_store, rawjson
+from clew import Budget, Engine, Request, SQLite, View, body, open_store
+from clew.core import rawjson
 from clew.store.sql import SQLStore
 from clew.testing import conversation
 

@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from clew import rawjson
-from clew.speaking import Call, Spoken
+from clew.core import rawjson
+from clew.llm.streaming import Call, Spoken
 
 Event = dict[str, Any]
 

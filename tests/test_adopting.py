@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from clew import Budget, Conflict, Engine, Request, Sessions, body
-from clew.adopting import adopt
+from clew.sessions.export_agent import tell
+from clew.sessions.import_agent import adopt
+from clew.sessions.transcripts import Compaction, Message, Stretch, Transcript, read, write
 from clew.store.protocol import Store
-from clew.telling import tell
-from clew.transcripts import Compaction, Message, Stretch, Transcript, read, write
-from clew.wire.check import check
 from clew.wire.formats import named
+from clew.wire.rules.check import check
 from conftest import conversations
 from test_sessions import message
 

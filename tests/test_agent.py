@@ -11,14 +11,14 @@ import pytest
 
 from clew import Budget, Engine, ModelError, NotFound, Sessions, SQLite
 from clew.agent import Agent, Answered, Compacted, Event, Ran, Retrying, Running
-from clew.agentic import Helm
-from clew.provider import Answer, Call, StrictProvider
-from clew.speaking import Speaker, Text, speaker
+from clew.agent.control import Helm
+from clew.agent.tools import Permissions, Plan, Tool, Workshop
+from clew.llm.streaming import Speaker, Text, speaker
 from clew.store.protocol import Store
+from clew.testing.provider import Answer, Call, StrictProvider
 from clew.wire import decode
-from clew.wire.check import check
 from clew.wire.formats import named
-from clew.workshop import Permissions, Plan, Tool, Workshop
+from clew.wire.rules.check import check
 
 FORMATS = ("openai_chat", "openai_responses", "anthropic")
 

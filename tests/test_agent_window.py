@@ -9,11 +9,11 @@ import pytest
 from chatting import chatting, report
 from clew import Engine, ModelError, Request, SQLite
 from clew.agent import Agent, Answered, Event
-from clew.agentic import Helm
-from clew.provider import Answer, StrictProvider
-from clew.speaking import speaker
+from clew.agent.control import Helm
+from clew.agent.tools import Permissions, Workshop
+from clew.llm.streaming import speaker
 from clew.store.protocol import Store
-from clew.workshop import Permissions, Workshop
+from clew.testing.provider import Answer, StrictProvider
 from test_agent import reader, reading, talker
 from test_probe import LOADED, OLLAMA, Answers, answering
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from clew import Addition, BadRequest, Budget, Engine, Origin, Request, Sessions, SQLite, body
-from clew.agentic import Busy, Helm
-from clew.proactive import proactive
+from clew.agent.control import Busy, Helm
 from clew.steps.handoff import BEGUN
+from clew.steps.threshold import proactive
 from clew.store.protocol import Store
-from clew.wire.check import check
+from clew.wire.rules.check import check
 from test_sessions import message
 
 MODEL = "gpt-4o"

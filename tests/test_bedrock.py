@@ -29,11 +29,11 @@ from bodies_bedrock import (
     use,
     user,
 )
+from clew.core.items import Digests, Frame, Item
 from clew.errors import BadRequest
-from clew.items import Digests, Frame, Item
-from clew.wire import bedrock
-from clew.wire.check import source
-from clew.wire.rules_bedrock import RULES
+from clew.wire.formats import bedrock
+from clew.wire.rules.bedrock import RULES
+from clew.wire.rules.check import source
 from test_check import mangle
 
 # The members of ContentBlock in the service's own model.

@@ -20,11 +20,11 @@ from clew.benchmark.planting import plant
 from clew.benchmark.plot import picture
 from clew.benchmark.shipped import needed
 from clew.benchmark.suite import Plan, goal_of, parts, verdict
-from clew.budget import Meter
 from clew.cli import app
-from clew.conversations import conversation
-from clew.demo import sample
 from clew.errors import NotFound
+from clew.screens.demo import sample
+from clew.testing.conversations import conversation
+from clew.tokens.budget import Meter
 from clew.wire import check, decode
 
 

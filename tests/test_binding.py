@@ -16,14 +16,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clew import Budget, Engine, Request, SQLite, View, body, compress
-from clew.agentic import Helm
+from clew.agent.control import Helm
 from clew.errors import NotFound, OverBudget
 from clew.steps import PRESETS
 from clew.steps.bound import unbound
 from clew.store.sql import SQLStore
 from clew.testing import Answer, Call, StrictProvider, conversation, view_of
 from clew.wire import check
-from clew.wire.binding import BETA, binds, signature, thinking_is_bound
+from clew.wire.rules.binding import BETA, binds, signature, thinking_is_bound
 
 MODEL = "claude-opus-5-5"
 TOOL = {"name": "bash", "description": "Run a command.", "input_schema": {"type": "object", "properties": {}}}

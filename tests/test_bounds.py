@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from clew import ModelError, Prompt
-from clew.models.anthropic import AnthropicModel
-from clew.models.openai import OpenAIModel
-from clew.models.remote import Remote
-from clew.speaking import Spoken
-from clew.speaking.anthropic import AnthropicSpeaker
-from clew.speaking.events import Events
-from clew.speaking.openai import ChatSpeaker
-from clew.speaking.remote import RemoteSpeaker
+from clew.llm.anthropic import AnthropicModel
+from clew.llm.openai import OpenAIModel
+from clew.llm.remote import Remote
+from clew.llm.streaming import Spoken
+from clew.llm.streaming.anthropic import AnthropicSpeaker
+from clew.llm.streaming.events import Events
+from clew.llm.streaming.openai import ChatSpeaker
+from clew.llm.streaming.remote import RemoteSpeaker
 
 LARGEST = 1_000_000
 REPLY = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Done."}, "finish_reason": "stop"}]}

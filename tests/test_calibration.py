@@ -20,7 +20,7 @@ from calibration import (
     slack,
     stretches,
 )
-from clew.calibration import Anchor, Calibration, Traits, traits
+from clew.tokens.calibration import Anchor, Calibration, Traits, traits
 from conftest import conversations
 
 SHIPPED = 3  # sessions in the sample, which comes first

@@ -20,8 +20,8 @@ from clew.chat.permitting import Permitting
 from clew.chat.reading import Reading
 from clew.chat.transcript import Transcript
 from clew.chat.wrapping import Wrapped
-from clew.provider import Answer, Call, StrictProvider
 from clew.store.protocol import Store
+from clew.testing.provider import Answer, Call, StrictProvider
 
 HOSTILE = (
     "\x1b[31mred\x1b]0;title\x07 [bold]markup[/bold] [@click=app.quit]x[/] "
@@ -313,10 +313,10 @@ async def test_every_command_is_in_the_palette_with_a_way_of_its_own(store: Stor
 
 
 def test_the_meter_says_in_words_what_the_bar_shows() -> None:
-    from clew.budget import Filled
     from clew.chat.desk import Filling
     from clew.chat.meter import Meter
-    from clew.composition import Part
+    from clew.sessions.composition import Part
+    from clew.tokens.budget import Filled
 
     meter = Meter()
     made = [Part("results", 3, 600), Part("user text", 1, 200)]

@@ -10,8 +10,8 @@ from rich.cells import cell_len
 
 from chatting import Hand, chatting, report
 from clew.chat.permitting import Permitting
-from clew.provider import Answer, Call, StrictProvider
 from clew.store.protocol import Store
+from clew.testing.provider import Answer, Call, StrictProvider
 
 FOLDER = os.environ.pop("CLEW_SCREENS", "")  # clew itself knows no such variable, and says so
 MARKUP = re.compile(r"\[/?(?:b|i|dim|bold|red|link|@click|\$)\b[^\]]*\]|\[/\]")

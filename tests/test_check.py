@@ -36,8 +36,8 @@ from bodies import (
     user,
 )
 from clew.errors import BadRequest
-from clew.wire.binding import signature
-from clew.wire.check import RULES, check, source
+from clew.wire.rules.binding import signature
+from clew.wire.rules.check import RULES, check, source
 
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
 JUNK: list[Any] = [None, 7, "", [], {}, [[]], [None], [{}], {"type": []}]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from clew import Engine, SQLite
-from clew.clients import CLIENTS, session
-from clew.clients.binding import Bindings
-from clew.clients.judging import WORDS, Judge, Tally, judged
+from clew.testing.clients import CLIENTS, session
+from clew.testing.clients.binding import Bindings
+from clew.testing.clients.judging import WORDS, Judge, Tally, judged
 from clew.wire import check
 
 TURNS = 16

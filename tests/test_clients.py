@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew import Budget, Engine, Request, SQLite, wire
-from clew.align import matches, patches
+from clew.core.align import matches, patches
 from clew.testing import conversation
 from clew.wire import check
 

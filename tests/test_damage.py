@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from clew import Budget, ClewError, Engine, NotFound, SQLite, StoreError
-from clew.exports import export
+from clew.sessions.export_log import export
 from test_exports import busy
 
 FLIPS = 40

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from clew import Budget, Engine, Request, SQLite
-from clew.decorations import TAGS, is_program_made, undecorated
-from clew.expansion import question
+from clew.core.items import Item
 from clew.facts.sheets import sheet
-from clew.items import Item
 from clew.steps import Summarize
+from clew.steps.expand import question
 from clew.steps.places import newest_turn
 from clew.steps.worklog.requests import typed
 from clew.testing import view_of
+from clew.text.decorations import TAGS, is_program_made, undecorated
 from shell import Shell
 
 ASK = "Rename the pump to valve in src/pump.py, and never touch the tests."

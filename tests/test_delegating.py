@@ -6,10 +6,10 @@ import pytest
 
 from clew import ModelError, Sessions, SQLite, ToolError
 from clew.agent import Delegation, Ran, let_delegate
-from clew.provider import Answer, Call, StrictProvider
-from clew.tasks import Strategy, Summaries
+from clew.agent.tasks import Strategy, Summaries
+from clew.agent.tools import Permissions, Workshop
 from clew.testing import ScriptedModel
-from clew.workshop import Permissions, Workshop
+from clew.testing.provider import Answer, Call, StrictProvider
 from test_agent import FORMATS, agent, done, reader
 
 REPORT = "\n".join(f"line {n}: value {n * 7} was read on page {n}" for n in range(300))

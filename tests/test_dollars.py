@@ -19,11 +19,11 @@ from clew.benchmark.growing import CLEARED, Clearing, Dropping, Fixed, Keeper, P
 from clew.benchmark.judging import Need, Words, shown
 from clew.benchmark.methods import view_of
 from clew.benchmark.planting import plant
-from clew.budget import Meter
+from clew.catalog.usage import Spent
+from clew.catalog.worthwhile import Terms
 from clew.cli import app
-from clew.policy import Terms
-from clew.usage import Spent
-from clew.view import View
+from clew.core.view import View
+from clew.tokens.budget import Meter
 from clew.wire import encode
 from test_benchmark import SCORER, quiet
 

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 import pytest
 
 from clew import Item, ModelError, Node, Reply
-from clew.claims import Claim, from_json, to_json
-from clew.drafting import asking
-from clew.drafting.allowance import Allowance, Limits
-from clew.drafting.checking import Checked, Sources
-from clew.drafting.language import language_of
-from clew.drafting.reading import FLAWS, Note, flaw, notes
-from clew.drafting.writing import Writer
-from clew.items import Digests
-from clew.past import Past
-from clew.steps.notes import placed, told
+from clew.core.items import Digests
+from clew.core.past import Past
+from clew.facts.claims import Claim, from_json, to_json
+from clew.steps.notes import questions
+from clew.steps.notes.allowance import Allowance, Limits
+from clew.steps.notes.check import Checked, Sources
+from clew.steps.notes.language import language_of
+from clew.steps.notes.placing import placed, told
+from clew.steps.notes.replies import FLAWS, Note, flaw, notes
+from clew.steps.notes.writer import Writer
 from clew.testing import ScriptedModel, view_of
 
 SAID = [
@@ -45,7 +45,7 @@ GOOD = """## n1 speed up the export
 
 def checked(text: str, items: Sequence[Item] = SAID) -> Checked:
     said = nodes(items)
-    return Sources(said, asking.labels(said), Past()).check(notes(text))
+    return Sources(said, questions.labels(said), Past()).check(notes(text))
 
 
 def test_a_good_answer_is_believed_whole() -> None:
@@ -244,7 +244,7 @@ def test_the_whole_middle_reaches_the_model() -> None:
         assert f'"argument": "value-{n}"' in text
     assert text.count("line 20 of the file") == 2_500
     assert [line for line in text.splitlines() if line.startswith("n7 ")] == ["n7 user: question 2: why?"], "no forgery"
-    assert all(asking.instruction("summarize")[:100] in p.system for p in model.prompts)
+    assert all(questions.instruction("summarize")[:100] in p.system for p in model.prompts)
     assert all(len(p.system + p.text) < 4 * 8_000 for p in model.prompts)
     assert len(model.prompts) >= 3
     assert (draft.faults, draft.claims, {*draft.read}) == ((), (), {n.id for n in said})

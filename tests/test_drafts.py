@@ -10,11 +10,11 @@ import pytest
 
 import clew
 from clew import Budget, Engine, ModelError, Prompt, Reply, Request, SQLite, config, events
-from clew.drafting.allowance import Allowance, Limits
-from clew.drafting.writing import Writer
+from clew.core.view import View
 from clew.steps import PRESETS
+from clew.steps.notes.allowance import Allowance, Limits
+from clew.steps.notes.writer import Writer
 from clew.testing import ScriptedModel, take_notes
-from clew.view import View
 from clew.wire import check
 
 BUDGET = Budget(window=12_000, reserve=1_000, tail=1_000)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import clew
 import clew.store
 from clew import Budget, Conflict, Engine, Item, Pipeline, Request, SQLite, View, events, wire
-from clew.bridge import begin
+from clew.core.bridge import begin
 from clew.steps import default
 from clew.store.sql import SQLStore
 from clew.testing import check_laws, conversation, view_of

@@ -6,12 +6,12 @@ import pytest
 
 import clew
 from clew import Budget, Engine, Item, Meter, Request, SQLite, View
-from clew.expansion import question, recalled, room
-from clew.finding import Index, texts
-from clew.items import Opening
+from clew.core.items import Opening
+from clew.core.view import fold, originals
+from clew.steps.expand import question, recalled, room
 from clew.testing import view_of
+from clew.text.search import Index, texts
 from clew.tokens import counter_for
-from clew.view import fold, originals
 from clew.wire import check
 
 METER = Meter(counter_for("gpt-4o"))

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from clew import Addition, BadRequest, Budget, Conflict, Engine, Origin, Request, Sessions, SQLite, body
-from clew.exports import export
-from clew.imports import take_in
+from clew.sessions.export_log import export
+from clew.sessions.import_log import take_in
 from clew.store.protocol import Store
 from clew.store.sql import SQLStore
 from clew.testing import conversation

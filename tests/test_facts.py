@@ -2,9 +2,9 @@ import json
 
 import pytest
 
+from clew.core.items import Item
 from clew.facts import find, sheet
 from clew.facts.worth import trace, worths
-from clew.items import Item
 
 
 def said(text: str) -> Item:

@@ -4,10 +4,10 @@ import pytest
 
 import clew
 from clew import BadRequest, Budget, Digests, Engine, Item, NotFound, Request
-from clew.excerpts import excerpt, framed, matching
-from clew.finding import NAME, QUESTION, Index, Line, Text, parts, terms, texts, wording
 from clew.store.sql import SQLStore
 from clew.testing import conversation
+from clew.text.excerpts import excerpt, framed, matching
+from clew.text.search import NAME, QUESTION, Index, Line, Text, parts, terms, texts, wording
 
 TALK = [
     Text("a1", "user", "Please port the parser.\nKeep the old flags."),

@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from clew import Addition, Budget, Engine, NotFound, Origin, Request, Sessions, SQLite, View, open_store
-from clew.exports import export
-from clew.imports import take_in
+from clew.sessions.export_log import export
+from clew.sessions.import_log import take_in
 from clew.store.places import is_url
 from clew.store.protocol import Store
 from clew.store.sql import SQLStore

@@ -27,12 +27,12 @@ from bodies_gemini import (
     text,
     user,
 )
+from clew.core.items import Digests, Frame, Item
 from clew.errors import BadRequest
-from clew.items import Digests, Frame, Item
 from clew.store.sql import SQLStore
-from clew.wire import gemini
-from clew.wire.check import source
-from clew.wire.rules_gemini import BESIDE, DATA, RULES
+from clew.wire.formats import gemini
+from clew.wire.rules.check import source
+from clew.wire.rules.gemini import BESIDE, DATA, RULES
 from test_check import mangle
 
 BREAKS: dict[str, dict[str, Any]] = {

@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from clew import Budget, Engine, Request, SQLite, body
-from clew.items import Edit
-from clew.view import View
+from clew.core.items import Edit
+from clew.core.view import View
 
 LONG = "handler_{0}_{1} took {1} ms in src/part_{0}/mod_{1}.py, as it did before the change\n"
 

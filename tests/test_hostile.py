@@ -8,24 +8,24 @@ from dataclasses import dataclass
 import pytest
 
 from clew import Budget, Edit, Engine, Item, Meter, Prompt, Request, SQLite
-from clew.claims import Claim, from_json
-from clew.drafting import asking
-from clew.drafting.checking import Doubt, Sources
-from clew.drafting.noting import WithNotes
-from clew.drafting.reading import notes
-from clew.drafting.writing import Writer
-from clew.excerpts import framed
+from clew.core.items import Digests
+from clew.core.past import Past
+from clew.core.view import View
+from clew.facts.claims import Claim, from_json
 from clew.facts.sheets import voice_of
-from clew.framing import neutral
-from clew.items import Digests
-from clew.past import Past
 from clew.steps import PRESETS, ClearResults, repair
+from clew.steps.notes import questions
+from clew.steps.notes.check import Doubt, Sources
+from clew.steps.notes.replies import notes
+from clew.steps.notes.with_notes import WithNotes
+from clew.steps.notes.writer import Writer
 from clew.steps.summarize import summary
 from clew.steps.worklog.log import NOTED_BY
 from clew.steps.worklog.standing import HEADING
 from clew.testing import ScriptedModel, view_of
+from clew.text.excerpts import framed
+from clew.text.framing import neutral
 from clew.tokens import counter_for
-from clew.view import View
 from clew.wire.convert import convert
 from hostile import ATTACKS, Attack, session
 
@@ -280,7 +280,7 @@ WORK = [
 )
 def test_what_a_lying_model_is_not_believed(line: str, doubt: Doubt) -> None:
     said = Digests().chain(WORK)
-    found = Sources(said, asking.labels(said), Past()).check(notes(f"- {line}"))
+    found = Sources(said, questions.labels(said), Past()).check(notes(f"- {line}"))
     assert (found.claims, [*found.doubts]) == ((), [doubt])
 
 
@@ -416,7 +416,7 @@ TRUE_NOTES = """## n1 why the nightly sync drops rows
 
 def test_a_good_model_is_believed() -> None:
     said = Digests().chain(ORDINARY)
-    found = Sources(said, asking.labels(said), Past()).check(notes(TRUE_NOTES))
+    found = Sources(said, questions.labels(said), Past()).check(notes(TRUE_NOTES))
     assert found.dropped == ()
     assert [c.text for c in found.claims] == [
         line[2 : line.rfind(" [")] for line in TRUE_NOTES.splitlines() if line.startswith("- ")

@@ -8,12 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from clew import Budget, Fallback, Meter, Pipeline, Step, When, rawjson
+from clew import Budget, Fallback, Meter, Pipeline, Step, When
 from clew.adapters.middle import Middle
-from clew.drafting.allowance import Allowance, Limits
-from clew.drafting.noting import WithNotes
-from clew.drafting.writing import Writer
-from clew.items import Item
+from clew.core import rawjson
+from clew.core.items import Item
 from clew.steps import (
     ClearReasoning,
     ClearResults,
@@ -29,6 +27,9 @@ from clew.steps import (
     sliding,
     summarizing,
 )
+from clew.steps.notes.allowance import Allowance, Limits
+from clew.steps.notes.with_notes import WithNotes
+from clew.steps.notes.writer import Writer
 from clew.testing import ScriptedCompactor, ScriptedModel, check_laws, conversation, take_notes, view_of
 from clew.tokens import counter_for
 from clew.wire import FORMATS, decode, encode

@@ -28,7 +28,7 @@ act, source, target = sys.argv[1:]
 if act == "backup":
     asyncio.run(SQLite(source).backup(target, progress=stay))
 else:
-    restore(clew.store.backup.Path(source), clew.store.backup.Path(target), progress=stay)
+    restore(clew.store.upkeep.backup.Path(source), clew.store.upkeep.backup.Path(target), progress=stay)
 """
 
 

@@ -25,15 +25,15 @@ from typer.testing import CliRunner
 
 from clew import Budget, ClewError, Engine, ModelError, Prompt, Sessions, SQLite
 from clew.agent import Agent, Answered
-from clew.agentic import Helm
+from clew.agent.control import Helm
+from clew.catalog.usage import spent
 from clew.cli import app
-from clew.models.download import Wheel, by_client, by_hand, index, source
-from clew.models.local import LocalModel, _all
-from clew.models.weights import SMOLLM2, Weights, fetch, remove
-from clew.speaking import Spoken, Text
-from clew.speaking.local import LocalSpeaker
+from clew.llm.download import Wheel, by_client, by_hand, index, source
+from clew.llm.local import LocalModel, _all
+from clew.llm.streaming import Spoken, Text
+from clew.llm.streaming.local import LocalSpeaker
+from clew.llm.weights import SMOLLM2, Weights, fetch, remove
 from clew.testing import conversation, view_of
-from clew.usage import spent
 from clew.wire.overflow import overflow
 
 ROOT = Path(__file__).parents[1]
@@ -437,7 +437,7 @@ def test_a_program_may_end_without_closing_it(gguf: Path) -> None:
 import asyncio, sys
 from pathlib import Path
 from clew import Prompt
-from clew.models.local import LocalModel, _all
+from clew.llm.local import LocalModel, _all
 async def main():
     model = LocalModel(Path(sys.argv[1]), window=512)
     print((await model(Prompt("Say hello in five words.", 6))).text)

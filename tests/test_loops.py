@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from clew import Addition, Budget, Engine, Request, SQLite
-from clew.bridge import Lock
+from clew.core.bridge import Lock
 
 TURNS = 12
 

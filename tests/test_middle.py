@@ -7,13 +7,13 @@ import pytest
 
 from clew.adapters.askable import askable
 from clew.adapters.middle import Middle
-from clew.budget import Budget
-from clew.claims import Draft
-from clew.drafting.writing import Writer
+from clew.core.step import Prompt, Reply
+from clew.core.view import View, fold
 from clew.errors import BadRequest, ModelError
-from clew.step import Prompt, Reply
+from clew.facts.claims import Draft
+from clew.steps.notes.writer import Writer
 from clew.testing import ScriptedModel, take_notes, view_of
-from clew.view import View, fold
+from clew.tokens.budget import Budget
 
 WIDE = Budget(window=100_000)
 

@@ -11,13 +11,14 @@ import anthropic
 import openai
 import pytest
 
-from clew import BadRequest, Model, ModelError, Prompt, Reply, rawjson
+from clew import BadRequest, Model, ModelError, Prompt, Reply
 from clew.catalog import window
-from clew.models import named
-from clew.models.anthropic import AnthropicModel
-from clew.models.openai import OpenAIModel
+from clew.catalog.usage import Spent
+from clew.core import rawjson
+from clew.llm import named
+from clew.llm.anthropic import AnthropicModel
+from clew.llm.openai import OpenAIModel
 from clew.testing import Answer, Call, Heard, StrictProvider, conversation, view_of
-from clew.usage import Spent
 from clew.wire import encode
 
 MODEL = "model-of-these-tests"  # the SDKs warn of real ones that are old
@@ -426,7 +427,7 @@ def test_a_missing_package_is_named_with_its_extra(missing: str, text: str, extr
 import sys
 sys.modules[{missing!r}] = None
 from clew import ClewError
-from clew.models import named
+from clew.llm import named
 assert not {{"openai", "anthropic", "xllamacpp"}} & sys.modules.keys() - {{{missing!r}}}
 try:
     named({text!r})

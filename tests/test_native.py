@@ -10,8 +10,8 @@ import openai
 import pytest
 
 from clew import Budget, Engine, Pipeline, Request, View, body
-from clew.models.anthropic import AnthropicModel
-from clew.models.openai import OpenAIModel
+from clew.llm.anthropic import AnthropicModel
+from clew.llm.openai import OpenAIModel
 from clew.steps import Native, Summarize, Trim
 from clew.store.sql import SQLStore
 from clew.testing import Answer, ScriptedCompactor, StrictProvider, view_of

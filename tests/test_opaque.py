@@ -15,7 +15,7 @@ from clew.steps import PRESETS
 from clew.store.sql import SQLStore
 from clew.testing import check_laws, conversation, view_of
 from clew.wire import FORMATS, check
-from clew.wire.extras import with_tail
+from clew.wire.convert.extras import with_tail
 
 Message = dict[str, Any]
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from clew.wire.overflow import Overflow, overflow
-from clew.wire.wordings import PLAIN, Wording
-from clew.wire.wordings_more import FIRM, LOOSE, SERVERS
+from clew.wire.overflow.wordings import PLAIN, Wording
+from clew.wire.overflow.wordings_more import FIRM, LOOSE, SERVERS
 
 TABLE = (*PLAIN, *SERVERS, *FIRM, *LOOSE)
 

@@ -7,13 +7,13 @@ import pytest
 
 from clew import Budget, Engine, NotFound, OverBudget, Request, Sessions, body
 from clew.agent import Agent, Answered
-from clew.agentic import Helm
-from clew.items import Node
-from clew.provider import Answer, Call, StrictProvider
+from clew.agent.control import Helm
+from clew.agent.tools import Permissions, Workshop
+from clew.core.items import Node
+from clew.core.view import View
 from clew.store.sql import SQLStore
-from clew.view import View
-from clew.wire.check import check
-from clew.workshop import Permissions, Workshop
+from clew.testing.provider import Answer, Call, StrictProvider
+from clew.wire.rules.check import check
 from test_agent import FORMATS, done, page, reader, talker
 
 WINDOW = 6_000

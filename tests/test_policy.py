@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.catalog import Prices
-from clew.policy import TYPICAL, Outlook, Reach, Terms, ahead, plan
-from clew.usage import Spent
+from clew.catalog.usage import Spent
+from clew.catalog.worthwhile import TYPICAL, Outlook, Reach, Terms, ahead, plan
 
 SONNET = Prices(3, 15, cache_read=0.3, cache_write=3.75)
 TERMS = Terms(180_000, keep=30_000)

@@ -12,10 +12,10 @@ import pytest
 
 import postgres
 from clew import Budget, Engine, ForeignFile, NewerFile, Request, StoreError, open_store
-from clew.store.opening import migrations
 from clew.store.postgres import Postgres
-from clew.store.postgres_db import translate
-from clew.store.postgres_opening import FOLDER, Address, connect
+from clew.store.postgres.database import translate
+from clew.store.postgres.opening import Address, connect
+from clew.store.sqlite.opening import migrations
 from clew.testing import conversation
 
 WRITER = """
@@ -62,13 +62,14 @@ def test_statements_are_translated() -> None:
 def test_migrations_are_numbered_without_gaps() -> None:
     from importlib.resources import files
 
-    names = sorted(f.name for f in files("clew.store").joinpath(FOLDER).iterdir() if f.name.endswith(".sql"))
+    folder = files("clew.store").joinpath("postgres/migrations")
+    names = sorted(f.name for f in folder.iterdir() if f.name.endswith(".sql"))
     assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1))
 
 
 def test_a_newer_store_is_refused(url: str) -> None:
     change(url, "update meta set value = '999' where key = 'version'")
-    with pytest.raises(NewerFile, match=f"version 999, this one knows {len(migrations(FOLDER))}.*upgrade clew"):
+    with pytest.raises(NewerFile, match=f"version 999, this one knows {len(migrations('postgres'))}.*upgrade clew"):
         open_store(url)
 
 

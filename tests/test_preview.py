@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clew import Budget, Engine, NotFound, Request, Sessions, SQLite, wire
-from clew.drafting.writing import Writer
+from clew.steps.notes.writer import Writer
 from clew.testing import ScriptedModel, conversation, take_notes
 
 

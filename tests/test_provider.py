@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from asking import FORMATS, ask, request
-from clew.provider.answers import Stop
+from clew.catalog.usage import Spent, spent
 from clew.testing import Answer, Call, StrictProvider
-from clew.usage import Spent, spent
+from clew.testing.provider.answers import Stop
 
 Body = dict[str, Any]
 

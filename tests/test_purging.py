@@ -18,15 +18,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew import Budget, Engine, NotFound, Request, open_store
-from clew.engine import body
+from clew.core.items import Node
+from clew.engine.engine import body
 from clew.errors import Purged
 from clew.facts.finding import classify
-from clew.finding import parts
-from clew.items import Node
 from clew.store.places import is_url
-from clew.store.purging import Heir, Line, inherit
 from clew.store.sql import SQLStore
+from clew.store.upkeep.purge import Heir, Line, inherit
 from clew.testing import conversation
+from clew.text.search import parts
 from clew.wire import check
 
 WRITER = """

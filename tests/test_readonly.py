@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clew import Budget, Engine, Request, SQLite
-from clew.store.opening import migrations
+from clew.store.sqlite.opening import migrations
 from clew.testing import conversation
 
 pytestmark = pytest.mark.skipif(

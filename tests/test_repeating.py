@@ -10,9 +10,10 @@ from random import Random
 import pytest
 
 import clew
-from clew import Budget, Engine, Item, Meter, Request, SQLite, counter_for, rawjson
-from clew.clients.judging import ID, judged
+from clew import Budget, Engine, Item, Meter, Request, SQLite, counter_for
+from clew.core import rawjson
 from clew.testing import conversation
+from clew.testing.clients.judging import ID, judged
 
 RECORDINGS = (("codex", 40_000), ("crush", 40_000), ("opencode-messages", 64_000))
 TURNS = 16

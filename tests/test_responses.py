@@ -31,12 +31,12 @@ from bodies_responses import (
     words,
 )
 from clew import BadRequest, Item
-from clew.items import Digests, Frame, Opening
+from clew.core.items import Digests, Frame, Opening
+from clew.core.view import View, cuts
 from clew.steps.repair import repair
-from clew.view import View, cuts
-from clew.wire import openai_responses as codec
-from clew.wire.check import source
-from clew.wire.rules_openai_responses import RULES
+from clew.wire.formats import openai_responses as codec
+from clew.wire.rules.check import source
+from clew.wire.rules.openai_responses import RULES
 
 Body = dict[str, Any]
 JUNK: list[Any] = [None, 7, "", [], {}, [[]], [None], [{}], {"type": []}]

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from clew.provider import Answer, Call, StrictProvider
+from clew.testing.provider import Answer, Call, StrictProvider
 
 
 def clew(provider: StrictProvider, folder: Path, *args: str, **more: str) -> "subprocess.CompletedProcess[str]":

@@ -8,9 +8,9 @@ import pytest
 
 import clew
 from clew import Budget, Engine, Request, View
-from clew.align import Match, Patch
-from clew.items import Frame, Item
-from clew.sameness import Change, alike, is_edit, is_shortened, likeness, same_agent
+from clew.core.align import Match, Patch
+from clew.core.items import Frame, Item
+from clew.recognition.sameness import Change, alike, is_edit, is_shortened, likeness, same_agent
 from clew.store.sql import SQLStore
 
 Body = dict[str, Any]

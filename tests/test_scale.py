@@ -8,7 +8,7 @@ import pytest
 
 import clew
 from clew import Budget, Engine, Meter, Request, SQLite, View, counter_for, wire
-from clew.demo import sample
+from clew.screens.demo import sample
 from clew.store.records import Call
 
 HIDDEN = 346  # tokens a provider puts before every request, unseen

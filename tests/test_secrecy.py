@@ -17,8 +17,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 import clew
 import clew.secrets
 from clew import Budget, Engine, Request, SecretFound, SQLite, events
+from clew.events.telemetry import Traces
 from clew.store.sql import SQLStore
-from clew.telemetry import Traces
 from clew.wire import check
 from secrets_rows import ROWS
 

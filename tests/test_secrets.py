@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clew.core.items import Frame, Item, Opening
 from clew.errors import BadRequest
-from clew.items import Frame, Item, Opening
 from clew.secrets import find, kinds_in, masked, masked_frame, masked_item
 from clew.secrets.kinds import PLACES, SHAPES
 from secrets_rows import HARMLESS, ROWS, SHAPED, Row, cut, pem

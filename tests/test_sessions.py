@@ -27,7 +27,7 @@ from clew.store.places import is_url
 from clew.store.protocol import Store
 from clew.store.records import Session
 from clew.store.sql import SQLStore
-from clew.wire.check import check
+from clew.wire.rules.check import check
 
 WINDOW = 6_000
 

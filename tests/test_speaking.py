@@ -12,15 +12,16 @@ import anthropic
 import openai
 import pytest
 
-from clew import BadRequest, ModelError, rawjson
-from clew.models.remote import seconds_to_wait
-from clew.speaking import BrokenOff, Called, Piece, Spoken, Text, Thought, speaker
-from clew.speaking.anthropic import AnthropicSpeaker
-from clew.speaking.events import Events
-from clew.speaking.openai import ChatSpeaker, ResponsesSpeaker
-from clew.speaking.remote import RemoteSpeaker
+from clew import BadRequest, ModelError
+from clew.catalog.usage import spent
+from clew.core import rawjson
+from clew.llm.remote import seconds_to_wait
+from clew.llm.streaming import BrokenOff, Called, Piece, Spoken, Text, Thought, speaker
+from clew.llm.streaming.anthropic import AnthropicSpeaker
+from clew.llm.streaming.events import Events
+from clew.llm.streaming.openai import ChatSpeaker, ResponsesSpeaker
+from clew.llm.streaming.remote import RemoteSpeaker
 from clew.testing import Answer, Call, StrictProvider
-from clew.usage import spent
 from clew.wire import check
 from clew.wire.overflow import overflow
 from streams import RECORDED, Recorded
@@ -514,5 +515,5 @@ def test_a_text_that_names_none_is_answered_with_the_forms() -> None:
 
 
 def test_importing_it_imports_no_sdk() -> None:
-    code = "import sys, clew.speaking; assert not {'openai', 'anthropic', 'xllamacpp'} & sys.modules.keys()"
+    code = "import sys, clew.llm.streaming; assert not {'openai', 'anthropic', 'xllamacpp'} & sys.modules.keys()"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -8,8 +8,8 @@ import pytest
 
 from bodies import judge_anthropic, judge_openai
 from clew import BadRequest, Budget, Fallback, Meter, Pipeline, Size, View, When, body, wire
-from clew.items import Item
-from clew.step import Prompt, Step
+from clew.core.items import Item
+from clew.core.step import Prompt, Step
 from clew.steps import ClearReasoning, ClearResults, Cut, Dedupe, Offload, ShrinkCalls, Trim, default
 from clew.steps.calls import shrunk
 from clew.steps.lines import preview

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from clew import Budget, Engine, ForeignFile, NewerFile, Request, SQLite, StoreError, wire
-from clew.store.opening import APPLICATION, migrations
 from clew.store.queries import statements
+from clew.store.sqlite.opening import APPLICATION, migrations
 from clew.testing import conversation
 
 WRITER = """
@@ -156,7 +156,8 @@ async def test_an_empty_file_is_taken_over(tmp_path: Path) -> None:
 
 
 def test_migrations_are_numbered_without_gaps() -> None:
-    names = sorted(f.name for f in files("clew.store").joinpath("migrations").iterdir() if f.name.endswith(".sql"))
+    folder = files("clew.store").joinpath("sqlite/migrations")
+    names = sorted(f.name for f in folder.iterdir() if f.name.endswith(".sql"))
     assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1))
 
 

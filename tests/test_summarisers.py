@@ -10,14 +10,14 @@ import pytest
 
 from clew import ClewError, Prompt
 from clew.benchmark.judging import Cut
-from clew.drafting.allowance import Allowance, Limits
-from clew.drafting.writing import Writer
+from clew.core.items import Item
 from clew.facts import sheet
 from clew.facts.worth import trace, worths
-from clew.items import Item
-from clew.models.download import source
-from clew.models.local import LocalModel
-from clew.models.weights import SMOLLM2, fetch
+from clew.llm.download import source
+from clew.llm.local import LocalModel
+from clew.llm.weights import SMOLLM2, fetch
+from clew.steps.notes.allowance import Allowance, Limits
+from clew.steps.notes.writer import Writer
 from clew.testing import ScriptedModel
 from clew.wire import decode
 from conftest import SAMPLE

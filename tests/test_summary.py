@@ -10,12 +10,12 @@ import pytest
 
 import clew
 from clew import Budget, Engine, Item, Meter, Request, SQLite, counter_for
-from clew.items import Digests
-from clew.provider.cache import Cache, prompt
+from clew.core.items import Digests
+from clew.core.view import View
 from clew.steps import PRESETS, Summarize
 from clew.steps.summarize import summary
 from clew.testing import view_of
-from clew.view import View
+from clew.testing.provider.cache import Cache, prompt
 from clew.wire import check, decode
 from conftest import SAMPLE
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from clew.drafting.allowance import Allowance
+from clew.agent.tasks import DIVIDER, Output, Summaries, aggregate, aggregate_summarized, effective
+from clew.catalog.usage import Spent
+from clew.core.step import Prompt, Reply
 from clew.errors import ModelError
 from clew.events import Condensed, Event, LeftWhole, told
-from clew.step import Prompt, Reply
-from clew.tasks import DIVIDER, Output, Summaries, aggregate, aggregate_summarized, effective
+from clew.steps.notes.allowance import Allowance
 from clew.testing import ScriptedModel
-from clew.usage import Spent
 
 LONG = "\n".join(f"Finding {n}: the ledger of store {n} is off by {n * 7} euros." for n in range(40))
 SHORT = "Forty ledgers are off, by 7 to 273 euros."

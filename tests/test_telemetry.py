@@ -17,10 +17,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from clew import Budget, Engine, OverBudget, Request, events
-from clew.conversations import conversation
 from clew.events import Appended, Called, Edited, Event, Failed, JSONLines, Learned, Observed, Recalled, Secret
+from clew.events.telemetry import NOTES, OPEN, Traces
 from clew.store.sql import SQLStore
-from clew.telemetry import NOTES, OPEN, Traces
+from clew.testing.conversations import conversation
 
 EDITED = Edited("acme", "b1", 3, "ClearResults(keep=5)", 1, 900, 40, 0)
 CALLED = Called("acme", "b1", 4, "gpt-4o", "openai_chat", 1_000, 8_000, True)
@@ -170,7 +170,7 @@ def test_a_call_is_a_span_from_view_to_usage(traces: Traces, telemetry: Telemetr
         "clew.exact": True,
         "clew.cost": 0.0021,
     }
-    edit = {"clew.by": "ClearResults(keep=5)", "clew.items": 1, "clew.tokens_before": 900, "clew.tokens_after": 40}
+    edit = {"clew.by": "ClearResults(keep=5)", "clew.core.items": 1, "clew.tokens_before": 900, "clew.tokens_after": 40}
     assert noted(span) == [("clew.edited", edit | {"clew.spent": 0})]
 
 
@@ -248,9 +248,9 @@ def test_recalls_are_noted_on_the_call_under_way_else_on_the_next(traces: Traces
     told(traces, Recalled("acme", "", 0, "of no branch", 1))
     [span] = telemetry.spans()
     assert noted(span) == [
-        ("clew.recalled", {"clew.id": "before", "clew.items": 2}),
+        ("clew.recalled", {"clew.id": "before", "clew.core.items": 2}),
         ("clew.secret", {"clew.kinds": ("pem",), "clew.count": 2}),
-        ("clew.recalled", {"clew.id": "during", "clew.items": 1}),
+        ("clew.recalled", {"clew.id": "during", "clew.core.items": 1}),
         ("clew.learned", {"clew.model": "gpt-4o", "clew.window": 4_096}),
     ]
     assert (telemetry.metrics()["clew.recalls"], telemetry.metrics()["clew.secrets"]) == ({"": 3}, {"": 2})
@@ -323,6 +323,6 @@ async def test_an_engine_is_traced_and_nothing_said_is_in_it(
 
 
 def test_without_opentelemetry_the_remedy_is_told() -> None:
-    code = "import sys; sys.modules['opentelemetry'] = None; import clew.telemetry"
+    code = "import sys; sys.modules['opentelemetry'] = None; import clew.events.telemetry"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.endswith("clew.errors.MissingExtra: traces need OpenTelemetry: pip install 'clew[otel]'\n")

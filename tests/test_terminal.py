@@ -10,7 +10,8 @@ from unicodedata import category
 
 import pytest
 
-from clew import Addition, Engine, SQLite, rawjson
+from clew import Addition, Engine, SQLite
+from clew.core import rawjson
 from shell import Shell
 
 EVIL = "a\x1b[2Jb\x9b31mc\x07d\u202ee\u2066f\u200bg\x85h\u2028i\x7fj\U000e0041k\r\nnext\tline é 😀 \u200d"

@@ -8,8 +8,8 @@ import pytest
 
 from clew import BadRequest, Budget, Engine, OverBudget, SecretFound, SQLite, run
 from clew.adapters.thread import Thread, best
-from clew.agentic import Helm
-from clew.items import Digests
+from clew.agent.control import Helm
+from clew.core.items import Digests
 from clew.store.sql import SQLStore
 from clew.wire import decode
 

@@ -12,18 +12,18 @@ from typing import Any
 import pytest
 
 from clew import BadRequest, Budget, Engine, OverBudget, Request, SQLite, body, compress
-from clew.agentic import Helm
-from clew.budget import Filled, Meter
+from clew.agent.control import Helm
 from clew.config import load
-from clew.cue import Cue, spare
-from clew.items import Frame
-from clew.proactive import OfWindow, of_window
+from clew.core.items import Frame
+from clew.engine.cue import Cue, spare
 from clew.steps import PRESETS, Trim
 from clew.steps.handoff import BEGUN
+from clew.steps.threshold import OfWindow, of_window
 from clew.testing import view_of
 from clew.tokens import counter_for
+from clew.tokens.budget import Filled, Meter
 from clew.wire.convert import convert
-from clew.wire.extras import answer_of
+from clew.wire.convert.extras import answer_of
 
 MODEL = "gpt-4o"
 FORMATS = ("openai_chat", "anthropic", "openai_responses", "gemini")

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from clew.budget import Meter
-from clew.items import Digests, Frame, Item, Node, Opening
+from clew.core.items import Digests, Frame, Item, Node, Opening
 from clew.tokens import ESTIMATE, Counter, Plain, Vocabulary, counter_for, estimate, vocabulary_for
+from clew.tokens.budget import Meter
 from clew.tokens.media import dimensions
 
 MODELS = {

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew import BadRequest, wire
+from clew.sessions.transcripts import AGENTS, WRITERS, Compaction, Stretch, Transcript, convert, read, read_all, write
 from clew.testing import conversation
-from clew.transcripts import AGENTS, WRITERS, Compaction, Stretch, Transcript, convert, read, read_all, write
-from clew.wire.convert_media import Media, has_failed, parts_of, read_media
+from clew.wire.convert.media import Media, has_failed, parts_of, read_media
 from conftest import CORPUS, conversations
 
 HERE = Path(__file__).parent / "sessions"

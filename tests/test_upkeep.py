@@ -15,8 +15,8 @@ from typer.testing import CliRunner, Result
 
 from clew import Budget, Engine, ForeignFile, NewerFile, Request, SQLite, StoreError
 from clew.cli import app
-from clew.store.backup import restore
-from clew.store.opening import APPLICATION, migrations
+from clew.store.sqlite.opening import APPLICATION, migrations
+from clew.store.upkeep.backup import restore
 from clew.testing import PICTURE, conversation
 
 WRITER = """

@@ -7,7 +7,7 @@ from anthropic.types import Usage as AnthropicUsage
 from openai.types import CompletionUsage
 
 from clew import BadRequest
-from clew.usage import Spent, spent
+from clew.catalog.usage import Spent, spent
 
 REPORTS: list[tuple[Any, Spent]] = [
     ({"prompt_tokens": 100, "completion_tokens": 7}, Spent(100, 7)),

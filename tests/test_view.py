@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from clew import BrokenHistory, Item, Pinned, Swap, View
+from clew.core.view import fold, originals
 from clew.testing import view_of
-from clew.view import fold, originals
 
 TALK: dict[str, Any] = {
     "messages": [

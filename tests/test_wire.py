@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bodies import ANTHROPIC, ANTHROPIC_ODD, OPENAI_CHAT, OPENAI_CHAT_ODD, judge_anthropic, judge_openai
 from clew import BadRequest, Item, wire
-from clew.items import Digests
+from clew.core.items import Digests
 from clew.testing import conversation
 from conftest import conversations
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clew.items import Item
+from clew.core.items import Item
 from clew.steps.worklog.acts import act_of, command_act
 from clew.steps.worklog.changes import change, patched
 from clew.steps.worklog.requests import Request, Step, requests

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from clew.workshop import Outcome, Permissions, Rule, Tool, Workshop, shown, tools
+from clew.agent.tools import Outcome, Permissions, Rule, Tool, Workshop, shown, tools
 
 FREE = Permissions(write="allow", run="allow")
 NAMES = ["read_file", "list_files", "search", "write_file", "edit_file", "run"]

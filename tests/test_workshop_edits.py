@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.workshop import Permissions, Tool, Workshop, tools
-from clew.workshop.changes import LARGE, difference
+from clew.agent.tools import Permissions, Tool, Workshop, tools
+from clew.agent.tools.changes import LARGE, difference
 from test_workshop import FREE, call, refused, root, told
 
 __all__ = ["root"]

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.workshop.bounds import Ends
-from clew.workshop.root import Root
-from clew.workshop.searching import search
-from clew.workshop.walking import Glob
+from clew.agent.tools.bounds import Ends
+from clew.agent.tools.root import Root
+from clew.agent.tools.searching import search
+from clew.agent.tools.walking import Glob
 from test_workshop import refused, root, told
 
 __all__ = ["root"]

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from clew.workshop import tools
-from clew.workshop.marked import can_look
-from clew.workshop.root import Root
-from clew.workshop.searching import search
+from clew.agent.tools import tools
+from clew.agent.tools.marked import can_look
+from clew.agent.tools.root import Root
+from clew.agent.tools.searching import search
 from test_workshop import refused, root, told
 
 __all__ = ["root"]

@@ -15,7 +15,7 @@ import pytest
 import clew
 from asking import FORMATS, request
 from clew import OverBudget, Sessions
-from clew.drafting.writing import Writer
+from clew.steps.notes.writer import Writer
 from clew.testing import Answer, ScriptedModel, StrictProvider
 from clients import (
     WINDOW,

@@ -13,7 +13,7 @@ from crewai.tools import BaseTool
 from clew import Engine, Sessions, run
 from clew.adapters import crewai as adapted
 from clew.adapters.crewai import Compaction, hosted
-from clew.drafting.writing import Writer
+from clew.steps.notes.writer import Writer
 from clew.testing import Answer, Call, StrictProvider
 
 WINDOW = 8_000

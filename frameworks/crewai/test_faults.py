@@ -12,7 +12,7 @@ from openai import BadRequestError
 
 from clew import Engine
 from clew.adapters.crewai import Compaction, hosted
-from clew.drafting.writing import Writer
+from clew.steps.notes.writer import Writer
 from clew.testing import Answer, Call, StrictProvider
 
 MODEL = "gpt-4"  # a window of 8,192 tokens, as crewAI knows

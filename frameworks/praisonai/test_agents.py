@@ -12,7 +12,7 @@ from praisonaiagents.session.store import DefaultSessionStore
 
 from clew import Budget, Engine, Sessions, SQLite, run
 from clew.adapters.praisonai import Backend
-from clew.drafting.writing import Writer
+from clew.steps.notes.writer import Writer
 from clew.testing import Answer, Call, ScriptedModel, StrictProvider, take_notes
 
 Body = dict[str, Any]

@@ -11,7 +11,7 @@ from praisonaiagents.session.store import DefaultSessionStore
 
 from clew import Budget, Engine, Sessions, SQLite, run
 from clew.adapters.praisonai import Context
-from clew.drafting.writing import Writer
+from clew.steps.notes.writer import Writer
 from clew.testing import Answer, Call, ScriptedModel, StrictProvider, take_notes
 from clew.wire import check
 

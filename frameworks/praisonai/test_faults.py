@@ -20,8 +20,8 @@ from praisonaiagents.session.store import DefaultSessionStore
 
 from clew import Budget, Engine, SQLite, run
 from clew.adapters.praisonai import Backend, Context, ContextCompressor, register
-from clew.drafting.writing import Writer
-from clew.step import Prompt
+from clew.core.step import Prompt
+from clew.steps.notes.writer import Writer
 from clew.testing import Answer, Call, ScriptedModel, StrictProvider, take_notes
 from clew.wire import check
 

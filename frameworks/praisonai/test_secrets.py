@@ -11,10 +11,10 @@ from praisonaiagents.session.store import DefaultSessionStore
 
 from clew import Budget, Engine, Sessions, SQLite, run
 from clew.adapters.praisonai import Backend, Context, ContextCompressor
+from clew.core.view import View
 from clew.events import Event, Secret
 from clew.store.records import Method
 from clew.testing import Answer, Call, ScriptedModel, StrictProvider, take_notes
-from clew.view import View
 
 Message = dict[str, Any]
 

@@ -15,8 +15,8 @@ from strands.types.exceptions import ContextWindowOverflowException
 
 from clew import Budget
 from clew.adapters import strands as ours
-from clew.drafting.writing import Writer
-from clew.engine import Engine
+from clew.engine.engine import Engine
+from clew.steps.notes.writer import Writer
 from clew.store.places import open_store
 from clew.testing import Answer, Call, ScriptedModel, StrictProvider
 

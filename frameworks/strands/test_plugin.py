@@ -14,7 +14,7 @@ from strands.session import FileSessionManager
 
 import clew
 from clew.adapters.strands import Clew, ClewStrategy
-from clew.sessions import Sessions
+from clew.sessions.sessions import Sessions
 from clew.store.places import open_store
 from clew.testing import Answer, Call
 

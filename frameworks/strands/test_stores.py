@@ -11,7 +11,7 @@ import clew
 from clew import Budget
 from clew.adapters import strands as ours
 from clew.adapters.strands import Clew, ClewStrategy
-from clew.engine import Engine
+from clew.engine.engine import Engine
 from clew.store.places import open_store
 from clew.testing import Answer
 

@@ -5,7 +5,7 @@ from typing import Any
 from strands import Agent, tool
 
 from clew.adapters.strands import Clew, hosted
-from clew.tasks import Output, Summaries
+from clew.agent.tasks import Output, Summaries
 from clew.testing import Answer, Call
 
 REPORT = "\n".join(f"line {n}: the port is 8080, says a.conf" for n in range(100))

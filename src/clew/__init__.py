@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from clew.adapters.wrapping import wrap
-    from clew.additions import Addition
-    from clew.bridge import run
-    from clew.budget import Budget, Meter, Size
     from clew.compression import Compressed, acompress, compress
-    from clew.engine import Engine, Request, body
+    from clew.core.bridge import run
+    from clew.core.items import Digests, Edit, Frame, Item, Node
+    from clew.core.step import Fallback, Model, Pipeline, Prompt, Reply, Step, When
+    from clew.core.view import Swap, View
+    from clew.engine.append import Addition
+    from clew.engine.engine import Engine, Request, body
     from clew.errors import (
         Ambiguous,
         BadConfig,
@@ -34,15 +36,13 @@ if TYPE_CHECKING:
         StoreError,
         ToolError,
     )
-    from clew.items import Digests, Edit, Frame, Item, Node
-    from clew.sessions import Diff, Sessions
-    from clew.step import Fallback, Model, Pipeline, Prompt, Reply, Step, When
+    from clew.sessions.sessions import Diff, Sessions
     from clew.store.places import open_store
     from clew.store.protocol import Store
     from clew.store.records import Call, ClientEdit, Origin, Session
     from clew.store.sqlite import SQLite
     from clew.tokens import Counter, Plain, Vocabulary, counter_for
-    from clew.view import Swap, View
+    from clew.tokens.budget import Budget, Meter, Size
 
 __version__ = "0.1.0"
 
@@ -108,22 +108,22 @@ __all__ = [
 # Where each name lives. Loaded when first used: a host that imports clew and may never compact pays nothing.
 _HOMES = {
     "adapters.wrapping": "wrap",
-    "additions": "Addition",
-    "bridge": "run",
-    "budget": "Budget Meter Size",
+    "engine.append": "Addition",
+    "core.bridge": "run",
+    "tokens.budget": "Budget Meter Size",
     "compression": "Compressed acompress compress",
-    "engine": "Engine Request body",
+    "engine.engine": "Engine Request body",
     "errors": "Ambiguous BadConfig BadRequest BrokenHistory ClewError Conflict ForeignFile MissingExtra "
     "ModelError NewerFile NotFound OverBudget Pinned Purged SecretFound StoreError ToolError",
-    "items": "Digests Edit Frame Item Node",
-    "sessions": "Diff Sessions",
-    "step": "Fallback Model Pipeline Prompt Reply Step When",
+    "core.items": "Digests Edit Frame Item Node",
+    "sessions.sessions": "Diff Sessions",
+    "core.step": "Fallback Model Pipeline Prompt Reply Step When",
     "store.places": "open_store",
     "store.protocol": "Store",
     "store.records": "Call ClientEdit Origin Session",
     "store.sqlite": "SQLite",
     "tokens": "Counter Plain Vocabulary counter_for",
-    "view": "Swap View",
+    "core.view": "Swap View",
 }
 _HOME = {name: f"clew.{module}" for module, names in _HOMES.items() for name in names.split()}
 

@@ -8,25 +8,25 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from clew import catalog
-from clew.bridge import run
-from clew.budget import Budget, Meter
-from clew.drafting.noting import WithNotes
-from clew.drafting.writing import Writer
+from clew.core.bridge import run
+from clew.core.items import SHORT, Digests, Edit, Frame, Item, Node
+from clew.core.step import Model, Step
+from clew.core.view import View, originals
 from clew.errors import Ambiguous, BadRequest, NotFound
-from clew.excerpts import SIZE, excerpt, whole
-from clew.expansion import ALL, MOST, question, recalled
-from clew.finding import Found, Index, texts
-from clew.items import SHORT, Digests, Edit, Frame, Item, Node
-from clew.step import Model, Step
 from clew.steps import default, over_budget, repair
 from clew.steps.bound import unbound
+from clew.steps.expand import ALL, MOST, question, recalled
+from clew.steps.notes.with_notes import WithNotes
+from clew.steps.notes.writer import Writer
+from clew.text.excerpts import SIZE, excerpt, whole
+from clew.text.search import Found, Index, texts
 from clew.tokens import counter_for
-from clew.view import View, originals
+from clew.tokens.budget import Budget, Meter
 from clew.wire import decode, detect_list, encode, named
-from clew.wire.binding import is_refused
+from clew.wire.rules.binding import is_refused
 
 if TYPE_CHECKING:
-    from clew.models import Held
+    from clew.llm import Held
 
 
 NEARLY = 0.6  # of the room for a note: with less of it used, the rest is for the history
@@ -230,7 +230,7 @@ def _step(size: int | None, model: Model | None, instructions: str | None) -> St
 def _model(given: str | Model) -> Model:
     if not isinstance(given, str):
         return given
-    from clew.models import named as model_named  # needs an extra
+    from clew.llm import named as model_named  # needs an extra
 
     return model_named(given)
 

@@ -11,7 +11,7 @@ ClewError
 │   ├── Ambiguous     a short id that fits more than one
 │   └── Purged        it was here; says when it was taken away, and why
 ├── ModelError        a model did not answer; says which kind of fault
-│   └── BrokenOff     it stopped in the middle; carries what had come (clew.speaking)
+│   └── BrokenOff     it stopped in the middle; carries what had come (clew.llm.streaming)
 ├── MissingExtra      a package is not installed; says how to get it; an ImportError, too
 ├── ToolError         a tool cannot do what it was called for; the text is for the model that called it
 └── StoreError        the log cannot be used

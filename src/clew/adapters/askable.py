@@ -5,11 +5,11 @@ import inspect
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from clew import models
+from clew import llm as models
 from clew.adapters.hosted import Hosted
+from clew.core.step import Model, Prompt, Reply
 from clew.errors import BadRequest
-from clew.models import replies, requests
-from clew.step import Model, Prompt, Reply
+from clew.llm import replies, requests
 
 
 def askable(llm: Any, name: str | None = None) -> Model:

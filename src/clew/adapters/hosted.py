@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from clew import catalog
+from clew.core.step import Prompt, Reply
 from clew.errors import ModelError
-from clew.models.remote import fault_of
-from clew.step import Prompt, Reply
+from clew.llm.remote import fault_of
 
 LONG = 300  # characters of what an error says
 

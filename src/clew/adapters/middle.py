@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 from dataclasses import replace as with_
 from itertools import takewhile
 
-from clew.budget import Budget
-from clew.claims import Draft
-from clew.drafting.background import drafted, middle
-from clew.drafting.writing import Writer
-from clew.items import Edit, Node
+from clew.core.items import Edit, Node
+from clew.core.view import Swap, View, groups
+from clew.facts.claims import Draft
 from clew.steps import Summarize
+from clew.steps.notes.drafts import drafted, middle
+from clew.steps.notes.writer import Writer
 from clew.steps.places import protected, tail_start
 from clew.steps.summarize import PART
-from clew.view import Swap, View, groups
+from clew.tokens.budget import Budget
 
 SIZES = "sizes"  # what an edit's evidence has of the tail and size it was made for
 

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from clew import config
-from clew.agentic import Helm, Sent
-from clew.bridge import cross
-from clew.engine import Engine, Request
+from clew.agent.control import Helm, Sent
+from clew.core.bridge import cross
+from clew.core.items import Scope
+from clew.engine.engine import Engine, Request
 from clew.errors import ClewError, SecretFound
-from clew.items import Scope
 from clew.store.places import open_store
 from clew.store.records import Origin
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from clew import rawjson
-from clew.engine import Engine
+from clew.core import rawjson
+from clew.core.items import Scope
+from clew.engine.engine import Engine
 from clew.errors import BadRequest
-from clew.items import Scope
 from clew.wire import encode
 
 Message = dict[str, Any]

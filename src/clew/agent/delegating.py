@@ -4,15 +4,15 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 
+from clew.agent.control.helm import SIZE, framed
 from clew.agent.events import Answered
 from clew.agent.loop import Agent
-from clew.agentic.helm import SIZE, framed
+from clew.agent.tasks import Strategy, Summaries
+from clew.agent.tools import Plan, Tool, Workshop
+from clew.agent.tools.arguments import takes
 from clew.errors import ClewError, ToolError
-from clew.excerpts import excerpt
-from clew.framing import neutral
-from clew.tasks import Strategy, Summaries
-from clew.workshop import Plan, Tool, Workshop
-from clew.workshop.arguments import takes
+from clew.text.excerpts import excerpt
+from clew.text.framing import neutral
 
 DELEGATE, REPORT = "delegate", "read_report"
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from clew.speaking import Called, Text, Thought
+from clew.llm.streaming import Called, Text, Thought
 
 __all__ = ["Answered", "Called", "Compacted", "Event", "Ran", "Retrying", "Running", "Text", "Thought"]
 

@@ -7,18 +7,18 @@ from contextlib import aclosing
 from typing import Any, Protocol
 from uuid import uuid4
 
-from clew.additions import Addition
+from clew.agent.control import Helm, Sent
 from clew.agent.events import Answered, Compacted, Event, Ran, Retrying, Running
 from clew.agent.results import Result, asked, frame, lead, messages, partial
-from clew.agentic import Helm, Sent
+from clew.agent.tools import Permissions, Workshop
+from clew.core.items import Frame, Scope
+from clew.core.view import View
+from clew.engine.append import Addition
 from clew.errors import ClewError, ModelError
-from clew.items import Frame, Scope
-from clew.speaking import Call, Speaker, Spoken, Text
+from clew.llm.streaming import Call, Speaker, Spoken, Text
 from clew.store.records import Origin
-from clew.view import View
-from clew.wire.convert_frame import Tool
+from clew.wire.convert.frame import Tool
 from clew.wire.formats import named
-from clew.workshop import Permissions, Workshop
 
 STEPS = 200  # calls of the model for one word of the user
 TRIES = 4  # of one call

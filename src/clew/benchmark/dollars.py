@@ -8,22 +8,23 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from clew import catalog, rawjson
+from clew import catalog
 from clew.benchmark.corpus import Corpus
 from clew.benchmark.growing import Clearing, Dropping, Fixed, Keeper, Priced, Summarizing
 from clew.benchmark.judging import MODEL, RECALLED, Cut, Heard, Judge, Messages, Method, Recall, Tally, Words
 from clew.benchmark.methods import FORMAT, view_of
 from clew.benchmark.shipped import CUTS, needed
-from clew.budget import Budget, Meter
 from clew.catalog import Prices
-from clew.demo import sample
-from clew.finding import Index, texts
-from clew.items import Node
-from clew.policy import KEEP, Terms
-from clew.pricing import cost
+from clew.catalog.cost import cost
+from clew.catalog.usage import Spent
+from clew.catalog.worthwhile import KEEP, Terms
+from clew.core import rawjson
+from clew.core.items import Node
+from clew.core.view import View, continues
+from clew.screens.demo import sample
+from clew.text.search import Index, texts
 from clew.tokens import counter_for
-from clew.usage import Spent
-from clew.view import View, continues
+from clew.tokens.budget import Budget, Meter
 from clew.wire import named
 
 SONNET, GPT = "claude-sonnet-4-5", "gpt-5"  # whose prices the catalog has

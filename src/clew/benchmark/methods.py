@@ -3,13 +3,13 @@
 from typing import Any
 
 from clew.benchmark.judging import MODEL, RECALLED, Messages, Method, Recall, arguments, shown, strings
-from clew.bridge import run
-from clew.budget import Meter
 from clew.compression import LEAST, Compressed, bounds, compress
-from clew.items import Digests, Frame, Item
+from clew.core.bridge import run
+from clew.core.items import Digests, Frame, Item
+from clew.core.view import View
 from clew.steps import default, repair
 from clew.tokens import Counter, Plain, counter_for
-from clew.view import View
+from clew.tokens.budget import Meter
 from clew.wire import decode, encode
 
 KEPT = 6  # results that stay where old ones are cleared

@@ -13,8 +13,8 @@ from clew.benchmark.judging import MODEL, Curve, Heard, Method, Row, shown
 from clew.benchmark.methods import CLEW, PLAIN, clew, clew_in_tokens, in_tokens
 from clew.benchmark.planting import judge_planted, plant
 from clew.benchmark.shipped import judge_shipped
-from clew.bridge import run
-from clew.demo import sample
+from clew.core.bridge import run
+from clew.screens.demo import sample
 from clew.tokens import counter_for, estimate
 
 WANTED = 36  # of 40 facts in view, at the size aimed for

@@ -11,11 +11,11 @@ from clew.chat.choosing import Choosing, Row
 from clew.chat.entries import bounded, brief
 from clew.chat.reading import Reading
 from clew.chat.writing import Field, Filling, Writing
-from clew.items import SHORT
+from clew.core.items import SHORT
 from clew.screens import diff as diffs
 from clew.screens import tree
 from clew.screens.lines import called, count, label, moment, numbered
-from clew.sessions import chosen
+from clew.sessions.sessions import chosen
 from clew.store.records import Method
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from textual.widgets import Static
 from textual.worker import Worker
 
 from clew.agent import Answered, Compacted, Event, Ran, Retrying, Running
+from clew.agent.tools import Permission, Tool
 from clew.chat import welcome
 from clew.chat.choosing import Choosing, Row
 from clew.chat.commands import BY_SLASH, COMMANDS, HELP, Command
@@ -28,8 +29,7 @@ from clew.chat.prompt import Prompt
 from clew.chat.reading import Reading
 from clew.chat.transcript import Transcript
 from clew.errors import ClewError
-from clew.speaking import Text, Thought
-from clew.workshop import Permission, Tool
+from clew.llm.streaming import Text, Thought
 
 T = TypeVar("T")
 TICK = 0.5  # seconds between two looks at the clock

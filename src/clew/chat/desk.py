@@ -11,22 +11,22 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from clew.agent import Agent
-from clew.agentic import Helm
-from clew.budget import Filled
-from clew.composition import Part, parts, shown
+from clew.agent.control import Helm
+from clew.agent.tools import Ask, Permissions, Workshop, tools
 from clew.config import Config, Places, assembled, edited, engine, read_key, write_key
+from clew.core.items import Node, Scope
+from clew.core.view import View
+from clew.engine.recall import Hit, resolve
+from clew.engine.undo import Undone
 from clew.errors import ClewError, ModelError, NotFound
-from clew.items import Node, Scope
-from clew.recall import Hit, resolve
+from clew.llm.streaming import Piece, Speaker, speaker
 from clew.screens import save
-from clew.sessions import Diff, Sessions
-from clew.speaking import Piece, Speaker, speaker
+from clew.sessions.composition import Part, parts, shown
+from clew.sessions.sessions import Diff, Sessions
 from clew.steps.summarize import summary
 from clew.store.protocol import Store
 from clew.store.records import Method, Session
-from clew.undoing import Undone
-from clew.view import View
-from clew.workshop import Ask, Permissions, Workshop, tools
+from clew.tokens.budget import Filled
 
 DRAFT = 6_000  # characters of a summary that is proposed
 

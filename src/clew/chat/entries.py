@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from clew.composition import parts
-from clew.coverage import STATES
-from clew.items import SHORT, Edit, Item, Node
+from clew.agent.tools import shown
+from clew.core.items import SHORT, Edit, Item, Node
+from clew.core.view import View
+from clew.facts.coverage import STATES
 from clew.screens.lines import name, words
-from clew.sessions import Diff
-from clew.view import View
-from clew.workshop import shown
+from clew.sessions.composition import parts
+from clew.sessions.sessions import Diff
 
 Kind = Literal["you", "agent", "thought", "call", "result", "failed", "note", "problem", "stand-in"]
 

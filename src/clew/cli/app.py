@@ -18,7 +18,7 @@ from clew.errors import BadConfig, ClewError
 
 if TYPE_CHECKING:
     from clew.config import Config
-    from clew.sessions import Sessions
+    from clew.sessions.sessions import Sessions
     from clew.store.sql import SQLStore
 
 # Newer typers bring their own copy of click; this is `UsageError` in all of them.
@@ -121,7 +121,7 @@ def opened(where: str | None, create: bool = False) -> "SQLStore":
 async def looking(scope: str, path: str | None) -> AsyncIterator["Sessions"]:
     """The sessions of a store that is there, with the budget that is configured."""
     from clew.config import engine
-    from clew.sessions import Sessions
+    from clew.sessions.sessions import Sessions
     from clew.store import open_store
 
     config = configured()
@@ -139,14 +139,14 @@ async def looking(scope: str, path: str | None) -> AsyncIterator["Sessions"]:
 
 def on_terminal(text: str) -> str:
     """Text from elsewhere as it is; on a terminal, with a sign for each character that this would obey."""
-    from clew.workshop.terminal import shown
+    from clew.agent.tools.terminal import shown
 
     return shown(text) if sys.stdout.isatty() else text
 
 
 def echo_json(value: Any) -> None:
     """A value for a program, on standard output."""
-    from clew import rawjson
+    from clew.core import rawjson
 
     typer.echo(rawjson.visible(rawjson.dumps(value)))
 

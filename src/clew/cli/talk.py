@@ -13,12 +13,12 @@ from clew.cli.app import ModelName, Source, app, configured, printable
 from clew.errors import BadRequest
 
 if TYPE_CHECKING:
-    from clew.budget import Budget
-    from clew.claims import Draft
     from clew.config import Config
-    from clew.engine import Request
+    from clew.core.view import View
+    from clew.engine.engine import Request
+    from clew.facts.claims import Draft
     from clew.store.places import Server
-    from clew.view import View
+    from clew.tokens.budget import Budget
 
 TICK = 0.05  # seconds a turn stays on the screen
 
@@ -29,7 +29,7 @@ def demo(
     fast: Annotated[bool, typer.Option("--fast", help="As fast as it goes, not as fast as one can read.")] = False,
 ) -> None:
     """Replay a real agent session in a window too small for it."""
-    from clew.demo import run
+    from clew.screens.demo import run
 
     asyncio.run(run(configured().store, window, 0 if fast else TICK))
 
@@ -72,13 +72,13 @@ def compress(
     focus: Annotated[str, typer.Option(metavar="WORDS", help="What its notes shall be about above all.")] = "",
 ) -> None:
     """Make a conversation fit, and keep what is left out where it can be recalled."""
-    from clew import rawjson
-    from clew.budget import Meter
     from clew.compression import bounds
-    from clew.engine import Request, body
+    from clew.core import rawjson
+    from clew.engine.engine import Request, body
     from clew.screens import parse, read, save
     from clew.screens.counts import difference
     from clew.tokens import counter_for
+    from clew.tokens.budget import Meter
     from clew.wire import decode
 
     if window is not None and target is not None:
@@ -114,8 +114,8 @@ async def _fitted(
 ) -> "View":
     from clew.config import engine
     from clew.config.wiring import writer
-    from clew.drafting.noting import WithNotes
     from clew.steps import PRESETS
+    from clew.steps.notes.with_notes import WithNotes
     from clew.store import open_store
 
     given: dict[str, object] = {"budget": budget, "counter": budget.meter.counter}
@@ -133,7 +133,7 @@ async def _fitted(
 
 def _without_ids(view: "View") -> "View":
     """The view with no word of recall in its stand-ins: nothing was kept that an id could bring back."""
-    from clew.items import SHORT
+    from clew.core.items import SHORT
 
     made = view.stand_ins()
     spans = [(edit.old, view.digests.handle(edit.old)) for edit in view.edits]

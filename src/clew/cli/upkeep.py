@@ -15,9 +15,9 @@ from clew.errors import Ambiguous, NotFound, StoreError
 
 if TYPE_CHECKING:
     from clew.store import BranchInfo
-    from clew.store.purging import Audit, Purge
     from clew.store.sql import SQLStore
     from clew.store.upkeep import Problem, Survey
+    from clew.store.upkeep.purge import Audit, Purge
 
 
 @app.command(epilog="Example: clew doctor --deep")
@@ -83,8 +83,8 @@ def restore(
     store: StorePath = None,
 ) -> None:
     """Put a backup where the log is; the log that is there is moved aside, not lost."""
-    from clew.store.backup import restore
     from clew.store.places import Server, is_url
+    from clew.store.upkeep.backup import restore
 
     path = store or configured().store
     if isinstance(path, Server) or is_url(str(path)):
@@ -130,7 +130,7 @@ async def _purge(
     scope: str,
     where: str | None,
 ) -> None:
-    from clew.recall import resolve
+    from clew.engine.recall import resolve
     from clew.screens.upkeep import amounts
 
     store = opened(where)

@@ -12,10 +12,10 @@ from clew.cli.app import AsJson, CallNumber, Name, ScopeName, StorePath, app, ec
 from clew.errors import NotFound
 
 if TYPE_CHECKING:
-    from clew.items import Node
-    from clew.sessions import Sessions
+    from clew.core.items import Node
+    from clew.core.view import View
+    from clew.sessions.sessions import Sessions
     from clew.store.trace import Trace
-    from clew.view import View
 
 Off = Annotated[bool, typer.Option("--off", help="Take it away again.")]
 
@@ -60,8 +60,8 @@ def resume(
     store: StorePath = None,
 ) -> None:
     """Write the request that was sent in a call, or would be now, with all that was said since."""
-    from clew import rawjson
-    from clew.engine import body
+    from clew.core import rawjson
+    from clew.engine.engine import body
     from clew.screens import save
 
     view, told = asyncio.run(_resumed(name, call, scope, store))
@@ -149,7 +149,7 @@ async def _pin(name: str, items: list[str], off: bool, as_json: bool, scope: str
 
 async def _own(found: "Sessions", id: str, branch: str) -> str:
     """The node of this conversation that an id is of."""
-    from clew.recall import resolve
+    from clew.engine.recall import resolve
 
     whole = await resolve(found.engine.store, found.scope, id, branch)
     trace = await found.engine.store.load(found.scope, branch)
@@ -170,7 +170,7 @@ async def _pinned(found: "Sessions", trace: "Trace") -> list["Node"]:
 def _print_pins(nodes: list["Node"], inside: set[str]) -> None:
     from rich.console import Console
 
-    from clew.items import SHORT
+    from clew.core.items import SHORT
     from clew.screens.lines import label, line, words
 
     if not nodes:

@@ -92,10 +92,10 @@ def _agent(
     scope: str,
 ) -> "Agent":
     from clew.agent import Agent
-    from clew.agentic import Helm
+    from clew.agent.control import Helm
+    from clew.agent.tools import Permissions, Workshop, tools
     from clew.config import engine
-    from clew.speaking import speaker
-    from clew.workshop import Permissions, Workshop, tools
+    from clew.llm.streaming import speaker
 
     if not model:
         typer.echo(f"clew: {LOCAL}", err=True)
@@ -141,7 +141,7 @@ def _told_json(event: "Event") -> None:
 
 
 def _write(value: dict[str, Any]) -> None:
-    from clew import rawjson
+    from clew.core import rawjson
 
     sys.stdout.buffer.write(rawjson.visible(rawjson.dumps(value)) + b"\n")
     sys.stdout.buffer.flush()
@@ -149,7 +149,7 @@ def _write(value: dict[str, Any]) -> None:
 
 def _told(event: "Event") -> None:
     from clew.agent import Answered, Compacted, Ran, Retrying, Running
-    from clew.speaking import Text
+    from clew.llm.streaming import Text
 
     match event:
         case Text(delta):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from clew import folders
+from clew.core import folders
 
 PROJECT = "clew.toml"
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from clew import catalog
-from clew.budget import Budget
 from clew.config.kinds import ADDRESSES, MODEL, PATH, PRICE, STORE, SWITCH, TEXT, Kind, choice, count, share
-from clew.drafting.allowance import Limits
-from clew.drafting.writing import SECONDS, SIZE
+from clew.steps.notes.allowance import Limits
+from clew.steps.notes.writer import SECONDS, SIZE
 from clew.store.places import Server
+from clew.tokens.budget import Budget
 
 Key = tuple[str, ...]
 NAME = "*"  # in a key: any model's name

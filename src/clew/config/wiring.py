@@ -5,12 +5,12 @@ import sys
 from typing import Any
 
 from clew.config.table import Config
-from clew.drafting.allowance import Allowance, Limits
-from clew.drafting.writing import Writer
-from clew.engine import Engine
+from clew.engine.engine import Engine
 from clew.errors import BadConfig
 from clew.events import JSONLines, Listener, log
 from clew.steps import PRESETS
+from clew.steps.notes.allowance import Allowance, Limits
+from clew.steps.notes.writer import Writer
 from clew.store.protocol import Store
 
 
@@ -36,7 +36,7 @@ def writer(config: Config) -> Writer | None:
     own = config.summary
     if own.model is None:
         return None
-    from clew.models import named  # needs an extra
+    from clew.llm import named  # needs an extra
 
     try:
         prompt = own.prompt.read_text(encoding="utf-8") if own.prompt else ""
@@ -53,7 +53,7 @@ def listeners(config: Config) -> list[Listener]:
         _write_to_stderr(config.log)
         found.append(log)
     if config.telemetry:
-        from clew.telemetry import Traces  # needs an extra
+        from clew.events.telemetry import Traces  # needs an extra
 
         found.append(Traces())
     return found

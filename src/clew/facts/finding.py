@@ -4,7 +4,7 @@ import re
 from itertools import pairwise
 from typing import NamedTuple
 
-from clew.remembering import remembers
+from clew.core.caches import remembers
 
 
 class Fact(NamedTuple):

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from clew.decorations import is_program_made, undecorated
+from clew.core.items import Item
 from clew.facts.finding import CHUNK, classify
-from clew.items import Item
+from clew.text.decorations import is_program_made, undecorated
 
 Voice = Literal["user", "said", "call", "result"]
 

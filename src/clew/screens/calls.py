@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from clew.costs import Bill
 from clew.screens.lines import line
+from clew.sessions.bill import Bill
 
 
 def bills(console: Console, rows: Sequence[Bill]) -> None:

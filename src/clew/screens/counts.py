@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from rich.table import Table
 
-from clew.budget import Budget
-from clew.items import SHORT, Frame, Item
+from clew.core.items import SHORT, Frame, Item
+from clew.core.view import View
 from clew.screens.lines import label, name
 from clew.tokens import Counter
-from clew.view import View
+from clew.tokens.budget import Budget
 
 
 class Row(NamedTuple):

@@ -6,11 +6,11 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from clew.composition import Part, Shown, parts
-from clew.coverage import STATES
-from clew.items import SHORT
+from clew.core.items import SHORT
+from clew.facts.coverage import STATES
 from clew.screens.lines import count, dollars, label, line, moment, numbered, read, table, words
-from clew.sessions import Diff, Price, StandIn
+from clew.sessions.composition import Part, Shown, parts
+from clew.sessions.sessions import Diff, Price, StandIn
 from clew.store.records import Session
 
 INDENT = 4  # of what a stand-in says

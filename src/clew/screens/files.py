@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import typer
 
-from clew import rawjson
+from clew.core import rawjson
 from clew.errors import BadRequest
 
 

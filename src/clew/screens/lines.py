@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from clew.items import SHORT, Edit, Item
+from clew.core.items import SHORT, Edit, Item
 from clew.steps.lines import amount, clip
 from clew.store.records import Session
 

@@ -5,12 +5,12 @@ from typing import Any
 
 from rich.console import Console
 
-from clew import rawjson
+from clew.core import rawjson
+from clew.core.items import SHORT, Item, Node
+from clew.engine.recall import Hit
 from clew.errors import NotFound
-from clew.excerpts import matching, span
-from clew.items import SHORT, Item, Node
-from clew.recall import Hit
 from clew.screens.lines import described, line, words
+from clew.text.excerpts import matching, span
 
 
 def heading(nodes: Sequence[Node], id: str) -> str:

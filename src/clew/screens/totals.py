@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from clew.screens.lines import called, count, dollars, line, table
+from clew.sessions.totals import Totals
 from clew.store.records import Session
-from clew.totals import Totals
 
 LARGEST = 5
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from clew.items import SHORT
+from clew.core.items import SHORT
 from clew.screens.lines import called, count, dollars, line, moment, table, words
 from clew.store.records import Session
 

@@ -8,8 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from clew.screens.lines import count, line, volume, words
-from clew.store.purging import Audit, Purge
 from clew.store.upkeep import Problem, Survey
+from clew.store.upkeep.purge import Audit, Purge
 
 PURGES = 5  # listed
 

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from clew.budget import Meter
-from clew.composition import Part, Shown, parts, shown
-from clew.items import LOG, SHORT, Edit, Node
+from clew.core.items import LOG, SHORT, Edit, Node
+from clew.core.view import View, originals
 from clew.screens.lines import count, label, line, name, numbered, read, table, words
+from clew.sessions.composition import Part, Shown, parts, shown
 from clew.store.records import Session
-from clew.view import View, originals
+from clew.tokens.budget import Meter
 
 # Of each kind: the colour of its part of the bar, and its letter where there are no colours.
 LOOKS = {

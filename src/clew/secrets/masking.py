@@ -13,8 +13,8 @@ from functools import partial
 from hashlib import blake2b
 from typing import Any, Literal, NamedTuple
 
+from clew.core.items import Frame, Item
 from clew.errors import BadRequest
-from clew.items import Frame, Item
 from clew.secrets.disguises import packed, plain
 from clew.secrets.kinds import PLACES, SHAPES, Kind
 from clew.secrets.names import kind_of, named, small

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from clew.remembering import remembers
+from clew.core.caches import remembers
 from clew.secrets.kinds import Proof
 from clew.secrets.values import could_be_said_bare, is_empty, is_uuid, proves
 

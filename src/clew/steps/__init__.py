@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from clew.budget import Budget
-from clew.step import Pipeline, Step, When
+from clew.core.step import Pipeline, Step, When
+from clew.core.view import View
 from clew.steps.calls import ShrinkCalls
 from clew.steps.clear import ClearResults
 from clew.steps.dedupe import Dedupe
@@ -13,7 +13,7 @@ from clew.steps.reasoning import ClearReasoning
 from clew.steps.repair import Repair, repair
 from clew.steps.summarize import MOST, Summarize
 from clew.steps.trim import Cut, Trim, over_budget
-from clew.view import View
+from clew.tokens.budget import Budget
 
 __all__ = [
     "PRESETS",

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as with_
 
-from clew.align import shared
-from clew.items import Item, Node
+from clew.core.align import shared
+from clew.core.items import Item, Node
+from clew.core.view import Swap, View, is_said_by_assistant
 from clew.steps.lines import plain
 from clew.steps.places import newest_turn
-from clew.view import Swap, View, is_said_by_assistant
-from clew.wire.binding import prefix_of
+from clew.wire.rules.binding import prefix_of
 
 WORDLESS = "[nothing was said]"  # where a message was thinking alone
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from dataclasses import replace as with_
 from typing import Any
 
-from clew import rawjson
-from clew.budget import Budget
-from clew.items import Item
+from clew.core import rawjson
+from clew.core.items import Item
+from clew.core.view import Swap, View
 from clew.steps.shorten import parsed, shortened
 from clew.steps.taking import replaceable, take
-from clew.view import Swap, View
+from clew.tokens.budget import Budget
 
 LONG = 400  # characters of one string, or of a whole call, that may stay
 HEAD = 120  # characters that stay of a longer one: what a command does, where a patch goes

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from clew.budget import Budget
+from clew.core.view import Swap, View
 from clew.steps.lines import calls_by_result, cleared
 from clew.steps.taking import replaceable, take
-from clew.view import Swap, View
+from clew.tokens.budget import Budget
 
 BULKY = 200  # tokens: where a line saves little, it comes last
 

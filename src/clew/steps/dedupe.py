@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from clew.budget import Budget
-from clew.items import Item, canonical
+from clew.core.items import Item, canonical
+from clew.core.view import Swap, View
 from clew.steps.lines import calls_by_result, repeated, superseded
 from clew.steps.outcome import failed
 from clew.steps.shorten import parsed
 from clew.steps.taking import replaceable, take
-from clew.view import Swap, View
+from clew.tokens.budget import Budget
 
 LEAST = 200  # characters that are worth a pointer
 

@@ -9,16 +9,16 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from clew.budget import Budget
-from clew.framing import neutral
-from clew.items import Item, Node
+from clew.core.items import Item, Node
+from clew.core.view import Swap, View, groups
 from clew.steps.lines import clip, omitted
 from clew.steps.sealed import instructed, sealed
 from clew.steps.shorten import parsed
 from clew.steps.worklog.requests import requests
 from clew.steps.worklog.standing import Standing
+from clew.text.framing import neutral
 from clew.tokens import Counter
-from clew.view import Swap, View, groups
+from clew.tokens.budget import Budget
 
 NEW_SESSION = "new_session"
 BEGUN = "A new session begins with this summary."  # what such a call is answered with, if it is granted

@@ -5,11 +5,11 @@ from collections import Counter as Tally
 from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_
 
-from clew.framing import neutral
-from clew.items import Item, Node
+from clew.core.items import Item, Node
 from clew.steps.matches import Match, listing
 from clew.steps.outcome import outcome
 from clew.steps.shorten import arguments
+from clew.text.framing import neutral
 from clew.tokens import media
 
 ARGUMENTS = 120  # characters of a call's arguments in a line

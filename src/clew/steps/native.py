@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from dataclasses import replace as with_
 from typing import Any, Protocol
 
-from clew.budget import Budget
+from clew.core.items import Item, Opening
+from clew.core.view import Stretch, Swap, View, groups
 from clew.errors import BadRequest, BrokenHistory, ModelError
-from clew.items import Item, Opening
 from clew.steps.places import protected, unread
 from clew.steps.sealed import COMPACTED, type_of
 from clew.steps.summarize import spans
-from clew.view import Stretch, Swap, View, groups
-from clew.wire import FORMATS, anthropic, openai_responses
+from clew.tokens.budget import Budget
+from clew.wire import FORMATS
+from clew.wire.formats import anthropic, openai_responses
 
 LEAST = 1_000  # tokens that the provider has not compacted yet: for less, it is not asked
 

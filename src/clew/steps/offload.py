@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from clew.budget import Budget
-from clew.decorations import undecorated
-from clew.items import Item
+from clew.core.items import Item
+from clew.core.view import Swap, View
 from clew.steps.calls import shrunk
 from clew.steps.lines import calls_by_result, preview
 from clew.steps.matches import matches, terms
 from clew.steps.places import arrived, crowding, free_beside, long_calls, newest_turn, unread
 from clew.steps.taking import take
-from clew.view import Swap, View
+from clew.text.decorations import undecorated
+from clew.tokens.budget import Budget
 
 ASKED = 8_000  # characters of the newest turn in which names are looked for
 CHARACTERS = 4  # that a token has, more or less: where a preview begins to be made shorter

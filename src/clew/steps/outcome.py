@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clew.items import Item
+from clew.core.items import Item
 
 LOOK = 4_000  # characters at either end in which the outcome is looked for
 BRIEF = 300  # characters: a shorter result may be about the tool, not from it

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Sequence, Set
 from dataclasses import replace as with_
 
-from clew.budget import Budget, Size
-from clew.decorations import is_program_made
+from clew.core.items import Node
+from clew.core.view import Stretch, View, groups
 from clew.facts.sheets import FENCED
-from clew.items import Node
 from clew.steps.sealed import instructed, sealed, served
-from clew.view import Stretch, View, groups
-from clew.wire.binding import binds
+from clew.text.decorations import is_program_made
+from clew.tokens.budget import Budget, Size
+from clew.wire.rules.binding import binds
 
 PART = 0.25  # of what a goal leaves: a longer first exchange is history like any other, and so is an older end
 TURN = 0.5  # of what there is for a newest exchange that does not fit: what the user said has so much, at least

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import replace as with_
 
-from clew.budget import Budget
-from clew.items import Item
+from clew.core.items import Item
+from clew.core.view import Stretch, Swap, View, reasoning_leads
 from clew.steps.places import newest_turn
 from clew.steps.taking import replaceable, take
-from clew.view import Stretch, Swap, View, reasoning_leads
+from clew.tokens.budget import Budget
 
 
 @dataclass(frozen=True)

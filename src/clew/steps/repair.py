@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from clew.budget import Budget
-from clew.excerpts import framed
-from clew.items import Item, Node, Opening
+from clew.core.items import Item, Node, Opening
+from clew.core.view import Swap, View, continues, groups, pairs
 from clew.steps.lines import plain
-from clew.view import Swap, View, continues, groups, pairs
+from clew.text.excerpts import framed
+from clew.tokens.budget import Budget
 
 # Formats whose providers refuse empty text, and empty results.
 STRICT = frozenset({"anthropic", "bedrock", "gemini"})

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from clew.items import Item
-from clew.view import View
+from clew.core.items import Item
+from clew.core.view import View
 
 TRIGGER = "compaction_trigger"  # the last item of a request in which a client has its provider compact
 COMPACTED = "compaction"

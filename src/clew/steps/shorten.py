@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from clew import rawjson
+from clew.core import rawjson
 from clew.errors import BadRequest
 
 DEPTH = 6  # what lies deeper is one mark

@@ -12,22 +12,22 @@ from dataclasses import replace as with_
 from functools import cached_property
 from typing import Any
 
-from clew.budget import Budget, Size
-from clew.claims import Draft, to_json
-from clew.coverage import ledger, noted, words_in
+from clew.core.items import CLAIMS, LOG, SHORT, STANDS, Item, Node
+from clew.core.past import Past
+from clew.core.view import Stretch, Swap, View, groups
 from clew.facts import sheet
-from clew.finding import Index, texts
-from clew.items import CLAIMS, LOG, SHORT, STANDS, Item, Node
-from clew.past import Past
+from clew.facts.claims import Draft, to_json
+from clew.facts.coverage import ledger, noted, words_in
 from clew.steps.lines import omitted
-from clew.steps.notes import Notes, notes_of, placed
+from clew.steps.notes.placing import Notes, notes_of, placed
 from clew.steps.places import beside, protected
 from clew.steps.worklog.blocks import TOGETHER, Block, blocks, standing, together
 from clew.steps.worklog.log import Log
 from clew.steps.worklog.requests import requests, typed
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.wording import around, words
-from clew.view import Stretch, Swap, View, groups
+from clew.text.search import Index, texts
+from clew.tokens.budget import Budget, Size
 
 MOST = 30_000  # tokens of the log
 LEAST = 200  # tokens of originals: for less, a block is not worth its heading

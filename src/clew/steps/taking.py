@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from clew.budget import Budget
-from clew.items import Node
+from clew.core.items import Node
+from clew.core.view import Swap, View
 from clew.steps.places import protected
-from clew.view import Swap, View
+from clew.tokens.budget import Budget
 
 
 def replaceable(view: View, budget: Budget) -> list[int]:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from clew.budget import Budget, Size
+from clew.core.items import Item
+from clew.core.view import Stretch, Swap, View, groups
 from clew.errors import OverBudget
-from clew.items import Item
 from clew.steps.calls import shrunk
 from clew.steps.lines import LONGEST, OUT_OF_VIEW, calls_by_result, cleared, omitted, preview
 from clew.steps.offload import Offload
@@ -23,7 +23,7 @@ from clew.steps.places import (
     unread,
 )
 from clew.steps.sealed import instructed, sealed, served
-from clew.view import Stretch, Swap, View, groups
+from clew.tokens.budget import Budget, Size
 
 
 @dataclass(frozen=True)

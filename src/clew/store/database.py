@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from clew.items import Scope
+from clew.core.items import Scope
 
 BEGINNING = 4  # letters that are enough to look for what begins with them
 

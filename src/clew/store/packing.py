@@ -4,9 +4,9 @@ import zlib
 from collections.abc import Iterable
 from typing import Any, get_args
 
-from clew import rawjson
+from clew.core import rawjson
+from clew.core.items import BYTES, Digests, Frame, Item, Kind, Opening, Role
 from clew.errors import BadRequest
-from clew.items import BYTES, Digests, Frame, Item, Kind, Opening, Role
 
 WIDTH = 16  # bytes of a digest
 _KINDS, _ROLES = frozenset(get_args(Kind)), frozenset(get_args(Role))

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
+from clew.core.items import Frame, Node, Scope
 from clew.errors import Purged
-from clew.items import Frame, Node, Scope
 from clew.store.records import Batch, BranchInfo, Call, Found, Happened, Session
 from clew.store.trace import Trace
 

@@ -6,10 +6,10 @@ from importlib.resources import files
 
 def statements(dialect: str) -> dict[str, str]:
     """The statements for a database that speaks this dialect."""
-    return _read("queries") | _read(dialect)
+    return _read("queries.sql") | _read(f"{dialect}/{dialect}.sql")
 
 
-def _read(name: str) -> dict[str, str]:
-    text = files("clew.store").joinpath(f"{name}.sql").read_text(encoding="utf-8")
+def _read(path: str) -> dict[str, str]:
+    text = files("clew.store").joinpath(path).read_text(encoding="utf-8")
     parts = re.split(r"^-- name: (\w+)\n", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))

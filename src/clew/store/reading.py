@@ -5,16 +5,16 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from clew import rawjson
+from clew.core import rawjson
+from clew.core.caches import forget
+from clew.core.items import SHORT, Digests, Frame, Node, Scope
 from clew.errors import Conflict, NotFound, Purged
-from clew.finding import terms
-from clew.items import SHORT, Digests, Frame, Node, Scope
-from clew.remembering import forget
 from clew.store.database import Database, Rows
 from clew.store.packing import indexable, is_as_said, unpack, unpack_frame, unpack_item
 from clew.store.records import BranchInfo, Call, Found, Happened
 from clew.store.rows import ABSENT, call_of, event_of, read_row, replay
 from clew.store.trace import Trace
+from clew.text.search import terms
 
 _ALL = 1 << 62  # past every sequence number
 _WORDS = 40  # looked for at a time, the longest first: they tell most

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from clew.items import Edit, Frame, Node
+from clew.core.items import Edit, Frame, Node
 
 Method = Literal["auto", "llm"]  # who decides when to compact: clew, or the agent, with clew as its net
 Cause = Literal["start", "compaction", "handoff", "fork", "task", "subagent", "import"]

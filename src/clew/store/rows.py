@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from clew import rawjson
+from clew.core import rawjson
+from clew.core.items import Edit, Item, Node
 from clew.errors import BadRequest
-from clew.items import Edit, Item, Node
 from clew.store.packing import unpack
 from clew.store.records import Began, Call, ClientEdit, Event, Pin, Place, Revert, Row, Said, Switch, Usage
 from clew.store.trace import Trace

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_
 from typing import Any
 
-from clew import rawjson
+from clew.core import rawjson
+from clew.core.items import Scope
 from clew.errors import NotFound
-from clew.items import Scope
 from clew.store.database import Database
 from clew.store.records import Batch, Began, Call, Event, Revert, Said, Session, Usage
 

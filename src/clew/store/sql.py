@@ -9,17 +9,17 @@ from concurrent.futures import Executor
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, TypeVar
 
+from clew.core.caches import forget
+from clew.core.items import Digests, Frame, Node, Scope
 from clew.errors import BadRequest, Purged, StoreError
-from clew.items import Digests, Frame, Node, Scope
-from clew.remembering import forget
 from clew.store import reading
-from clew.store.blanking import purge_item
 from clew.store.database import Database
-from clew.store.purging import Audit, Purge, audits, purge_branches
 from clew.store.records import Batch, BranchInfo, Call, Found, Happened, Session
 from clew.store.sessions import sessions
 from clew.store.trace import Trace
 from clew.store.upkeep import Problem, Progress, Survey, check, repair, survey
+from clew.store.upkeep.blank import purge_item
+from clew.store.upkeep.purge import Audit, Purge, audits, purge_branches
 from clew.store.waiting import PATIENCE, Wait
 from clew.store.writing import label, learn, write
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from dataclasses import replace as with_
 from typing import Any
 
-from clew.items import Edit
+from clew.core.items import Edit
 from clew.store.records import Place, Revert, Switch
 
 PINS = "pins"  # under which an edit keeps whose words its stand-ins quote, in their order

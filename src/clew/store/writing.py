@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from clew import rawjson
+from clew.core import rawjson
+from clew.core.caches import forget
+from clew.core.items import Digests, Edit, Item, Node, Scope
 from clew.errors import Conflict
-from clew.items import Digests, Edit, Item, Node, Scope
-from clew.remembering import forget
 from clew.store.database import Database
 from clew.store.packing import pack, pack_frame, pack_item, pack_opening
 from clew.store.reading import listed

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from clew import rawjson
-from clew.items import Frame, Item, extras
+from clew.core import rawjson
+from clew.core.items import Frame, Item, extras
 from clew.tokens import media
 from clew.tokens.names import vocabulary_for
 from clew.tokens.vocabulary import Vocabulary

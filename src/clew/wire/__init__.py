@@ -7,10 +7,10 @@ items as messages, `join` frame and messages into a body.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from clew.core.items import Frame, Item
 from clew.errors import BadRequest
-from clew.items import Frame, Item
-from clew.wire.check import Broken, check
 from clew.wire.formats import AMBIGUOUS, FORMATS, detect, detect_list, named
+from clew.wire.rules.check import Broken, check
 
 __all__ = ["AMBIGUOUS", "FORMATS", "Broken", "check", "decode", "detect", "detect_list", "encode", "named"]
 

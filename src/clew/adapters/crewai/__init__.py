@@ -36,11 +36,11 @@ from pydantic import BaseModel, Field, PrivateAttr, SerializeAsAny
 from clew.adapters.crewai.agents import Compaction
 from clew.adapters.crewai.llm import hosted
 from clew.adapters.thread import best
-from clew.bridge import begin
+from clew.agent.tasks import Output, Strategy, Summaries, aggregate_summarized, effective
+from clew.agent.tasks.summaries import LEAST, SIZE
+from clew.core.bridge import begin
+from clew.core.step import Model
 from clew.events import Condensed, Event, LeftWhole
-from clew.step import Model
-from clew.tasks import Output, Strategy, Summaries, aggregate_summarized, effective
-from clew.tasks.summaries import LEAST, SIZE
 
 __all__ = [
     "Compaction",

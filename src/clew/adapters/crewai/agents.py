@@ -12,12 +12,12 @@ from pydantic import PrivateAttr, create_model
 
 from clew.adapters.crewai.llm import fitted, plain
 from clew.adapters.thread import Thread, engine_at
-from clew.agentic import Helm, offered
-from clew.bridge import run
-from clew.engine import Engine
-from clew.items import Scope
+from clew.agent.control import Helm, offered
+from clew.core.bridge import run
+from clew.core.items import Scope
+from clew.engine.engine import Engine
 from clew.store.records import Method
-from clew.wire.convert_frame import Tool
+from clew.wire.convert.frame import Tool
 
 TALKS = 32  # conversations of an agent that its tools may be called in
 KINDS: dict[str, Any] = {"string": str, "boolean": bool}  # of what clew's tools take

@@ -19,12 +19,12 @@ from pydantic import PrivateAttr
 from clew.adapters.crewai.words import unworded
 from clew.adapters.hosted import Hosted
 from clew.adapters.thread import Thread, best
-from clew.bridge import run
+from clew.catalog.usage import Spent
+from clew.core.bridge import run
+from clew.core.step import Prompt, Reply
 from clew.errors import BadRequest
-from clew.models.requests import chat
-from clew.step import Prompt, Reply
+from clew.llm.requests import chat
 from clew.tokens import counter_for
-from clew.usage import Spent
 
 Talk = Callable[[Any, Any], Thread]  # from a task and an agent to the conversation in which a model is asked
 

@@ -25,17 +25,17 @@ from clew.adapters.praisonai.backend import Backend, Conversation
 from clew.adapters.praisonai.compressor import FORMAT, SYSTEM, Compressed, ContextCompressor
 from clew.adapters.thread import Thread, best, engine_at
 from clew.adapters.weaving import Message, plain
-from clew.additions import Addition
-from clew.agentic import Helm, offered
-from clew.bridge import run
+from clew.agent.control import Helm, offered
 from clew.compression import compress
-from clew.engine import Engine
-from clew.items import SHORT, Scope
+from clew.core.bridge import run
+from clew.core.items import SHORT, Scope
+from clew.core.view import View
+from clew.engine.append import Addition
+from clew.engine.engine import Engine
 from clew.steps.handoff import BEGUN, NEW_SESSION
 from clew.steps.lines import preview
 from clew.store.records import Origin
-from clew.view import View
-from clew.wire.convert_frame import Tool
+from clew.wire.convert.frame import Tool
 
 __all__ = ["Backend", "Compressed", "Context", "ContextCompressor", "register"]
 

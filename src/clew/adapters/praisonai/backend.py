@@ -16,11 +16,11 @@ from praisonaiagents.utils.async_bridge import run_coroutine_from_any_context
 from clew.adapters.praisonai.compressor import FORMAT, SYSTEM, newest, open_child
 from clew.adapters.thread import Thread, best, engine_at
 from clew.adapters.weaving import Message, is_same, plain, told_in, unquoted, woven
-from clew.agentic import Helm
-from clew.bridge import cross
-from clew.engine import Engine
-from clew.items import Scope
-from clew.view import View
+from clew.agent.control import Helm
+from clew.core.bridge import cross
+from clew.core.items import Scope
+from clew.core.view import View
+from clew.engine.engine import Engine
 
 # What an agent may say of a turn that PraisonAI's tool loop understands, or hands on to the model.
 PASSED = (

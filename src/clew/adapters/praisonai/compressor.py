@@ -16,18 +16,18 @@ from clew.adapters.askable import askable
 from clew.adapters.middle import Middle
 from clew.adapters.thread import engine_at
 from clew.adapters.weaving import Message, plain
-from clew.bridge import cross
-from clew.budget import Budget, Meter
-from clew.drafting.allowance import Allowance
-from clew.drafting.writing import SECONDS, Writer
-from clew.engine import Engine, Request, body
+from clew.core.bridge import cross
+from clew.core.items import Scope
+from clew.core.view import View
+from clew.engine.engine import Engine, Request, body
 from clew.errors import BadRequest, OverBudget
-from clew.items import Scope
-from clew.models import read
-from clew.models.remote import Remote
+from clew.llm import read
+from clew.llm.remote import Remote
+from clew.steps.notes.allowance import Allowance
+from clew.steps.notes.writer import SECONDS, Writer
 from clew.store.records import Session
 from clew.tokens import Counter, Plain, counter_for
-from clew.view import View
+from clew.tokens.budget import Budget, Meter
 from clew.wire import decode
 
 HEADING = "[Context summary]\n"

@@ -42,13 +42,13 @@ from clew.adapters.strands.messages import (
 )
 from clew.adapters.strands.structured import is_structured
 from clew.adapters.thread import Thread, warn
-from clew.bridge import run
-from clew.drafting.writing import Writer
-from clew.engine import Engine
-from clew.items import Scope
-from clew.proactive import of_window
-from clew.step import Pipeline, Step
+from clew.core.bridge import run
+from clew.core.items import Scope
+from clew.core.step import Pipeline, Step
+from clew.engine.engine import Engine
 from clew.steps import ClearResults, Cut, Offload, Trim, null, summarizing
+from clew.steps.notes.writer import Writer
+from clew.steps.threshold import of_window
 
 __all__ = [
     "DEFAULT_COMPRESSION_THRESHOLD",

@@ -40,14 +40,14 @@ from clew.adapters.strands.messages import (
 )
 from clew.adapters.strands.structured import Structured
 from clew.adapters.thread import Thread, warn
-from clew.agentic import STEERING, Helm, offered
-from clew.bridge import cross
-from clew.engine import Engine
+from clew.agent.control import STEERING, Helm, offered
+from clew.core.bridge import cross
+from clew.core.items import Scope
+from clew.engine.engine import Engine
 from clew.errors import ClewError, SecretFound
-from clew.items import Scope
 from clew.store.records import Cause, Method, Origin
-from clew.wire.convert_frame import Tool
-from clew.wire.plain import fresh
+from clew.wire.convert.frame import Tool
+from clew.wire.formats.plain import fresh
 
 TOLD = "<context_status>"  # how the status begins
 

@@ -20,18 +20,18 @@ from strands.types.tools import ToolSpec
 from clew.adapters.hosted import Hosted
 from clew.adapters.strands.clients import apart, shares
 from clew.adapters.thread import Thread, engine_at, warn
-from clew.agentic import Helm
-from clew.bridge import cross, run
-from clew.budget import Budget
-from clew.drafting.writing import Writer
-from clew.engine import Engine, body
-from clew.items import Node, Scope
-from clew.step import Prompt, Reply, Step
+from clew.agent.control import Helm
+from clew.catalog.usage import spent
+from clew.core.bridge import cross, run
+from clew.core.items import Node, Scope
+from clew.core.step import Prompt, Reply, Step
+from clew.core.view import View, groups
+from clew.engine.engine import Engine, body
+from clew.steps.notes.writer import Writer
 from clew.steps.places import arrived
-from clew.usage import spent
-from clew.view import View, groups
-from clew.wire.extras import with_tail
-from clew.wire.plain import fresh
+from clew.tokens.budget import Budget
+from clew.wire.convert.extras import with_tail
+from clew.wire.formats.plain import fresh
 
 FORMAT = "bedrock"  # whose shape the messages of Strands have, whatever the model
 TOO_LONG = "prompt is too long"  # which Strands knows of an error, whatever its provider's words

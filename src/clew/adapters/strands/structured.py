@@ -11,9 +11,9 @@ from strands.types.content import Messages
 
 from clew.adapters.strands.messages import FORMAT, request
 from clew.adapters.thread import Thread, warn
-from clew.engine import body
+from clew.engine.engine import body
 from clew.errors import SecretFound
-from clew.wire.plain import fresh
+from clew.wire.formats.plain import fresh
 
 
 def is_structured(event: BeforeInvocationEvent) -> bool:

@@ -11,19 +11,20 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from clew import rawjson, wire
+from clew import wire
 from clew.adapters.thread import Thread, engine_at
 from clew.adapters.wrapping.asides import Asides
 from clew.adapters.wrapping.exchange import RAISED, Exchange
 from clew.adapters.wrapping.lines import Line, relayed
-from clew.agentic import Helm
-from clew.bridge import cross
-from clew.engine import Engine
+from clew.agent.control import Helm
+from clew.core import rawjson
+from clew.core.bridge import cross
+from clew.core.items import Digests, Node, Scope
+from clew.core.view import View
+from clew.engine.engine import Engine
 from clew.errors import BadRequest, ClewError
-from clew.items import Digests, Node, Scope
 from clew.store.records import Method, Origin
-from clew.view import View
-from clew.wire.convert_frame import declared
+from clew.wire.convert.frame import declared
 
 __all__ = ["Keeper", "wrap"]
 

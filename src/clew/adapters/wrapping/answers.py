@@ -4,14 +4,14 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from clew import rawjson
+from clew.core import rawjson
 from clew.errors import BadRequest, ModelError
-from clew.speaking.answers import MISSHAPEN, Answer
-from clew.speaking.chat import ChatAnswer
-from clew.speaking.events import END, Events
-from clew.speaking.messages import MessagesAnswer
-from clew.speaking.pieces import Spoken
-from clew.speaking.responses import ResponsesAnswer
+from clew.llm.streaming.answers import MISSHAPEN, Answer
+from clew.llm.streaming.chat import ChatAnswer
+from clew.llm.streaming.events import END, Events
+from clew.llm.streaming.messages import MessagesAnswer
+from clew.llm.streaming.pieces import Spoken
+from clew.llm.streaming.responses import ResponsesAnswer
 
 Block = dict[str, Any]
 

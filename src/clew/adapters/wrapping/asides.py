@@ -6,8 +6,8 @@ from itertools import groupby
 from threading import Lock
 from typing import TypeVar
 
-from clew.items import Digests, Item
-from clew.sameness import arguments
+from clew.core.items import Digests, Item
+from clew.recognition.sameness import arguments
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from dataclasses import replace as with_
 from typing import Any, TypeVar
 
-from clew import rawjson, wire
+from clew import wire
 from clew.adapters.thread import Thread, warn
 from clew.adapters.wrapping.answers import Hearing, Muted
 from clew.adapters.wrapping.asides import Aside, Asides
 from clew.adapters.wrapping.lines import Chunks, Line, answered, with_body
 from clew.agent.results import Result, messages
+from clew.core import rawjson
+from clew.core.items import Item
 from clew.errors import OverBudget, SecretFound
-from clew.items import Item
-from clew.speaking import Call, Spoken
+from clew.llm.streaming import Call, Spoken
 from clew.store.waiting import patience
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iter
 from importlib import import_module
 from typing import Any, Protocol, TypeVar
 
-from clew.bridge import cross, run
+from clew.core.bridge import cross, run
 from clew.errors import BadRequest
 
 T = TypeVar("T")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from clew.items import Item
+from clew.core.items import Item
 from clew.steps.dedupe import COMMANDS, PATHS, WHOLE_TEXTS
 from clew.steps.outcome import ERROR, cause, exit_code, failed
 from clew.steps.shorten import parsed

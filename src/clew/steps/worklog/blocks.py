@@ -5,11 +5,11 @@ from dataclasses import asdict, dataclass
 from dataclasses import replace as with_
 from typing import Any
 
-from clew.framing import neutral
-from clew.items import LOG, STANDS, Item
+from clew.core.items import LOG, STANDS, Item
+from clew.core.view import View
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.wording import words
-from clew.view import View
+from clew.text.framing import neutral
 
 OPENING = "[work log, "  # how a block begins
 TOGETHER = 8  # blocks of one line that become one

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from clew.claims import Claim
-from clew.items import Node
-from clew.past import Past
-from clew.steps.notes import terms, told
+from clew.core.items import Node
+from clew.core.past import Past
+from clew.facts.claims import Claim
+from clew.steps.notes.placing import terms, told
 from clew.steps.worklog.requests import Request, common_root, requests
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.telling import Line, Teller, ask

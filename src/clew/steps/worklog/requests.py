@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from clew.decorations import OBSERVED, is_program_made, undecorated
+from clew.core.items import Item, Node
 from clew.facts.sheets import FENCED
-from clew.items import Item, Node
 from clew.steps.outcome import failed
 from clew.steps.shorten import parsed
 from clew.steps.worklog.acts import Act, act_of, command_act
 from clew.steps.worklog.wording import on_one_line, plain, prose
+from clew.text.decorations import OBSERVED, is_program_made, undecorated
 
 NOTE = 4_000  # characters of what a program reported that are looked at
 PASTE = 2_000  # characters: a longer message was not all typed

@@ -1,9 +1,9 @@
 """Whether the agent has just finished its list of tasks: a good moment to compact."""
 
+from clew.core.view import View
 from clew.steps.worklog.blocks import blocks, standing
 from clew.steps.worklog.requests import requests
 from clew.steps.worklog.standing import Standing
-from clew.view import View
 
 LATELY = 6  # nodes at the end in which the list was changed
 OVER = ("done", "dropped")

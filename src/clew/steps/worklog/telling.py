@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from dataclasses import replace as with_
 from typing import NamedTuple
 
-from clew.items import Node
+from clew.core.items import Node
 from clew.steps.worklog.acts import NO_RESULT, REPORT, Act
 from clew.steps.worklog.requests import Request, Step
 from clew.steps.worklog.standing import command_key

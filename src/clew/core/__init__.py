@@ -1,0 +1,1 @@
+"""Values: items, views, the protocol of a step. Pure."""

@@ -1,0 +1,83 @@
+"""JSON at the speed of orjson, with the standard library behind it for what orjson refuses.
+
+orjson rejects lone surrogates, integers past 64 bits and NaN. A log that forgets nothing must carry them all, and the
+raw bytes that some SDKs put into their requests too: those are written as `{"$clew:bytes": base64}`.
+"""
+
+import json
+import re
+import sys
+from base64 import b64decode
+from typing import Any
+from unicodedata import category
+
+import orjson
+
+from clew.core.items import BYTES, plain_bytes
+from clew.errors import BadRequest
+
+_HUGE = re.compile(rb"\d{19}")
+_HUGE_TEXT = re.compile(r"\d{19}")
+
+
+def loads(data: bytes | str) -> Any:
+    """Parse JSON; a clear error says where it is broken."""
+    try:
+        # orjson reads an integer past 64 bits as a float, and says nothing.
+        if not (_HUGE if isinstance(data, bytes) else _HUGE_TEXT).search(data):  # type: ignore[arg-type]
+            return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        text = data.decode("utf-8", "surrogatepass") if isinstance(data, bytes) else data
+        return json.loads(text)
+    except RecursionError:
+        raise BadRequest("the JSON is nested too deeply to read") from None
+    except UnicodeDecodeError as error:
+        raise BadRequest(f"not UTF-8 at byte {error.start}: send JSON as UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise BadRequest(f"not JSON: {error.msg} at line {error.lineno} column {error.colno}") from None
+    except ValueError:  # the language's own limit: to read it takes the square of its length
+        most = sys.get_int_max_str_digits()
+        raise BadRequest(f"an integer of more than {most:,} digits: write it as text, in quotation marks") from None
+
+
+def dumps(value: Any) -> bytes:
+    """Serialise compactly, keeping key order."""
+    try:
+        return orjson.dumps(value, default=plain_bytes)
+    except TypeError:
+        pass
+    try:
+        return json.dumps(value, separators=(",", ":"), default=plain_bytes).encode()
+    except RecursionError:
+        raise BadRequest("the value is nested too deeply to write as JSON") from None
+    except (TypeError, ValueError) as error:
+        raise BadRequest(f"not JSON data: {error}") from None
+
+
+class _Visible(dict[int, str]):
+    """For each character itself; for one that a terminal obeys, or that hides or turns round others, its escape."""
+
+    def __missing__(self, code: int) -> str:
+        hidden = code > 0x7E and category(chr(code)) in ("Cc", "Cf", "Zl", "Zp")
+        escaped = "\\u007f" if code == 0x7F else json.dumps(chr(code))[1:-1]
+        found = self[code] = escaped if hidden else chr(code)
+        return found
+
+
+_VISIBLE = _Visible()
+
+
+def visible(data: bytes) -> bytes:
+    """The same JSON, with escapes for characters that cannot be seen: safe on a terminal, and exact."""
+    return data if data.isascii() and b"\x7f" not in data else data.decode().translate(_VISIBLE).encode()
+
+
+def with_bytes(value: Any) -> Any:
+    """What was read, its bytes as they were before they were written."""
+    if isinstance(value, dict):
+        if value.keys() == {BYTES}:
+            return b64decode(value[BYTES])
+        return {k: with_bytes(v) for k, v in value.items()}
+    return [with_bytes(v) for v in value] if isinstance(value, list) else value

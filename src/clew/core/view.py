@@ -1,0 +1,302 @@
+"""What the model will see, and how we got there.
+
+A view changes by `replace` alone: some consecutive nodes get a stand-in, and an `Edit` remembers it. Where a span may
+begin and end is `cuts()`: each provider rule is one small function that names the stretches it forbids to cut.
+"""
+
+from collections import Counter as Tally
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from dataclasses import replace as with_
+from itertools import pairwise
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from clew.core.items import SHORT, Digests, Edit, Frame, Item, Node, Scope
+from clew.core.past import Past
+from clew.errors import BrokenHistory, Pinned
+
+Stretch = tuple[int, int]  # from the first position to before the second
+
+
+class Swap(NamedTuple):
+    """One replacement: `items` stand in for the nodes from `start` to before `stop`; a node among them only moved."""
+
+    start: int
+    stop: int
+    items: Sequence[Item | Node]
+    evidence: Mapping[str, Any] = {}
+    spent: int = 0  # tokens it took to write them
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A history as it will be sent, and the edits that led there."""
+
+    frame: Frame
+    nodes: tuple[Node, ...]
+    digests: Digests = field(repr=False, compare=False)
+    edits: tuple[Edit, ...] = ()
+    pinned: frozenset[str] = frozenset()
+    scope: Scope = ""
+    branch: str = ""
+    seq: int = 0  # of the call it was made for
+    past: Past = field(default_factory=Past, repr=False, compare=False)
+
+    def cuts(self) -> list[int]:
+        """Where a span may begin or end."""
+        return cuts(self.nodes)
+
+    def stand_ins(self) -> set[str]:
+        """The ids of nodes that an edit made: there is nothing behind them that is not already recalled."""
+        return {n.id for e in self.edits for n in e.stand_ins}
+
+    def originals(self, start: int, stop: int) -> list[Node]:
+        """What was said behind these nodes, under any number of stand-ins; a stand-in itself where it is not known."""
+        by_id = {n.id: e for e in self.edits for n in e.stand_ins}
+        found: dict[str, Node] = {}
+        for node in self.nodes[start:stop]:
+            for id in originals((node.id,), by_id):
+                said = node if id == node.id else self.past.node(id) or node
+                found[said.id] = said
+        return list(found.values())
+
+    def short(self, start: int, stop: int) -> str:
+        """The id to write in a stand-in for these nodes: whoever reads it can recall them by it."""
+        return self.digests.handle([n.id for n in self.nodes[start:stop]])[:SHORT]
+
+    def replace(self, start: int, stop: int, *items: Item, by: object, spent: int = 0) -> "View":
+        """The view with `items` in place of a span. Raises `Pinned` or `BrokenHistory`."""
+        return self.replace_all([Swap(start, stop, items)], by=by, spent=spent)
+
+    def replace_all(self, swaps: Iterable[Swap], *, by: object, spent: int = 0) -> "View":
+        """Many replacements at the cost of one; positions are those of this view, spans do not overlap."""
+        out: list[Node] = []
+        edits = list(self.edits)
+        paired: list[Stretch] | None = None
+        at = 0
+        for swap in sorted(swaps, key=itemgetter(0)):
+            old = self.nodes[swap.start : swap.stop]
+            if not old or not swap.items or swap.start < at:
+                raise BrokenHistory("an edit replaces at least one node by at least one item, and spans do not overlap")
+            if self._allow(swap):
+                paired = paired if paired is not None else list(pairs(self.nodes))
+                _keep_pairs(swap, paired)
+            ids = tuple(n.id for n in old)
+            new = tuple(self._stand_ins(ids, swap.items))
+            self.past.keep(old)
+            out += self.nodes[at : swap.start]
+            out += new
+            at = swap.stop
+            edits.append(Edit(repr(by), ids, new, swap.evidence, swap.spent or spent))
+        if len(edits) == len(self.edits):
+            return self
+        out += self.nodes[at:]
+        return with_(self, nodes=tuple(out), edits=tuple(edits))
+
+    def _stand_ins(self, ids: tuple[str, ...], items: Sequence[Item | Node]) -> Iterator[Node]:
+        for n, item in enumerate(items):
+            if isinstance(item, Node):
+                yield item
+            else:
+                content = self.digests.content(item)
+                yield Node(self.digests.link(content, (*ids, str(n))), content, item)
+
+    def _allow(self, swap: Swap) -> bool:
+        """Refuse what no provider takes; True if calls or results go whose partners may stand outside the span."""
+        old = self.nodes[swap.start : swap.stop]
+        stays = {i.id for i in swap.items if isinstance(i, Node)}
+        if hit := [n.id[:SHORT] for n in old if n.id in self.pinned and n.id not in stays]:
+            raise Pinned(f"pinned: {', '.join(hit)}; unpin first")
+        items = [i.item if isinstance(i, Node) else i for i in swap.items]
+        before, after = loose_ends(n.item for n in old), loose_ends(items)
+        if after - before:
+            raise BrokenHistory(f"a stand-in may not open or close calls of its own: {sorted(after - before)}")
+        led = swap.stop < len(self.nodes) and is_said_by_assistant(self.nodes[swap.stop])
+        if led and old[-1].item.kind == "reasoning" and items[-1].kind != "reasoning":
+            raise BrokenHistory("reasoning would be parted from what it led to")
+        return bool(before - after)
+
+
+def _keep_pairs(swap: Swap, paired: Iterable[Stretch]) -> None:
+    for start, stop in paired:
+        if (swap.start <= start < swap.stop) != (swap.start < stop <= swap.stop):
+            raise BrokenHistory("a call would lose its result, or a result its call")
+
+
+def loose_ends(items: Iterable[Item]) -> Tally[tuple[str, str]]:
+    """Calls without results and results without calls, in one stretch."""
+    ends: Tally[tuple[str, str]] = Tally()
+    for item in items:
+        if item.kind == "call":
+            ends["call", item.call_id] += 1
+        elif item.kind == "result":
+            if ends["call", item.call_id] > 0:
+                ends["call", item.call_id] -= 1
+            else:
+                ends["result", item.call_id] += 1
+    return +ends
+
+
+def continues(nodes: Sequence[Node], at: int) -> bool:
+    """Whether the node at this position belongs to the same message as the one before it."""
+    return (
+        0 < at < len(nodes)
+        and nodes[at].item.opens is None
+        and nodes[at].item.role == nodes[at - 1].item.role
+        and nodes[at].item.kind != "summary"
+        and nodes[at - 1].item.kind != "summary"
+    )
+
+
+# --- where a history may be cut: one function a rule, each yielding stretches that stay whole -----------------------
+
+
+def pairs(nodes: Sequence[Node]) -> Iterator[Stretch]:
+    """A call and its result. Ids may be used again later: a result answers the nearest open call of its id."""
+    open_calls: dict[str, list[int]] = {}
+    for i, node in enumerate(nodes):
+        call_id = node.item.call_id
+        if not call_id:
+            continue
+        if node.item.kind == "result":
+            if waiting := open_calls.get(call_id):
+                yield waiting.pop(), i + 1
+        elif node.item.kind == "opaque" and call_id in open_calls:
+            yield open_calls.pop(call_id)[0], i + 1
+        else:
+            open_calls.setdefault(call_id, []).append(i)
+
+
+def whole_assistant_messages(nodes: Sequence[Node]) -> Iterator[Stretch]:
+    """What the assistant said in one message: calls made together, reasoning with what it led to."""
+    start = 0
+    for i in range(1, len(nodes) + 1):
+        if not continues(nodes, i) or nodes[i].item.role != "assistant":
+            if nodes[i - 1].item.role == "assistant" and i - start > 1:
+                yield start, i
+            start = i
+
+
+def reasoning_leads(nodes: Sequence[Node]) -> Iterator[Stretch]:
+    """Signed reasoning and all the assistant then said before anybody else spoke."""
+    at = 0
+    while at < len(nodes):
+        stop = at + 1
+        if nodes[at].item.kind == "reasoning":
+            while stop < len(nodes) and is_said_by_assistant(nodes[stop]):
+                stop += 1
+            yield at, stop
+        at = stop
+
+
+def is_said_by_assistant(node: Node) -> bool:
+    """Whether these are words or acts of the assistant's own."""
+    return node.item.role == "assistant" and node.item.kind != "summary"
+
+
+RULES: tuple[Callable[[Sequence[Node]], Iterator[Stretch]], ...] = (pairs, whole_assistant_messages, reasoning_leads)
+
+
+def cuts(nodes: Sequence[Node]) -> list[int]:
+    """Positions that no rule forbids: there a span may begin or end."""
+    reach = list(range(len(nodes) + 1))  # the far end of the stretches that begin here
+    for rule in RULES:
+        for start, stop in rule(nodes):
+            reach[start] = max(reach[start], stop)
+    free, whole_until = [], 0
+    for i, far in enumerate(reach):
+        if i >= whole_until:
+            free.append(i)
+        whole_until = max(whole_until, far)
+    return free
+
+
+def groups(nodes: Sequence[Node]) -> list[Stretch]:
+    """The history as stretches that stay or go as a whole."""
+    return list(pairwise(cuts(nodes)))
+
+
+# --- replay ---------------------------------------------------------------------------------------------------------
+
+
+def fold(
+    nodes: Sequence[Node],
+    edits: Iterable[Edit],
+    alias: Mapping[str, str] | None = None,
+    gone: Collection[str] = (),
+    loose: Collection[str] = (),
+) -> tuple[Node, ...]:
+    """Replay edits over a history. An edit whose nodes do not all stand there, in a row, does not apply.
+
+    `alias` names nodes that a client rewrote in place: an edit of the old one covers the new one. An edit still holds
+    where some of its nodes are `gone`, and covers `loose` ones that stand between the others.
+    """
+    alias = alias or {}
+    known: dict[str, Node] = {}
+    after: dict[str, str] = {}
+    before: dict[str, str] = {}
+    at = "^"
+    for node in nodes:
+        key = alias.get(node.id, node.id)
+        known[key] = node
+        after[at], before[key] = key, at
+        at = key
+    after[at], before["$"] = "$", at
+    said = frozenset(known)
+    for edit in edits:
+        # It quotes something that stands beside it: where that was changed, the words would be old.
+        if any(alias.get(id, id) not in said for id in edit.evidence.get("beside", ())):
+            continue
+        old: Sequence[str] = [alias.get(id, id) for id in edit.old] if alias else edit.old
+        if gone or loose:
+            old = _span([id for id in old if id not in gone], after, loose)
+        if not old or not _stands(old, after):
+            continue
+        moved = {key: known[key] for n in edit.new if n.id in edit.old and (key := alias.get(n.id, n.id)) in known}
+        left, right = before[old[0]], after[old[-1]]
+        for id in old:
+            del after[id], before[id]
+        for node in edit.new:
+            key = alias.get(node.id, node.id)
+            if key in gone:
+                continue
+            known[key] = moved.get(key, node)
+            after[left], before[key] = key, left
+            left = key
+        after[left], before[right] = right, left
+    out, at = [], after["^"]
+    while at != "$":
+        out.append(known[at])
+        at = after[at]
+    return tuple(out)
+
+
+def originals(ids: Sequence[str], by_id: dict[str, Edit]) -> list[str]:
+    """The nodes that were said, under any number of stand-ins; each once."""
+    out: dict[str, None] = {}
+    stack = list(reversed(ids))
+    seen: set[str] = set()
+    while stack:
+        id = stack.pop()
+        edit = by_id.get(id)
+        if edit is None:
+            out[id] = None
+        elif id not in seen:
+            seen.add(id)
+            stack += reversed(edit.sources)
+    return list(out)
+
+
+def _span(old: Sequence[str], after: Mapping[str, str], loose: Collection[str]) -> list[str]:
+    """These nodes and the loose ones between them."""
+    span: list[str] = []
+    for id in old:
+        while span and (between := after.get(span[-1], "$")) != id and between in loose:
+            span.append(between)
+        span.append(id)
+    return span
+
+
+def _stands(old: Sequence[str], after: Mapping[str, str]) -> bool:
+    return old[-1] in after and all(after.get(a) == b for a, b in pairwise(old))

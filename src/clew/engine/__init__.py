@@ -1,0 +1,1 @@
+"""The engine: a turn, an append, an undo, a compaction, a recall."""

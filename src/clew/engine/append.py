@@ -1,0 +1,170 @@
+"""Adding to a conversation that hosts know by name: several of them may, at once, and nobody's words are lost."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import replace as with_
+from typing import Any, Protocol, TypeVar
+
+from clew.core.items import Digests, Frame, Item, Scope
+from clew.core.view import View
+from clew.engine.cue import Cue
+from clew.engine.turn import LATE, TRIES, Turns, wait
+from clew.errors import BadRequest, NotFound
+from clew.recognition.branch import Entry, Live, apply, chained
+from clew.recognition.last_body import Body, Known
+from clew.recognition.recognise import Recognition, begin, named_branch
+from clew.secrets.guard import Guard
+from clew.store.records import Batch, Event, Method, Origin, Said
+from clew.store.trace import Trace
+
+LENGTHEN = frozenset({"said", "call", "usage"})  # kinds of events that leave the view as it was, or lengthen it
+FOLD = frozenset({"session", "edit", "revert", "pin", "unpin"})  # and those after which it is made anew
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """What is new in a conversation, as the client made it; what came before is in the log."""
+
+    body: Mapping[str, Any] | bytes  # a request whose messages are the new ones
+    session: str  # the host's name for the conversation
+    format: str | None = None
+    scope: Scope = "default"
+    origin: Origin | None = None  # why it begins, should it begin with this
+    method: Method | None = None  # who decides when to compact, if not as the engine has it
+    cue: Cue | None = None  # from where on an agent that decides is asked to act, if not as usual
+
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Act(Protocol[T_co]):
+    """What is done with an addition, once its conversation is found."""
+
+    async def __call__(
+        self, request: Addition, live: Live, fresh: bool, frame: Frame, items: Sequence[Item]
+    ) -> T_co: ...
+
+
+class Additions:
+    """Takes turns of hosts that send only what is new."""
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        self._store = turns.store
+
+    async def append(self, request: Addition) -> None:
+        """Write down what was said, and no more: nothing is sent now."""
+        await self._take(request, self._say)
+
+    async def take(self, request: Addition) -> View:
+        """The view to send: all that was said in the conversation, with this at its end."""
+        return await self._take(request, self._add)
+
+    async def open(self, request: Addition) -> View:
+        """The conversation as it stands; it is in memory then, and may be compacted."""
+        return await self._take(request, self._look)
+
+    async def _take(self, request: Addition, act: Act[T]) -> T:
+        body = Body(request.body, request.format)
+        incoming = Known(body.format).read(body)
+        assert incoming is not None, "its own format"
+        self._turns.guard(request.scope).expect_names(scope=request.scope, session=request.session)
+        branch = named_branch(self._turns.digests(request.scope), request.session)
+        # Several may add to it at once. They take turns: else most of what each of them does is in vain.
+        async with self._store.alone(request.scope, branch):
+            for left in range(TRIES - 1, -1, -1):
+                try:
+                    known = await self._known(request)
+                    live = known or await self._loaded(request, body.format, incoming.frame)
+                    _expect_format(request, live.trace, incoming.frame.format)
+                    async with live.lock:
+                        if not live.stale:
+                            return await act(request, live, known is None, incoming.frame, incoming.flat())
+                except LATE:
+                    if not left:
+                        raise
+                    await wait(TRIES - left)
+        raise AssertionError("unreachable")
+
+    async def _add(self, request: Addition, live: Live, fresh: bool, frame: Frame, items: Sequence[Item]) -> View:
+        trace = live.trace
+        looking = self._turns.recogniser(request.scope, frame)
+        found = Recognition(
+            trace, opened=fresh and not trace.seq, refold=fresh, origin=request.origin, method=request.method
+        )
+        found.cue = request.cue
+        found.events = _said(trace, looking.digests, looking.guard, items, frame.format)
+        view = await self._turns.turn(request.scope, live, frame, found, looking.guard)
+        self._turns.memory.keep(request.scope, live)
+        return view
+
+    async def _look(self, request: Addition, live: Live, fresh: bool, frame: Frame, items: Sequence[Item]) -> View:
+        scope, trace = request.scope, live.trace
+        if not trace.seq:
+            raise NotFound(f"nothing was said in {request.session} yet")
+        if fresh:
+            await self._turns.gauge.weigh(scope, live.scale, await self._turns.gauge.budget(scope, frame), frame)
+            await self._turns.refold(scope, live)
+            live.view = with_(live.view, scope=scope, branch=trace.branch, seq=trace.seq - 1)
+            self._turns.memory.keep(scope, live)
+        return live.view
+
+    async def _say(self, request: Addition, live: Live, fresh: bool, frame: Frame, items: Sequence[Item]) -> None:
+        looking = self._turns.recogniser(request.scope, frame)
+        events = _said(live.trace, looking.digests, looking.guard, items, frame.format)
+        opened = fresh and not live.trace.seq
+        named = live.trace.session if opened else None
+        batch = Batch(live.trace.branch, live.trace.seq, tuple(events), opened, session=named, origin=request.origin)
+        try:
+            await self._store.write(request.scope, batch)
+        except BaseException:
+            self._turns.memory.forget(request.scope, live)
+            raise
+        apply(live.trace, events)
+        live.lengthen([node for event in events if isinstance(event, Said) for node in event.nodes])
+
+    async def _loaded(self, request: Addition, format: str, frame: Frame) -> Live:
+        digests = self._turns.digests(request.scope)
+        branch = await self._store.session(request.scope, request.session)
+        if branch:
+            trace = await self._store.load(request.scope, branch)
+        else:
+            trace = Trace(named_branch(digests, request.session), session=request.session)
+        return Live(trace, Known(format), View(frame, (), digests))
+
+    async def _known(self, request: Addition) -> Live | None:
+        """The conversation as it is in memory, with what others wrote since; None where it must be read."""
+        scope, live = request.scope, self._turns.memory.named(request.scope, request.session)
+        if live is None:
+            return None
+        async with live.lock:
+            said = len(live.trace.said)
+            try:
+                kinds = await self._store.catch_up(scope, live.trace)
+            except NotFound:  # purged
+                kinds = {"purge"}
+            if live.stale or kinds - LENGTHEN - FOLD:
+                self._turns.memory.forget(scope, live)
+                return None
+            if kinds - LENGTHEN:
+                await self._turns.refold(scope, live)
+            elif kinds:
+                new = live.trace.said[said:]
+                nodes = await self._store.nodes(scope, [p.id for p in new])
+                live.lengthen([nodes[p.id] for p in new])
+            return live
+
+
+def _expect_format(request: Addition, trace: Trace, format: str) -> None:
+    if trace.format not in ("", format):
+        raise BadRequest(f"session {request.session} is written in {trace.format}; add to it in that format")
+
+
+def _said(trace: Trace, digests: Digests, guard: Guard, items: Sequence[Item], format: str) -> list[Event]:
+    """What is new, after all that is there."""
+    entries = [Entry(digests.content(i), kept) for i, kept in zip(items, guard.admit(items), strict=True)]
+    taken = {p.id for p in trace.said} if trace.patched else None
+    last = trace.said[-1].id if trace.said else begin(digests, format)
+    nodes = chained(digests, last, entries, taken)
+    return [Said(tuple(nodes))] if nodes else []

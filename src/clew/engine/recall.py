@@ -1,0 +1,96 @@
+"""From what a person or a model writes, an id or a question, to the nodes that it may mean."""
+
+import asyncio
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from clew.core.items import Digests, Scope
+from clew.errors import Ambiguous, NotFound
+from clew.store.protocol import Store
+from clew.store.records import Place
+from clew.store.trace import Trace
+from clew.text.search import Found, Index, texts
+
+BODIES = 200  # that the index of the store may propose, the best by its own measure
+NEWEST = 50  # items that are looked at whatever the index says: it does not know the middle of a name
+CHARACTERS = 2_500_000  # looked at in all
+
+
+async def resolve(store: Store, scope: Scope, id: str, branch: str | None = None) -> str:
+    """The whole id; with `branch`, only of something in that branch's own past."""
+    short = id.strip().lower()
+    if not short or len(short) > 32 or set(short) - set("0123456789abcdef"):
+        raise NotFound(f"{id[:40]!r} is not an id: ids are hexadecimal, such as 3fa94c21b0")
+    found = await store.resolve(scope, short)
+    if branch is not None:
+        own = {id for trace in await lineage(store, scope, branch) for id in _ids(store, scope, trace)}
+        found = [f for f in found if f in own]
+    if not found and (purged := await store.purged(scope, short)):
+        raise purged
+    if not found:
+        raise NotFound(f"nothing here has the id {id}")
+    if len(found) > 1:
+        raise Ambiguous(f"{id} fits {len(found)} ids; give more of it: {', '.join(f[:16] for f in found[:5])}")
+    return found[0]
+
+
+async def lineage(store: Store, scope: Scope, branch: str, until: int | None = None) -> list[Trace]:
+    """A branch, after those that it comes after without having their events: a handoff, a task, a sub-agent."""
+    before = [await store.load(scope, id, last) for id, last in await store.ancestry(scope, branch)]
+    return [*reversed(before), await store.load(scope, branch, until)]
+
+
+def _ids(store: Store, scope: Scope, trace: Trace) -> set[str]:
+    digests = Digests(store.secret, scope)
+    ids = {p.id for p in trace.said} | set(trace.alias.values())
+    for edit in (*trace.edits, *trace.undone):
+        handles = digests.handle(edit.old), edit.evidence.get("handle", edit.old[0])
+        ids.update(edit.old, (n.id for n in edit.new), handles)
+    return ids
+
+
+async def candidates(store: Store, scope: Scope, text: str, branch: str) -> Index:
+    """What was said on a branch, or before it, that may answer a question."""
+    return await among(store, scope, text, [p for trace in await lineage(store, scope, branch) for p in trace.said])
+
+
+async def among(
+    store: Store,
+    scope: Scope,
+    text: str,
+    said: Sequence[Place],
+    bodies: int = BODIES,
+    newest: int = NEWEST,
+    characters: int = CHARACTERS,
+) -> Index:
+    """Of these, what may answer a question, each with its neighbours: a call names what its result is."""
+    places = {p.content: i for i, p in enumerate(said)}  # said twice: the last time
+    found = await store.search(scope, text, list(places), bodies)
+    beside = [at for content in found for at in range(places[content] - 1, places[content] + 2)]
+    best = dict.fromkeys([*beside, *reversed(range(len(said) - newest, len(said)))])
+    chosen = [at for at in best if 0 <= at < len(said)]
+    nodes = await store.nodes(scope, [said[at].id for at in chosen])
+    sizes = accumulate(len(nodes[said[at].id].item.text) for at in chosen)
+    within = sorted(at for at, size in zip(chosen, sizes, strict=True) if size <= characters or at == chosen[0])
+    # In a thread: it may take most of a second, for which other turns need not wait.
+    return await asyncio.to_thread(Index, texts(nodes[said[at].id] for at in within))
+
+
+class Hit(NamedTuple):
+    """Something found, and the branch it was first said on."""
+
+    branch: str
+    found: Found
+
+
+async def everywhere(store: Store, scope: Scope, text: str, limit: int) -> list[Hit]:
+    """What was said about something anywhere in a scope: for people only, no model may ask this."""
+    contents = await store.search(scope, text, None, BODIES)
+    branch_of = dict(await store.places(scope, contents))
+    nodes = (await store.nodes(scope, list(branch_of))).values()
+    once = {n.content: n for n in nodes}  # said in several places: one of them will do
+    read = accumulate(len(once[content].item.text) for content in contents)
+    within = [once[c] for c, size in zip(contents, read, strict=True) if size <= CHARACTERS or c == contents[0]]
+    index = await asyncio.to_thread(Index, texts(within))
+    return [Hit(branch_of[found.id], found) for found in index.find(text, limit)]

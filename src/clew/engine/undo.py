@@ -1,0 +1,117 @@
+"""Taking compactions back: what they stood for is in view again, and what was said since stays."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import replace as with_
+
+from clew import events
+from clew.core.items import Edit, Frame, Item, Scope
+from clew.core.view import View
+from clew.engine.turn import TRIES, Turns, wait
+from clew.errors import BadRequest, Conflict, NotFound, OverBudget
+from clew.events import tell
+from clew.store.records import Batch, Revert
+from clew.store.trace import Fold, Trace
+from clew.tokens.provider_size import Scale
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What an undo brought back."""
+
+    sessions: tuple[str, ...]  # whose beginnings were taken back
+    view: View
+    before: int  # tokens
+    after: int
+    limit: int
+
+
+async def undo(turns: Turns, scope: Scope, branch: str, count: int = 1, dry_run: bool = False) -> Undone:
+    """Take back the newest compactions of a branch. Raises `OverBudget`, with the numbers, if that would not fit."""
+    if count < 1:
+        raise BadRequest(f"undo: how many compactions to take back is 1 or more, not {count}")
+    for left in range(TRIES - 1, -1, -1):
+        trace = await turns.store.load(scope, branch)
+        undone, revert = await _undone(turns, scope, trace, count)
+        if dry_run:
+            return undone
+        sent = undone.view.digests.run("", (n.content for n in undone.view.nodes))
+        try:
+            await turns.store.write(scope, Batch(branch, trace.seq, (revert,), heads=(sent,)))
+        except Conflict:
+            if not left:
+                raise
+            await wait(TRIES - left)
+            continue
+        if live := turns.memory.get(scope, branch):
+            turns.memory.forget(scope, live)
+        told = events.Reverted(scope, branch, trace.seq, undone.sessions, undone.before, undone.after)
+        tell(turns.listeners, [told])
+        return undone
+    raise AssertionError("unreachable")
+
+
+async def _undone(turns: Turns, scope: Scope, trace: Trace, count: int) -> tuple[Undone, Revert]:
+    folds = _newest(trace, count)
+    made = {id for fold in folds for id in fold.made}
+    sessions = tuple(fold.session for fold in folds)
+    frame = await turns.store.frame(scope, trace.frame)
+    shown = await turns.fold(scope, trace, frame, {})
+    items = {n.id: n.item for n in shown.nodes}
+    revert, view = await _reverted(turns, scope, trace, made, sessions, frame, items)
+    again = {id for id, held in trace.quoted.items() if held in {n.id for n in view.nodes}}
+    if again - made:  # it stands there itself: nobody need quote it
+        revert, view = await _reverted(turns, scope, trace, made | again, sessions, frame, items)
+    was = {n.id for n in shown.nodes}
+    revert = with_(revert, held=tuple(n.id for n in view.nodes if n.id not in was))
+    budget = await turns.gauge.budget(scope, frame)
+    scale = Scale()
+    await turns.gauge.weigh(scope, scale, budget, frame)
+    before = scale.measure(shown)[0].tokens
+    scale.edit()
+    size, rate = scale.measure(view)
+    limit = budget.at(rate).limit
+    if not size.within(limit):
+        raise OverBudget(
+            f"undoing would show {size.tokens:,} tokens where {limit.tokens:,} fit "
+            f"({size.tokens - limit.tokens:,} too many; {before:,} now): undo fewer, fork from before it, "
+            "or recall what you need",
+            needed=size.tokens,
+            limit=limit.tokens,
+        )
+    view = with_(view, scope=scope, branch=trace.branch, seq=trace.seq)
+    return Undone(revert.sessions, view, before, size.tokens, limit.tokens), revert
+
+
+async def _reverted(
+    turns: Turns,
+    scope: Scope,
+    trace: Trace,
+    made: Collection[str],
+    sessions: tuple[str, ...],
+    frame: Frame,
+    items: Mapping[str, Item],
+) -> tuple[Revert, View]:
+    """What takes these stand-ins back, with all made of them, and the view without them."""
+    after = trace.copy()
+    revert = Revert(tuple(sorted(_dependent(trace.edits, made))), (), sessions)
+    after.revert(revert)
+    return revert, await turns.fold(scope, after, frame, items)
+
+
+def _newest(trace: Trace, count: int) -> list[Fold]:
+    """The newest compactions that still stand."""
+    standing = {n.id for edit in trace.edits for n in edit.stand_ins}
+    folds = [fold for fold in reversed(trace.folds) if not standing.isdisjoint(fold.made)]
+    if len(folds) < count:
+        raise NotFound(f"{len(folds)} compactions can be undone here, not {count}")
+    return folds[:count]
+
+
+def _dependent(edits: Sequence[Edit], made: Collection[str]) -> set[str]:
+    """These stand-ins, and those made of them, however often over."""
+    gone = set(made)
+    for edit in edits:  # in the order in which they were made
+        if not gone.isdisjoint(edit.old):
+            gone.update(n.id for n in edit.stand_ins)
+    return gone

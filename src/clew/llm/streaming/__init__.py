@@ -1,0 +1,56 @@
+"""Models that an agent talks to: streamed, with tools, over the official SDKs or in this process.
+
+`speaker` makes one from a short text. What it says comes in pieces, the last of which is `Spoken`:
+
+    async with aclosing(speaker.speak(body)) as pieces:
+        async for piece in pieces: ...
+"""
+
+from typing import Any
+
+from clew import llm as models
+from clew.errors import BadRequest
+from clew.llm.streaming.pieces import BrokenOff, Call, Called, Piece, Speaker, Spoken, Stop, Text, Thought
+
+__all__ = [
+    "BrokenOff",
+    "Call",
+    "Called",
+    "Piece",
+    "Speaker",
+    "Spoken",
+    "Stop",
+    "Text",
+    "Thought",
+    "speaker",
+]
+
+_FORMATS = ("openai_responses", "openai_chat", "anthropic")
+
+
+def speaker(text: str, *, format: str | None = None, **settings: Any) -> Speaker:
+    """The speaker that a text names, as for `clew.llm.named`; `format` says which API, where a server has more."""
+    meant = models.read(text)
+    if meant.base_url:
+        settings = {"base_url": meant.base_url, **settings}
+    if meant.provider == "local":
+        from clew.llm.streaming.local import LocalSpeaker
+
+        return LocalSpeaker(**settings)
+    format = format or _usual(meant.provider, "base_url" in settings or "client" in settings)
+    if format == "anthropic":
+        from clew.llm.streaming.anthropic import AnthropicSpeaker
+
+        return AnthropicSpeaker(meant.name, **settings)
+    if format not in _FORMATS:
+        raise BadRequest(f"format: expected one of {', '.join(_FORMATS)}, got {format}")
+    from clew.llm.streaming.openai import ChatSpeaker, ResponsesSpeaker
+
+    return (ResponsesSpeaker if format == "openai_responses" else ChatSpeaker)(meant.name, **settings)
+
+
+def _usual(provider: str, elsewhere: bool) -> str:
+    """OpenAI keeps a model's thoughts only over Responses; servers like it speak Chat."""
+    if provider == "anthropic":
+        return provider
+    return "openai_chat" if elsewhere else "openai_responses"

@@ -1,0 +1,123 @@
+"""An answer of OpenAI's Responses, put together from its events."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from clew.core import rawjson
+from clew.llm.streaming import pieces
+from clew.llm.streaming.faults import failure
+from clew.llm.streaming.pieces import Call, Called, Message, Piece, Spoken, Stop, Text, Thought
+
+Event = Mapping[str, Any]
+
+_STOPS: Mapping[str, Stop] = {"max_output_tokens": "length", "content_filter": "refused"}
+
+
+class ResponsesAnswer:
+    """What a model has said so far; of a server that does not stream, its whole answer is one event."""
+
+    def __init__(self) -> None:
+        self.over = False  # nothing more is to come
+        self._begun: dict[int, Message] = {}
+        self._done: dict[int, Message] = {}
+        self._parts: dict[int, list[str]] = {}  # text of items that are not done
+        self._response: Event = {}
+
+    def add(self, event: Event) -> Iterator[Piece]:
+        """Hear one event; those of unknown types say nothing, for what they tell comes again when an item is done."""
+        kind = str(event.get("type"))
+        match kind.removeprefix("response."):
+            case "output_item.added":
+                yield from self._begin(event["output_index"], event["item"])
+            case "output_item.done":
+                self._done[event["output_index"]] = event["item"]
+            case "output_text.delta" | "refusal.delta":
+                self._parts.setdefault(event["output_index"], []).append(event["delta"])
+                yield Text(event["delta"])
+            case "reasoning_summary_text.delta" | "reasoning_text.delta":
+                yield Thought(event["delta"])
+            case "reasoning_summary_part.added" if event.get("summary_index"):
+                yield Thought("\n\n")
+            case "function_call_arguments.delta" | "custom_tool_call_input.delta":
+                item = self._begun[event["output_index"]]
+                yield Called(item["call_id"], _name(item), event["delta"])
+            case "completed" | "incomplete" | "failed" | "cancelled":
+                self._end(event["response"])
+            case "error":
+                raise failure(event.get("error") or event)
+            case _ if event.get("object") == "response":
+                self._end(event)
+                for item in self._items():
+                    yield from _whole(item)
+            case _ if event.get("error"):
+                raise failure(event["error"])
+
+    def spoken(self) -> Spoken:
+        """What was said; of what was not done, only text."""
+        items = self._items()
+        texts = [part.get("text") or part.get("refusal") or "" for part in _parts(items)]
+        calls = [_call(item) for item in items if _is_call(item)]
+        reason = (self._response.get("incomplete_details") or {}).get("reason") or self._response.get("status")
+        while items and items[-1].get("type") == "reasoning":  # refused where nothing follows it
+            items.pop()
+        return Spoken(items, "".join(texts), calls, self._stop(items, reason), reason, self._response.get("usage"))
+
+    def _begin(self, index: int, item: Message) -> Iterator[Piece]:
+        self._begun[index] = item
+        if _is_call(item):
+            yield Called(item["call_id"], _name(item), "")
+
+    def _end(self, response: Event) -> None:
+        self.over = True
+        if response.get("status") in ("failed", "cancelled"):
+            raise failure(response.get("error") or f"the response was {response['status']}")
+        self._response = response
+
+    def _items(self) -> list[Message]:
+        if output := self._response.get("output"):
+            return list(output)
+        # Some servers do not say all of it again at the end, and one that broke off could not.
+        return [item for index in sorted({*self._begun, *self._done}) if (item := self._item(index))]
+
+    def _item(self, index: int) -> Message | None:
+        if index in self._done or index not in self._parts:
+            return self._done.get(index)
+        text = {"type": "output_text", "text": "".join(self._parts[index]), "annotations": []}
+        return {**self._begun.get(index, {"type": "message", "role": "assistant"}), "content": [text]}
+
+    def _stop(self, items: list[Message], reason: str | None) -> Stop:
+        if not self._response:
+            return "cut"
+        if any(part.get("refusal") for part in _parts(items)):
+            return "refused"
+        return _STOPS.get(str(reason)) or ("calls" if any(map(_is_call, items)) else "end")
+
+
+def _parts(items: list[Message]) -> Iterator[Message]:
+    for item in items:
+        if item.get("type") == "message":
+            yield from item.get("content") or ()
+
+
+def _is_call(item: Event) -> bool:
+    """Whether it is for the client to run: what the provider runs itself has no `call_id`, and an output is no call."""
+    return "call_id" in item and str(item.get("type")).endswith("_call")
+
+
+def _name(item: Event) -> str:
+    return str(item.get("name") or item["type"])
+
+
+def _call(item: Event) -> Call:
+    raw = item.get("arguments") or item.get("input") or item.get("action") or item.get("operation") or ""
+    return pieces.call(item["call_id"], _name(item), raw if isinstance(raw, str) else rawjson.dumps(raw).decode())
+
+
+def _whole(item: Message) -> Iterator[Piece]:
+    """The pieces of an item that was not streamed."""
+    if item.get("type") == "reasoning":
+        yield from (Thought(part["text"]) for part in item.get("summary") or () if part.get("text"))
+    elif _is_call(item):
+        call = _call(item)
+        yield Called(call.id, call.name, call.raw)
+    yield from (Text(text) for part in _parts([item]) if (text := part.get("text") or part.get("refusal")))

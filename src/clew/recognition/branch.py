@@ -1,0 +1,211 @@
+"""A branch in memory: the log it has, the view it shows, and what the next request adds to either."""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from dataclasses import replace as with_
+from itertools import pairwise
+from typing import NamedTuple
+
+from clew.core.align import Match, Patch, matches, patches, shared
+from clew.core.bridge import Lock
+from clew.core.items import Digests, Edit, Item, Node
+from clew.core.view import View, originals
+from clew.engine.growth import Pace
+from clew.engine.verdict import Verdict
+from clew.recognition.last_body import Known
+from clew.recognition.sameness import likeness, with_their_calls, without_trailing
+from clew.store.records import Began, Call, ClientEdit, Event, Pin, Place, Revert, Said, Usage
+from clew.store.rows import ABSENT
+from clew.store.trace import PINS, Trace
+from clew.tokens.provider_size import Scale
+
+NEAR = 16  # items further on that one is compared with: rewriting keeps the order
+
+
+class Entry(NamedTuple):
+    """One item of an incoming history; no item: it was sent as a stand-in and stands for this place of the log."""
+
+    content: str
+    item: Item | None
+    id: str = ""
+
+
+@dataclass(slots=True)
+class Live:
+    """A branch kept in memory between turns."""
+
+    trace: Trace
+    known: Known
+    view: View
+    sent: str = ""  # chain digest of the view as last sent
+    last: View | None = None  # the view as last sent; None: it is in the log, or nothing was
+    scale: Scale = field(default_factory=Scale)
+    verdict: Verdict = field(default_factory=Verdict)
+    pace: Pace = field(default_factory=Pace)
+    settled: int = 0  # nodes before this one need no repair
+    frame: str = ""  # digest of the last frame
+    predicted: int = 0  # tokens of the last call
+    unmasked: dict[str, Item] = field(default_factory=dict)  # nodes that hold a secret, as the client sent them
+    lock: Lock = field(default_factory=Lock)  # hosts may be on several event loops
+    stale: bool = False  # somebody else wrote to the branch
+    beside: str | None = None  # the named session that an agent of its own speaks beside
+    whole: bool = False  # what is asked here is asked about all of it: it is sent as it came if it fits
+
+    def lengthen(self, nodes: Sequence[Node]) -> None:
+        """Let the view show these as well, at its end."""
+        self.scale.grow(nodes)
+        self.sent = self.view.digests.run(self.sent, (n.content for n in nodes))
+        self.view = with_(self.view, nodes=(*self.view.nodes, *nodes))
+
+
+def unfold(trace: Trace, contents: Sequence[str], items: Sequence[Item], offset: int = 0) -> list[Entry]:
+    """The history that was sent, our own stand-ins in it replaced by what they stand for.
+
+    A stand-in is one only where its originals would stand next: the same words said elsewhere are just words.
+    """
+    if not any(c in trace.made for c in contents):
+        return [Entry(c, i) for c, i in zip(contents, items, strict=True)]
+    by_id = {node.id: edit for edit in (*trace.edits, *trace.undone) for node in edit.stand_ins}
+    place = {trace.alias.get(p.id, p.id): i for i, p in enumerate(trace.said)}
+    where: dict[str, list[int]] = {}
+    for i, p in enumerate(trace.said):
+        where.setdefault(p.content, []).append(i)
+    entries: list[Entry] = []
+    at = offset
+    used: set[int] = set()
+    for content, item in zip(contents, items, strict=True):
+        if at < len(trace.said) and trace.said[at].content == content:
+            at += 1
+            entries.append(Entry(content, item))
+            continue
+        behind = _behind(trace, content, by_id, place, at, used)
+        if behind is not None:
+            entries += [Entry(trace.said[i].content, None, trace.said[i].id) for i in behind]
+            at = behind[-1] + 1 if behind else at
+            continue
+        later = where.get(content, [])
+        found = bisect_left(later, at)
+        at = later[found] + 1 if found < len(later) else at
+        entries.append(Entry(content, item))
+    return entries
+
+
+def _behind(
+    trace: Trace, content: str, by_id: dict[str, Edit], place: dict[str, int], at: int, used: set[int]
+) -> list[int] | None:
+    """The places a stand-in of this content stands for, from `at` on and in order; None if it is no stand-in here."""
+    for edit, n in trace.made.get(content, ()):
+        if n and id(edit) in used:
+            return []  # an edit with several stand-ins: the first one brought back all it stood for
+        beside = [place[key] for id in originals(edit.old, by_id) if (key := trace.alias.get(id, id)) in place]
+        if PINS in edit.evidence and beside and at in (beside[0], beside[-1] + 1):
+            return []  # it stands for nothing: it quotes what is behind another one
+        if n or id(edit) in used:
+            continue
+        behind = (trace.alias.get(id, id) for id in originals(edit.sources, by_id))
+        found = [place[id] for id in behind if id in place]
+        if found and found[0] >= at and all(a < b for a, b in pairwise(found)):
+            used.add(id(edit))
+            return found
+    return None
+
+
+class Reading(NamedTuple):
+    """How an incoming history relates to a branch."""
+
+    prefix: int  # items both begin with
+    found: list[Match]
+    gaps: list[Patch]  # where the client changed what the log has
+    news: int  # entries from here on are new
+
+    def is_extension(self) -> bool:
+        return not self.gaps
+
+
+def compare(said: Sequence[Place], entries: Sequence[Entry], offset: int = 0) -> Reading:
+    """Align what was sent with what the log has; the first `offset` items are known to be equal."""
+    old = [p.content for p in said[offset:]]
+    new = [e.content for e in entries]
+    first = shared(old, new)
+    if first == len(old):
+        return Reading(offset + first, [], [], first)
+    items = [e.item for e in entries]
+    found = with_their_calls(without_trailing(matches(old, new), items, len(old)), items)
+    gaps = patches(found, len(old), len(new))
+    news = found[-1].new + 1 if found else 0
+    if gaps and gaps[-1].stop == len(old):
+        # The log's end was changed too; what the client put there begins where its last known item ended.
+        gaps[-1] = gaps[-1]._replace(end=gaps[-1].begin)
+        news = gaps[-1].begin
+    return Reading(offset + first, found, gaps, news)
+
+
+def rewritten(gaps: Sequence[Patch], old: dict[int, Item], new: Sequence[Entry], said: int) -> list[Match]:
+    """Items in the gaps that are the same under another coat; beyond the log's end only its last items can be."""
+    pairs: list[Match] = []
+    for gap in gaps:
+        end = gap.end if gap.stop < said else min(len(new), gap.begin + (gap.stop - gap.start) + 4)
+        was = {i: old[i] for i in range(gap.start, gap.stop) if i in old}
+        now = {j: item for j in range(gap.begin, end) if (item := new[j].item) is not None}
+        if was and now and len(was) * len(now) <= 1_000_000:
+            pairs += likeness(was, now, NEAR)
+    return pairs
+
+
+def chained(digests: Digests, parent: str, entries: Sequence[Entry], taken: set[str] | None = None) -> list[Node]:
+    """Nodes for entries; those that came as stand-ins keep the ids they have. No id that is `taken` is given twice."""
+    nodes = []
+    for entry in entries:
+        id = entry.id or digests.link(entry.content, (parent,))
+        while taken is not None and id in taken:
+            id = digests.link(entry.content, (id, "again"))
+        if taken is not None:
+            taken.add(id)
+        parent = id
+        nodes.append(Node(parent, entry.content, entry.item or ABSENT))
+    return nodes
+
+
+def apply(trace: Trace, events: Sequence[Event]) -> None:
+    """Let events happen to a trace, as a replay of the log would."""
+    for event in events:
+        match event:
+            case Said(nodes):
+                trace.folding = False
+                trace.said += [Place(n.id, n.content) for n in nodes]
+            case ClientEdit(start, stop, nodes, alias, switch):
+                trace.said[start:stop] = [Place(n.id, n.content) for n in nodes]
+                trace.patched = True
+                trace.alias |= alias
+                if switch:
+                    trace.switch(switch)
+            case Began(session):
+                trace.begin(session)
+            case Edit(old=old):
+                trace.held.difference_update(old)
+                trace.add(event)
+            case Pin(ids, off):
+                trace.pinned = trace.pinned - set(ids) if off else trace.pinned | set(ids)
+            case Revert():
+                trace.revert(event)
+            case Call(said=said, format=format, frame=frame):
+                trace.call(trace.seq, said, format, frame)
+            case Usage(seq, usage):
+                trace.report(seq, usage)
+        trace.seq += 1
+
+
+def freshened(view: View, fresh: dict[str, Item]) -> View:
+    """The view with the client's own newest copy of the items it re-sent: cache marks move from turn to turn."""
+    nodes = list(view.nodes)
+    left = len(fresh)
+    for i in range(len(nodes) - 1, -1, -1):
+        if not left:
+            break
+        item = fresh.get(nodes[i].id)
+        if item is not None:
+            left -= 1
+            if item is not nodes[i].item:
+                nodes[i] = Node(nodes[i].id, nodes[i].content, item)
+    return with_(view, nodes=tuple(nodes))

@@ -1,0 +1,111 @@
+"""Where the messages of a request lie in its bytes. Guesses are cheap; each is proved by parsing what is left."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from clew.core import rawjson
+from clew.errors import BadRequest
+
+BLOCK = 1 << 18  # bytes compared at a time
+TRIES = 64  # places looked at before giving up: the slow way is always right
+NEAR = 1 << 20  # bytes looked back for a place between two messages
+
+_CLOSES = re.compile(rb"\]\s*\}\s*\Z")
+
+
+def edges(raw: bytes, body: Mapping[str, Any], key: str, lead: int) -> tuple[int, int]:
+    """From where to where the history under `key` lies, after `lead` system messages; (0, 0) if not plain to see."""
+    messages = body[key]
+    if not isinstance(messages, list) or len(messages) <= lead:
+        return 0, 0
+    for start in _starts(raw, key, messages[:lead]):
+        for end in _ends(raw, key, body):
+            # Without its history the body must be the same body: that proves both places.
+            rest = raw[:start].rstrip().removesuffix(b",") + raw[end:]
+            if _loads(rest) == {**body, key: messages[:lead]}:
+                return start, end
+    return 0, 0
+
+
+def last_boundary(raw: bytes, start: int, upto: int, end: int, messages: Sequence[Any]) -> tuple[int, int] | None:
+    """The last place between two messages before `upto`: its offset, and how many messages come before it."""
+    at = upto
+    for _ in range(TRIES):
+        at = _element_before(raw, max(start, upto - NEAR), at)
+        if at <= start:
+            return None
+        tail = _loads(b"[" + raw[at:end] + b"]")
+        if tail and tail == messages[-len(tail) :] and len(tail) < len(messages):
+            return raw.rindex(b",", start, at), len(messages) - len(tail)
+    return None
+
+
+def parsed_list(raw: bytes) -> list[Any] | None:
+    """The elements that stand there between commas; None if that is not what stands there."""
+    try:
+        found = rawjson.loads(b"[" + raw + b"]")
+    except BadRequest:
+        return None
+    return found if isinstance(found, list) else None
+
+
+def shared_bytes(old: bytes, start: int, new: bytes, begin: int) -> int:
+    """How many bytes are the same from these two places on: equal blocks are skipped at the speed of memory."""
+    least = min(len(old) - start, len(new) - begin)
+    low = 0
+    while low < least and old[start + low : start + low + BLOCK] == new[begin + low : begin + low + BLOCK]:
+        low += BLOCK
+    high = min(low + BLOCK, least)
+    low = min(low, least)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if old[start + low : start + middle] == new[begin + low : begin + middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _element_before(raw: bytes, start: int, at: int) -> int:
+    """The last object before `at` that follows a comma; -1 if there is none after `start`."""
+    while (at := raw.rfind(b"{", start, at)) > start:
+        if raw[max(start, at - 8) : at].rstrip().endswith(b","):
+            return at
+    return -1
+
+
+def _starts(raw: bytes, key: str, lead: Sequence[Any]) -> Iterator[int]:
+    """Where the history may begin."""
+    opens = re.compile(rb'"%b"\s*:\s*\[\s*' % key.encode())
+    for found, _ in zip(opens.finditer(raw), range(TRIES), strict=False):
+        first = found.end()
+        if not lead:
+            yield first
+            continue
+        for comma, _ in zip(re.finditer(rb",\s*(?=\{)", raw[first : first + NEAR]), range(TRIES), strict=False):
+            if _loads(b"[" + raw[first : first + comma.start()] + b"]") == lead:
+                yield first + comma.end()
+                break
+
+
+def _ends(raw: bytes, key: str, body: Mapping[str, Any]) -> Iterator[int]:
+    """Where the history may end: at the bracket before the next key, or before the last brace."""
+    keys = list(body)
+    after = keys[keys.index(key) + 1 :]
+    if not after:
+        found = _CLOSES.search(raw, max(0, len(raw) - 200))
+        yield from [found.start()] if found else []
+        return
+    closes = re.compile(rb"\]\s*,\s*" + re.escape(orjson.dumps(after[0])) + rb"\s*:")
+    places = [found.start() for found in closes.finditer(raw)]
+    yield from reversed(places[-TRIES:])
+
+
+def _loads(raw: bytes) -> Any:
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return None

@@ -1,0 +1,294 @@
+"""Whether a history that was changed on the way is still the same conversation. Pure functions.
+
+Equal words are evidence, an id alone is none: ids count up, collide, or are places in a list. When in doubt it is
+another conversation: a wrong match would mix two people's words, a missed one costs some tokens once.
+"""
+
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from typing import Any, NamedTuple
+
+from clew.core.align import Match, Patch
+from clew.core.items import SHORT, Frame, Item, canonical
+from clew.text.decorations import is_passing, lasting
+
+ENOUGH = 200  # characters of answers and results in common: a greeting and its answer are said in many conversations
+COUNTED = 200  # characters of one item that count: one long file that both have read is one thing in common
+KIN = 16  # characters that one text must share with another to be that text, shortened or lengthened
+PHRASE = 3  # words
+SOFT = ("reasoning", "opaque")  # what one provider makes for itself: clients drop it and bring it back
+_SHORTENED = r"(?:trunc|trimm|clear|omit|elid|prun|compact|shorten|cut off|snip|skipp)"
+_NOTE = re.compile(
+    rf"[\[<({{][^\[\]<>(){{}}\n]{{0,200}}?{_SHORTENED}[^\[\]<>(){{}}\n]{{0,200}}[\]>)}}]|…|\.\.\.", re.IGNORECASE
+)
+_MEDIA = frozenset({"source", "inlineData", "inline_data", "fileData", "file_data", "image_url", "bytes"})
+
+
+def alike(was: Item, now: Item) -> bool:
+    """Whether both say the same: a call with the same name and arguments, or words under another known decoration.
+
+    Whose call a result answers is for `likeness` to know.
+    """
+    if was.kind != now.kind or was.role != now.role:
+        return False
+    match was.kind:
+        case "call":
+            return was.name == now.name and arguments(was.text) == arguments(now.text)
+        case "result":
+            return _beside(was.wire) == _beside(now.wire) and _same_words(was.text, now.text)
+        case "text":
+            return _same_words(was.text, now.text)
+    return False
+
+
+def arguments(text: str) -> str:
+    """What a call is called with, however it is spelled; 1, 1.0 and true are three things."""
+    try:
+        return json.dumps(json.loads(text or "{}"), sort_keys=True)
+    except (ValueError, RecursionError):
+        return text
+
+
+def likeness(old: Mapping[int, Item], new: Mapping[int, Item], near: int) -> list[Match]:
+    """Within one gap, items that say the same, in order; a result is the same only if its call is."""
+    found: list[Match] = []
+    waiting = list(new.items())
+    renamed: dict[str, str] = {}  # calls of this gap that are the same, by the ids they had and have
+    changed = {i.call_id for i in old.values() if i.kind == "call"} | {
+        i.call_id for i in new.values() if i.kind == "call"
+    }
+    at = 0
+    for i, was in old.items():
+        for k in range(at, min(at + near, len(waiting))):
+            j, now = waiting[k]
+            if not alike(was, now) or (was.kind == "result" and not _answers(was, now, renamed, changed)):
+                continue
+            if was.kind == "call":
+                renamed[was.call_id] = now.call_id
+            found.append(Match(i, j))
+            at = k + 1
+            break
+    return found
+
+
+def with_their_calls(found: list[Match], new: Sequence[Item | None]) -> list[Match]:
+    """Those matches that hold: equal results of calls that are not equal are two results."""
+    known = {m.new for m in found} | {-1}  # -1: its call stands before all of this
+    calls: dict[str, int] = {}  # the newest call of each id
+    apart: set[int] = set()
+    for j, item in enumerate(new):
+        if item is not None and item.kind == "call":
+            calls[item.call_id] = j
+        elif item is not None and item.kind == "result" and calls.get(item.call_id, -1) not in known:
+            apart.add(j)
+    return [m for m in found if m.new not in apart] if apart else found
+
+
+def without_trailing(found: list[Match], new: Sequence[Item | None], said: int) -> list[Match]:
+    """Without notes at the end of the log that now stand after something new: some clients put them last each time."""
+    kept = list(found)
+    last = said
+    while kept and kept[-1].old == last - 1 and (item := new[kept[-1].new]) is not None and _is_aside(item):
+        last = kept.pop().old
+    first = found[len(kept)].new if len(kept) < len(found) else 0
+    return kept if first > (kept[-1].new + 1 if kept else 0) else found
+
+
+def _answers(was: Item, now: Item, renamed: Mapping[str, str], changed: Collection[str]) -> bool:
+    """Whether two results answer the same call: one that was found to be, or one that stands outside the gap."""
+    if was.call_id in renamed:
+        return renamed[was.call_id] == now.call_id
+    return was.call_id == now.call_id and was.call_id not in changed
+
+
+def _same_words(was: str, now: str) -> bool:
+    a, b = lasting(was), lasting(now)
+    return a == b or is_shortened(a, b)
+
+
+def is_shortened(was: str, now: str) -> bool:
+    """Whether a client that saves room left out some of the words, and put no others in their place."""
+    if len(now) >= len(was) or not _NOTE.search(now):
+        return False
+    at = 0
+    for piece in _NOTE.split(now):
+        piece = piece.strip()
+        found = was.find(piece, at)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return True
+
+
+def _beside(wire: Mapping[str, Any] | None) -> list[str]:
+    """What a result holds beside its words: pictures, and whether it failed."""
+    found: list[str] = []
+
+    def look(value: Any) -> None:
+        if isinstance(value, Mapping):
+            if _MEDIA & value.keys():
+                found.append(canonical(value))
+                return
+            if value.get("is_error") is True or value.get("status") == "error":
+                found.append("failed")
+            for inner in value.values():
+                look(inner)
+        elif isinstance(value, list | tuple):
+            for inner in value:
+                look(inner)
+
+    look(wire)
+    return found
+
+
+_STANDS = re.compile(rf"\[[^\[\]\n]{{0,400}}\brecall [0-9a-f]{{{SHORT}}}")
+
+
+class Change(NamedTuple):
+    """What a client did to a history that the log has, as far as it can be seen."""
+
+    gaps: Sequence[Patch]  # in places of the log, and of what was sent
+    old: Mapping[int, Item]  # of the log, in the gaps
+    new: Sequence[Item | None]  # what was sent; none: it came as a stand-in of ours
+    found: Sequence[Match]  # what is equal
+    pairs: Sequence[Match]  # what says the same
+    said: int  # items in the log
+
+
+def is_edit(change: Change, before: int = 0) -> bool:
+    """Whether a client changed this conversation; `before` is the evidence that stands before all of it."""
+    if contradicts(change):
+        return False
+    if is_all_there(change):
+        return True
+    shared = before + evidence(change.new[m.new] for m in (*change.found, *change.pairs))
+    return shared >= ENOUGH and is_mostly_kept(change)
+
+
+def contradicts(change: Change) -> bool:
+    """Whether somebody says something else here than in the log: then it is another conversation, or another try.
+
+    Clients do not put words into the assistant's mouth, nor do they take its last words back and go on.
+    """
+    was, now = {m.old for m in change.pairs}, {m.new for m in change.pairs}
+    for gap in change.gaps:
+        lost = [change.old[i] for i in range(gap.start, gap.stop) if i in change.old and i not in was]
+        last, unseen = gap.stop == change.said, any(i not in change.old for i in range(gap.start, gap.stop))
+        put = [
+            item
+            for j in range(gap.begin, len(change.new) if last else gap.end)
+            if j not in now and (item := change.new[j]) is not None
+        ]
+        if (unseen or _spoke(lost)) and (last or _spoke(put)):
+            return True
+        if last and (_said_otherwise(lost, put) or _spoke(_put_before(change, gap, now))):
+            return True
+    return False
+
+
+def _put_before(change: Change, gap: Patch, same: Set[int]) -> list[Item]:
+    """What stands at the log's end before something that says the same as the log: it was not there."""
+    until = max((j for j in same if j >= gap.begin), default=gap.begin)
+    return [item for j in range(gap.begin, until) if j not in same and (item := change.new[j]) is not None]
+
+
+def _spoke(items: Iterable[Item]) -> bool:
+    return any(i.role == "assistant" and i.kind not in SOFT for i in items)
+
+
+def _said_otherwise(lost: Sequence[Item], put: Sequence[Item]) -> bool:
+    """Whether the newest thing that was said is another one now; one that grew or shrank once answered is the same."""
+    lost = [i for i in lost if not _is_aside(i)]
+    before = [i for i in put if not _is_aside(i)]
+    heard = next((n for n, item in enumerate(before) if item.role == "assistant"), None)
+    if any(i.kind == "result" for i in lost) and any(i.kind == "result" for i in before):
+        return True  # its call is still there: another result is of another try
+    if not lost or heard == 0:
+        return False  # only something beside the conversation went, or nothing came in its place
+    if heard is None or any(i.kind == "result" for i in lost):
+        return True  # nobody has answered it yet: asked anew, or a tool that said something else
+    return not all(any(_kin(was.text, now.text) for now in before[:heard]) for was in lost)
+
+
+def _is_aside(item: Item) -> bool:
+    return item.kind in SOFT or (item.kind == "text" and item.role != "assistant" and is_passing(item.text))
+
+
+def is_stand_in(item: Item) -> bool:
+    """Whether it says that it stands for something, and by which id that is recalled."""
+    return item.kind == "text" and item.role == "user" and _STANDS.match(item.text) is not None
+
+
+def _kin(was: str, now: str) -> bool:
+    short, long = sorted((lasting(was), lasting(now)), key=len)
+    return short == long or (len(short) >= KIN and short in long)
+
+
+def evidence(items: Iterable[Item | None]) -> int:
+    """How much of the assistant's and the tools' words these are; a stand-in of ours proves enough by itself."""
+    return sum(ENOUGH if i is None else _counted(i) for i in items if i is None or i.role in ("assistant", "tool"))
+
+
+def _counted(item: Item) -> int:
+    return min(len(item.text), COUNTED) if item.kind in ("text", "call", "result", "summary") else 0
+
+
+def is_mostly_kept(change: Change) -> bool:
+    """Whether what stands after the first change and is equal says at least twice as much as what was put in."""
+    now = {m.new for m in change.pairs}
+    put = 0
+    for gap in change.gaps:
+        if gap.stop == change.said:
+            continue
+        lost = [lasting(change.old[i].text) for i in range(gap.start, gap.stop) if i in change.old]
+        for j in range(gap.begin, gap.end):
+            item = change.new[j]
+            if j not in now and item is not None and not _is_aside(item):
+                put += 0 if lasting(item.text) in "\n".join(lost) else _counted(item)
+    first = change.gaps[0].begin
+    kept = [change.new[m.new] for m in (*change.found, *change.pairs) if m.new >= first]
+    return 2 * put <= sum(COUNTED if i is None else _counted(i) for i in kept)
+
+
+def is_all_there(change: Change) -> bool:
+    """Whether the log is in what was sent, with only passing notes between: then no word of it is somebody else's."""
+    return not change.pairs and all(
+        gap.start == gap.stop and all((i := change.new[j]) is None or _is_aside(i) for j in range(gap.begin, gap.end))
+        for gap in change.gaps
+    )
+
+
+# --- whose request it is --------------------------------------------------------------------------------------------
+
+
+def same_agent(was: Frame, now: Frame) -> bool:
+    """Whether one agent may have sent both; one with other tools and another system prompt is another agent."""
+    return _kin_tools(was, now) or _kin_words(was.system, now.system)
+
+
+def _kin_tools(was: Frame, now: Frame) -> bool:
+    a, b = _names(was.tools), _names(now.tools)
+    return a == b or 2 * len(a & b) >= max(1, len(a), len(b))
+
+
+def _names(tools: Iterable[Mapping[str, Any]]) -> set[str]:
+    """What tools are called, wherever a format has it."""
+    named: set[str] = set()
+    for tool in tools:
+        for holder in (tool, tool.get("function"), tool.get("toolSpec")):
+            if isinstance(holder, Mapping) and isinstance(name := holder.get("name"), str):
+                named.add(name)
+    return named
+
+
+def _kin_words(was: str, now: str) -> bool:
+    a, b = _phrases(was), _phrases(now)
+    return a == b or 2 * len(a & b) >= max(1, len(a), len(b))
+
+
+def _phrases(text: str) -> set[tuple[str, ...]]:
+    """Words with their neighbours: by single words, all prompts are alike."""
+    words = text.split()
+    size = PHRASE if len(words) > 4 * PHRASE else 1
+    return set(zip(*(words[n:] for n in range(size)), strict=False))

@@ -1,0 +1,1 @@
+"""For people: the chain of sessions, totals, import and export."""

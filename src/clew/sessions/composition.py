@@ -1,0 +1,56 @@
+"""What a view is made of: its nodes by kind, in tokens."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from clew.core.items import Edit, Node
+from clew.tokens.budget import Meter
+
+FRAME, SUMMARIES, OTHERS = "system and tools", "summaries", "other stand-ins"
+SAID = {
+    "call": "calls",
+    "result": "results",
+    "reasoning": "reasoning",
+    "media": "media",
+    "summary": SUMMARIES,  # of a provider, or one that came back with nothing of ours behind it
+}
+TEXTS = {"user": "user text", "assistant": "assistant text"}
+KINDS = (FRAME, SUMMARIES, OTHERS, *TEXTS.values(), "calls", "results", "reasoning", "media", "other")
+
+
+class Shown(NamedTuple):
+    """A node in a view."""
+
+    node: Node
+    tokens: int
+    by: str = ""  # the step that made it; nothing: it was said
+
+    @property
+    def kind(self) -> str:
+        """Which of `KINDS` it is."""
+        item = self.node.item
+        if self.by and item.kind != "summary":
+            return OTHERS
+        return TEXTS.get(item.role, "other") if item.kind == "text" else SAID.get(item.kind, "other")
+
+
+class Part(NamedTuple):
+    """All of one kind."""
+
+    kind: str
+    items: int
+    tokens: int
+
+
+def shown(nodes: Iterable[Node], edits: Iterable[Edit], meter: Meter) -> list[Shown]:
+    """Nodes as they are seen, each with what made it."""
+    by = {n.id: edit.by for edit in edits for n in edit.stand_ins}
+    return [Shown(n, meter.node(n).tokens, by.get(n.id, "")) for n in nodes]
+
+
+def parts(nodes: Iterable[Shown], frame: int = 0) -> list[Part]:
+    """The kinds that there are, with so many tokens of the frame among them."""
+    sizes: dict[str, list[int]] = {FRAME: [frame]} if frame else {}
+    for node in nodes:
+        sizes.setdefault(node.kind, []).append(node.tokens)
+    return [Part(kind, len(sizes[kind]), sum(sizes[kind])) for kind in KINDS if kind in sizes]

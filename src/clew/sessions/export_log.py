@@ -1,0 +1,133 @@
+"""Conversations as lines of a file, whole: every word, edit, pin, call and time; `imports.py` reads them back.
+
+Digests are keyed by a store's secret and stay out. Ids stay as they are: stand-ins name them.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from clew.core import rawjson
+from clew.core.items import Digests, Node, Scope
+from clew.errors import NotFound
+from clew.store.packing import fields_of, pack_opening
+from clew.store.protocol import Store
+from clew.store.records import BranchInfo, Happened, Session
+
+VERSION = 1
+CHUNK = 1_000  # nodes read at a time
+
+Progress = Callable[[int, int], None]  # so many done, of so many
+
+
+class _Sessions:
+    """How branches began."""
+
+    def __init__(self, sessions: Sequence[Session]) -> None:
+        self._branches = {s.id: s.branch for s in sessions}
+        # Not by the branch's id: one that inherited from a branch that was purged begins with a session of that one.
+        self._firsts = {s.branch: s for s in sorted(sessions, key=lambda s: -s.number)}
+
+    def first(self, branch: str) -> Session:
+        return self._firsts[branch]
+
+    def before(self, session: Session) -> str | None:
+        """The branch of its parent; the event before it tells which session of that it is."""
+        return self._branches.get(session.parent or "")
+
+
+class _Export:
+    """Writes lines; what was written once is referred to after that."""
+
+    def __init__(self, store: Store, scope: Scope, sessions: "_Sessions") -> None:
+        self._store = store
+        self._scope = scope
+        self._sessions = sessions
+        self._digests = Digests(store.secret, scope)
+        self._items: dict[str, int] = {}  # by content
+        self._frames: dict[str, int] = {}
+        self._nodes: set[str] = set()
+
+    async def branch(self, info: BranchInfo, until: int | None) -> AsyncIterator[dict[str, Any]]:
+        first = self._sessions.first(info.id)
+        own = {"branch": info.id, "name": info.session, "cause": first.cause, "at": info.at}
+        after = None if info.parent else self._sessions.before(first)
+        came = {"parent": info.parent, "parent_seq": first.parent_seq, "after": after}
+        yield {**own, **came, "tags": list(first.tags), "archived": first.archived is not None}
+        events = await self._store.events(self._scope, info.id, until)
+        for begin in range(0, len(events), CHUNK):
+            chunk = events[begin : begin + CHUNK]
+            ids = {id: None for e in chunk if e.row.kind in ("said", "client", "edit") for id in e.row.new}
+            new = [id for id in ids if id not in self._nodes]
+            nodes = await self._store.nodes(self._scope, new)
+            for line in (line for id in new for line in self._node(nodes[id])):
+                yield line
+            for event in chunk:
+                async for line in self._event(event):
+                    yield line
+
+    def _node(self, node: Node) -> Iterator[dict[str, Any]]:
+        self._nodes.add(node.id)
+        if node.content not in self._items:
+            number = self._items[node.content] = len(self._items)
+            yield {"item": number, "kind": node.item.kind, "role": node.item.role, **fields_of(node.item)}
+        yield {"node": node.id, "item": self._items[node.content], "opens": pack_opening(node.item)}
+
+    async def _event(self, event: Happened) -> AsyncIterator[dict[str, Any]]:
+        row = event.row
+        note: Any = rawjson.loads(row.note) if row.note else None
+        if row.kind == "call":
+            digest = note.pop("frame")
+            if digest not in self._frames:
+                frame = await self._store.frame(self._scope, digest)
+                self._frames[digest] = len(self._frames)
+                yield {"frame": self._frames[digest], **asdict(frame)}
+            note |= {"frame": self._frames[digest], "digest": ""}
+        elif row.kind == "edit":
+            note["evidence"] = {"handle": self._digests.handle(row.old)} | note["evidence"]
+        columns = {"start": row.start, "stop": row.stop, "old": list(row.old), "new": list(row.new), "note": note}
+        yield {"event": event.seq, "at": event.at, "kind": row.kind} | {k: v for k, v in columns.items() if v}
+
+
+async def export(
+    store: Store, scope: Scope, branches: Sequence[str], progress: Progress | None = None
+) -> AsyncIterator[bytes]:
+    """These branches and all that led to them, line by line."""
+    known = {b.id: b for b in await store.branches(scope)}
+    sessions = _Sessions(await store.sessions(scope))
+    wanted = _with_past(sessions, known, branches)
+    yield _line({"clew": VERSION, "branches": len(wanted)})
+    writing = _Export(store, scope, sessions)
+    for done, (id, until) in enumerate(wanted.items()):
+        if progress:
+            progress(done, len(wanted))
+        async for line in writing.branch(known[id], until):
+            yield _line(line)
+    yield _line({"end": len(wanted)})  # else one that was cut off between two lines would look whole
+
+
+def _with_past(sessions: _Sessions, known: Mapping[str, BranchInfo], branches: Sequence[str]) -> dict[str, int | None]:
+    """The branches to write, what they come from first, each up to which event; None: all of it."""
+    until: dict[str, int | None] = {}
+    for id in branches:
+        if id not in known:
+            raise NotFound(f"no branch {id} in this scope")
+        line: list[tuple[str, int | None]] = [(id, None)]
+        while came := _came_from(known[line[-1][0]], sessions):
+            line.append(came)
+        for at, last in reversed(line):
+            more = at not in until or (until[at] is not None and (last is None or last > (until[at] or 0)))
+            until[at] = last if more else until[at]
+    return until
+
+
+def _came_from(info: BranchInfo, sessions: _Sessions) -> tuple[str, int | None] | None:
+    if info.parent:
+        return info.parent, info.parent_seq
+    first = sessions.first(info.id)
+    before = sessions.before(first)
+    return (before, first.parent_seq) if before else None
+
+
+def _line(value: Mapping[str, Any]) -> bytes:
+    return rawjson.dumps(value) + b"\n"

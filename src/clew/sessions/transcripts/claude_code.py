@@ -1,0 +1,233 @@
+"""Claude Code: lines with `uuid` and `parentUuid`, one content block of an answer a line."""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace as with_
+from typing import Any
+
+from clew.sessions.transcripts.claude_lines import Listener, answer_of, blocks_of
+from clew.sessions.transcripts.shape import Message, Script, Transcript
+from clew.sessions.transcripts.source import Source, mapping, objects, string, time
+from clew.sessions.transcripts.tree import Branch, Entry, branches
+from clew.wire.formats.plain import text_of
+
+NAME = "claude-code"
+WIRE = "anthropic"
+CHAIN = frozenset({"user", "assistant", "system", "attachment", "progress"})
+# About the session, and said by nobody.
+ASIDE = frozenset(
+    "file-history-snapshot queue-operation last-prompt custom-title ai-title tag agent-name agent-color agent-setting "
+    "mode worktree-state pr-link attribution-snapshot speculation-accept content-replacement summary result "
+    "permission-mode rate_limit_event stream_event".split()
+)
+TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}  # the best one first
+PROMPT = "system_prompt"  # a subtype of our own: Claude Code keeps its prompt in no file
+
+
+def recognises(value: Mapping[str, Any]) -> bool:
+    """Whether a record is a line of Claude Code's."""
+    if "uuid" in value and "parentUuid" in value:
+        return True
+    kind = string(value.get("type"))
+    if kind in ("user", "assistant", "system"):
+        return "session_id" in value or "sessionId" in value  # as it prints them, and as it stores them
+    return kind in ASIDE and any(k in value for k in ("sessionId", "leafUuid", "messageId", "session_id"))
+
+
+def read(source: Source) -> list[Transcript]:
+    """The session of a file: those of its subagents and those left by a rewind are its children."""
+    entries = _entries(source)
+    own = [e for e in entries if not _is_sidechain(e)]
+    inner = [e for e in entries if _is_sidechain(e)]
+    if not own:
+        own, inner = inner, []  # the file of a subagent
+    about = _about(source, own)
+    whole, branched = _conversations(own, source)
+    agents = [_agent(group, own, about, source) for group in _groups(inner)]
+    forks = [_fork(about, whole, script) for script in branched]
+    return [with_(about, stretches=whole.stretches, children=(*agents, *forks), notes=source.all_notes())]
+
+
+def _fork(about: Transcript, whole: Script, left: Script) -> Transcript:
+    return with_(about, stretches=left.stretches, cause="fork", parent=about.name, shared=_shared(whole, left))
+
+
+def _is_sidechain(entry: Entry) -> bool:
+    return bool(entry.value.get("isSidechain") or entry.value.get("parent_tool_use_id"))
+
+
+def _entries(source: Source) -> list[Entry]:
+    """The lines that have a place in the conversation, each once."""
+    found: list[Entry] = []
+    seen: set[str] = set()
+    before: str | None = None
+    for line, value in source.records:
+        kind = string(value.get("type"))
+        if kind not in CHAIN:
+            if kind not in ASIDE:
+                source.skipped[f"line of an unknown type {kind or 'none'}"] += 1
+            continue
+        id = string(value.get("uuid")) or f"line {line}"
+        if id in seen:
+            source.skipped["line that is there twice"] += 1
+            continue
+        seen.add(id)
+        parent = value.get("parentUuid", before)
+        if kind == "system" and value.get("subtype") == "compact_boundary" and parent is None:
+            parent = value.get("logicalParentUuid") or before
+        elif value.get("isCompactSummary") and parent is None:
+            parent = before  # as it was before there were boundaries
+        found.append(Entry(id, parent if isinstance(parent, str) else None, value, line))
+        if not _is_sidechain(found[-1]):
+            before = id
+    return found
+
+
+def _about(source: Source, entries: Sequence[Entry]) -> Transcript:
+    """All that is known of the session but what was said."""
+    titles: dict[str, str] = {}
+    for _, value in source.records:
+        if (key := TITLES.get(string(value.get("type")))) and value.get(key):
+            titles[key] = string(value[key])
+    model, told = "", Transcript(WIRE)
+    times = [t for e in entries if (t := time(e.value.get("timestamp")))]
+    for entry in entries:
+        name = string(mapping(entry.value.get("message")).get("model"))
+        model = name if name and name != "<synthetic>" else model
+        if entry.value.get("subtype") == PROMPT:
+            tools = tuple(objects(entry.value.get("tools")))
+            told = with_(told, system=string(entry.value.get("content")), tools=tools)
+    first = entries[0].value if entries else {}
+    agent = string(first.get("agentId"))
+    session = next((n for e in entries if (n := _session(e.value))), "") or source.name
+    return with_(
+        told,
+        name=agent or session,
+        title=next((titles[k] for k in TITLES.values() if k in titles), ""),
+        agent=NAME,
+        model=model,
+        cwd=next((c for e in entries if (c := string(e.value.get("cwd")))), ""),
+        began=times[0] if times else "",
+        ended=times[-1] if times else "",
+        parent=session if agent else string(mapping(first.get("forkedFrom")).get("sessionId")),
+        cause="subagent" if agent else "fork" if "forkedFrom" in first else "",
+    )
+
+
+def _session(value: Mapping[str, Any]) -> str:
+    return string(value.get("sessionId")) or string(value.get("session_id"))
+
+
+def _groups(entries: Sequence[Entry]) -> list[list[Entry]]:
+    """The lines of each subagent."""
+    groups: dict[str, list[Entry]] = defaultdict(list)
+    keys: dict[str, str] = {}
+    for entry in entries:
+        own = string(entry.value.get("agentId")) or string(entry.value.get("parent_tool_use_id"))
+        keys[entry.id] = own or keys.get(entry.parent or "", entry.id)
+        groups[keys[entry.id]].append(entry)
+    return list(groups.values())
+
+
+def _agent(entries: Sequence[Entry], own: Sequence[Entry], about: Transcript, source: Source) -> Transcript:
+    whole, branched = _conversations(entries, source)
+    told = _about(Source(source.name, []), entries)
+    name = told.name if told.name != about.name else entries[0].id
+    child = with_(told, name=name, stretches=whole.stretches, parent=about.name, cause="subagent")
+    forks = tuple(_fork(child, whole, script) for script in branched)
+    return with_(child, call=_caller(entries[0], whole.messages, own), children=forks)
+
+
+def _caller(first: Entry, messages: Sequence[Message], own: Sequence[Entry]) -> str:
+    """The call that started a subagent: named, or the one with the same prompt."""
+    if call := string(first.value.get("parent_tool_use_id")):
+        return call
+    agent, prompt = string(first.value.get("agentId")), text_of(messages[0].get("content")) if messages else ""
+    for entry in own:
+        for block in blocks_of(entry):
+            if agent and mapping(entry.value.get("toolUseResult")).get("agentId") == agent and "tool_use_id" in block:
+                return string(block["tool_use_id"])
+            if block.get("type") == "tool_use" and prompt and mapping(block.get("input")).get("prompt") == prompt:
+                return string(block.get("id"))
+    return ""
+
+
+def _conversations(entries: Sequence[Entry], source: Source) -> tuple[Script, list[Script]]:
+    """What was said on the way to the newest line, and on each way that was left."""
+    way, beside = branches(entries)
+    turns = Turns(entries, way)
+    # Calls made together are answered beside each other: what looks like a fork is one turn.
+    left, before = beside, None
+    while len(left) != before:
+        before = len(left)
+        left = [branch for branch in left if not turns.include(branch)]
+    left = [b for b in left if any(i not in turns.main and _speaks(entries[i]) for i in b.entries)]
+    main = sorted(turns.main)
+    listener = Listener(source)
+    for i in main:
+        listener.hear(entries[i])
+    starts, late = listener.starts(), [i for i in main if turns.main[i] != i]
+    forks = []
+    for branch in left:
+        stop = bisect_right(main, branch.at)
+        start = starts[stop]  # what was said before it need not be told again for each fork
+        other = listener.before(start, Source(source.name, []))
+        answers = (i for i in late if i > branch.at >= turns.main[i])
+        for i in sorted({*main[start:stop], *answers, *branch.entries}):
+            other.hear(entries[i])
+        forks.append(other.script)
+    return listener.script, forks
+
+
+class Turns:
+    """The lines of a conversation, and which calls in it were answered."""
+
+    def __init__(self, entries: Sequence[Entry], way: Sequence[int]) -> None:
+        self.entries = entries
+        self.main: dict[int, int] = {}  # a line, and the one on the way to the newest that it hangs on
+        self.answers: set[str] = set()
+        self.calls: set[str] = set()
+        self.answered: set[str] = set()
+        for place in way:
+            self.take([place], place)
+
+    def take(self, places: Iterable[int], at: int) -> None:
+        """These lines are part of the conversation."""
+        for place in places:
+            self.main.setdefault(place, at)
+            self.answers.add(answer_of(self.entries[place]))
+            calls, results = _pairs(self.entries[place])
+            self.calls |= calls
+            self.answered |= results
+
+    def include(self, branch: Branch) -> bool:
+        """Take a branch that is only more of an answer on the way, or results that it waits for."""
+        parts = [self.entries[i] for i in branch.entries if i not in self.main and _speaks(self.entries[i])]
+        calls: set[str] = set().union(*(_pairs(entry)[0] for entry in parts))
+        for entry in parts:
+            results = _pairs(entry)[1]
+            awaited = all((r in calls or r in self.calls) and r not in self.answered for r in results)
+            answers = awaited and 0 < len(results) == len(blocks_of(entry))
+            if not answers and (answer_of(entry) or None) not in self.answers:
+                return False
+        if not parts:
+            return False
+        self.take(branch.entries, branch.at)
+        return True
+
+
+def _speaks(entry: Entry) -> bool:
+    return entry.value.get("type") in ("user", "assistant")
+
+
+def _pairs(entry: Entry) -> tuple[set[str], set[str]]:
+    """The ids of what a line calls, and of what it has the results of."""
+    blocks = blocks_of(entry)
+    calls = {string(b.get("id")) for b in blocks if b.get("type") == "tool_use"}
+    return calls, {string(b.get("tool_use_id")) for b in blocks if b.get("type") == "tool_result"}
+
+
+def _shared(whole: Script, fork: Script) -> int:
+    pairs = zip(whole.messages, fork.messages, strict=False)
+    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(whole.messages), len(fork.messages)))

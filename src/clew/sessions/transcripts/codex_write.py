@@ -1,0 +1,71 @@
+"""A transcript as a rollout of Codex."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from clew.core import rawjson
+from clew.sessions.transcripts.shape import Compaction, Message, Transcript
+from clew.sessions.transcripts.source import NEVER, uuid_for
+
+Line = tuple[str, Mapping[str, Any], str]  # its type, its payload, and its time where it has one of its own
+VERSION = "0.104.0"  # whose lines these look like
+NO_TOKENS = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_output_tokens": 0}
+TURN = {"approval_policy": "on-request", "sandbox_policy": {"type": "read-only"}, "summary": "auto"}
+
+
+def write(transcript: Transcript) -> bytes:
+    """The rollout of a session."""
+    began = transcript.began or NEVER
+    lines = [{"timestamp": at or began, "type": kind, "payload": payload} for kind, payload, at in _lines(transcript)]
+    lines[-1]["timestamp"] = transcript.ended or lines[-1]["timestamp"]
+    return b"".join(rawjson.dumps(line) + b"\n" for line in lines)
+
+
+def _lines(transcript: Transcript) -> Iterator[Line]:
+    meta: dict[str, Any] = {
+        "id": uuid_for(transcript.name),
+        "timestamp": transcript.began or NEVER,
+        "cwd": transcript.cwd,
+        "originator": "codex_cli_rs",
+        "cli_version": VERSION,
+        "source": "cli",
+        "model_provider": "openai",
+        "base_instructions": {"text": transcript.system} if transcript.system else None,
+        "title": transcript.title,  # a key of our own: Codex keeps its titles in a database
+    }
+    tools = [_tool(tool) for tool in transcript.tools if tool.get("type") == "function"]
+    yield "session_meta", meta | ({"dynamic_tools": tools} if tools else {}), ""
+    yield "turn_context", {"cwd": transcript.cwd or "/", "model": transcript.model} | TURN, ""
+    before: tuple[Message, ...] = ()
+    for stretch in transcript.stretches:
+        if stretch.began is not None:
+            yield from _compaction(stretch.began, before)
+        for message in stretch.messages:
+            yield "response_item", _item(message), ""
+        before += stretch.messages
+
+
+def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+    about = {"name": tool.get("name", ""), "description": tool.get("description", "")}
+    return {"type": "function", **about, "inputSchema": tool.get("parameters", {})}
+
+
+def _item(message: Message) -> Message:
+    """A message with all that Codex wants to see in one."""
+    if "role" not in message or not isinstance(message.get("content"), str):
+        return {"type": "message", **message} if "role" in message else message
+    part = "output_text" if message["role"] == "assistant" else "input_text"
+    return {"type": "message", **message, "content": [{"type": part, "text": message["content"]}]}
+
+
+def _compaction(why: Compaction, before: Sequence[Message]) -> Iterator[Line]:
+    if why.tokens_before:
+        usage = NO_TOKENS | {"input_tokens": why.tokens_before, "total_tokens": why.tokens_before}
+        yield "event_msg", {"type": "token_count", "info": {"last_token_usage": usage, "total_token_usage": usage}}, ""
+    payload: dict[str, Any] = {"message": why.summary or ""}
+    if why.kept:
+        # Without it Codex makes one of the user's messages and the summary by itself.
+        said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": why.summary}]}
+        payload["replacement_history"] = [*map(_item, before[-why.kept :]), *([said] if why.summary else [])]
+    yield "compacted", payload, why.at
+    yield "event_msg", {"type": "context_compacted"}, why.at

@@ -1,0 +1,138 @@
+"""Recall before asking: what was said about the user's newest message, and is out of view, is put beside that message.
+
+It stands before the message, so that what the user wants stays the last word and no cached prefix breaks, and stays
+there until a fold takes it away. Only what the user typed asks; what a tool said never does.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from clew.core.items import SHORT, Item
+from clew.core.view import Swap, View
+from clew.steps.bound import last_thought
+from clew.steps.places import newest_turn
+from clew.steps.worklog.requests import typed
+from clew.steps.worklog.wording import around, words
+from clew.text.decorations import undecorated
+from clew.text.excerpts import framed
+from clew.text.search import CHUNK, COMMON, Index, wording
+from clew.tokens.budget import Budget
+from clew.wire.rules.binding import binds
+
+MOST = 2_000  # tokens put beside one message
+SHARE = 1 / 25  # of the room, for one; by `compress` more, since it happens once
+ALL = 1 / 12  # of the room, for all of them until the next fold
+WORD = 4  # letters of a word that asks for something
+FAINT = 0.3  # of the best score: passages below it are not worth their room
+RARE = 0.1  # of the passages: a word in more of them says nothing of what is meant
+LONG = 500  # characters of a passage
+FILLING = frozenset(
+    "also again anything bye continue cool could does done everything excellent first from going good great have here "
+    "item items just keep last like looks make more move need next nice okay perfect please proceed ready right "
+    "should some something sounds start step stop sure tell thank thanks that them then there these thing things "
+    "those want welcome what when whenever will with would yeah".split()
+)
+VOICES = ("user", "assistant")  # whose lines come before those of tools
+VOICED = 1.5  # times their score
+LABEL = "from earlier in this conversation, perhaps of use for the message after it"
+TERMS = 200  # words of a message that are looked for
+TWO = 2  # words of a message that a passage has in common with it, or one name: "ready for the next item" asks nothing
+FEW = 3  # passages that a word may always be in
+_PLACE = re.compile(r"^(?:[\w./~-]+[:-])?\d+[:→-]\s*")
+
+
+class Question(NamedTuple):
+    """What the user just asked, and the place of it."""
+
+    at: int
+    id: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Expand:
+    """Who put it there."""
+
+    most: int = MOST
+
+
+EXPAND = Expand()
+
+
+def question(view: View) -> Question | None:
+    """What the user typed last, if nobody has answered it and nothing was recalled for it yet."""
+    start, stop = newest_turn(view.nodes)
+    if stop != len(view.nodes) or start == stop or start not in view.cuts() or view.nodes[start].item.opens is None:
+        return None
+    if binds(view.frame.format, view.frame.model) and last_thought(view) >= start:
+        return None  # nothing may change before thinking that is bound to it
+    text = "\n".join(said for n in view.nodes[start:stop] if (said := typed(n.item)))
+    id = view.nodes[start].id
+    if not _asking(text) or id in view.pinned or any(e.evidence.get("asked") == id for e in view.edits):
+        return None
+    return Question(start, id, text)
+
+
+def _asking(text: str) -> set[str]:
+    """The words that may say what is meant."""
+    found = (word.lower() for word in CHUNK.findall(undecorated(text)))
+    return {word for word in found if len(word) >= WORD and word not in COMMON | FILLING}
+
+
+def room(view: View, budget: Budget, share: float = SHARE) -> int:
+    """Tokens that may be put beside the newest message: it never causes a compaction."""
+    made = {n.id for e in view.edits if e.by.startswith(Expand.__name__) for n in e.stand_ins}
+    taken = budget.meter.nodes(n for n in view.nodes if n.id in made).tokens
+    free = budget.threshold - budget.size(view).tokens
+    return min(MOST, int(share * budget.room), int(ALL * budget.room) - taken, free)
+
+
+def recalled(view: View, budget: Budget, asked: Question, index: Index, most: int) -> View:
+    """The view with the passages of an index that a question is about beside it, in so many tokens."""
+    told, item = list[str](), None
+    for _, text in sorted(_passages(view, asked, index), key=lambda found: -found[0]):
+        tried = Item("summary", "user", framed("\n".join([*told, text]), LABEL))
+        if budget.meter.item(tried).tokens > most:
+            continue
+        told.append(text)
+        item = tried
+    if item is None:
+        return view
+    swap = Swap(asked.at, asked.at + 1, [item, view.nodes[asked.at]], {"asked": asked.id})
+    return view.replace_all([swap], by=EXPAND)
+
+
+def _passages(view: View, asked: Question, index: Index) -> Iterator[tuple[float, str]]:
+    """Passages worth their room with their scores, in whole sentences; none of them is in view."""
+    bodies = [" ".join(line.text for line in passage.lines).lower() for passage in index.passages]
+    often = max(FEW, RARE * len(bodies))
+    asking = sorted(_asking(asked.text))[:TERMS]
+    rare = {t for t in asking if 0 < sum(t in body for body in bodies) <= often}
+    names = {t for t in rare if not t.isalpha()}
+    least = min(TWO, len(asking))
+    seen = "\n".join(wording(n.item) for n in view.nodes) if rare else ""
+    ranked, told = index.ranked(asked.text) if rare else [], set[str]()
+    for i, score in ranked:
+        if score < FAINT * ranked[0][1]:
+            break
+        passage = index.passages[i]
+        source = index.texts[passage.text]
+        body = bodies[i]
+        if not any(t in body for t in rare):
+            continue
+        if sum(t in body for t in asking) < least and not any(t in body for t in names):
+            continue
+        lines = around(source.body, [line.text for line in passage.lines]).splitlines()
+        new = [line for line in lines if line.strip() not in seen and _bare(line) not in told]
+        told.update(map(_bare, lines))
+        if not new:
+            continue
+        voice = VOICED if source.title in VOICES else 1.0
+        yield score * voice, f"{source.title} (recall {source.id[:SHORT]}): {words(' '.join(new), LONG)}"
+
+
+def _bare(line: str) -> str:
+    """A line without the place at which a search found it."""
+    return _PLACE.sub("", line.strip())

@@ -1,0 +1,274 @@
+"""Which of a model's notes are believed: those that have sources, invent nothing and give the user no words."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace as with_
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from clew.core.items import Node
+from clew.core.past import Past
+from clew.facts.claims import Claim
+from clew.facts.finding import find
+from clew.facts.sheets import voice_of
+from clew.steps.lines import clip
+from clew.steps.notes.placing import terms
+from clew.steps.notes.replies import TITLE, Note
+from clew.text.framing import neutral, seen, shown
+from clew.text.search import COMMON
+
+Doubt = Literal["invented", "unfounded", "not the user's words"]
+
+LONG = 300  # characters of a claim
+STEM = 5  # letters by which a word is the same word
+FEW_LETTERS = 3  # in a longer word, an s at the end may be a plural
+FOUNDED = 1 / 3  # of a note's words must stand in what it cites
+NEAR = 3  # nodes that are the source of a line which names none
+FEW = 12  # characters of a quotation that can be found in one place
+SAME = 0.85  # of its words: what another line says, too
+TOLD = 'a tool says: "{}"'  # how a note is kept that is nothing to act on
+
+# Words that hold a sentence together, and nothing more.
+SMALL = COMMON | frozenset(
+    "about after again all also any because been before both did does each had here how more most one only over per "
+    "since some still such than their them there they too two up via were where which while who why".split()
+)
+
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_UNSPACED = "\u0e00"  # from here on, most scripts write no space between words
+_DENIES = re.compile(
+    r"not?|never|none|cannot|isn|aren|wasn|weren|don|doesn|didn|won|can|without|nicht|kein\w*|nie|ohne|pas|jamais|sans|nunca|sin|не|нет|без"
+    r"|.*(?:不|没|無|ない|않|못).*"
+)
+_JOINED = ("kebab", "pair")  # read-only, client/server: perhaps names, perhaps words
+_LISTED = re.compile(r"[a-z]+(?:/[a-z]+)+|\d{1,6}[-–]\d{1,6}")  # number/date/status, lines 366-367: each may be told
+_ESCAPED = re.compile(r"\\[nrt]")
+_FOR_THE_USER = re.compile(
+    r"(?i)\b(?:by|from) the (?:user|human|owner)\b|\b(?:user|human|owner)(?:'s)?\s+(?:\w+ly |has |had |have |also )?"
+    r"(?:said|says|ask|want|wish|approv|confirm|agree|allow|grant|permi|request|demand|tell|told|instruct|prefer|accept"
+    r"|authori|consent|decid|order)"
+    r"|\b(?:be?nutzer|anwender|utilisat|usuari|usuári|utente|пользовател|gebruiker|użytkownik)|用户|使用者|ユーザ|利用者|사용자"
+)
+# Who allowed something is told by the user's own words and by nobody else.
+_GRANT = re.compile(
+    r"(?i)\b(?:is|are|was|were|been|got|has|have|had|user|human|owner|it|they|he|she)\s(?:\w+\s)?"
+    r"(?:approv|authori[sz]|permitt?|granted|consent|green-?lit|allowed|agreed|accepted|confirmed)"
+    r"|\b(?:approved|authori[sz]ed|permitted|allowed) (?:by|to|that|the)\b|\b(?:approval|permission|consent|go-ahead)\b"
+    r"|erlaubt|genehmigt|freigegeben|zugestimmt|gestattet|approuv|autoris|permis\b|accept[éó]|aprob|autoriz|permiti"
+    r"|aprov|approvat|одобр|разреш|соглас|批准|同意|允许|許可|承認|승인|허락|허용"
+)
+
+
+class Dropped(NamedTuple):
+    """A note that is not believed."""
+
+    why: Doubt
+    line: str
+
+
+class Checked(NamedTuple):
+    """The claims that hold, and the notes that are not believed."""
+
+    claims: tuple[Claim, ...]
+    dropped: tuple[Dropped, ...]
+
+    @property
+    def doubts(self) -> Mapping[Doubt, int]:
+        """How many were not, by reason."""
+        return Counter(why for why, _ in self.dropped)
+
+
+class Sources:
+    """The nodes that a model was shown, as evidence."""
+
+    def __init__(self, nodes: Sequence[Node], labels: Mapping[str, str], past: Past, end: str = "") -> None:
+        self.nodes = [n for n in nodes if n.item.kind != "summary"]
+        self._blocks = [n for n in nodes if n.item.kind == "summary"]  # they tell of tools, too: nobody's words
+        self.end = end or (nodes[-1].id if nodes else "")  # where what is said of all of it belongs
+        self.order = {node.id: n for n, node in enumerate(self.nodes)}
+        self._labelled = {label: id for id, label in labels.items()}
+        self._past = past
+
+    def check(self, notes: Iterable[Note]) -> Checked:
+        """Which notes hold."""
+        dropped: list[Dropped] = []
+        claims: list[Claim | None] = []  # None where one was not believed
+        for note in notes:
+            found = self._judged(note)
+            if isinstance(found, Claim):
+                claims.append(found)
+            else:
+                dropped.append(Dropped(found, _short(neutral(note.text))))
+                claims += [] if note.goes_on else [None]
+        return Checked(tuple(_once(claims)), tuple(dropped))
+
+    def _judged(self, note: Note) -> Claim | Doubt:
+        """A note as a claim, with the sources that it names or that code finds; or why it is not believed.
+
+        Rules, and how tasks stand, are what the user and the results say, not what a model says of them.
+        """
+        if self._invents(note.text):
+            return "invented"
+        said, cited = words(note.text), self._cited(note)
+        sources = cited if self._founded(said, cited) else self._nearest(said)
+        if not self._founded(said, sources) and not find(shown(note.text)):  # a name that stands there is enough
+            return "unfounded"
+        if _GRANT.search(note.text) or (_FOR_THE_USER.search(note.text) and not self._is_theirs(note.text)):
+            return "not the user's words"
+        text = _short(neutral(note.text))
+        if self._is_a_tools(said):
+            text = TOLD.format(text.replace('"', "'"))
+        # Without a source of its own it is read in the order in which it was written: where its heading belongs.
+        place = "" if cited else self._labelled.get(note.of, self.end)
+        ids = [n.id for n in cited or sources if n.id != place]
+        return Claim(text, (*ids, *filter(None, [place])), self._heading(note.under), note.goes_on)
+
+    def _founded(self, said: set[str], sources: Sequence[Node]) -> bool:
+        """Whether enough of these words stand in the sources."""
+        return len(said & {w for n in sources for w in self._bags[n.id]}) >= max(1, FOUNDED * len(said))
+
+    def _heading(self, text: str) -> str:
+        """A model's own heading, unless it may be what a tool wants to be read."""
+        own = all(_stands(f.text, self._own) for f in find(shown(text)))
+        return clip(neutral(text), TITLE) if own and not self._is_a_tools(words(text)) else ""
+
+    def _is_a_tools(self, said: set[str]) -> bool:
+        """Whether most of these words only a tool said."""
+        theirs, tools = self._voices
+        return 2 * len((said & tools) - theirs - OUTCOMES) > len(said)
+
+    def _nearest(self, said: set[str]) -> list[Node]:
+        """The nodes that have most of these words, in their order."""
+        shared = {n.id: len(said & self._bags[n.id]) for n in self.nodes}
+        best = max(shared.values(), default=0)
+        near = [n for n in self.nodes if best and shared[n.id] > best / 2]
+        return sorted(sorted(near, key=lambda n: -shared[n.id])[:NEAR], key=lambda n: self.order[n.id])
+
+    def _cited(self, note: Note) -> list[Node]:
+        ids = {self._labelled[label] for label in note.labels if label in self._labelled}
+        for quote in note.quotes:
+            said = _plain(quote)
+            if len(said) >= FEW:
+                ids.update(id for id, text in self._texts.items() if said in text)
+        return [self.nodes[i] for i in sorted(self.order[id] for id in ids)]
+
+    # --- whose words ------------------------------------------------------------------------------------------------
+
+    def _is_theirs(self, text: str) -> bool:
+        """Whether the user or the assistant can have said it: it has no word and no name that only a tool said."""
+        theirs, tools = self._voices
+        if (words(text) & tools) - theirs - OUTCOMES:
+            return False
+        return all(_stands(f.text, self._own) or f.kind in _JOINED for f in find(shown(text)))
+
+    def _invents(self, text: str) -> bool:
+        """Whether it has a name, a path or a number that nobody said."""
+        theirs, tools = self._voices
+        for fact in find(shown(text)):
+            joined = fact.kind in _JOINED and words(fact.text) <= theirs | tools
+            parts = re.split(r"[-–/]", fact.text) if _LISTED.fullmatch(fact.text) else [fact.text]
+            if not joined and not all(_stands(part, self._whole) for part in parts):
+                return True
+        return False
+
+    # --- all that was said ------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _whole(self) -> str:
+        return "\n".join(_said(n) for n in (*self.nodes, *self._blocks))
+
+    @cached_property
+    def _bags(self) -> dict[str, set[str]]:
+        return {n.id: words(_said(n)) for n in self.nodes}
+
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        return {n.id: _plain(_said(n)) for n in self.nodes}
+
+    @cached_property
+    def _own(self) -> str:
+        """What user and assistant said; of a call what it does, not the texts that it passes on."""
+        others = (n for n in self.nodes if voice_of(n.item) != "result")
+        return "\n".join(self._does(n) if n.item.kind == "call" else n.item.text for n in others)
+
+    @cached_property
+    def _voices(self) -> tuple[set[str], set[str]]:
+        """The words of user and assistant, and those of tools: theirs still when a call repeats them."""
+        theirs, tools = set[str](), {w for n in self._blocks for w in words(n.item.text)}
+        for node in self.nodes:
+            match voice_of(node.item):
+                case "result":
+                    tools |= words(node.item.text)
+                case "call":
+                    theirs |= words(self._does(node)) - tools
+                case _:
+                    theirs |= words(node.item.text)
+        return theirs, tools
+
+    def _does(self, call: Node) -> str:
+        return self._past.sheet(call.id, call.item).heading
+
+
+def words(text: str) -> set[str]:
+    """The words of a text as they look, by their first letters; where there are no spaces, by pairs of signs."""
+    found = set[str]()
+    for word in _WORD.findall(seen(shown(text)).lower()):
+        if word[0] >= _UNSPACED:
+            found.update(word[i : i + 2] for i in range(len(word) - 1))
+        elif word not in SMALL:
+            found.add((word.removesuffix("s") if len(word) > FEW_LETTERS else word)[:STEM])
+    return found
+
+
+# Words that say how something went, and nothing about what to do.
+OUTCOMES = words(
+    "pass passed passing fail failed failing failure error exception success warning exit exited found missing "
+    "complete returned output result timeout timed refused denied crash traceback invalid unknown green broken"
+)
+
+
+def _said(node: Node) -> str:
+    item = node.item
+    # What is a line break in an argument must not be a letter of the word after it.
+    return f"{item.name} {_ESCAPED.sub(' ', item.text)}" if item.kind == "call" else item.text
+
+
+def _short(text: str) -> str:
+    """At most so much of it, and no half of a name."""
+    line = clip(text, LONG)
+    return line if not line.endswith("…") else line[: line.rfind(" ")] + " …"
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().split())
+
+
+def _stands(name: str, text: str) -> bool:
+    """Whether a name stands in a text as a whole."""
+    return name in text and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
+
+
+def _once(claims: Sequence[Claim | None]) -> Iterator[Claim]:
+    """The claims without those that another says, too, in more words; of the same words the last.
+
+    What belongs to an entry that is left out stands by itself.
+    """
+    said = [terms(c.text) if c else set[str]() for c in claims]
+    denied = [{w for w in _WORD.findall(c.text.lower()) if _DENIES.fullmatch(w)} if c else set[str]() for c in claims]
+    headless = False
+    for at, claim in enumerate(claims):
+        own = said[at]
+        others = (
+            o
+            for i, o in enumerate(said)
+            if i != at and (len(o), i) > (len(own), at) and denied[i] == denied[at]  # a correction is news
+        )
+        if claim is None or any(len(own & o) >= SAME * len(own) for o in others):
+            headless = headless or claim is None or not claim.goes_on
+        elif headless and claim.goes_on:
+            headless = False
+            yield with_(claim, goes_on=False)
+        else:
+            headless = False
+            yield claim

@@ -1,0 +1,171 @@
+"""Our statements over psycopg."""
+
+import re
+from collections import Counter as Tally
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import log
+from selectors import EVENT_READ, DefaultSelector
+from typing import Any
+
+import psycopg
+from psycopg.pq import TransactionStatus
+
+from clew.core.items import Scope
+from clew.store.database import BEGINNING, Sizes
+from clew.store.postgres.words import in_parts, split
+from clew.store.queries import statements
+from clew.store.waiting import PATIENCE
+
+MOST = 2_000  # bodies looked at for each word, where the whole scope is searched
+WIPING = 5.0  # seconds that a wipe waits for a table: whoever comes after it waits as long
+
+
+def translate(statement: str) -> str:
+    """A statement as psycopg takes it, without what is only for SQLite's planner."""
+    plain = re.sub(r"--.*", "", statement).strip().rstrip(";").replace("%", "%%")
+    plain = re.sub(r" indexed by \w+", "", plain.replace("cross join", "join"))
+    return re.sub(r"(?<!:):(\w+)", r"%(\1)s", plain)
+
+
+SQL = {name: translate(statement) for name, statement in statements("postgres").items()}
+
+
+class PostgresDatabase:
+    """A connection to a server, whose transactions are ours to begin and end."""
+
+    errors: type[Exception] = psycopg.Error
+    restoring = "restore a backup with pg_restore"
+    readonly = False
+
+    def __init__(self, connection: psycopg.Connection[Any], patience: float = PATIENCE) -> None:
+        self.connection = connection
+        self.patience = patience
+        self.be_patient(patience)
+
+    def ask(self, name: str, /, **given: Any) -> psycopg.Cursor[Any]:
+        return self.connection.execute(SQL[name], given, binary=True)
+
+    def many(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        with self.connection.cursor() as cursor:
+            cursor.executemany(SQL[name], rows)  # sent together: a turn is a few trips, however much is said in it
+
+    def add(self, name: str, /, **given: Any) -> int:
+        row = self.connection.execute(SQL[name] + " returning id", given).fetchone()
+        return int(row[0]) if row else 0
+
+    def words(self, text: str) -> Sequence[Mapping[str, Any]]:
+        return [{"part": n, "words": part} for n, part in enumerate(in_parts(text))]
+
+    def search(self, scope: Scope, words: Sequence[str], among: str | None, limit: int) -> list[str]:
+        queries = list(dict.fromkeys(query for word in words if (query := _query(word))))
+        if not queries:
+            return []
+        if among is None:
+            return rank(self.ask("search_all", scope=scope, words=queries, most=MOST), limit)
+        either = " | ".join(f"({query})" for query in queries)
+        return rank(self.ask("search", scope=scope, words=queries, any=either, among=among), limit)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Each statement sees what was committed before it: whoever waited for a lock sees what it waited for."""
+        with self._begun("begin isolation level read committed read write"):
+            yield
+            self.connection.execute("commit")
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        with self._begun("begin isolation level read committed read write"):
+            yield
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        if self._open():
+            yield
+            return
+        with self._begun("begin isolation level repeatable read read only"):
+            yield
+
+    @contextmanager
+    def _begun(self, how: str) -> Iterator[None]:
+        try:
+            self.connection.execute(how)
+            yield
+        finally:
+            if self._open():
+                self.connection.execute("rollback")
+
+    def _open(self) -> bool:
+        idle = (TransactionStatus.IDLE, TransactionStatus.UNKNOWN)  # unknown: the connection is gone
+        return self.connection.info.transaction_status not in idle
+
+    def is_busy(self, error: Exception) -> bool:
+        return isinstance(error, psycopg.errors.LockNotAvailable)
+
+    def be_patient(self, seconds: float) -> None:
+        """From here on wait no longer than this for a lock."""
+        self.connection.execute(f"set lock_timeout = {max(1, round(1000 * seconds))}")
+
+    def faults(self) -> list[str]:
+        return []  # the server looks after its files itself
+
+    def sizes(self, stored: int) -> Sizes:
+        file, bodies, index = self.ask("survey_pages").fetchone() or (0, 0, 0)
+        return Sizes(file=file, wal=0, free=0, bodies=bodies, index=index, exact=True)
+
+    def wipe(self) -> bool:
+        """Write the tables anew without what was deleted; False if somebody else keeps the old rows alive."""
+        kept: list[int] = []
+
+        def hear(told: psycopg.errors.Diagnostic) -> None:
+            # "3 dead row versions cannot be removed yet", in whatever language; a warning says that a table is not ours
+            kept.extend(int(number) for number in re.findall(r"^\d+", told.message_detail or ""))
+            kept.append(told.severity_nonlocalized == "WARNING")
+
+        self.connection.add_notice_handler(hear)
+        try:
+            self.be_patient(WIPING)
+            self.connection.execute(SQL["wipe"])
+        except psycopg.errors.LockNotAvailable:
+            return False
+        finally:
+            self.connection.remove_notice_handler(hear)
+            if self.usable():
+                self.be_patient(self.patience)
+        if not any(kept):
+            self.ask("wiped")
+        return not any(kept)
+
+    def usable(self) -> bool:
+        """Whether the connection can be used again."""
+        return not self.connection.closed and self.connection.info.transaction_status == TransactionStatus.IDLE
+
+    def silent(self) -> bool:
+        """Whether the server said nothing while the connection lay idle: if it did, that was its farewell."""
+        with DefaultSelector() as selector:
+            selector.register(self.connection.fileno(), EVENT_READ)
+            return not selector.select(0)
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def rank(rows: Iterable[tuple[str, int, list[int]]], limit: int) -> list[str]:
+    """Contents by the words that are said in them, best first; a word counts the more, the fewer of them say it."""
+    said: dict[str, set[int]] = {}
+    sizes: dict[str, int] = {}
+    for content, size, found in rows:  # a long text has several rows
+        said.setdefault(content, set()).update(found)
+        sizes[content] = size
+    spread = Tally(word for found in said.values() for word in found)
+    worth = {word: log(1 + len(said) / count) for word, count in spread.items()}
+    scores = {content: sum(worth[word] for word in found) for content, found in said.items()}
+    return sorted(said, key=lambda content: (-scores[content], sizes[content], content))[:limit]
+
+
+def _query(word: str) -> str:
+    """All parts of a name; the last of them may go on, if the name is long enough to tell."""
+    *parts, last = split(word) or [""]
+    if not last:
+        return ""
+    return " & ".join([*(f"'{part}'" for part in parts), f"'{last}'" + ":*" * (len(word) >= BEGINNING)])

@@ -1,0 +1,212 @@
+"""Our statements over sqlite3."""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from clew.core.items import Scope
+from clew.store.database import BEGINNING, Sizes
+from clew.store.packing import indexable
+from clew.store.queries import statements
+from clew.store.sqlite.watching import Watch, is_busy
+from clew.store.waiting import PATIENCE
+from clew.text.search import parts
+
+MANY = 4_000  # texts that have a word which tells little
+RANKED = 8_000  # texts that are ranked, more or less: those with the rarest words
+NEWEST = 20_000  # texts that are looked at where all words do
+
+SQL = statements("sqlite")
+LINES = 100  # of what SQLite finds damaged
+GLANCE = 0.1  # seconds that one try takes: whoever waits longer tries again
+
+
+class SQLiteDatabase:
+    """A connection to a file, or to memory."""
+
+    errors: type[Exception] = sqlite3.DatabaseError
+    restoring = "restore a backup: clew restore FILE"
+
+    def __init__(self, connection: sqlite3.Connection, path: str, readonly: bool = False) -> None:
+        self.connection = connection
+        self.path = path
+        self.readonly = readonly
+        self.watch: Watch | None = None  # over its file
+        self.patience = PATIENCE
+
+    def ask(self, name: str, /, **given: Any) -> sqlite3.Cursor:
+        return self.connection.execute(SQL[name], given)
+
+    def many(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        self.connection.executemany(SQL[name], rows)
+
+    def add(self, name: str, /, **given: Any) -> int:
+        return int(self.ask(name, **given).lastrowid or 0)
+
+    def words(self, text: str) -> Sequence[Mapping[str, Any]]:
+        return [{"text": indexable(text)}]
+
+    def search(self, scope: Scope, words: Sequence[str], among: str | None, limit: int) -> list[str]:
+        # Each word is quoted: what a person or a model looks for is text, never query syntax.
+        # The index has names with their underscores in one piece: a part of one is found as its beginning.
+        if among is not None:
+            queries = " OR ".join(map(_any, words))
+            return [row[0] for row in self.ask("search", among=among, scope=scope, words=queries, limit=limit)]
+        # Ranking is dear, and a word that thousands of texts have tells little: only where there is no other.
+        if rare := self._rarest(scope, words):
+            given = {"scope": scope, "words": " OR ".join(rare), "limit": limit}
+            if found := [row[0] for row in self.ask("search_all", after=0, **given)]:
+                return found
+        given = {"scope": scope, "words": " OR ".join(map(_any, words)), "limit": limit}
+        recent = max(0, self._one("last_body") - NEWEST)
+        found = [row[0] for row in self.ask("search_all", after=recent, **given)]
+        return found or ([row[0] for row in self.ask("search_all", after=0, **given)] if recent else [])
+
+    def _rarest(self, scope: Scope, words: Sequence[str]) -> list[str]:
+        """How to look for those words that fewest texts have; of a name that some have, no parts."""
+        found, known = list[tuple[int, str]](), set[str]()
+        count = "count_some_of" if self._one("count_scopes") > 1 else "count_some"  # reading whose each is takes longer
+        for word in words:  # the longest first
+            if word in known:
+                continue
+            many, query = self._rare(word, lambda words: self._one(count, words=words, most=MANY, scope=scope))
+            if many:
+                found.append((many, query))
+                known.update(parts(word))
+        kept, all = list[str](), 0
+        for many, query in sorted(found):
+            if kept and all + many > RANKED:
+                break
+            kept.append(query)
+            all += many
+        return kept
+
+    def _rare(self, word: str, count: Callable[[str], int]) -> tuple[int, str]:
+        """How many texts have a word, 0 if many; how to look for it, as the beginning of others if those are few."""
+        exact = count(_whole(word))
+        if exact >= MANY:
+            return 0, ""
+        if len(word) >= BEGINNING:
+            begun = count(_beginning(word))
+            if begun < MANY:
+                return begun, _beginning(word)
+        return exact, _whole(word)
+
+    def _one(self, query: str, **given: Any) -> int:
+        return int(self.ask(query, **given).fetchone()[0])
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """The lock is taken at once, so that what is read in it is what is written on."""
+        self._begin()
+        try:
+            yield
+            turns = self._count() if self.watch else 0
+            self.connection.execute("commit")
+        except BaseException:
+            if self.connection.in_transaction:
+                self.connection.execute("rollback")
+            raise
+        if self.watch:
+            self.watch.commit(turns)
+
+    def _begin(self) -> None:
+        self.connection.execute(f"pragma busy_timeout = {round(1000 * GLANCE)}")
+        try:
+            self.connection.execute("begin immediate")
+        finally:
+            self.connection.execute(f"pragma busy_timeout = {round(1000 * self.patience)}")
+
+    def _count(self) -> int:
+        self.ask("count_turn")
+        return self.turns()
+
+    def turns(self) -> int:
+        """How many were written, ever."""
+        return int(self.ask("turns").fetchone()[0])
+
+    def note_lost(self, marked: Callable[[], int]) -> None:
+        """Remember that turns are missing, if there were more than there are."""
+        if marked() <= self.turns():
+            return
+        with self.transaction():
+            more = marked() - self.turns()  # looked at again where nobody writes
+            if more > 0:
+                self.ask("lose_turns", more=more)
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        self._begin()
+        try:
+            yield
+        finally:
+            self.connection.execute("rollback")
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        if self.connection.in_transaction:
+            yield
+            return
+        self.connection.execute("begin")
+        try:
+            yield
+        finally:
+            self.connection.execute("rollback")
+
+    def is_busy(self, error: Exception) -> bool:
+        return is_busy(error)
+
+    def faults(self) -> list[str]:
+        try:
+            found = [row[0] for row in self.connection.execute(f"pragma integrity_check({LINES})")]
+        except sqlite3.DatabaseError as error:
+            found = [str(error)]
+        return [] if found == ["ok"] else found
+
+    def sizes(self, stored: int) -> Sizes:
+        page, pages, free = (
+            self.connection.execute(f"pragma {name}").fetchone()[0]
+            for name in ("page_size", "page_count", "freelist_count")
+        )
+        try:
+            bodies, index = self.ask("survey_pages").fetchone()
+            exact = True
+        except sqlite3.OperationalError:  # this SQLite was built without dbstat
+            bodies, index, exact = stored, self.ask("survey_index").fetchone()[0], False
+        file = _size(Path(self.path)) or page * pages
+        return Sizes(file, _size(Path(f"{self.path}-wal")), page * free, bodies, index, exact)
+
+    def wipe(self) -> bool:
+        """Write the file anew without what was deleted; False if somebody who reads it keeps the old pages alive."""
+        self.connection.execute("pragma secure_delete = on")
+        try:
+            self.connection.execute("vacuum")
+            busy = self.connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]
+        except sqlite3.OperationalError as error:
+            if not is_busy(error):
+                raise
+            return False
+        if not busy:
+            self.ask("wiped")
+        return not busy
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _any(word: str) -> str:
+    return _beginning(word) if len(word) >= BEGINNING else _whole(word)
+
+
+def _whole(word: str) -> str:
+    return f'"{word}"'
+
+
+def _beginning(word: str) -> str:
+    return f'"{word}"*'

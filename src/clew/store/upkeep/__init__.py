@@ -1,0 +1,230 @@
+"""Looking after a store file: what it holds, whether it is whole, and the repairs that cannot lose anything."""
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from clew.core import rawjson
+from clew.core.items import Digests, Scope
+from clew.errors import ClewError
+from clew.store.database import Database
+from clew.store.packing import is_as_said, unpack_item
+from clew.store.upkeep.purge import drop_loose_bodies
+from clew.store.upkeep.relist import relist
+
+Progress = Callable[[int, int], None]  # so many done, of so many
+
+SAMPLE = 1_000  # bodies read again, unless all are
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Things said more than once and stored once."""
+
+    places: int
+    bodies: int
+    saved: int  # bytes that their copies would have taken
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeSize:
+    """What one tenant has."""
+
+    name: Scope
+    branches: int
+    sessions: int
+    calls: int
+    nodes: int
+    bodies: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """Summaries that a model did not write, so that code did: how often, by what went wrong."""
+
+    scope: Scope
+    model: str
+    faults: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a store holds and what it takes on disk, in bytes."""
+
+    path: str
+    file: int
+    wal: int
+    free: int  # in the file, to be used again
+    bodies: int
+    said: int  # the bodies before compression
+    stored: int  # and after it
+    texts: Shared
+    media: Shared
+    frames: int
+    frame_bytes: int
+    body_pages: int  # of the file, with what rows and pages take themselves
+    index_pages: int  # of the file, for full-text search
+    exact: bool  # whether pages could be counted; else they are estimates
+    scopes: tuple[ScopeSize, ...]
+    declined: tuple[Declined, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that should not be so."""
+
+    what: str
+    count: int
+    remedy: str
+
+
+# --- survey -----------------------------------------------------------------------------------------------------------
+
+
+def survey(db: Database, path: str) -> Survey:
+    """Measure a store."""
+    bodies, said, stored = db.ask("survey_bodies").fetchone()
+    frames, frame_bytes = db.ask("survey_frames").fetchone()
+    sizes = db.sizes(stored)
+    return Survey(
+        path=path,
+        file=sizes.file,
+        wal=sizes.wal,
+        free=sizes.free,
+        bodies=bodies,
+        said=said,
+        stored=stored,
+        texts=_shared(db, media=False),
+        media=_shared(db, media=True),
+        frames=frames,
+        frame_bytes=frame_bytes,
+        body_pages=sizes.bodies,
+        index_pages=sizes.index,
+        exact=sizes.exact,
+        scopes=tuple(ScopeSize(*row) for row in db.ask("survey_scopes")),
+        declined=tuple(Declined(scope, model, rawjson.loads(told)) for scope, model, told in db.ask("survey_declined")),
+    )
+
+
+def _shared(db: Database, media: bool) -> Shared:
+    places, bodies, saved = db.ask("survey_shared", media=media).fetchone()
+    return Shared(places or 0, bodies, saved or 0)
+
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+REPAIR = "clew doctor --repair"
+
+CHECKS = {  # what each counts, and the remedy, if it is not a backup
+    "check_lost": (
+        "turns that were acknowledged and are not in the file: its write-ahead log was deleted, or it is an older copy",
+        f"put the log back or restore a backup: clew restore FILE; {REPAIR} forgets it",
+    ),
+    "check_events": ("events of no branch", None),
+    "check_forks": ("branches that fork from no branch", None),
+    "check_nodes": ("nodes without a body", None),
+    "check_frames": ("calls whose frame is not there", None),
+    "check_handles": ("recall ids of no event", None),
+    "check_heads": ("histories of no branch", None),
+    "check_sessions": ("sessions of no branch", REPAIR),
+    "check_firsts": ("branches without a session", REPAIR),
+    "check_began": ("sessions that the log has and the list of them has not", REPAIR),
+    "check_listed": ("compactions in the list of sessions that the log does not have", None),
+    "check_parents": ("sessions that came of one that is not there", REPAIR),
+    "check_bodies": ("bodies that no node refers to", REPAIR),
+    "check_indexed": ("search entries of no body", REPAIR),
+    "check_wiped": ("purges whose bytes may still be in the file", f"stop other clews, then {REPAIR}"),
+}
+
+
+def check(db: Database, secret: bytes, deep: bool, progress: Progress | None) -> list[Problem]:
+    """Everything that is wrong with a store; `deep` reads every body again, not only some."""
+    try:
+        return [*_file(db), *_rows(db), *_index(db), *_bodies(db, secret, deep, progress)]
+    except db.errors as error:
+        if db.is_busy(error):
+            raise
+        return [*_file(db), Problem(f"the file cannot be read: {error}", 1, db.restoring)]
+
+
+def _file(db: Database) -> Iterator[Problem]:
+    if found := db.faults():
+        yield Problem(f"damage in the file: {found[0]}", len(found), db.restoring)
+
+
+def _rows(db: Database) -> Iterator[Problem]:
+    for name, (what, remedy) in CHECKS.items():
+        if count := db.ask(name).fetchone()[0]:
+            yield Problem(what, count, remedy or db.restoring)
+
+
+def _index(db: Database) -> Iterator[Problem]:
+    if db.readonly:
+        return  # to check it is to write to it, as SQLite has it
+    try:
+        db.ask("check_index")
+    except db.errors as error:
+        if db.is_busy(error):
+            raise
+        yield Problem("damage in the search index", 1, REPAIR)
+
+
+def _bodies(db: Database, secret: bytes, deep: bool, progress: Progress | None) -> Iterator[Problem]:
+    """Read bodies again: does each unpack, and say what its digest says, and is it found by its words?"""
+    rows = db.ask("body_numbers") if deep else db.ask("some_body_numbers", limit=SAMPLE)
+    numbers = rows.fetchall()
+    digests: dict[Scope, Digests] = {}
+    unreadable = changed = unindexed = 0
+    for done, (body,) in enumerate(numbers):
+        if progress:
+            progress(done, len(numbers))
+        row = db.ask("body_whole", body=body).fetchone()
+        if row is None:
+            continue  # purged meanwhile
+        scope, content, *columns, indexed = row
+        try:
+            item = unpack_item(*columns)
+            same = is_as_said(digests.setdefault(scope, Digests(secret, scope)), content, item, *columns[-2:])
+        except (zlib.error, ClewError, ValueError, TypeError):
+            unreadable += 1
+            continue
+        changed += not same
+        unindexed += bool(item.text) and not indexed
+    if unreadable:
+        yield Problem("bodies that cannot be read", unreadable, db.restoring)
+    if changed:
+        yield Problem("bodies that are not what was said", changed, db.restoring)
+    if unindexed:
+        yield Problem("bodies that search does not find", unindexed, REPAIR)
+
+
+# --- repairs ----------------------------------------------------------------------------------------------------------
+
+
+def repair(db: Database, progress: Progress | None) -> None:
+    """Delete bodies that no node refers to, make the search index anew from those that stay, and list lost sessions."""
+    with db.transaction():
+        db.ask("begin_repair")
+        # The index first: it may be what is damaged, and a body leaves it with its words.
+        _reindex(db, progress)
+        drop_loose_bodies(db)
+        db.ask("forget_declined")
+        db.ask("forget_lost")
+        db.ask("merge_index")
+        relist(db)
+
+
+def _reindex(db: Database, progress: Progress | None) -> None:
+    db.ask("empty_index")
+    numbers = db.ask("body_numbers").fetchall()
+    for done, (body,) in enumerate(numbers):
+        if progress:
+            progress(done, len(numbers))
+        *stored, _ = db.ask("body_by_number", body=body).fetchone()
+        try:
+            text = unpack_item(None, *stored).text
+        except (zlib.error, ClewError, ValueError, TypeError):
+            continue  # damage that only a backup mends
+        if text:
+            db.many("add_text", [{"body": body, **part} for part in db.words(text)])

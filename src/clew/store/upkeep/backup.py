@@ -1,0 +1,176 @@
+"""A store file copied while others write to it, and put back without losing the one that is there."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from datetime import datetime
+from itertools import count
+from pathlib import Path
+
+from clew.errors import StoreError
+from clew.store.sqlite.opening import BESIDE, connect_readonly, prepare_file
+from clew.store.sqlite.watching import MARK, is_busy
+from clew.store.upkeep import Progress
+
+try:
+    import fcntl
+except ImportError:  # Windows, where a file that is open cannot be deleted
+    fcntl = None  # type: ignore[assignment]
+
+STEP = 1_000  # pages copied between two reports
+PART = ".clew-part"  # ends the hidden name of a copy that is being made
+ASIDE = "[0-9]" * 4 + "-[0-9][0-9]-[0-9][0-9]-" + "[0-9]" * 6  # ends that of a store that a restore moved
+
+
+def backup(source: sqlite3.Connection, target: Path, force: bool = False, progress: Progress | None = None) -> int:
+    """Copy a store, as it is at this moment, to a private file; how many bytes it has. Whole or not at all."""
+    target = target.expanduser()
+    _refuse_taken(source, target, force)
+    with _part(target) as part:
+        _copy(source, part, progress)
+        _verify(part)
+        size = part.stat().st_size
+        part.replace(target)
+    return size
+
+
+def restore(source: Path, target: Path, progress: Progress | None = None) -> Path | None:
+    """Put a backup where the store is; where the store that was there is now, if one was."""
+    source, target = source.expanduser(), target.expanduser()
+    if not source.is_file() or not source.stat().st_size:
+        raise StoreError(f"{source}: no backup there; give the file that clew backup wrote")
+    prepare_file(source)  # only checks whose it is: the file is there, and is not empty
+    if target.exists() and source.samefile(target):
+        raise StoreError(f"{source}: is the store itself; give the file that clew backup wrote")
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with _part(target) as part:
+        try:
+            with closing(connect_readonly(source)) as db:
+                _copy(db, part, progress)
+        except sqlite3.Error as error:
+            raise StoreError(f"{source}: {error}; is there another backup?") from error
+        _verify(part)
+        prepare_file(part)  # the version in the header may have been in the source's write-ahead log
+        aside = _set_aside(target)
+        part.replace(target)
+    return aside
+
+
+def leftovers(folder: Path) -> list[Path]:
+    """Copies in a folder that nobody makes any more: who began them was killed."""
+    return [path for path in sorted(folder.glob(f".*{PART}")) if not _is_being_made(path)]
+
+
+def sweep(folder: Path) -> None:
+    """Delete them, and what SQLite had beside them."""
+    for path in leftovers(folder):
+        for beside in (path, *path.parent.glob(f"{path.name}-*")):
+            with suppress(OSError):
+                beside.unlink()
+
+
+def asides(path: Path) -> list[Path]:
+    """Stores that were moved aside when another one was put in their place."""
+    return sorted(path.parent.glob(f"{path.name}.{ASIDE}"))
+
+
+def _is_being_made(part: Path) -> bool:
+    if fcntl is None:
+        return False
+    with suppress(OSError):
+        file = os.open(part, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        finally:
+            os.close(file)
+        return False
+    return True
+
+
+def _refuse_taken(source: sqlite3.Connection, target: Path, force: bool) -> None:
+    own = source.execute("pragma database_list").fetchone()[2]
+    if own and target.exists() and target.samefile(own):
+        raise StoreError(f"{target}: is the store itself; choose another place")
+    if any(Path(f"{target}{end}").exists() for end in BESIDE):
+        raise StoreError(f"{target}: is a database in use; choose another place")
+    if target.exists() and not force:
+        raise StoreError(f"{target}: exists; choose another name, or --force to write over it")
+
+
+@contextmanager
+def _part(target: Path) -> Iterator[Path]:
+    """A private file beside the target, locked while we live, and gone again if it does not become it."""
+    sweep(target.parent)
+    part = target.with_name(f".{target.name}{PART}")
+    try:
+        file = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+    except FileExistsError:
+        raise StoreError(f"{target}: another process is writing it; wait for it, or choose another place") from None
+    except OSError as error:
+        raise StoreError(f"{target}: cannot be written ({error.strerror}); choose another place") from None
+    try:
+        if fcntl is None:
+            os.close(file)
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield part
+    finally:
+        part.unlink(missing_ok=True)
+        if fcntl is not None:
+            os.close(file)
+
+
+def _copy(source: sqlite3.Connection, part: Path, progress: Progress | None) -> None:
+    def report(_: int, left: int, pages: int) -> None:
+        if progress:
+            progress(pages - left, pages)
+
+    with closing(sqlite3.connect(part)) as copy:
+        # One snapshot throughout: without it, each write of somebody else would start the copy anew.
+        source.execute("begin")
+        try:
+            source.execute("select count(*) from sqlite_master").fetchone()
+            source.backup(copy, pages=STEP, progress=report, sleep=0)
+        finally:
+            source.execute("rollback")
+        copy.execute("pragma journal_mode = delete")  # one file, with nothing beside it
+    with part.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def _verify(part: Path) -> None:
+    with closing(sqlite3.connect(part)) as db:
+        try:
+            found = db.execute("pragma integrity_check(1)").fetchone()[0]
+        except sqlite3.DatabaseError as error:
+            found = str(error)
+    if found != "ok":
+        raise StoreError(f"the copy is damaged, and was not kept: {found}; see clew doctor")
+
+
+def _set_aside(path: Path) -> Path | None:
+    """Move the store that is there, and what is beside it, to a dated name; its log, too, where that alone is left."""
+    there = path.exists() and path.stat().st_size > 0
+    if there:
+        prepare_file(path)  # somebody else's file is not ours to move
+        _settle(path)
+    ends = ("", *BESIDE, MARK)
+    dated = f"{path}.{datetime.now():%Y-%m-%d-%H%M%S}"
+    names = (f"{dated}-{n}" if n > 1 else dated for n in count(1))  # two may fall into one second
+    aside = Path(next(name for name in names if not any(Path(f"{name}{end}").exists() for end in ends)))
+    for end in ends:
+        beside = Path(f"{path}{end}")
+        if beside.exists() and (end or there):
+            beside.rename(f"{aside}{end}")
+    return aside if there else None
+
+
+def _settle(path: Path) -> None:
+    """Bring the write-ahead log home, which needs the file to ourselves; a damaged one is moved as it is."""
+    with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as db:
+        try:
+            db.execute("pragma journal_mode = delete")
+        except sqlite3.DatabaseError as error:
+            if is_busy(error):
+                raise StoreError(f"{path}: another process has it open; stop that first") from None

@@ -1,0 +1,40 @@
+"""Sessions turn by turn in the shapes that real clients send, with words of our own; for tests and measurements."""
+
+from collections.abc import Iterator, Mapping
+
+from clew.testing.clients.chatting import Aider, Copilot, Crush, Pi, QwenCode
+from clew.testing.clients.claude import ClaudeCode, ClaudeCodeNew
+from clew.testing.clients.codex import Codex, CodexLite
+from clew.testing.clients.gemini import GeminiCLI
+from clew.testing.clients.opencode import OpenCode, OpenCodeMessages, OpenCodeResponses
+from clew.testing.clients.shape import Client, Kind, Sent, play, script
+from clew.testing.clients.wording import Pen
+
+__all__ = ["CLIENTS", "Client", "Kind", "Sent", "session"]
+
+CLIENTS: Mapping[str, type[Client]] = {
+    client.name: client
+    for client in (
+        ClaudeCode,
+        ClaudeCodeNew,
+        Codex,
+        CodexLite,
+        OpenCode,
+        OpenCodeMessages,
+        OpenCodeResponses,
+        Pi,
+        GeminiCLI,
+        QwenCode,
+        Copilot,
+        Crush,
+        Aider,
+    )
+}
+TURNS = 28
+
+
+def session(client: str, word: str, turns: int = TURNS, seed: int = 0) -> Iterator[Sent]:
+    """All requests of one session; `word` stands in all that is said in it. The same for the same arguments."""
+    pen = Pen(client, word, seed)
+    made = CLIENTS[client](pen, word)
+    return play(made, script(pen, word, turns, made.in_loop, made.delegates))

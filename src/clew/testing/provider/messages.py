@@ -1,0 +1,122 @@
+"""Messages as Anthropic answers it."""
+
+from collections.abc import Iterator
+
+from clew.core import rawjson
+from clew.errors import BadRequest
+from clew.testing.provider.answers import Body, Call, Turn, sse
+from clew.testing.provider.faults import Fault, anthropic
+from clew.wire.rules.binding import binds, signature
+
+WHY = {"end": "end_turn", "length": "max_tokens", "window": "model_context_window_exceeded", "filter": "refusal"}
+SIGNATURE = "EqQBCkYIBxgCKkBzdHJpY3QgcHJvdmlkZXIgb2YgY2xldywgbm90aGluZyBzZWNyZXQ="
+
+PING = '{"type": "ping"}'  # the one event that comes with a space
+
+
+def whole(turn: Turn) -> Body:
+    """An answer in one piece."""
+    said = [block for block, _ in _blocks(turn)]
+    return {**_head(turn), "content": said, "stop_reason": _why(turn), "usage": _usage(turn, turn.output)}
+
+
+def stream(turn: Turn, fault: Fault | None = None) -> Iterator[bytes]:
+    """An answer in blocks that open, grow and close; a fault ends it."""
+    for data in _events(turn, fault):
+        yield sse(PING if data["type"] == "ping" else data, data["type"])
+
+
+def _events(turn: Turn, fault: Fault | None) -> Iterator[Body]:
+    yield {"type": "message_start", "message": {**_head(turn), "usage": _usage(turn, 1)}}
+    for index, (block, text) in enumerate(_blocks(turn)):
+        yield {"type": "content_block_start", "index": index, "content_block": {**block, **_EMPTY[block["type"]]}}
+        if index == 0:
+            yield {"type": "ping"}
+        for delta in _deltas(block, list(turn.pieces(text))):
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+        yield {"type": "content_block_stop", "index": index}
+    if fault:
+        yield anthropic(fault, turn.id("req_"))
+        return
+    usage = {k: v for k, v in _usage(turn, turn.output).items() if k.endswith("_tokens")}
+    yield {"type": "message_delta", "delta": {"stop_reason": _why(turn), "stop_sequence": None}, "usage": usage}
+    yield {"type": "message_stop"}
+
+
+_EMPTY: dict[str, Body] = {
+    "thinking": {"thinking": "", "signature": ""},
+    "redacted_thinking": {},  # comes whole
+    "text": {"text": ""},
+    "tool_use": {"input": {}},
+    "compaction": {"content": None},
+}
+
+
+def _deltas(block: Body, pieces: list[str]) -> Iterator[Body]:
+    match block["type"]:
+        case "thinking":
+            yield from ({"type": "thinking_delta", "thinking": piece} for piece in pieces)
+            yield {"type": "signature_delta", "signature": block["signature"]}
+        case "text":
+            yield from ({"type": "text_delta", "text": piece} for piece in pieces)
+        case "tool_use":
+            yield from ({"type": "input_json_delta", "partial_json": piece} for piece in ("", *pieces))
+        case "compaction":
+            yield {"type": "compaction_delta", "content": "".join(pieces)}  # comes as one
+
+
+def _blocks(turn: Turn) -> Iterator[tuple[Body, str]]:
+    """Each block, and the text that it grows by in a stream."""
+    answer = turn.answer
+    if _compacts(turn):
+        yield {"type": "compaction", "content": answer.text}, answer.text
+        return
+    if answer.reasoning:
+        sealed = signature(turn.body) if binds(turn.format, turn.model) else SIGNATURE
+        if answer.redacted:
+            yield {"type": "redacted_thinking", "data": sealed}, ""
+        else:
+            yield {"type": "thinking", "thinking": answer.reasoning, "signature": sealed}, answer.reasoning
+    if answer.text:
+        yield {"type": "text", "text": answer.text}, answer.text
+    for n, call in enumerate(answer.calls):
+        made = {"type": "tool_use", "id": call.id or turn.id("toolu_01", n), "name": call.name, "input": _input(call)}
+        yield {**made, "caller": {"type": "direct"}}, call.written
+
+
+def _input(call: Call) -> Body:
+    """Arguments that are no JSON object can only be streamed; in one piece Anthropic has nothing to say them with."""
+    try:
+        given = rawjson.loads(call.written or "{}")
+    except BadRequest:
+        return {}
+    return given if isinstance(given, dict) else {}
+
+
+def _compacts(turn: Turn) -> bool:
+    edits = (turn.body.get("context_management") or {}).get("edits") or ()
+    asked = [edit for edit in edits if edit.get("type") == "compact_20260112"]
+    return any(turn.spent.input >= (edit.get("trigger") or {}).get("value", 150_000) for edit in asked)
+
+
+def _why(turn: Turn) -> str:
+    if _compacts(turn):
+        return "compaction"
+    return "tool_use" if turn.answer.calls and turn.answer.stop == "end" else WHY[turn.answer.stop]
+
+
+def _head(turn: Turn) -> Body:
+    made = {"model": turn.model, "id": turn.id("msg_01"), "type": "message", "role": "assistant"}
+    return {**made, "content": [], "stop_reason": None, "stop_sequence": None}
+
+
+def _usage(turn: Turn, output: int) -> Body:
+    spent = turn.spent
+    return {
+        "input_tokens": spent.input - spent.cache_read - spent.cache_write,
+        "cache_creation_input_tokens": spent.cache_write,
+        "cache_read_input_tokens": spent.cache_read,
+        "cache_creation": {"ephemeral_5m_input_tokens": spent.cache_write, "ephemeral_1h_input_tokens": 0},
+        "output_tokens": output,
+        "service_tier": "standard",
+    }

@@ -1,0 +1,200 @@
+"""A provider on loopback: it speaks Chat, Responses and Messages, refuses what real ones refuse, and has a prompt cache
+whose hits it reports."""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import Protocol
+
+from clew.catalog.usage import Spent
+from clew.core import rawjson
+from clew.errors import BadRequest
+from clew.testing.provider import chat, faults, listing, messages, responses
+from clew.testing.provider.answers import Answer, Body, Turn
+from clew.testing.provider.cache import Block, Cache, opening, prompt, shared
+from clew.testing.provider.faults import Fault
+from clew.testing.provider.serving import Asked, Reply, Server
+from clew.wire import check
+
+COMPACT = "/v1/responses/compact"
+PATHS = {
+    "/v1/chat/completions": "openai_chat",
+    "/v1/responses": "openai_responses",
+    COMPACT: "openai_responses",
+    "/v1/messages": "anthropic",
+}
+
+
+class Shape(Protocol):
+    def whole(self, turn: Turn) -> Body: ...
+    def stream(self, turn: Turn, fault: Fault | None = None) -> Iterator[bytes]: ...
+
+
+SHAPES: Mapping[str, Shape] = {"openai_chat": chat, "openai_responses": responses, "anthropic": messages}
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One request, as it came over the wire, and what it has in common with the one before."""
+
+    path: str
+    query: str
+    headers: Mapping[str, str]
+    raw: bytes
+    body: Body
+    spent: Spent  # as reported
+    streamed: bool
+    prompt: bytes = field(repr=False)  # model, tools, system and messages as a cache reads them, without marks
+    before: "Heard | None" = field(default=None, repr=False, compare=False)  # of the same conversation
+
+    @property
+    def shared(self) -> int:
+        """Bytes with which its prompt begins as the one before did."""
+        return shared(self.prompt, self.before.prompt) if self.before else 0
+
+    @property
+    def moved(self) -> bool:
+        """Whether something changed in what the one before had sent."""
+        return self.before is not None and self.shared < len(self.before.prompt)
+
+
+@dataclass
+class StrictProvider:
+    """A server to use in a `with` block; it gives the answers of a script in turn, the last of them forever.
+
+    An error that a script raises is raised at the end of the block.
+    """
+
+    script: list[Answer] | Callable[[Body], Answer] = field(default_factory=lambda: [Answer("Understood.")])
+    window: int = 1_000_000
+    models: Mapping[str, int] = field(default_factory=dict)  # windows by name, no other is known; if empty, all are
+    conversation: Callable[[Body], Hashable] = opening  # whose request it is
+    heard: list[Heard] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._cache = Cache()
+        self._newest: dict[Hashable, Heard] = {}
+        self._lock = Lock()
+        self._errors: list[Exception] = []
+
+    def __enter__(self) -> "StrictProvider":
+        self._server = Server(self._answer)
+        self._server.start()
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._server.stop()
+        if self._errors and kind is None:
+            raise self._errors[0]
+
+    @property
+    def url(self) -> str:
+        """Its address, without a path."""
+        return self._server.url
+
+    @property
+    def moved(self) -> list[Heard]:
+        """The requests that do not begin with all of the one before: where a prompt cache was lost."""
+        return [heard for heard in self.heard if heard.moved]
+
+    def _answer(self, asked: Asked) -> Reply:
+        try:
+            return self._get(asked) if asked.method == "GET" else self._post(asked)
+        except Exception as error:
+            self._errors.append(error)
+            return _failed(Turn("openai_chat"), faults.told(500, "openai_chat", words=repr(error)))
+
+    def _get(self, asked: Asked) -> Reply:
+        format = _speaker(asked)
+        found = listing.found(asked.path, self.models, format)
+        if found is None:
+            return _failed(Turn(format), faults.told(404, format, asked.path.rpartition("/")[2]))
+        return Reply(200, [rawjson.dumps(found)])
+
+    def _post(self, asked: Asked) -> Reply:
+        format = PATHS.get(asked.path)
+        if format is None:
+            format = _speaker(asked)
+            return _failed(Turn(format), faults.told(404, format, words=f"Invalid URL (POST {asked.path})"))
+        body = _read(asked.raw)
+        blocks = list(prompt(body or {}))
+        heard, number = self._hear(asked, body or {}, blocks, format)
+        turn = Turn(format, heard.body, spent=heard.spent, number=number)
+        fault = faults.unreadable(format) if body is None else self._refusal(turn, heard)
+        if fault:
+            return _failed(turn, fault)
+        window = self.models.get(turn.model, self.window)
+        if fault := faults.too_long(turn.body, format, turn.spent.input, window):
+            if heard.streamed and format == "openai_responses":  # says it in the stream
+                return _told(turn, responses.stream(turn, fault), streamed=True)
+            return _failed(turn, fault)
+        return self._said(replace(turn, answer=self._next(turn.body)), heard, blocks)
+
+    def _said(self, turn: Turn, heard: Heard, blocks: list[Block]) -> Reply:
+        answer, shape = turn.answer, SHAPES[turn.format]
+        fault = None
+        if answer.status != 200 and answer.raw is None:
+            fault = faults.told(answer.status, turn.format, turn.model, answer.error)
+        if fault and not (answer.late and heard.streamed):
+            return _failed(turn, fault)
+        with self._lock:
+            self._cache.write(blocks)
+        if answer.raw is not None:
+            return _told(turn, [answer.raw], streamed=False)
+        if heard.streamed:
+            return _told(turn, shape.stream(turn, fault), streamed=True)
+        whole = responses.compacted(turn) if heard.path == COMPACT else shape.whole(turn)
+        return _told(turn, [rawjson.dumps(whole)], streamed=False)
+
+    def _hear(self, asked: Asked, body: Body, blocks: list[Block], format: str) -> tuple[Heard, int]:
+        whole = b"".join(text for text, _ in blocks)
+        streamed = body.get("stream") is True and asked.path != COMPACT
+        whose = (asked.path, body.get("model"), self.conversation(body))
+        with self._lock:
+            spent = self._cache.read(blocks, marked=format == "anthropic")
+            wire = (asked.path, asked.query, asked.headers, asked.raw)
+            heard = Heard(*wire, body, spent, streamed, whole, self._newest.get(whose))
+            self._newest[whose] = heard
+            self.heard.append(heard)
+            return heard, len(self.heard)
+
+    def _refusal(self, turn: Turn, heard: Heard) -> Fault | None:
+        if fault := faults.amiss(turn.body, heard.headers, turn.format):
+            return fault
+        if self.models and turn.model not in self.models:
+            return faults.told(404, turn.format, turn.model)
+        found = check(turn.body, turn.format)
+        return faults.broken(found[0], turn.format) if found else None
+
+    def _next(self, body: Body) -> Answer:
+        if callable(self.script):
+            return self.script(body)
+        with self._lock:
+            return self.script.pop(0) if len(self.script) > 1 else self.script[0]
+
+
+def _read(raw: bytes) -> Body | None:
+    try:
+        body = rawjson.loads(raw)
+    except BadRequest:
+        return None
+    return body if isinstance(body, dict) else None
+
+
+def _speaker(asked: Asked) -> str:
+    """Whose client it is, where the path does not tell."""
+    return "anthropic" if "anthropic-version" in asked.headers else "openai_chat"
+
+
+def _told(turn: Turn, parts: Iterable[bytes], streamed: bool) -> Reply:
+    answer = turn.answer
+    headers = faults.headers(answer, turn.format, turn.id("req_"))
+    status = 200 if streamed else answer.status
+    return Reply(status, parts, streamed, headers, answer.seconds, answer.packet, answer.pause, answer.cut)
+
+
+def _failed(turn: Turn, fault: Fault) -> Reply:
+    answer, request = turn.answer, turn.id("req_")
+    said = rawjson.dumps(faults.written(fault, turn.format, request))
+    headers = faults.headers(answer, turn.format, request)
+    return Reply(fault.status, [said], headers=headers, seconds=answer.seconds, cut=answer.cut)

@@ -1,0 +1,1 @@
+"""Text: search, excerpts, frames, what programs wrap around it."""

@@ -1,0 +1,345 @@
+"""Finding: which lines of what was said a question is about.
+
+Texts are cut into passages of a few lines and ranked with BM25. A name is found whole (`src/clew/view.py`) and by its
+parts (`view.py`, `view`; `token` in `countTokens`); any word may hit, rare ones weigh more; of equals the newer leads.
+"""
+
+import json
+import re
+from collections import Counter as Tally
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import log
+from typing import Any, NamedTuple
+
+from clew.core.caches import remembers
+from clew.core.items import SHORT, Item, Node
+from clew.text.decorations import is_program_made
+
+PASSAGE = 150  # characters after which a passage ends: many short ones answer better than few long ones
+PIECE = 200  # characters of a line in one passage
+TITLE = 120  # characters of a call that its result is known by
+QUESTION = 64_000  # characters read of a question, half of them its end
+KEPT = 64  # characters of a name whose parts are remembered: those of a long one take much room
+SHARE = 0.5  # of an answer that is passages; the rest names what stands near them
+NEAR = 300  # passages whose names are looked at
+FAINT = 0.15  # of the best score: what is below is noise
+
+# Weights, tuned on real conversations: how soon a repeated word adds little, how much a long passage loses; what a part
+# of a name, a path in the title, a word in it, a hit in the passage beside it or in the same text, being new is worth.
+SOON, LENGTH, PART, NAMED, ENTITLED, BESIDE, SAME, NEW = 1.2, 0.3, 0.4, 2, 0.2, 0.1, 0.6, 0.1
+
+TURN = 400  # words after which a part of a long text ends
+LONG = 0.75  # how much a long text loses: as always with BM25
+
+CHUNK = re.compile(r"\w+(?:[./:@-]+\w+)*")
+JOINT = re.compile(r"[./:@-]+")
+HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
+SIGNS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{2,}")  # no spaces between words
+NAME = re.compile(r"(?<![~./])[~./]*\w+(?:[./@-]+\w+)*")
+TELLING = re.compile(r"/|\w_\w|[a-z0-9][A-Z]|[A-Za-z]\d|\d[A-Za-z]|\w\.\w|[A-Z]{2}[a-z]|^\d{4}")
+COMMON = frozenset(
+    "a an and are as at be but by can do for from has have if in into is it its let ll me my no not now of on or so "
+    "that the then this to was we what when will with you your".split()
+)
+
+
+FENCED = "[data: "  # how what a tool said is framed where no call is left that it could answer
+
+
+class Text(NamedTuple):
+    """Something said, as it is searched: by whom or what, and its words."""
+
+    id: str
+    title: str
+    body: str
+
+
+class Line(NamedTuple):
+    """A line of a text, counted from 1."""
+
+    number: int
+    text: str
+
+
+class Found(NamedTuple):
+    """A text that a question is about, and the lines that say so."""
+
+    id: str
+    title: str
+    score: float
+    lines: tuple[Line, ...]
+
+
+class Passage(NamedTuple):
+    """A few lines of a text."""
+
+    text: int  # which one, by position
+    lines: tuple[Line, ...]
+    words: int
+
+
+def texts(nodes: Iterable[Node]) -> list[Text]:
+    """What was said, ready to be searched; a result has the call it answers as its title."""
+    found, calls = [], dict[str, str]()
+    for node in nodes:
+        item = node.item
+        body = wording(item)
+        made = item.role == "user" and (is_program_made(item.text) or item.text.startswith(FENCED))
+        title = "a program" if made else item.name or item.role
+        if item.kind == "call":
+            calls[item.call_id] = f"{item.name} {' '.join(body[: TITLE * 4].split())[:TITLE]}"
+        elif item.kind == "result":
+            title = f"result of {calls.get(item.call_id, 'a tool')}"
+        if body.strip():
+            found.append(Text(node.id, title, body))
+    return found
+
+
+def wording(item: Item) -> str:
+    """An item as one reads it: a call's arguments line by line, not as JSON in one."""
+    if item.kind != "call":
+        return item.text
+    try:
+        return "\n".join(_leaves(json.loads(item.text)))
+    except (ValueError, RecursionError):
+        return item.text
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case Mapping():
+            for part in value.values():
+                yield from _leaves(part)
+        case list():
+            for part in value:
+                yield from _leaves(part)
+        case None | bool():
+            pass
+        case _:
+            yield str(value)
+
+
+def terms(text: str) -> dict[str, float]:
+    """The words of a question and what each is worth: names whole, their parts less, what is repeated a little more."""
+    found: dict[str, float] = defaultdict(float)
+    read = text if len(text) <= QUESTION else f"{text[: QUESTION // 2]} {text[-QUESTION // 2 :]}"
+    for chunk in CHUNK.findall(read):
+        for at in range(0, len(chunk), PIECE):  # as long lines are cut: no passage has a longer one
+            name = chunk[at : at + PIECE]
+            for part in parts(name):
+                found[part] += 1 if part == name.lower() else PART
+    return {term: worth if worth <= 1 else 1 + log(worth) for term, worth in found.items()}
+
+
+def parts(chunk: str) -> tuple[str, ...]:
+    """A name whole, its ends, its neighbours (`clew/view`), the names in it and their humps; common words are none."""
+    return _known_parts(chunk) if len(chunk) <= KEPT else _parts(chunk)
+
+
+def _parts(chunk: str) -> tuple[str, ...]:
+    joints = [joint.span() for joint in JOINT.finditer(chunk)]
+    starts, stops = [0, *(b for _, b in joints)], [*(a for a, _ in joints), len(chunk)]
+    found = {chunk[start:] for start in starts}
+    found.update(chunk[start:stop] for start, stop in zip(starts, stops[1:], strict=False))
+    for start, stop in zip(starts, stops, strict=True):
+        found.add(chunk[start:stop])
+        found.update(HUMP.findall(chunk[start:stop]))
+        for run in SIGNS.findall(chunk[start:stop]):  # any two in a row may be a word
+            found.update(run[i : i + 2] for i in range(len(run) - 1))
+    return tuple(sorted({t.lower() for t in found if t.strip("_") and (len(t) > 1 or t.isdigit())} - COMMON))
+
+
+_known_parts = remembers(1 << 16)(_parts)
+
+
+def is_name(word: str) -> bool:
+    """Whether a word is a path, a symbol, an id or a number rather than a word of a language."""
+    return len(word) > 3 and bool(TELLING.search(word))
+
+
+class Index:
+    """Texts cut into passages, oldest first; made once, asked often."""
+
+    def __init__(self, texts: Sequence[Text]) -> None:
+        self.texts = texts
+        self.passages: list[Passage] = []
+        self._spans: list[range] = []  # the passages of each text
+        self._chunks: dict[str, list[int]] = {}  # the passages that hold a chunk, once for each time
+        for n, text in enumerate(texts):
+            first = len(self.passages)
+            for lines in passages(text.body):
+                self._add(n, lines)
+            self._spans.append(range(first, len(self.passages)))
+        self._holding = _by_part(self._chunks)
+        self._part: list[int] = []  # of each passage: a text, or a part of a long one that is as long as a turn
+        self._of: list[int] = []  # the text of each part
+        self._sizes: list[int] = []  # its words
+        for passage in self.passages:
+            if not self._of or self._of[-1] != passage.text or self._sizes[-1] >= TURN:
+                self._of.append(passage.text)
+                self._sizes.append(0)
+            self._sizes[-1] += passage.words
+            self._part.append(len(self._of) - 1)
+        self._titles: dict[str, list[int]] = defaultdict(list)
+        for n, text in enumerate(texts):
+            for term in terms(text.title):
+                self._titles[term].append(n)
+
+    def _add(self, text: int, lines: tuple[Line, ...]) -> None:
+        words = [chunk for line in lines for chunk in CHUNK.findall(line.text)]
+        for chunk in words:
+            self._chunks.setdefault(chunk, []).append(len(self.passages))
+        self.passages.append(Passage(text, lines, len(words)))
+
+    def ranked(self, question: str) -> list[tuple[int, float]]:
+        """(passage, score) of all that holds a word of the question, best first; what was said twice counts once."""
+        scores = self._scores(terms(question))
+        unique: dict[tuple[str, ...], None] = {}
+        out = []
+        for i in sorted(scores, key=lambda i: (-scores[i], -i)):
+            said = tuple(line.text.strip() for line in self.passages[i].lines)
+            if said not in unique:
+                unique[said] = None
+                out.append((i, scores[i]))
+        return out
+
+    def find(self, question: str, limit: int = 20, passages: int = 3) -> list[Found]:
+        """The texts that a question is about, best first, each with its best passages."""
+        chosen: dict[int, list[int]] = {}
+        for i, _ in self.ranked(question):
+            chosen.setdefault(self.passages[i].text, []).append(i)
+        scores = {n: score for n, score in self._turns(terms(question)).items() if n in chosen}
+        order = sorted(scores, key=lambda n: (-scores[n], -n))
+        return [
+            Found(self.texts[n].id, self.texts[n].title, round(scores[n], 3), self._lines(chosen[n][:passages]))
+            for n in order[:limit]
+            if scores[n] >= FAINT * scores[order[0]]
+        ]
+
+    def answer(self, question: str, size: int = 8_000) -> str:
+        """What a question is about, in at most so many characters: the best passages, then the names around them."""
+        ranked = self.ranked(question)
+        taken = self._passages_within(ranked, int(size * SHARE))
+        told = "\n".join(taken)
+        near = self._names_within(question, ranked, told, size - len(told) - len(ALSO) - 1)
+        return f"{told}\n{ALSO}{near}" if near else told
+
+    def _lines(self, passages: Iterable[int]) -> tuple[Line, ...]:
+        return tuple(line for i in sorted(passages) for line in self.passages[i].lines)
+
+    def _scores(self, wanted: Mapping[str, float]) -> dict[int, float]:
+        scores: dict[int, float] = defaultdict(float)
+        mean = sum(p.words for p in self.passages) / max(1, len(self.passages))
+        for term, worth in wanted.items():
+            held = Tally(i for chunk in self._holding.get(term, ()) for i in self._chunks[chunk])
+            weight = _rarity(len(held), len(self.passages)) * worth
+            for i, times in held.items():
+                long = 1 - LENGTH + LENGTH * self.passages[i].words / mean
+                scores[i] += weight * times * (SOON + 1) / (times + SOON * long)
+        best = {n: SAME * score for n, score in self._turns(wanted).items()}  # of its turn, its title among it
+        return self._spread(scores, best)
+
+    def _entitled(self, wanted: Mapping[str, float]) -> Iterator[tuple[int, float]]:
+        """What it is worth to a text that words stand in its title."""
+        for term, worth in wanted.items():
+            entitled = self._titles.get(term, ())
+            share = NAMED if worth >= 1 and JOINT.search(term) else ENTITLED
+            yield from ((n, worth * share * _rarity(len(entitled), len(self.texts))) for n in entitled)
+
+    def _turns(self, wanted: Mapping[str, float]) -> dict[int, float]:
+        """BM25 of whole texts, each word in another place of them; of a long text, that of its best part."""
+        scores: dict[int, float] = defaultdict(float)
+        mean = sum(self._sizes) / max(1, len(self._sizes))
+        for term, worth in wanted.items():
+            held = Tally(self._part[i] for chunk in self._holding.get(term, ()) for i in self._chunks[chunk])
+            weight = _rarity(len(held), len(self._sizes)) * worth
+            for part, times in held.items():
+                long = 1 - LONG + LONG * self._sizes[part] / mean
+                scores[part] += weight * times * (SOON + 1) / (times + SOON * long)
+        best: dict[int, float] = defaultdict(float)
+        for part, score in scores.items():
+            best[self._of[part]] = max(best[self._of[part]], score)
+        for n, more in self._entitled(wanted):
+            best[n] += more
+        return best
+
+    def _spread(self, scores: Mapping[int, float], best: Mapping[int, float]) -> dict[int, float]:
+        """The scores with what their text, their neighbours and their age add."""
+        out: dict[int, float] = defaultdict(float, scores)
+        for n, score in best.items():
+            for i in self._spans[n]:
+                out[i] += score
+        for i, score in scores.items():
+            span = self._spans[self.passages[i].text]
+            for beside in (i - 1, i + 1):
+                if beside in span:
+                    out[beside] += BESIDE * score
+        return {i: score * (1 + NEW * i / len(self.passages)) for i, score in out.items()}
+
+    def _passages_within(self, ranked: Iterable[tuple[int, float]], size: int) -> list[str]:
+        """Passages as lines, each under the text it is from, while they fit."""
+        under: dict[int, list[str]] = {}
+        for i, _ in ranked:
+            passage = self.passages[i]
+            n = passage.text
+            lines = [f"{line.number}: {line.text}" for line in passage.lines]
+            head = [] if n in under else [f"{self.texts[n].id[:SHORT]} {self.texts[n].title[:TITLE]}"]
+            cost = sum(len(line) + 1 for line in (*head, *lines))
+            if cost > size:
+                if size < PASSAGE:
+                    break
+                continue
+            size -= cost
+            under.setdefault(n, head).extend(lines)
+        return [line for lines in under.values() for line in lines]
+
+    def _names_within(self, question: str, ranked: Sequence[tuple[int, float]], told: str, size: int) -> str:
+        """Names that stand in the best passages and are not told yet, the likeliest first."""
+        scores: dict[str, float] = defaultdict(float)
+        near = ranked[:NEAR] or [(i, 0.0) for i in range(len(self.passages))[-NEAR:]]
+        for rank, (i, score) in enumerate(near):
+            for name in {m for line in self.passages[i].lines for m in NAME.findall(line.text)}:
+                if is_name(name):
+                    scores[name] += score / (rank + 10)
+        asked = terms(question)
+        weights = {t: _rarity(len(self._holding.get(t, ())), len(self._chunks)) for t in asked}
+        out = []
+        for name in sorted(scores, key=lambda n: (-scores[n] - sum(weights.get(t, 0) for t in parts(n)) / 10, n)):
+            if len(name) < size and name not in told and name.lower() not in asked:
+                out.append(name)
+                size -= len(name) + 1
+        return " ".join(out)
+
+
+ALSO = "also named near these: "
+
+
+def passages(body: str) -> Iterator[tuple[Line, ...]]:
+    """A text in passages: whole lines, or pieces of long ones; empty lines are left out."""
+    lines: list[Line] = []
+    size = 0
+    for number, line in enumerate(body.split("\n"), 1):
+        for at in range(0, len(line) if line.strip() else 0, PIECE):
+            piece = line[at : at + PIECE]
+            if lines and size + len(piece) > PASSAGE:
+                yield tuple(lines)
+                lines, size = [], 0
+            lines.append(Line(number, piece))
+            size += len(piece) + 1
+    if lines:
+        yield tuple(lines)
+
+
+def _by_part(chunks: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for chunk in chunks:
+        for part in parts(chunk):
+            found[part].append(chunk)
+    return found
+
+
+def _rarity(having: int, all: int) -> float:
+    return log(1 + (all - having + 0.5) / (having + 0.5))

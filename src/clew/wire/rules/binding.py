@@ -1,0 +1,142 @@
+"""Signed thinking is bound to what stood before it: Claude's newer models check that when it comes back.
+
+From platform.claude.com/docs/en/build-with-claude/preserved-thinking and its pages: a block is bound to `system`,
+`tools` and all messages before it, cache marks apart. Where one of them changed since, or a thinking block between
+others is missing, the block and all later ones are refused, or dropped where the request says so. The oldest blocks may
+be left out, and a turn may be sent without any: these models think adaptively, and ask for none at its beginning.
+"""
+
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from clew.core.items import Frame, canonical
+from clew.wire.rules.turns import Body, Found, blocks, messages, within
+
+BETA = "thinking-binding-controls-2026-08-01"  # the header value under which a request may say what shall be done
+DROP = "drop_block"
+BEHAVIOURS = ("error", DROP)
+THINKING = ("thinking", "redacted_thinking")
+
+# From Fable 5.1 on, in every family; a date after the major version is no minor one.
+_CLAUDE = re.compile(r"claude-[a-z]+-(\d{1,2})(?:[-.](\d{1,2})(?!\d))?(?!\d)")
+_FORMATS = ("anthropic", "bedrock")
+_OURS = b"clew strict provider:"  # how a signature begins that `check` can read
+
+
+def binds(format: str, model: str) -> bool:
+    """Whether the thinking of a model is bound to what stands before it."""
+    found = _CLAUDE.search(model.lower()) if format in _FORMATS else None
+    return found is not None and (int(found[1]), int(found[2] or 0)) > (5, 0)
+
+
+def is_refused(frame: Frame, model: str = "") -> bool:
+    """Whether thinking that is bound to something else would be refused, not dropped by the provider itself."""
+    more = frame.body.get("additionalModelRequestFields")
+    behaviour = _behaviour((more if isinstance(more, Mapping) else frame.body).get("thinking"))
+    return (behaviour is not None or binds(frame.format, model or frame.model)) and behaviour != DROP
+
+
+def prefix_of(frame: Frame) -> str:
+    """What of a frame thinking is bound to."""
+    keys = ("system", "toolConfig") if frame.format == "bedrock" else ("system", "tools")
+    return canonical([_plain(frame.body.get(key)) for key in keys])
+
+
+def signature(body: Body) -> str:
+    """A signature for the thinking with which an answer to this body begins, that `thinking_is_bound` can check."""
+    said = list(_thoughts(body))
+    *_, (prefix, _) = _prefixes(body)
+    return _written(prefix, said[-1].seal if said else "")
+
+
+def thinking_is_bound(body: Body) -> Found:
+    """messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation.
+    Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to "drop_block".
+    """
+    # Only what `StrictProvider` signed can be checked: real signatures are for their provider to read.
+    model = body.get("model", "")
+    if _behaviour(body.get("thinking")) == DROP or (model and not binds("anthropic", str(model))):
+        return
+    before = ""
+    for thought in _thoughts(body):
+        ours = _read(thought.seal)
+        # Oldest blocks may be left out: who has none before it may have had some.
+        if ours and ours[0] != thought.prefix:
+            yield thought.where, "bound to a different conversation: what stands before it is not what stood there"
+        elif ours and before and ours[1] != _digest(before):
+            yield thought.where, "bound to a different conversation: the thinking before it is not what stood there"
+        before = thought.seal
+
+
+def binding_is_known(body: Body) -> Found:
+    """thinking.block_binding.prefix_mismatch_behavior: Input should be 'error' or 'drop_block'"""
+    behaviour = _behaviour(body.get("thinking"))
+    if behaviour is not None and behaviour not in BEHAVIOURS:
+        yield "thinking.block_binding.prefix_mismatch_behavior", f"{behaviour!r} is neither 'error' nor 'drop_block'"
+
+
+class _Thought(NamedTuple):
+    where: str
+    seal: str  # its signature, or the data of a redacted one
+    prefix: str  # digest of what stands before it, thinking apart
+
+
+def _thoughts(body: Body) -> Iterator[_Thought]:
+    for (where, block), (prefix, _) in zip(blocks(body), _prefixes(body), strict=False):
+        if block["type"] in THINKING:
+            yield _Thought(where, str(block.get("signature") or block.get("data") or ""), prefix)
+
+
+def _prefixes(body: Body) -> Iterator[tuple[str, str]]:
+    """The digest of all before each block, and of all there is; with the role of the block."""
+    so_far = blake2b(canonical([_plain(body.get("system")), body.get("tools")]).encode(), digest_size=12)
+    for where, message in messages(body):
+        for _, block in within(message, where):
+            yield so_far.hexdigest(), str(message.get("role"))
+            if block["type"] not in THINKING:
+                so_far.update(canonical([message.get("role"), _block(block)]).encode())
+    yield so_far.hexdigest(), ""
+
+
+def _block(block: Mapping[str, Any]) -> Mapping[str, Any]:
+    return (
+        {**block, "content": _plain(block["content"])}
+        if block["type"] == "tool_result" and "content" in block
+        else block
+    )
+
+
+def _plain(content: Any) -> Any:
+    """A string says what one block of text says."""
+    match content:
+        case str():
+            return [{"type": "text", "text": content}]
+        case None:
+            return []
+    return content
+
+
+def _behaviour(thinking: Any) -> Any:
+    binding = thinking.get("block_binding") if isinstance(thinking, Mapping) else None
+    return binding.get("prefix_mismatch_behavior") if isinstance(binding, Mapping) else None
+
+
+def _written(prefix: str, before: str) -> str:
+    return b64encode(_OURS + f"{prefix}:{_digest(before)}".encode()).decode()
+
+
+def _read(seal: str) -> tuple[str, str] | None:
+    """What a signature is bound to: the digest of what stood before it, and of the thinking before it."""
+    try:
+        ours = b64decode(seal, validate=True)
+    except ValueError:
+        return None
+    prefix, _, before = ours.removeprefix(_OURS).decode("ascii", "replace").partition(":")
+    return (prefix, before) if ours.startswith(_OURS) else None
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(), digest_size=12).hexdigest()
