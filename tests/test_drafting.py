@@ -367,6 +367,8 @@ BOLD = "A whole line in bold type that is far too long for a heading of anything
         ("- nothing to add", []),
         ('- "strict" mode breaks "legacy" callers', ['"strict" mode breaks "legacy" callers']),
         ('- "a quotation of somebody" (bug report)', []),
+        ('- "one of somebody who says "commitHash", too"', []),
+        ("- None explicitly stated. The work is done.", ["The work is done."]),
         ("- 缓存命中率低是因为键里有时间戳 [n3]", ["缓存命中率低是因为键里有时间戳"]),
         ("- The parser strips <think> tags now", ["The parser strips <think> tags now"]),
         ("Okay, what do they want?</think>\n- The cache is empty", ["The cache is empty"]),

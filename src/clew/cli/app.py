@@ -72,7 +72,7 @@ StorePath = Annotated[
 NAMED = "A conversation, name.3 for its third session, or an id; its beginning will do."
 Name = Annotated[str, typer.Argument(metavar="NAME", help=NAMED, autocompletion=names)]
 PerhapsName = Annotated[str | None, typer.Argument(metavar="[NAME]", help=NAMED, autocompletion=names)]
-AsJson = Annotated[bool, typer.Option("--json", help="For a program.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Output JSON.")]
 CallNumber = Annotated[
     int | None, typer.Option("--call", metavar="N", help="As it was sent in this call; clew calls lists them.")
 ]

@@ -35,7 +35,7 @@ def bench(
     ] = None,
     folds: Annotated[int, typer.Option(metavar="N", min=0, help="Of one growing session.")] = 20,
     seed: Annotated[int, typer.Option(metavar="N", help="Another seed, another session.")] = 7,
-    as_json: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="All figures, for programs.")] = None,
+    as_json: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Output JSON to a file.")] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE.svg", help="The curves as a picture.")] = None,
     dollars: Annotated[bool, typer.Option("--dollars", help="Only this: what sessions cost, call by call.")] = False,
     sample: Annotated[int, typer.Option(metavar="N", min=1, help="With --dollars: the longest sessions.")] = 30,

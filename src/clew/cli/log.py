@@ -150,7 +150,7 @@ async def _search(
 def coverage(
     name: Name,
     most: Annotated[int, typer.Option(metavar="N", help="How many facts to list.")] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="All of them, for a program.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:

@@ -23,7 +23,7 @@ KeyName = Annotated[str, typer.Argument(metavar="KEY", help='Such as budget.high
 @config.callback(epilog="Example: clew config set budget.high 0.8")
 def show_all(
     context: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
 ) -> None:
     """Show which settings hold, and from where; or change one.
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def doctor(
     deep: Annotated[bool, typer.Option("--deep", help="Read every body again, not only some.")] = False,
     repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended without losing anything.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
     store: StorePath = None,
 ) -> None:
     """Say what the log takes on disk, and whether it is whole."""

@@ -34,7 +34,7 @@ def run(
     folder: Annotated[Path, typer.Option("--in", metavar="FOLDER", help="Where it works.")] = Path(),
     write: Annotated[bool, typer.Option("--write", help="It may change files there.")] = False,
     execute: Annotated[bool, typer.Option("--run", help="It may run commands.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One event a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Output JSON, one event a line.")] = False,
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:

@@ -117,7 +117,7 @@ class Sources:
         if _GRANT.search(note.text) or (_FOR_THE_USER.search(note.text) and not self._is_theirs(note.text)):
             return "not the user's words"
         text = _short(neutral(note.text))
-        if self._is_a_tools(said):
+        if self._is_a_tools(note.text):
             text = TOLD.format(text.replace('"', "'"))
         # Without a source of its own it is read in the order in which it was written: where its heading belongs.
         place = "" if cited else self._labelled.get(note.of, self.end)
@@ -131,11 +131,12 @@ class Sources:
     def _heading(self, text: str) -> str:
         """A model's own heading, unless it may be what a tool wants to be read."""
         own = all(_stands(f.text, self._own) for f in find(shown(text)))
-        return clip(neutral(text), TITLE) if own and not self._is_a_tools(words(text)) else ""
+        return clip(neutral(text), TITLE) if own and not self._is_a_tools(text) else ""
 
-    def _is_a_tools(self, said: set[str]) -> bool:
-        """Whether most of these words only a tool said."""
+    def _is_a_tools(self, text: str) -> bool:
+        """Whether most of its words, its names apart, only a tool said."""
         theirs, tools = self._voices
+        said = words(text) - {w for fact in find(shown(text)) for w in words(fact.text)}
         return 2 * len((said & tools) - theirs - OUTCOMES) > len(said)
 
     def _nearest(self, said: set[str]) -> list[Node]:

@@ -32,10 +32,11 @@ _NUMBER = re.compile(r"^\s*\d{1,2}[.)]\s+")
 _COLON = re.compile(r"(?:\d{1,2}[.)]\s+)?[^-*•\s].{0,70}[:：]\**\s*")
 _DIVIDES = re.compile(r"^\s*(?:-{3,}|\|[\s:|-]+\|)\s*$")  # as under the head of a table
 _FENCE = re.compile(r"^[ \t]*(```|~~~)")
-_QUOTE = re.compile(r"\W*[\"“][^\"“”]*[\"”][^\"“”]{0,20}")
+# A quotation from end to end, perhaps with another inside, which begins after a space.
+_QUOTE = re.compile(r"\W*[\"“](?:[^\"“”]*|[^\"“”]*\s[\"“].*)[\"”][^\"“”]{0,20}")
 _NAME = re.compile(r"`[\w./-]+`|(?=[^\s]*[./_])[\w./-]+|[\x21-\x7e]+")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
-_NONE = re.compile(r"\W*(?:(?:none|nothing)(?: (?:to|is|was|explicitly|was|were|at) .{0,24})?|n/a)\W*", re.IGNORECASE)
+_NONE = re.compile(r"\W*(?:(?:none|nothing)(?: (?:to|is|was|explicitly|was|were|at) [^.!?]{0,24})?|n/a)\W*", re.IGNORECASE)
 _CITED = re.compile(r"^(.*?) ?\[([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\] ?\.?$")
 _LABELS = re.compile(r" ?[\[(]n\d+(?:[, ]+n\d+)*[\])]")  # in the middle of a line: they mean nothing to who reads it
 _BLANKS = re.compile(r"(?<=\S)\s+")
@@ -151,7 +152,7 @@ def _said(line: str, leads: bool) -> Iterator[str]:
             yield f"{said.rstrip(':：')}:"
         return
     for part in sentences(said):
-        if (SIGNS if max(part) >= UNSPACED else LITTLE) <= len(part) <= LINE:
+        if (SIGNS if max(part) >= UNSPACED else LITTLE) <= len(part) <= LINE and not _NONE.fullmatch(part):
             yield part
 
 
