@@ -36,7 +36,9 @@ _FENCE = re.compile(r"^[ \t]*(```|~~~)")
 _QUOTE = re.compile(r"\W*[\"“](?:[^\"“”]*|[^\"“”]*\s[\"“].*)[\"”][^\"“”]{0,20}")
 _NAME = re.compile(r"`[\w./-]+`|(?=[^\s]*[./_])[\w./-]+|[\x21-\x7e]+")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
-_NONE = re.compile(r"\W*(?:(?:none|nothing)(?: (?:to|is|was|explicitly|was|were|at) [^.!?]{0,24})?|n/a)\W*", re.IGNORECASE)
+_NONE = re.compile(
+    r"\W*(?:(?:none|nothing)(?: (?:to|is|was|explicitly|was|were|at) [^.!?]{0,24})?|n/a)\W*", re.IGNORECASE
+)
 _CITED = re.compile(r"^(.*?) ?\[([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\] ?\.?$")
 _LABELS = re.compile(r" ?[\[(]n\d+(?:[, ]+n\d+)*[\])]")  # in the middle of a line: they mean nothing to who reads it
 _BLANKS = re.compile(r"(?<=\S)\s+")
