@@ -170,7 +170,7 @@ def test_a_call_is_a_span_from_view_to_usage(traces: Traces, telemetry: Telemetr
         "clew.exact": True,
         "clew.cost": 0.0021,
     }
-    edit = {"clew.by": "ClearResults(keep=5)", "clew.core.items": 1, "clew.tokens_before": 900, "clew.tokens_after": 40}
+    edit = {"clew.by": "ClearResults(keep=5)", "clew.items": 1, "clew.tokens_before": 900, "clew.tokens_after": 40}
     assert noted(span) == [("clew.edited", edit | {"clew.spent": 0})]
 
 
@@ -248,9 +248,9 @@ def test_recalls_are_noted_on_the_call_under_way_else_on_the_next(traces: Traces
     told(traces, Recalled("acme", "", 0, "of no branch", 1))
     [span] = telemetry.spans()
     assert noted(span) == [
-        ("clew.recalled", {"clew.id": "before", "clew.core.items": 2}),
+        ("clew.recalled", {"clew.id": "before", "clew.items": 2}),
         ("clew.secret", {"clew.kinds": ("pem",), "clew.count": 2}),
-        ("clew.recalled", {"clew.id": "during", "clew.core.items": 1}),
+        ("clew.recalled", {"clew.id": "during", "clew.items": 1}),
         ("clew.learned", {"clew.model": "gpt-4o", "clew.window": 4_096}),
     ]
     assert (telemetry.metrics()["clew.recalls"], telemetry.metrics()["clew.secrets"]) == ({"": 3}, {"": 2})

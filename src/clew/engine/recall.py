@@ -89,8 +89,10 @@ async def everywhere(store: Store, scope: Scope, text: str, limit: int) -> list[
     contents = await store.search(scope, text, None, BODIES)
     branch_of = dict(await store.places(scope, contents))
     nodes = (await store.nodes(scope, list(branch_of))).values()
-    once = {n.content: n for n in nodes}  # said in several places: one of them will do
-    read = accumulate(len(once[content].item.text) for content in contents)
-    within = [once[c] for c, size in zip(contents, read, strict=True) if size <= CHARACTERS or c == contents[0]]
+    # Said in several places: one of them will do. What stands in for others, nobody said.
+    once = {n.content: n for n in nodes if n.item.kind != "summary"}
+    said = [once[content] for content in contents if content in once]
+    read = accumulate(len(node.item.text) for node in said)
+    within = [node for node, size in zip(said, read, strict=True) if size <= CHARACTERS or node is said[0]]
     index = await asyncio.to_thread(Index, texts(within))
     return [Hit(branch_of[found.id], found) for found in index.find(text, limit)]

@@ -111,7 +111,7 @@ def _programs(root: Root, query: Query, ripgrep: str | None) -> Iterator[tuple[l
     if ripgrep:
         yield [ripgrep, *FLAGS, *_ripgrep(query)], None
     # -P: nothing in the folder that is searched may pass for a module of ours.
-    home = {"PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONIOENCODING": "utf-8:surrogateescape"}
+    home = {"PYTHONPATH": str(Path(__file__).parents[3]), "PYTHONIOENCODING": "utf-8:surrogateescape"}
     asked = rawjson.dumps([query.pattern, query.file, query.glob, query.plain, str(root.folder)]).decode()
     yield [sys.executable, "-P", "-W", "ignore", "-m", "clew.agent.tools.grep", asked], {**os.environ, **home}
 
