@@ -83,9 +83,14 @@ class Summaries:
             return
         if key not in self._asked:
             asked = self._asked[key] = asyncio.create_task(self._summary(key, output.raw, model, name))
-            asked.add_done_callback(lambda _: self._asked.pop(key, None))
+            asked.add_done_callback(lambda done: self._forget(key, done))
         # One who is no longer interested must not take it from the others.
         output.context_summary = await asyncio.shield(self._asked[key]) or output.context_summary
+
+    def _forget(self, key: bytes, done: asyncio.Task[str]) -> None:
+        """What came to nothing may be asked for again; a summary stays for those who have not taken it yet."""
+        if done.cancelled() or done.exception() or not done.result():
+            self._asked.pop(key, None)
 
     async def _summary(self, key: bytes, text: str, model: Model, name: str) -> str:
         count = counter_for(model.name).text
