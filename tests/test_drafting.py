@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import time
 from collections.abc import Sequence
 
 import pytest
@@ -365,6 +364,7 @@ BOLD = "A whole line in bold type that is far too long for a heading of anything
     [
         ("- None of the retries helped", ["None of the retries helped"]),
         ("- nothing to add", []),
+        ("- Nothing was lost in the export", ["Nothing was lost in the export"]),
         ('- "strict" mode breaks "legacy" callers', ['"strict" mode breaks "legacy" callers']),
         ('- "a quotation of somebody" (bug report)', []),
         ('- "one of somebody who says "commitHash", too"', []),
@@ -387,21 +387,34 @@ def test_of_what_a_model_writes_no_sentence_is_lost(text: str, told: list[str]) 
 @pytest.mark.parametrize(
     "text", ["| a |" + " " * 60_000 + "| b |", '- "' * 20_000, "- " + "[" * 50_000, "n1 " * 90_000]
 )
-def test_no_line_takes_long_to_read(text: str) -> None:
-    begun = time.process_time()
-    list(notes(text))
-    assert time.process_time() - begun < 2, "it grows with its length, not with the square of it"
+def test_lines_of_any_length_are_read(text: str) -> None:
+    """In a time that grows with their length: by the square of it, nobody would see this test end."""
+    assert len(list(notes(text))) <= 1
+
+
+def test_a_summary_in_one_paragraph_is_read_whole() -> None:
+    text = " ".join(f"Part {n} of the export was built before part {n + 1} of it." for n in range(200))
+    assert len(text) > 10_000
+    assert len(list(notes(text))) == 200
 
 
 def test_a_correction_is_news() -> None:
     found = checked("- The cache is used in src/rates.py for the export\n- The cache is not used in src/rates.py")
     assert len(found.claims) == 2
+    assert (
+        len(checked("- The cache can be used for the export now\n- The cache can't be used for the export").claims) == 2
+    )
 
 
 def test_who_allowed_something_no_model_says() -> None:
     items = [Item("text", "user", "Ok. Do not deploy to production until I approve it."), *SAID]
     for said in ("The user approved the deploy to production", "the deploy to production is approved"):
         assert dict(checked(f"- {said}", items).doubts) == {"not the user's words": 1}
+    for said in (
+        "pytest failed in src/rates.py for want of a permission",
+        "that the cache is empty was confirmed by the test",
+    ):
+        assert checked(f"- {said}", items).dropped == (), "that is another thing"
 
 
 def test_parts_of_an_entry_are_told_together() -> None:

@@ -13,7 +13,7 @@ from clew.facts.claims import Claim
 from clew.facts.finding import find
 from clew.facts.sheets import voice_of
 from clew.steps.lines import clip
-from clew.steps.notes.placing import terms
+from clew.steps.notes.placing import UNSPACED, terms
 from clew.steps.notes.replies import TITLE, Note
 from clew.text.framing import neutral, seen, shown
 from clew.text.search import COMMON
@@ -36,10 +36,9 @@ SMALL = COMMON | frozenset(
 )
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_UNSPACED = "\u0e00"  # from here on, most scripts write no space between words
 _DENIES = re.compile(
-    r"not?|never|none|cannot|isn|aren|wasn|weren|don|doesn|didn|won|can|without|nicht|kein\w*|nie|ohne|pas|jamais|sans|nunca|sin|не|нет|без"
-    r"|.*(?:不|没|無|ない|않|못).*"
+    r"\b(?:not?|never|none|cannot|without|nicht|kein\w*|nie|ohne|pas|jamais|sans|nunca|sin|не|нет|без)\b|n['’]t\b"
+    r"|[不没無]|ない|않|못"
 )
 _JOINED = ("kebab", "pair")  # read-only, client/server: perhaps names, perhaps words
 _LISTED = re.compile(r"[a-z]+(?:/[a-z]+)+|\d{1,6}[-–]\d{1,6}")  # number/date/status, lines 366-367: each may be told
@@ -50,14 +49,16 @@ _FOR_THE_USER = re.compile(
     r"|authori|consent|decid|order)"
     r"|\b(?:be?nutzer|anwender|utilisat|usuari|usuári|utente|пользовател|gebruiker|użytkownik)|用户|使用者|ユーザ|利用者|사용자"
 )
-# Who allowed something is told by the user's own words and by nobody else.
+# Who allowed something is told by the user's own words and by nobody else. A permission of a file is another thing.
 _GRANT = re.compile(
-    r"(?i)\b(?:is|are|was|were|been|got|has|have|had|user|human|owner|it|they|he|she)\s(?:\w+\s)?"
-    r"(?:approv|authori[sz]|permitt?|granted|consent|green-?lit|allowed|agreed|accepted|confirmed)"
-    r"|\b(?:approved|authori[sz]ed|permitted|allowed) (?:by|to|that|the)\b|\b(?:approval|permission|consent|go-ahead)\b"
-    r"|erlaubt|genehmigt|freigegeben|zugestimmt|gestattet|approuv|autoris|permis\b|accept[éó]|aprob|autoriz|permiti"
-    r"|aprov|approvat|одобр|разреш|соглас|批准|同意|允许|許可|承認|승인|허락|허용"
+    r"(?i)\b(?:user|human|owner|they|he|she)\s(?:\w+\s){0,2}"
+    r"(?:approv|authori[sz]|permitt?|grant|consent|green-?li|allow|agree|accept|confirm)"
+    r"|\b(?:is|are|was|were|been|got)\s(?:\w+\s)?(?:approved|authori[sz]ed|green-?lit)\b"
+    r"|\b(?:gave|given|has|have|had|got|with)\s(?:\w+\s){0,3}(?:approval|permission|consent|go-ahead)\b"
+    r"|\b(?:approved|authori[sz]ed|permitted|allowed) by the (?:user|human|owner)"
+    r"|genehmigt|freigegeben|zugestimmt|approuv|aprob|aprov[ao]|approvat|одобр|批准|同意|承認|승인"
 )
+_ALLOWS = re.compile(r"(?i)erlaubt|gestattet|autoris|autoriz|permis|permiti|accept|разреш|соглас|允许|許可|허용|허락")
 
 
 class Dropped(NamedTuple):
@@ -114,7 +115,8 @@ class Sources:
         sources = cited if self._founded(said, cited) else self._nearest(said)
         if not self._founded(said, sources) and not find(shown(note.text)):  # a name that stands there is enough
             return "unfounded"
-        if _GRANT.search(note.text) or (_FOR_THE_USER.search(note.text) and not self._is_theirs(note.text)):
+        users = _FOR_THE_USER.search(note.text)
+        if _GRANT.search(note.text) or (users and (_ALLOWS.search(note.text) or not self._is_theirs(note.text))):
             return "not the user's words"
         text = _short(neutral(note.text))
         if self._is_a_tools(note.text):
@@ -215,7 +217,7 @@ def words(text: str) -> set[str]:
     """The words of a text as they look, by their first letters; where there are no spaces, by pairs of signs."""
     found = set[str]()
     for word in _WORD.findall(seen(shown(text)).lower()):
-        if word[0] >= _UNSPACED:
+        if word[0] >= UNSPACED:
             found.update(word[i : i + 2] for i in range(len(word) - 1))
         elif word not in SMALL:
             found.add((word.removesuffix("s") if len(word) > FEW_LETTERS else word)[:STEM])
@@ -256,7 +258,7 @@ def _once(claims: Sequence[Claim | None]) -> Iterator[Claim]:
     What belongs to an entry that is left out stands by itself.
     """
     said = [terms(c.text) if c else set[str]() for c in claims]
-    denied = [{w for w in _WORD.findall(c.text.lower()) if _DENIES.fullmatch(w)} if c else set[str]() for c in claims]
+    denied = [bool(c and _DENIES.search(c.text.lower())) for c in claims]
     headless = False
     for at, claim in enumerate(claims):
         own = said[at]

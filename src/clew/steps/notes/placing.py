@@ -9,8 +9,8 @@ from clew.core.view import View, originals
 from clew.facts.claims import Claim, from_json
 from clew.text.search import COMMON
 
+UNSPACED = "\u0e00"  # from here on, most scripts write no space between words
 _WORD = re.compile(r"\w+")
-_UNSPACED = "\u0e00"  # from here on, most scripts write no space between words
 
 
 class Notes(NamedTuple):
@@ -70,7 +70,7 @@ def terms(text: str) -> set[str]:
     """The words and numbers that a text has; where there are no spaces, pairs of signs."""
     found = set[str]()
     for word in _WORD.findall(text.lower()):
-        if word[0] >= _UNSPACED:
+        if word[0] >= UNSPACED:
             found.update(word[i : i + 2] for i in range(len(word) - 1))
         elif word not in COMMON:
             found.add(word)

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, get_args
 
 from clew.core.step import Reply
 from clew.steps.notes.language import language_of
+from clew.steps.notes.placing import UNSPACED
 from clew.steps.worklog.wording import plain, sentences
 
 Flaw = Literal["empty", "reasoning only", "tool call", "garbage", "too long", "language"]
@@ -15,10 +16,9 @@ FLAWS: tuple[Flaw, ...] = get_args(Flaw)
 
 LITTLE, SIGNS = 12, 4  # characters of a sentence that can say something; where a sign is a word
 LINE = 600  # characters of a note that can be one
-LONG = 4_000  # characters of a line that is read
+LONG = 4_000  # characters of a line, or of a sentence, that is read
 MANY = 400  # notes of one answer
 TITLE = 60  # and of a heading
-UNSPACED = "\u0e00"  # from here on, most scripts write no space between words
 FEW = 5  # words of a line with a colon that is one
 REPEATED = 4  # times the same line
 CIRCLES = 0.3  # of the lines, said so often: it is going round in circles
@@ -37,7 +37,9 @@ _QUOTE = re.compile(r"\W*[\"“](?:[^\"“”]*|[^\"“”]*\s[\"“].*)[\"”][
 _NAME = re.compile(r"`[\w./-]+`|(?=[^\s]*[./_])[\w./-]+|[\x21-\x7e]+")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 _NONE = re.compile(
-    r"\W*(?:(?:none|nothing)(?: (?:to|is|was|explicitly|was|were|at) [^.!?]{0,24})?|n/a)\W*", re.IGNORECASE
+    r"\W*(?:n/a|(?:none|nothing)"
+    r"(?: (?:to (?:add|note|report)|at all|(?:was |is )?(?:explicitly )?(?:stated|pending|noted)))?)\W*",
+    re.IGNORECASE,
 )
 _CITED = re.compile(r"^(.*?) ?\[([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\] ?\.?$")
 _LABELS = re.compile(r" ?[\[(]n\d+(?:[, ]+n\d+)*[\])]")  # in the middle of a line: they mean nothing to who reads it
@@ -119,9 +121,11 @@ def _prose(lines: list[str]) -> Iterator[str]:
         if found := _FENCE.match(line):
             fences[found[1]] -= 1
             fence = "" if fence == found[1] else fence or (found[1] if fences[found[1]] else "")
-        elif line.strip() and not fence and len(line) <= LONG:
+        elif line.strip() and not fence:
             indent = len(line) - len(line.lstrip())
-            yield line[:indent] + _BLANKS.sub(" ", line[indent:]).rstrip()
+            squeezed = line[:indent] + _BLANKS.sub(" ", line[indent:]).rstrip()
+            # A whole summary may be one paragraph; what has no sentences is no prose.
+            yield from [squeezed] if len(squeezed) <= LONG else (s for s in sentences(squeezed) if len(s) <= LONG)
 
 
 def _unwrapped(lines: Iterator[str]) -> Iterator[str]:
