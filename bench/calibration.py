@@ -21,11 +21,13 @@ from statistics import fmean, quantiles
 from typing import Any, NamedTuple
 
 from clew.core.items import Digests, Frame, Item, Node
+from clew.core.limits import Budget
 from clew.core.view import View
 from clew.steps import default
 from clew.tokens import ESTIMATE, Counter, Plain, vocabulary_for
-from clew.tokens.budget import Budget, Meter
 from clew.tokens.calibration import Anchor, Calibration, Traits, traits
+from clew.tokens.meter import Meter
+from clew.tokens.target import Target
 from clew.wire import decode
 
 SAMPLE = Path(__file__).parents[1] / "src" / "clew" / "data" / "sample.jsonl.gz"
@@ -118,16 +120,16 @@ async def session(body: dict[str, Any]) -> list[Call]:
     nodes = digests.chain(items)
     meter = Meter(Counter(BASES["o200k"]))
     fixed = meter.frame(frame).tokens
-    budget = Budget(fixed + max(2_000, meter.nodes(nodes).tokens * 6 // 10), meter=meter)
+    target = Target.of(Budget(fixed + max(2_000, meter.nodes(nodes).tokens * 6 // 10)), meter)
     step, view, said = default(), View(frame, (), digests), 0
     calls: list[Call] = []
     ends = [i for i, n in enumerate(nodes) if i and n.item.opens is not None and n.item.role == "assistant"]
     for end in ends:
         view = View(frame, (*view.nodes, *nodes[said:end]), digests, view.edits)
         said, known = end, len(view.edits)
-        size = budget.size(view)
-        if budget.exceeded(size):
-            view = await step(view, budget.aim(size))
+        size = target.size(view)
+        if target.exceeded(size):
+            view = await step(view, target.aim(size))
         calls.append(Call(frame, view.nodes, len(view.edits) > known))
     return calls
 

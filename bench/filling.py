@@ -15,7 +15,6 @@ import orjson
 
 from clew import SQLite
 from clew.core.items import Digests, Item, Node
-from clew.core.past import Past
 from clew.core.view import View
 from clew.store import Batch, Call, Said
 from clew.store.records import Event
@@ -116,7 +115,7 @@ class Session:
         self._fold()
         events += self.view.edits
         count = len(self.view.edits)
-        self.view = with_(self.view, edits=(), past=Past())
+        self.view = with_(self.view, edits=(), behind={})
         return count
 
     def _fold(self) -> None:

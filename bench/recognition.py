@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from clew import Budget, Engine, Request, SQLite, body, events
 from clew.core import rawjson
 from clew.core.items import canonical
+from clew.engine.settings import Settings
 from clew.wire import check
 
 Message = dict[str, Any]
@@ -161,7 +162,7 @@ async def replay(
 ) -> Replay:
     """All conversations, one after the other, by one kind of client."""
     heard: list[events.Event] = []
-    engine = Engine(SQLite(":memory:"), Budget(window=window), listeners=[heard.append])
+    engine = Engine(SQLite(":memory:"), Budget(window=window), Settings(listeners=[heard.append]))
     requests = tokens = anew = 0
     branches = set()
     for messages in corpus:
@@ -170,7 +171,7 @@ async def replay(
         for turn, stop in enumerate([*stops, len(messages)]):
             sent = [SYSTEM, *client(messages[:stop], turn)]
             view = await engine.prepare(Request(rawjson.dumps({"model": MODEL, "messages": sent}), "openai_chat"))
-            budget = await engine.gauge.budget("default", view.frame)
+            budget = await engine.limits.target("default", view.frame)
             size, out = budget.size(view).tokens, [_rendered(m) for m in body(view)["messages"]]
             requests, tokens, anew = requests + 1, tokens + size, anew + round(size * _fresh(before, out))
             before = out

@@ -18,15 +18,19 @@ from pathlib import Path
 from clew.benchmark.corpus import Corpus
 from clew.benchmark.judging import FAR, SLACK, Cut, Messages, shown
 from clew.benchmark.methods import Characters, view_of, without_frame
-from clew.core.step import Prompt, Step
+from clew.core.limits import Budget
+from clew.facts.claims import Draft
 from clew.llm.local import LocalModel
 from clew.steps import Summarize
 from clew.steps.notes.allowance import Allowance, Limits
 from clew.steps.notes.check import words as words_of
+from clew.steps.notes.model import Prompt
 from clew.steps.notes.with_notes import WithNotes
 from clew.steps.notes.writer import Writer
+from clew.steps.protocol import Step
 from clew.testing import ScriptedModel
-from clew.tokens.budget import Budget, Meter
+from clew.tokens.meter import Meter
+from clew.tokens.target import Target
 
 SAID = {"role": "assistant", "content": "…"}
 CALLS = 2  # of the local model, for a cut
@@ -105,12 +109,13 @@ async def told(cut: Cut, row: Row, writer: Writer | None) -> str:
     # With words before and after them, neither the first message nor the last is one that stays as it is.
     framed = [SAID, *without_frame(cut.messages, 0), SAID, {"role": "user", "content": "Go on."}]
     view = view_of(framed)
-    budget = Budget(cut.size, 0, 1, 1, tail=0, meter=Meter(Characters()))
-    step: Step = WithNotes(writer, Summarize()) if writer else Summarize()
+    target = Target.of(Budget(cut.size, 0, 1, 1, tail=0), Meter(Characters()))
+    drafts: list[Draft] = []
+    step: Step = WithNotes(writer, Summarize(), told=drafts.append) if writer else Summarize()
     begin = time.monotonic()
-    after = await step(view, budget)
+    after = await step(view, target)
     row.seconds += time.monotonic() - begin
-    if draft := view.past.draft:
+    for draft in drafts:
         row.notes += len(draft.claims)
         row.rejected += draft.rejected
     return "\n".join(n.item.text for n in after.nodes if n.item.kind == "summary")

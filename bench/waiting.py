@@ -14,12 +14,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from clew import Budget, Engine, Request, SQLite, View, body
-from clew.core.step import Prompt, Reply
+from clew.engine.settings import Settings
 from clew.steps import summarizing
 from clew.steps.notes.allowance import Allowance, Limits
+from clew.steps.notes.model import Prompt, Reply
 from clew.steps.notes.with_notes import WithNotes
 from clew.steps.notes.writer import Writer
 from clew.testing import ScriptedModel, take_notes, view_of
+from clew.tokens.target import Target
 
 PAUSE, LATENCY = 10.0, 20.0  # seconds between two turns, and of the summariser
 MODEL = "gpt-4o"
@@ -94,7 +96,8 @@ def session(turns: int) -> list[dict[str, Any]]:
 def _is_full(view: View, more: list[dict[str, Any]]) -> bool:
     """Whether what was sent last and what is new exceed the window."""
     next_body = {**body(view), "messages": [*body(view)["messages"], *more]}
-    return BUDGET.size(view_of(next_body)).tokens > BUDGET.limit.tokens
+    target = Target.of(BUDGET)
+    return target.size(view_of(next_body)).tokens > target.limit.tokens
 
 
 async def run(name: str, turns: int, background: bool) -> Row:
@@ -103,7 +106,7 @@ async def run(name: str, turns: int, background: bool) -> Row:
     writer = Writer(model, size=300, allowance=Allowance(BUSY))
     step = summarizing() if background else WithNotes(writer, summarizing())
     store = SQLite(":memory:")
-    engine = Engine(store, BUDGET, step, writer=writer if background else None)
+    engine = Engine(store, BUDGET, Settings(step=step, writer=writer if background else None))
     said, waits, early = session(turns), [], 0
     view = await engine.prepare(Request({"model": MODEL, "messages": said[:1]}))
     for n in range(1, turns + 1):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from clew import Addition, Budget, Engine, events, open_store
+from clew.engine.settings import Settings
 from crashing import SCOPE, Say, digest, hear, warm_up
 
 SESSION = "shared"
@@ -41,7 +42,7 @@ async def add(process: int, count: int, where: str, say: Say) -> None:
         if isinstance(event, events.Edited):
             say("edited", event.seq, "")
 
-    engine = Engine(store, Budget(window=3_000), listeners=[listen])
+    engine = Engine(store, Budget(window=3_000), Settings(listeners=[listen]))
     for number in range(count):
         body = {"model": "gpt-4o", "messages": [{"role": "user", "content": text(process, number)}]}
         view = await engine.prepare(Addition(body, SESSION))

@@ -11,6 +11,7 @@ from random import Random
 import clew
 from acting import ACTS, WEIGHTS, Act, Client
 from clew import Budget, Engine, Request
+from clew.engine.settings import Settings
 from clew.steps import PRESETS
 from clew.store.sql import SQLStore
 from judging import neighbours, problems
@@ -114,14 +115,14 @@ class Run:
 async def run(plan: Plan, store: SQLStore, how: str, scope: str) -> Run:
     """One session, warm or cold."""
     budget, form, step = Budget(window=plan.window), plan.forms[RUNS.index(how)], PRESETS[plan.preset]()
-    engines = [Engine(store, budget, step) for _ in range(plan.engines)]
+    engines = [Engine(store, budget, Settings(step=step)) for _ in range(plan.engines)]
     clients, done = plan.clients(), Run()
     for act in plan.acts:
         client, last = clients[act.who], act is plan.acts[-1]
         client.do(act)
         if not (act.sends or last) or not client.said:
             continue
-        engine = Engine(store, budget, step) if how == "cold" else engines[done.turns % len(engines)]
+        engine = Engine(store, budget, Settings(step=step)) if how == "cold" else engines[done.turns % len(engines)]
         if found := await take(plan, engine, client, form, scope, last):
             kind, what = found[0]
             done.fault = Fault(kind, how, done.turns, f"{client.name}, {client.format}: {what}")
@@ -145,7 +146,7 @@ async def take(plan: Plan, engine: Engine, client: Client, form: str, scope: str
         view = await engine.prepare(Request(as_sent(body, form), client.format, scope, session))
         found = [problem async for problem in problems(engine, client, view, scope, last)]
         if plan.observed:
-            counted = (await engine.gauge.budget(scope, view.frame)).size(view).tokens
+            counted = (await engine.limits.target(scope, view.frame)).size(view).tokens
             await engine.observe(view, {"input_tokens": counted})
     except Exception as error:  # whatever it is, it is a fault
         return [("crash", f"{type(error).__name__}: {error}")]

@@ -46,7 +46,7 @@ async def problems(
         for one in broken:
             if one.rule not in excused:
                 yield "invalid", f"{one.rule}: {one.where}: {one.why}"
-    budget = await engine.gauge.budget(scope, view.frame)
+    budget = await engine.limits.target(scope, view.frame)
     if not (size := budget.size(view)).within(budget.limit):
         yield "large", f"{size} is over {budget.limit}"
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from clew import Budget, Conflict, Engine, Request, Sessions, body
+from clew.engine.settings import Settings
 from clew.sessions.export_agent import tell
 from clew.sessions.import_agent import adopt
 from clew.sessions.transcripts import Compaction, Message, Stretch, Transcript, read, write
@@ -30,7 +31,7 @@ def transcript(turns: int = 12, compacted: tuple[int, ...] = (5, 9), kept: int =
 
 
 def quiet(store: Store) -> Engine:
-    return Engine(store, Budget(window=200_000), compaction="off")
+    return Engine(store, Budget(window=200_000), Settings(compaction="off"))
 
 
 async def test_a_session_is_imported_with_its_lineage(store: Store) -> None:

@@ -52,7 +52,7 @@ async def test_a_limit_is_learned_once_for_all_sessions_and_processes(store: SQL
         assert isinstance((await done(second, "Read them again."))[-1], Answered)
         assert refused(provider) == 1
         assert f'\\"context_window\\":{WINDOW}' in json.dumps(provider.heard[-1].body["messages"][-1])
-    model = await second.helm.engine.gauge.limits.model("default", second.speaker.name)
+    model = await second.helm.engine.limits.windows.model("default", second.speaker.name)
     assert (model.window, model.source) == (WINDOW, "learned")
 
 
@@ -94,7 +94,7 @@ async def windows(store: Store, url: str, **settings: Sequence[str] | None) -> t
     for _ in range(TRIES):
         engine = Engine(store, **settings)  # type: ignore[arg-type]
         Agent(speaker(f"{url}/v1#llama3.2"), Helm(engine))
-        model = await engine.gauge.limits.model("default", "llama3.2")
+        model = await engine.limits.windows.model("default", "llama3.2")
         if model.source == "probed":
             break
     return model.window, model.source
@@ -112,8 +112,8 @@ async def test_what_somebody_said_of_a_window_counts_more_than_all_else(store: S
     with answering(loaded(8_192)) as url:
         engine = Engine(store)
         Agent(speaker(f"{url}/v1#llama3.2", window=32_000), Helm(engine))
-        await engine.gauge.limits.learn("default", "llama3.2", "tokens", 16_000)
-        model = await engine.gauge.limits.model("default", "llama3.2")
+        await engine.limits.windows.learn("default", "llama3.2", "tokens", 16_000)
+        model = await engine.limits.windows.model("default", "llama3.2")
     assert (model.window, model.source) == (32_000, "given")
 
 
@@ -121,8 +121,8 @@ async def test_an_error_counts_more_than_a_servers_answer(store: SQLite) -> None
     with answering(loaded(8_192)) as url:
         engine = Engine(store)
         Agent(speaker(f"{url}/v1#llama3.2"), Helm(engine))
-        await engine.gauge.limits.learn("default", "llama3.2", "tokens", 6_000)
-        assert (await engine.gauge.limits.model("default", "llama3.2")).window == 6_000
+        await engine.limits.windows.learn("default", "llama3.2", "tokens", 6_000)
+        assert (await engine.limits.windows.model("default", "llama3.2")).window == 6_000
 
 
 async def test_what_cannot_be_made_to_fit_is_still_an_error(store: SQLite) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace as with_
 from itertools import pairwise
 from typing import Any
 
@@ -9,9 +10,11 @@ import pytest
 
 from clew import Addition, BadRequest, Budget, Engine, Origin, Request, Sessions, SQLite, body
 from clew.agent.control import Busy, Helm
+from clew.engine.settings import Settings
 from clew.steps.handoff import BEGUN
-from clew.steps.threshold import proactive
+from clew.steps.threshold import threshold
 from clew.store.protocol import Store
+from clew.tokens.target import Target
 from clew.wire.rules.check import check
 from test_sessions import message
 
@@ -51,7 +54,7 @@ async def test_the_status_is_on_every_call_and_nowhere_else(store: SQLite) -> No
         assert found is not None
         assert found["context_window"] == 6_000
         assert found["remaining_tokens"] == 5_500 - (await steering.engine.expected(sent.view) + 64)
-        framed = (await steering.engine.gauge.budget("default", sent.view.frame)).frame
+        framed = (await steering.engine.limits.target("default", sent.view.frame)).frame
         assert found["used_pct"] == 100 * (5_500 - framed - found["remaining_tokens"]) // (5_500 - framed)
         assert check(sent.body) == []
         assert "context_status" not in json.dumps(body(sent.view)["messages"])
@@ -269,14 +272,14 @@ async def test_the_cached_prefix_is_byte_stable(store: SQLite) -> None:
     ],
 )
 def test_thresholds_are_what_they_say(given: Any, high: float) -> None:
-    found = proactive(given)
+    found = threshold(given)
     assert found is not None
-    assert found.apply(Budget(window=6_000, reserve=500)).high == pytest.approx(high)
+    assert found.apply(Target.of(Budget(window=6_000, reserve=500))).budget.high == pytest.approx(high)
 
 
 @pytest.mark.parametrize("given", [None, False])
 def test_off_is_off(given: Any) -> None:
-    assert proactive(given) is None
+    assert threshold(given) is None
 
 
 @pytest.mark.parametrize(
@@ -294,7 +297,7 @@ def test_off_is_off(given: Any) -> None:
 )
 def test_what_is_out_of_range_is_an_error(given: Any) -> None:
     with pytest.raises(ValueError, match=r"must be|unknown|expected|not both"):
-        proactive(given)
+        threshold(given)
 
 
 async def test_unset_means_identical_requests_and_set_means_before_it_is_full(store: SQLite) -> None:
@@ -303,14 +306,13 @@ async def test_unset_means_identical_requests_and_set_means_before_it_is_full(st
     for n in range(12):
         messages += message(n)
     request = Request({"model": MODEL, "messages": messages})
-    engine.proactive = None
+    engine.settings = with_(engine.settings, compaction="off")
     view = await engine.prepare(request)
     assert body(view) == request.body
-    engine.proactive = {"compression_threshold": 0.3}
+    engine.settings = Settings(threshold=threshold({"compression_threshold": 0.3}))
     assert await engine.expected(await engine.prepare(request)) <= 0.3 * 5_500
     # Reactive: with it off, what a provider refuses is made shorter all the same.
-    other = Engine(store, Budget(window=6_000, reserve=500))
-    other.proactive = False
+    other = Engine(store, Budget(window=6_000, reserve=500), Settings(compaction="off"))
     long = await other.prepare(Request({"model": MODEL, "messages": messages}, session="other"))
     await other.refused(long, "prompt is too long: 7000 tokens > 4000 maximum")
     shorter = await other.compact(long)

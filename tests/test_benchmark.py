@@ -24,7 +24,7 @@ from clew.cli import app
 from clew.errors import NotFound
 from clew.screens.demo import sample
 from clew.testing.conversations import conversation
-from clew.tokens.budget import Meter
+from clew.tokens.meter import Meter
 from clew.wire import check, decode
 
 

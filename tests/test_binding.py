@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from dataclasses import replace as with_
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 from clew import Budget, Engine, Request, SQLite, View, body, compress
 from clew.agent.control import Helm
+from clew.engine.settings import Settings
 from clew.errors import NotFound, OverBudget
 from clew.steps import PRESETS
 from clew.steps.bound import unbound
@@ -126,7 +128,7 @@ async def play(client: Client, engine: Engine, turns: int, happen: Callable[[Eng
 @pytest.mark.parametrize("preset", ["default", "clearing", "summarizing", "sliding"])
 async def test_each_body_is_taken_through_folds(store: SQLStore, preset: str) -> None:
     client = Client(Random(7))
-    engine = Engine(store, Budget(window=4_000, reserve=400, tail=600), PRESETS[preset]())
+    engine = Engine(store, Budget(window=4_000, reserve=400, tail=600), Settings(step=PRESETS[preset]()))
     view = await play(client, engine, 60)
     assert "Unbind" in edited(view), "no fold came before thinking: the test says nothing"
     assert client.kept >= 0.98 * client.had > 0  # where a fold must come amid an open turn, what was thought there goes
@@ -267,7 +269,7 @@ async def test_a_switch_of_the_method_changes_the_tools_and_ends_thinking(store:
 
 
 async def test_nothing_is_put_back_before_thinking(store: SQLStore) -> None:
-    engine = Engine(store, Budget(window=5_000, reserve=500, tail=500, high=0.9), expand=True)
+    engine = Engine(store, Budget(window=5_000, reserve=500, tail=500, high=0.9), Settings(expand=True))
     client = Client(Random(2))
     client.said = loop(40, ended=True)
     view = await engine.prepare(Request(request(client.said)))
@@ -315,7 +317,10 @@ async def anything(client: Client, engine: Engine, view: View, names: list[str])
             case "frame":
                 client.frame = {"system": f"You build {client.random.choice('ab')}."}
             case "preset":
-                engine.step = PRESETS[client.random.choice(["default", "clearing", "summarizing", "sliding"])]()
+                engine.settings = with_(
+                    engine.settings,
+                    step=PRESETS[client.random.choice(["default", "clearing", "summarizing", "sliding"])](),
+                )
             case "restart":
                 return engine.variant()
             case "edit" if len(client.said) > 8:
@@ -334,7 +339,7 @@ def test_whatever_happens_each_body_is_taken(seed: int) -> None:
         with TemporaryDirectory() as folder:
             store = SQLite(Path(folder) / "clew.db")
             client, names = Client(Random(seed)), list[str]()
-            engine = Engine(store, Budget(window=3_500, reserve=400, tail=500), PRESETS["default"]())
+            engine = Engine(store, Budget(window=3_500, reserve=400, tail=500), Settings(step=PRESETS["default"]()))
             try:
                 await play(client, engine, 40, lambda engine, view: anything(client, engine, view, names))
             except OverBudget:  # too much was pinned

@@ -233,7 +233,7 @@ async def test_a_first_run_explains_itself_on_one_screen(store: Store, tmp_path:
         assert "chats, and calls no tools" in told
         assert page.max_scroll_y == 0
         desk = hand.chat.desk
-        assert (await desk.engine.gauge.limits.model(desk.scope, desk.agent.speaker.name)).window == 8_192
+        assert (await desk.engine.limits.windows.model(desk.scope, desk.agent.speaker.name)).window == 8_192
         await hand.press("escape")
         assert hand.chat.focused is hand.chat.prompt
 
@@ -316,7 +316,7 @@ def test_the_meter_says_in_words_what_the_bar_shows() -> None:
     from clew.chat.desk import Filling
     from clew.chat.meter import Meter
     from clew.sessions.composition import Part
-    from clew.tokens.budget import Filled
+    from clew.tokens.target import Filled
 
     meter = Meter()
     made = [Part("results", 3, 600), Part("user text", 1, 200)]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import clew
 from clew import Budget, Engine, Request, SQLite, wire
 from clew.core.align import matches, patches
+from clew.engine.settings import Settings
 from clew.testing import conversation
 from clew.wire import check
 
@@ -58,7 +59,7 @@ def test_a_view_stands_for_exactly_what_was_sent(
         first = 0 if format == "anthropic" else 1
         body: Body = {**whole, "messages": whole["messages"][: first + 1]}
         rest = whole["messages"][first + 1 :]
-        engine = Engine(SQLite(":memory:"), Budget(window=window, reserve=100), expand=False)
+        engine = Engine(SQLite(":memory:"), Budget(window=window, reserve=100), Settings(expand=False))
         while True:
             sent = json.dumps(body).encode() if raw else copy.deepcopy(body)
             view = await engine.prepare(Request(sent, format))
@@ -83,7 +84,7 @@ def test_a_view_stands_for_exactly_what_was_sent(
             if random.random() < 0.6:
                 meddle(random, body["messages"], first)
             if restart and random.random() < 0.3:
-                engine = Engine(engine.store, engine.budget, expand=False)
+                engine = Engine(engine.store, engine.budget, Settings(expand=False))
 
     asyncio.run(play())
 

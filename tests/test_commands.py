@@ -19,6 +19,7 @@ from clew import Addition, Budget, Engine, Origin, Request, Sessions, SQLite, Vi
 from clew.cli import app
 from clew.cli.moving import unpacked
 from clew.errors import BadRequest
+from clew.tokens.target import Target
 from clew.wire import decode
 from shell import Shell
 from test_sessions import Run, message
@@ -38,7 +39,7 @@ async def fill(path: Path) -> list[View]:
     engine = Engine(store, Budget(window=6_000, reserve=500))
     run = Run(engine)
     while (await run.turn()).seq == 1 or (await Sessions(engine).get("run")).number < 4:
-        tokens = engine.gauge._meters["gpt-4o", "openai_chat"].nodes(run.sent[-1].nodes).tokens + 3
+        tokens = engine.limits._meters["gpt-4o", "openai_chat"].nodes(run.sent[-1].nodes).tokens + 3
         await engine.observe(run.sent[-1], {"input_tokens": tokens, "output_tokens": 50})
     sessions = Sessions(engine)
     await sessions.fork("run.2", "try")
@@ -421,7 +422,7 @@ def test_totals_are_those_of_the_calls(clew: Shell, made: tuple[Path, list[View]
 
 def test_what_everything_would_take_is_what_was_said_before_each_call(clew: Shell) -> None:
     told = json.loads(clew("stats", "run", "--json").stdout)
-    engine = Budget(6_000, model="gpt-4o").meter
+    engine = Target.of(Budget(6_000, model="gpt-4o")).meter
     calls = json.loads(clew("calls", "run", "--json").stdout)
     messages: list[dict[str, Any]] = [{"role": "user", "content": "Read all pages."}]
     whole = 0

@@ -15,6 +15,7 @@ from clew.steps.places import newest_turn
 from clew.steps.worklog.requests import typed
 from clew.testing import view_of
 from clew.text.decorations import TAGS, is_program_made, undecorated
+from clew.tokens.target import Target
 from shell import Shell
 
 ASK = "Rename the pump to valve in src/pump.py, and never touch the tests."
@@ -83,8 +84,8 @@ async def test_a_summary_quotes_the_user_and_no_program() -> None:
     turns = [m for n in range(12) for m in work(n)]
     body = {"messages": [*said("<system-reminder>Be kind.</system-reminder>", ASK), *turns, *said(MADE[0]), *work(20)]}
     view = view_of(body)
-    budget = Budget(window=3_000, reserve=200)
-    after = await Summarize()(view, budget.aim(budget.size(view)))
+    target = Target.of(Budget(window=3_000, reserve=200))
+    after = await Summarize()(view, target.aim(target.size(view)))
     told = "\n".join(n.item.text for n in after.nodes if n.item.kind == "summary")
     assert told
     assert "user: " not in told.replace(f"The user: {ASK}", "")

@@ -23,7 +23,7 @@ from clew.catalog.usage import Spent
 from clew.catalog.worthwhile import Terms
 from clew.cli import app
 from clew.core.view import View
-from clew.tokens.budget import Meter
+from clew.tokens.meter import Meter
 from clew.wire import encode
 from test_benchmark import SCORER, quiet
 

@@ -8,7 +8,6 @@ import pytest
 
 from clew import Item, ModelError, Node, Reply
 from clew.core.items import Digests
-from clew.core.past import Past
 from clew.facts.claims import Claim, from_json, to_json
 from clew.steps.notes import questions
 from clew.steps.notes.allowance import Allowance, Limits
@@ -44,7 +43,7 @@ GOOD = """## n1 speed up the export
 
 def checked(text: str, items: Sequence[Item] = SAID) -> Checked:
     said = nodes(items)
-    return Sources(said, questions.labels(said), Past()).check(notes(text))
+    return Sources(said, questions.labels(said)).check(notes(text))
 
 
 def test_a_good_answer_is_believed_whole() -> None:
@@ -232,7 +231,7 @@ def test_the_whole_middle_reaches_the_model() -> None:
     said = nodes(items)
     model = ScriptedModel(lambda prompt: "- none", window=8_000)
     writer = Writer(model, size=500, allowance=Allowance(Limits(calls=99)))
-    draft = asyncio.run(writer.draft(said, Past()))
+    draft = asyncio.run(writer.draft(said))
     text = "\n".join(p.text for p in model.prompts)
     for node in said:
         for word in re.findall(r"\w+", node.item.text):
@@ -256,8 +255,8 @@ def write(model: ScriptedModel, **settings: object) -> tuple[Writer, Sequence[No
 async def test_instructions_focus_language_and_notes_so_far_are_in_the_prompt() -> None:
     model = ScriptedModel([GOOD, GOOD])
     writer, said = write(model, instructions="Mention every port.", size=400)
-    first = await writer.draft(said, Past(), focus="the cache")
-    await writer.draft(said, Past(), first.claims)
+    first = await writer.draft(said, focus="the cache")
+    await writer.draft(said, first.claims)
     for prompt in model.prompts:
         assert "Mention every port." in prompt.system
         assert "at most 280 words" in prompt.system
@@ -269,7 +268,7 @@ async def test_instructions_focus_language_and_notes_so_far_are_in_the_prompt() 
 async def test_a_prompt_of_ones_own() -> None:
     model = ScriptedModel([GOOD])
     writer, said = write(model, prompt="Notes in {language}, {words} words. {as is}")
-    await writer.draft(said, Past())
+    await writer.draft(said)
     assert model.prompts[0].system == "Notes in English, 700 words. {as is}"
 
 
@@ -292,24 +291,24 @@ FAULTS: dict[str, str | Reply | Exception] = {
 async def test_a_fault_costs_what_it_costs_and_loses_nothing(fault: str) -> None:
     model = ScriptedModel([FAULTS[fault]])
     writer, said = write(model)
-    draft = await writer.draft(said, Past(), (Claim("use TOML", (said[0].id,)),))
+    draft = await writer.draft(said, (Claim("use TOML", (said[0].id,)),))
     assert (draft.read, draft.claims, draft.faults) == ((), (), (fault,))
 
 
 async def test_a_model_that_takes_too_long_is_left() -> None:
     writer, said = write(ScriptedModel([GOOD], seconds=30), seconds=0.01)
-    assert (await writer.draft(said, Past())).faults == ("timeout",)
+    assert (await writer.draft(said)).faults == ("timeout",)
 
 
 async def test_a_cancelled_draft_leaves_the_writer_usable() -> None:
     model = ScriptedModel([GOOD, GOOD], seconds=0.05)
     writer, said = write(model)
-    task = asyncio.create_task(writer.draft(said, Past()))
+    task = asyncio.create_task(writer.draft(said))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert (await writer.draft(said, Past())).read
+    assert (await writer.draft(said)).read
 
 
 def test_no_loop_is_possible() -> None:
@@ -318,16 +317,16 @@ def test_no_loop_is_possible() -> None:
     failing = ScriptedModel(lambda prompt: "")
     writer = Writer(failing, allowance=Allowance(now=lambda: clock[0]))
     for _ in range(24 * 60):  # a day, once a minute
-        asyncio.run(writer.draft(nodes(), Past()))
+        asyncio.run(writer.draft(nodes()))
         clock[0] += 60.0
     assert len(failing.prompts) <= 2 * (8 + 24), "the breaker stays open longer each time, an hour at most"
     willing = ScriptedModel(lambda prompt: GOOD, window=3_000)
     long = [Item("text", "user", f"word {n} " * 400) for n in range(100)]
     writer = Writer(willing, size=300, allowance=Allowance(now=lambda: clock[0]))
-    asyncio.run(writer.draft(nodes([*SAID, *long]), Past()))
+    asyncio.run(writer.draft(nodes([*SAID, *long])))
     assert len(willing.prompts) <= 12
     for _ in range(100):
-        asyncio.run(writer.draft(nodes(), Past()))
+        asyncio.run(writer.draft(nodes()))
     assert len(willing.prompts) <= 60
     assert Allowance(Limits(tokens=10)).refusal(0, 0, 11) == "budget of the compaction"
     assert Allowance(Limits(hourly_tokens=10)).refusal(0, 0, 11) == "budget of the hour"
@@ -336,8 +335,8 @@ def test_no_loop_is_possible() -> None:
 async def test_a_wrong_key_opens_the_breaker_at_once() -> None:
     model = ScriptedModel([ModelError("401", "auth"), GOOD])
     writer, said = write(model)
-    await writer.draft(said, Past())
-    assert (await writer.draft(said, Past())).faults == ("breaker open",)
+    await writer.draft(said)
+    assert (await writer.draft(said)).faults == ("breaker open",)
     assert len(model.prompts) == 1
 
 
@@ -439,8 +438,8 @@ async def test_a_prompt_after_the_live_request() -> None:
     quoted = '- an LRU cache of 512 entries ["use an LRU cache of 512 entries"]'
     model = ScriptedModel([quoted, GOOD])
     writer = Writer(model)
-    draft = await writer.draft(view.nodes, Past(), after=view)
+    draft = await writer.draft(view.nodes, after=view)
     assert model.prompts[0].after is view
     assert [(c.text, c.cites) for c in draft.claims] == [("an LRU cache of 512 entries", (view.nodes[1].id,))]
-    await writer.draft(nodes(), Past(), after=view)
+    await writer.draft(nodes(), after=view)
     assert model.prompts[1].after is None, "not all of it is in that request"

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from dataclasses import replace as with_
 from typing import Any
 
 import pytest
@@ -13,9 +14,11 @@ import clew
 import clew.store
 from clew import Budget, Conflict, Engine, Item, Pipeline, Request, SQLite, View, events, wire
 from clew.core.bridge import begin
+from clew.engine.settings import Settings
 from clew.steps import default
 from clew.store.sql import SQLStore
 from clew.testing import check_laws, conversation, view_of
+from clew.tokens.target import Target
 from clew.wire import check
 from conftest import conversations
 
@@ -38,7 +41,7 @@ async def session(engine: Engine, body: dict[str, Any], format: str) -> list[Vie
     for request in turns(body, format):
         view = await engine.prepare(Request(json.dumps(request).encode(), format))
         assert check(clew.body(view), format) == []
-        budget = await engine.gauge.budget("default", view.frame)
+        budget = await engine.limits.target("default", view.frame)
         assert budget.size(view).within(budget.limit)
         if views and len(view.edits) == len(views[-1].edits):
             before = [n.id for n in views[-1].nodes]
@@ -90,7 +93,9 @@ def test_sessions_are_stable_replayable_and_lossless(number: int, count: int, fo
 async def test_a_real_session_in_a_small_window(store: SQLStore) -> None:
     row = next(iter(conversations()))
     body = {"model": "gpt-4o", "messages": row["messages"]}
-    engine = Engine(store, Budget(window=24_000), expand=False)  # what is recalled by itself stands for nothing
+    engine = Engine(
+        store, Budget(window=24_000), Settings(expand=False)
+    )  # what is recalled by itself stands for nothing
     views = await session(engine, body, "openai_chat")
     assert any(v.edits for v in views)
     await time_travel(store, engine, [*views])
@@ -117,20 +122,20 @@ async def test_what_an_agent_asked_for_is_shown_to_it_once(store: SQLStore, wind
 async def test_laws_hold_on_real_transcripts() -> None:
     for row in conversations():
         view = view_of({"model": "gpt-4o", "messages": row["messages"]}, "openai_chat")
-        size = Budget(window=10**9).size(view)
+        size = Target.of(Budget(window=10**9)).size(view)
         if size.tokens > 150_000:
             continue
         for window in (2_000, 16_000):
-            budget = Budget(window=window, model="gpt-4o")
-            needs = budget.meter.frame(view.frame).tokens
-            if needs < budget.limit.tokens - 500:
-                await check_laws(default(), view, budget.aim(budget.size(view)), fits=True)
+            target = Target.of(Budget(window=window, model="gpt-4o"))
+            needs = target.meter.frame(view.frame).tokens
+            if needs < target.limit.tokens - 500:
+                await check_laws(default(), view, target.aim(target.size(view)), fits=True)
 
 
 async def test_usage_is_recorded_with_its_call(store: SQLStore) -> None:
     engine = Engine(store)
     view = await engine.prepare(Request(conversation(1, 2)))
-    counted = Budget(window=8_000, model="gpt-4o").size(view).tokens
+    counted = Target.of(Budget(window=8_000, model="gpt-4o")).size(view).tokens
     await engine.observe(view, {"input_tokens": counted, "output_tokens": 0})
     [call] = await store.calls("default", view.branch)
     assert (call.seq, call.model, call.format, call.exact) == (view.seq, "gpt-4o", "openai_chat", True)
@@ -150,19 +155,19 @@ async def test_two_hosts_on_one_branch_lose_nothing(store: SQLStore) -> None:
 
 async def test_a_cancelled_turn_leaves_the_log_as_it_was_or_wholly_written(store: SQLStore) -> None:
     class Slow:
-        async def __call__(self, view: View, budget: Budget) -> View:
+        async def __call__(self, view: View, target: Target) -> View:
             await asyncio.sleep(30)
             return view
 
     body = conversation(5, 8)
-    engine = Engine(store, Budget(window=2_500), step=Pipeline(Slow()))
+    engine = Engine(store, Budget(window=2_500), Settings(step=Pipeline(Slow())))
     task = asyncio.create_task(engine.prepare(Request(body)))
     await asyncio.sleep(0.05)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert await store.branches("default") == []
-    engine.step = default()
+    engine.settings = with_(engine.settings, step=default())
     view = await engine.prepare(Request(body))
     assert view.edits
 
@@ -201,7 +206,7 @@ async def test_search_finds_what_was_folded_on_this_branch_only(store: SQLStore)
 
 async def test_a_tokenizer_of_ones_own_counts(store: SQLStore) -> None:
     by_word = clew.Counter(clew.Plain("words", lambda text: len(text.split())))
-    view = await Engine(store, Budget(window=3_000), counter=by_word).prepare(Request(conversation(1, 2)))
+    view = await Engine(store, Budget(window=3_000), Settings(counter=by_word)).prepare(Request(conversation(1, 2)))
     [call] = await store.calls("default", view.branch)
     assert call.exact is False
 
@@ -246,7 +251,7 @@ def test_an_items_digest_ignores_where_the_item_stands() -> None:
 
 async def test_listeners_hear_what_happened_and_none_of_what_was_said(store: SQLStore) -> None:
     heard: list[events.Event] = []
-    engine = Engine(store, Budget(window=2_500), listeners=[heard.append, events.log])
+    engine = Engine(store, Budget(window=2_500), Settings(listeners=[heard.append, events.log]))
     view = await engine.prepare(Request(conversation(3, 8)))
     await engine.observe(view, {"input_tokens": 9})
     node = next(iter(view.stand_ins()))
@@ -265,14 +270,14 @@ async def test_a_listener_that_fails_stops_nothing(store: SQLStore, caplog: pyte
     def broken(event: events.Event) -> None:
         raise RuntimeError("no ears")
 
-    engine = Engine(store, Budget(window=2_500), listeners=[broken])
+    engine = Engine(store, Budget(window=2_500), Settings(listeners=[broken]))
     assert (await engine.prepare(Request(conversation(3, 8)))).nodes
     assert "a listener failed on Appended" in caplog.text
 
 
 async def test_a_failed_turn_is_an_event(store: SQLStore) -> None:
     heard: list[events.Event] = []
-    engine = Engine(store, Budget(window=100, reserve=0), listeners=[heard.append])
+    engine = Engine(store, Budget(window=100, reserve=0), Settings(listeners=[heard.append]))
     body = conversation(3, 2)
     body["messages"][0]["content"] = "a long prompt " * 100
     with pytest.raises(clew.OverBudget):
@@ -290,14 +295,20 @@ async def test_bytes_of_an_sdk_survive_the_log(store: SQLStore) -> None:
 
 
 async def test_a_variant_differs_in_what_is_said_and_leaves_the_engine_alone(store: SQLStore) -> None:
-    engine = Engine(store, Budget(window=2_500), secrets="redact")
-    step, nothing = engine.step, Pipeline()
-    engine.step = nothing
-    other = engine.variant(step=step)
-    other.proactive = False
-    assert (engine.step, engine.compaction) == (nothing, "on")
-    assert (other.step, other.compaction, other.budget, other.store) == (step, "off", engine.budget, store)
-    assert engine.variant().step is nothing
+    engine = Engine(store, Budget(window=2_500), Settings(secrets="redact"))
+    step, nothing = engine.settings.step, Pipeline()
+    engine.settings = with_(engine.settings, step=nothing)
+    other = engine.variant(step=step, compaction="off")
+    assert (engine.settings.step, engine.settings.compaction) == (nothing, "on")
+    assert (other.settings.step, other.settings.compaction, other.budget, other.store) == (
+        step,
+        "off",
+        engine.budget,
+        store,
+    )
+    assert engine.variant().settings.step is nothing
+    with pytest.raises(clew.BadRequest, match="secrets: fixed when an engine is made"):
+        engine.settings = with_(engine.settings, secrets="off")
     key = "AKIAQ3EGRX7WLZ5TDH4K"
     view = await other.prepare(Request({"messages": [{"role": "user", "content": f"the key is {key}"}]}))
     [node] = await engine.recall("default", view.nodes[0].id)

@@ -8,14 +8,16 @@ import clew
 from clew import Budget, Engine, Item, Meter, Request, SQLite, View
 from clew.core.items import Opening
 from clew.core.view import fold, originals
+from clew.engine.settings import Settings
 from clew.steps.expand import question, recalled, room
 from clew.testing import view_of
 from clew.text.search import Index, texts
 from clew.tokens import counter_for
+from clew.tokens.target import Target
 from clew.wire import check
 
 METER = Meter(counter_for("gpt-4o"))
-WIDE = Budget(window=100_000, meter=METER)
+WIDE = Target.of(Budget(window=100_000), METER)
 CODE = "\n".join(f"def step_{n}(view):\n    return view.at({n})" for n in range(80))
 
 
@@ -134,12 +136,12 @@ def test_there_is_room_for_a_share_until_the_next_fold_and_never_for_a_compactio
     view = talk(asks("What is step_41?"))
     before = folded(view)
     assert room(before, WIDE) == 2_000
-    small = Budget(window=10_000, reserve=0, meter=METER)
+    small = Target.of(Budget(window=10_000, reserve=0), METER)
     assert room(before, small) == 400
     after = answered(view, before)
     taken = METER.nodes(n for n in after.nodes if n.item.text in notes(after)).tokens
-    assert room(after, Budget(window=4_000, reserve=0, meter=METER)) <= 4_000 // 12 - taken
-    assert room(before, Budget(window=WIDE.size(before).tokens, reserve=0, meter=METER)) < 0
+    assert room(after, Target.of(Budget(window=4_000, reserve=0), METER)) <= 4_000 // 12 - taken
+    assert room(before, Target.of(Budget(window=WIDE.size(before).tokens, reserve=0), METER)) < 0
 
 
 def long_talk(turns: int) -> list[dict[str, Any]]:
@@ -155,7 +157,7 @@ async def test_in_a_session_it_stays_where_it_was_put_and_can_be_switched_off() 
     messages = [*long_talk(40)[:-1], asks("Which code has Quillon for the staging door?")]
     for expand in (True, False):
         store = SQLite(":memory:")
-        engine = Engine(store, Budget(window=8_000, reserve=500), expand=expand)
+        engine = Engine(store, Budget(window=8_000, reserve=500), Settings(expand=expand))
         for end in range(5, len(messages), 4):
             view = await engine.prepare(Request({"model": "gpt-4o", "messages": messages[: end + 1]}))
         view = await engine.prepare(Request({"model": "gpt-4o", "messages": messages}))
@@ -166,7 +168,9 @@ async def test_in_a_session_it_stays_where_it_was_put_and_can_be_switched_off() 
         on = [*messages, {"role": "assistant", "content": "7431."}, asks("Thank you.")]
         later = await engine.prepare(Request({"model": "gpt-4o", "messages": on}))
         assert clew.body(later)["messages"][: len(view.nodes)] == clew.body(view)["messages"]
-        cold = await Engine(store, engine.budget, expand=expand).prepare(Request({"model": "gpt-4o", "messages": on}))
+        cold = await Engine(store, engine.budget, Settings(expand=expand)).prepare(
+            Request({"model": "gpt-4o", "messages": on})
+        )
         assert clew.body(cold) == clew.body(later)
         await store.close()
 

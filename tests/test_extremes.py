@@ -9,6 +9,7 @@ import pytest
 import clew
 import clew.testing
 from clew import BadRequest, Budget, Engine, OverBudget, Request, View, wire
+from clew.engine.settings import Settings
 from clew.steps import PRESETS
 from clew.store.sql import SQLStore
 from clew.wire import check
@@ -21,7 +22,7 @@ async def fits(store: SQLStore, body: Body | bytes, format: str | None = None, w
     engine = Engine(store, Budget(window=window))
     view = await engine.prepare(Request(body, format))
     assert check(clew.body(view), view.frame.format) == []
-    budget = await engine.gauge.budget("default", view.frame)
+    budget = await engine.limits.target("default", view.frame)
     assert budget.size(view).within(budget.limit)
     parsed = json.loads(body) if isinstance(body, bytes) else body
     said = [i.text for i in wire.decode(parsed, format)[1]]
@@ -151,7 +152,7 @@ async def test_a_50_mb_body(store: SQLStore) -> None:
     assert len(raw) > 50_000_000
     tracemalloc.start()
     # By the preset that reads no text: what facts there are in 50 MB takes a minute to find while memory is traced.
-    engine = Engine(store, Budget(window=32_000), PRESETS["sliding"]())
+    engine = Engine(store, Budget(window=32_000), Settings(step=PRESETS["sliding"]()))
     view = await engine.prepare(Request(raw))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -235,6 +236,6 @@ async def test_byte_image_and_message_limits_hold(store: SQLStore) -> None:
     ]
     engine = Engine(store, Budget(window=200_000, images=10, bytes=40_000, messages=60))
     view = await engine.prepare(Request(ask(*shots, USER)))
-    budget = await engine.gauge.budget("default", view.frame)
+    budget = await engine.limits.target("default", view.frame)
     assert budget.size(view).within(budget.limit)
     assert check(clew.body(view), "openai_chat") == []

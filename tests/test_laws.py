@@ -32,6 +32,7 @@ from clew.steps.notes.with_notes import WithNotes
 from clew.steps.notes.writer import Writer
 from clew.testing import ScriptedCompactor, ScriptedModel, check_laws, conversation, take_notes, view_of
 from clew.tokens import counter_for
+from clew.tokens.target import Target
 from clew.wire import FORMATS, decode, encode
 
 
@@ -112,9 +113,11 @@ def test_every_step_obeys_every_law(part: int) -> None:
         if waits:  # for the assistant, who has not seen the last results yet
             stops = [c for c in view.cuts() if c and view.nodes[c - 1].item.kind == "result"]
             view = replace(view, nodes=view.nodes[: stops[-1]]) if stops else view
-        size = Budget(window=10**9, meter=METERS[format]).size(view)
+        size = Target.of(Budget(window=10**9), METERS[format]).size(view)
         window = max(64, int(share * size.tokens))
-        bounds = Budget(window, reserve=window // 10, low=low, high=max(low, 0.7), images=images, meter=METERS[format])
+        bounds = Target.of(
+            Budget(window, reserve=window // 10, low=low, high=max(low, 0.7), images=images), METERS[format]
+        )
         budget = bounds.around(view.frame)
         batch = any(b.item.kind == a.item.kind == "call" for a, b in zip(view.nodes, view.nodes[1:], strict=False))
         for step, fits in STEPS:

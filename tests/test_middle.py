@@ -7,15 +7,16 @@ import pytest
 
 from clew.adapters.askable import askable
 from clew.adapters.middle import Middle
-from clew.core.step import Prompt, Reply
+from clew.core.limits import Budget
 from clew.core.view import View, fold
 from clew.errors import BadRequest, ModelError
 from clew.facts.claims import Draft
+from clew.steps.notes.model import Prompt, Reply
 from clew.steps.notes.writer import Writer
 from clew.testing import ScriptedModel, take_notes, view_of
-from clew.tokens.budget import Budget
+from clew.tokens.target import Target
 
-WIDE = Budget(window=100_000)
+WIDE = Target.of(Budget(window=100_000))
 
 
 def talk(turns: int) -> View:
@@ -49,7 +50,7 @@ async def test_with_nothing_between_them_nothing_changes() -> None:
 
 
 async def test_the_tail_leaves_room_in_a_small_window() -> None:
-    after = await Middle(tail=50_000, size=300)(talk(60), small := Budget(window=4_000))
+    after = await Middle(tail=50_000, size=300)(talk(60), small := Target.of(Budget(window=4_000)))
     assert small.size(after).within(small.limit)
     assert len(after.edits) == 1
 

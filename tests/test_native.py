@@ -10,11 +10,13 @@ import openai
 import pytest
 
 from clew import Budget, Engine, Pipeline, Request, View, body
+from clew.engine.settings import Settings
 from clew.llm.anthropic import AnthropicModel
 from clew.llm.openai import OpenAIModel
 from clew.steps import Native, Summarize, Trim
 from clew.store.sql import SQLStore
 from clew.testing import Answer, ScriptedCompactor, StrictProvider, view_of
+from clew.tokens.target import Target
 from clew.wire import check
 
 MODEL = "model-of-these-tests"
@@ -100,7 +102,7 @@ async def running(format: str, provider: StrictProvider, store: SQLStore) -> Asy
     else:
         model = OpenAIModel(MODEL, base_url=f"{provider.url}/v1")
         client = openai.AsyncOpenAI(api_key="none", base_url=f"{provider.url}/v1", max_retries=0)
-    engine = Engine(store, BUDGET, Pipeline(Native(model), Summarize(), Trim()), expand=False)
+    engine = Engine(store, BUDGET, Settings(step=Pipeline(Native(model), Summarize(), Trim()), expand=False))
     try:
         yield Session(format, provider, engine, client)
     finally:
@@ -202,7 +204,7 @@ async def test_pins_first_exchange_and_newest_turn_stand_where_the_provider_read
     view = view_of(request(format, said), format)
     pin = next(n for n in view.nodes if "handler_7 " in n.item.text)
     view = View(view.frame, view.nodes, view.digests, pinned=frozenset({pin.id}))
-    after = await Native(ScriptedCompactor(SEALED))(view, Budget(40_000, tail=2_000))
+    after = await Native(ScriptedCompactor(SEALED))(view, Target.of(Budget(40_000, tail=2_000)))
     sent = body(after)[FORMATS[format]]
     assert check(body(after), format) == []
     place = next(i for i, message in enumerate(sent) if SEALED in str(message))
@@ -238,12 +240,12 @@ async def test_where_the_provider_is_of_no_help_code_goes_on(format: str, answer
 
 async def test_a_format_without_such_a_thing_is_left_to_code() -> None:
     view = view_of({"model": "gpt-4o", "messages": [{"role": "user", "content": "word " * 9_000}] * 9}, "openai_chat")
-    assert await Native(ScriptedCompactor())(view, Budget(8_000)) is view
+    assert await Native(ScriptedCompactor())(view, Target.of(Budget(8_000))) is view
 
 
 async def test_nobody_is_asked_twice_about_the_same() -> None:
     view = view_of(request("anthropic", session("anthropic", 40)), "anthropic")
-    budget = Budget(12_000, tail=2_000)
+    budget = Target.of(Budget(12_000, tail=2_000))
     after = await Native(ScriptedCompactor("word " * 5_000))(view, budget)
     assert budget.excess(after)
     assert after is not view
@@ -259,4 +261,4 @@ class Echo:
 
 async def test_nothing_goes_where_the_provider_wrote_nothing() -> None:
     view = view_of(request("openai_responses", session("openai_responses", 40)), "openai_responses")
-    assert await Native(Echo())(view, Budget(12_000, tail=2_000)) is view
+    assert await Native(Echo())(view, Target.of(Budget(12_000, tail=2_000))) is view

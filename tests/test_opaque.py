@@ -11,9 +11,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from clew import Budget, Engine, OverBudget, Request, body
+from clew.engine.settings import Settings
 from clew.steps import PRESETS
 from clew.store.sql import SQLStore
 from clew.testing import check_laws, conversation, view_of
+from clew.tokens.target import Target
 from clew.wire import FORMATS, check
 from clew.wire.convert.extras import with_tail
 
@@ -80,7 +82,7 @@ def kept_in_order(sent: list[Message], opaque: list[Message]) -> bool:
 @pytest.mark.parametrize("window", [6_000, 12_000, 20_000])
 async def test_what_only_the_provider_reads_stays_byte_for_byte(store: SQLStore, preset: str, window: int) -> None:
     opaque = [SEALED, CONFIG, UNKNOWN, DEVELOPER, SEARCH, {**TOOLS, "tools": TOOLS["tools"][:1]}]
-    engine = Engine(store, Budget(window=window, reserve=500, tail=1_000), PRESETS[preset]())
+    engine = Engine(store, Budget(window=window, reserve=500, tail=1_000), Settings(step=PRESETS[preset]()))
     view = await engine.prepare(Request(responses(*around(*opaque))))
     sent = body(view)["input"]
     assert view.edits, "nothing was folded: the window is too large for this test"
@@ -102,7 +104,7 @@ async def test_neighbours_of_what_stays_are_folded(store: SQLStore) -> None:
 
 @pytest.mark.parametrize("preset", ["default", "clearing", "summarizing", "sliding"])
 async def test_encrypted_reasoning_stays_or_goes_with_its_call(store: SQLStore, preset: str) -> None:
-    engine = Engine(store, Budget(window=6_000, reserve=500, tail=1_500), PRESETS[preset]())
+    engine = Engine(store, Budget(window=6_000, reserve=500, tail=1_500), Settings(step=PRESETS[preset]()))
     sent = body(await engine.prepare(Request(responses(*around()))))["input"]
     kinds = [m.get("type") for m in sent]
     thought = [m["id"].removeprefix("rs_") for m in sent if m.get("type") == "reasoning"]
@@ -185,7 +187,7 @@ async def test_blocks_and_system_messages_in_the_middle_stay(store: SQLStore, pr
             said += [{"role": "user", "content": "Yes, go on."}]
         if n == 20:
             said += [{"role": "assistant", "content": served}, {"role": "user", "content": "Good."}]
-    engine = Engine(store, Budget(window=4_500, reserve=500, tail=500), PRESETS[preset]())
+    engine = Engine(store, Budget(window=4_500, reserve=500, tail=500), Settings(step=PRESETS[preset]()))
     view = await engine.prepare(Request(messages(*said)))
     sent = body(view)["messages"]
     assert view.edits
@@ -229,7 +231,7 @@ def test_all_laws_hold_around_it(seed: int, preset: str, window: int, pins: int)
         said["input"].insert(random.randrange(len(said["input"]) + 1), thing)
     budget = Budget(window=window, reserve=window // 5, tail=window // 10)
     step = PRESETS[preset]()
-    asyncio.run(check_laws(step, view_of(said, pins=pins, seed=seed), budget, fits=preset != "null"))
+    asyncio.run(check_laws(step, view_of(said, pins=pins, seed=seed), Target.of(budget), fits=preset != "null"))
 
 
 def test_each_format_reads_and_writes_what_it_does_not_know() -> None:

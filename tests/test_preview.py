@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from clew import Budget, Engine, NotFound, Request, Sessions, SQLite, wire
+from clew.engine.settings import Settings
 from clew.steps.notes.writer import Writer
 from clew.testing import ScriptedModel, conversation, take_notes
 
@@ -33,7 +34,7 @@ async def test_a_preview_is_what_the_compaction_then_does(part: int) -> None:
 
 async def test_no_model_is_asked(tmp_path: Path) -> None:
     model = ScriptedModel(take_notes)
-    engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=8_000, reserve=200), writer=Writer(model))
+    engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=8_000, reserve=200), Settings(writer=Writer(model)))
     view = await engine.prepare(Request(conversation(3, 12), session="talk"))
     asked = len(model.prompts)
     found = await Sessions(engine).preview("talk")

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from clew import Budget, Engine, NotFound, Request, open_store
 from clew.core.items import Node
 from clew.engine.engine import body
+from clew.engine.settings import Settings
 from clew.errors import Purged
 from clew.facts.finding import classify
 from clew.store.places import is_url
@@ -395,7 +396,7 @@ async def test_no_cache_of_the_process_remembers_purged_words(store: SQLStore, p
     word = "zanzibar_password/of-the-vizier"
     view = await Engine(store).prepare(Request({"messages": [{"role": "user", "content": f"Mind {word}."}]}))
     for name in ("one", "two"):
-        engine = Engine(store, secrets="redact")
+        engine = Engine(store, settings=Settings(secrets="redact"))
         again = await engine.prepare(Request({"messages": [{"role": "user", "content": f"{word}=1"}]}, session=name))
         assert parts(word)
         assert classify(word)

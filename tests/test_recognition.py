@@ -68,7 +68,7 @@ class Client:
             assert given == body, "the input was changed"
         out = clew.body(view)
         assert check(out, self.format) == []
-        budget = await self.engine.gauge.budget("default", view.frame)
+        budget = await self.engine.limits.target("default", view.frame)
         assert budget.size(view).within(budget.limit)
         return view
 

@@ -8,6 +8,7 @@ import pytest
 
 import clew
 from clew import Budget, Engine, Meter, Request, SQLite, View, counter_for, wire
+from clew.engine.settings import Settings
 from clew.screens.demo import sample
 from clew.store.records import Call
 
@@ -121,9 +122,9 @@ async def test_an_overflow_error_is_learned_from_and_remembered() -> None:
     view = await engine.prepare(request)
     assert view.edits
     assert (await store.calls("default", view.branch))[-1].limit < 8192
-    model = await Engine(store).gauge.limits.model("default", UNKNOWN)
+    model = await Engine(store).limits.windows.model("default", UNKNOWN)
     assert (model.window, model.source) == (8192, "learned")
-    assert (await Engine(store).gauge.limits.model("another", UNKNOWN)).source == "default"
+    assert (await Engine(store).limits.windows.model("another", UNKNOWN)).source == "default"
     await store.close()
 
 
@@ -134,19 +135,19 @@ async def test_a_refusal_without_a_number_still_makes_the_next_request_smaller()
     sizes = []
     for _ in range(3):
         view = await engine.prepare(request)
-        sizes.append((await engine.gauge.budget("default", view.frame)).size(view).tokens)
+        sizes.append((await engine.limits.target("default", view.frame)).size(view).tokens)
         assert await engine.refused(view, "the request exceeds the available context size, try increasing it")
     assert sizes[0] > sizes[1] > sizes[2]
     await engine.observe(view, {"prompt_tokens": sizes[0], "completion_tokens": 1})  # so much went well after all
-    assert (await engine.gauge.limits.model("default", UNKNOWN)).source == "default"
+    assert (await engine.limits.windows.model("default", UNKNOWN)).source == "default"
     await store.close()
 
 
 async def test_the_users_word_is_above_what_an_error_taught() -> None:
     store = SQLite(":memory:")
     own = clew.catalog.Model(UNKNOWN, 50_000, source="given")
-    engine = Engine(store, models={UNKNOWN: own})
-    await engine.gauge.limits.learn("default", UNKNOWN, "tokens", 8_192)
+    engine = Engine(store, settings=Settings(models={UNKNOWN: own}))
+    await engine.limits.windows.learn("default", UNKNOWN, "tokens", 8_192)
     view = await engine.prepare(Request({"model": UNKNOWN, "messages": [{"role": "user", "content": "hello"}]}))
-    assert (await engine.gauge.budget("default", view.frame)).window == 50_000
+    assert (await engine.limits.target("default", view.frame)).window == 50_000
     await store.close()

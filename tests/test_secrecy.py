@@ -17,6 +17,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 import clew
 import clew.secrets
 from clew import Budget, Engine, Request, SecretFound, SQLite, events
+from clew.engine.settings import Settings
 from clew.events.telemetry import Traces
 from clew.store.sql import SQLStore
 from clew.wire import check
@@ -87,7 +88,7 @@ async def test_secrets_in_tool_results_are_nowhere(
 
     def engine(store: SQLStore) -> Engine:
         listeners: list[events.Listener] = [heard.append, events.log, Traces(provider)]
-        return Engine(store, Budget(window=9_000, reserve=500), listeners=listeners, secrets="redact")
+        return Engine(store, Budget(window=9_000, reserve=500), Settings(listeners=listeners, secrets="redact"))
 
     store = SQLite(path)
     made = engine(store)
@@ -118,12 +119,12 @@ async def test_secrets_in_tool_results_are_nowhere(
 
 
 async def test_what_is_in_view_goes_to_the_model_as_the_client_sent_it(store: SQLStore) -> None:
-    engine = Engine(store, Budget(window=100_000), secrets="redact")
+    engine = Engine(store, Budget(window=100_000), Settings(secrets="redact"))
     body = talk([f"token: {KEY}"])
     for request in growing(body):
         view = await engine.prepare(Request(request))
         assert clew.body(view) == request
-    again = await Engine(store, Budget(window=100_000), secrets="redact").prepare(Request(body))
+    again = await Engine(store, Budget(window=100_000), Settings(secrets="redact")).prepare(Request(body))
     assert clew.body(again) == body
     assert again.branch == view.branch
     (call,) = [c for c in await store.calls("default", view.branch) if c.seq == view.seq]
@@ -131,7 +132,7 @@ async def test_what_is_in_view_goes_to_the_model_as_the_client_sent_it(store: SQ
 
 
 async def test_a_host_that_keeps_what_recall_gave_is_recognised(store: SQLStore) -> None:
-    engine = Engine(store, Budget(window=100_000), secrets="redact")
+    engine = Engine(store, Budget(window=100_000), Settings(secrets="redact"))
     body = talk([f"token: {KEY}", "fine"])
     view = await engine.prepare(Request(body, session="one"))  # without a name, so few words would prove nothing
     masked = await engine.resume("default", (await store.calls("default", view.branch))[-1])
@@ -146,7 +147,7 @@ async def test_a_policy_can_be_turned_on_in_mid_session(store: SQLStore) -> None
     *first, last = growing(body)
     for request in first[:2]:
         view = await Engine(store).prepare(Request(request))
-    strict = Engine(store, secrets="redact")
+    strict = Engine(store, settings=Settings(secrets="redact"))
     for request in [*first[2:], last]:
         assert (await strict.prepare(Request(request))).branch == view.branch
     bodies = await store.search("default", KEY, [], 5)
@@ -154,7 +155,7 @@ async def test_a_policy_can_be_turned_on_in_mid_session(store: SQLStore) -> None
 
 
 async def test_refusing_says_the_kind_and_writes_nothing(store: SQLStore) -> None:
-    engine = Engine(store, secrets="refuse")
+    engine = Engine(store, settings=Settings(secrets="refuse"))
     with pytest.raises(SecretFound, match="token") as error:
         await engine.prepare(Request(talk([f"token: {KEY}"])))
     assert KEY[:12] not in str(error.value)
@@ -171,7 +172,7 @@ async def test_a_system_prompt_is_kept_without_its_secrets(tmp_path: Path) -> No
     store = SQLite(tmp_path / "clew.db")
     body = talk(["fine"])
     body["messages"][0]["content"] = f"Use {KEY}."
-    view = await Engine(store, secrets="redact").prepare(Request(body))
+    view = await Engine(store, settings=Settings(secrets="redact")).prepare(Request(body))
     assert clew.body(view) == body
     await store.close()
     assert KEY[:12] not in everything_in(tmp_path / "clew.db")
@@ -179,7 +180,7 @@ async def test_a_system_prompt_is_kept_without_its_secrets(tmp_path: Path) -> No
 
 def test_an_unknown_policy_is_refused() -> None:
     with pytest.raises(clew.BadRequest, match="off, redact, refuse"):
-        Engine(SQLite(":memory:"), secrets="mask")  # type: ignore[arg-type]
+        Engine(SQLite(":memory:"), settings=Settings(secrets="mask"))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("policy", ["redact", "refuse"])
@@ -188,7 +189,7 @@ async def test_a_name_that_is_a_secret_is_refused_and_nothing_is_written(
     tmp_path: Path, policy: clew.secrets.Policy, what: str
 ) -> None:
     store = SQLite(tmp_path / "clew.db")
-    engine = Engine(store, secrets=policy)
+    engine = Engine(store, settings=Settings(secrets=policy))
     body = talk(["fine"]) | ({"model": KEY} if what == "model" else {})
     names: dict[str, Any] = {what: KEY} if what != "model" else {}
     addition = clew.Addition(body, **{"session": "one", **names})
@@ -209,10 +210,10 @@ async def test_a_name_that_is_a_secret_is_refused_and_nothing_is_written(
 async def test_a_call_id_that_is_a_secret_is_not_kept_and_goes_to_the_model_as_it_came(tmp_path: Path) -> None:
     store = SQLite(tmp_path / "clew.db")
     body = json.loads(json.dumps(talk(["fine", "also fine"])).replace("call_0", KEY))
-    view = await Engine(store, secrets="redact").prepare(Request(body))
+    view = await Engine(store, settings=Settings(secrets="redact")).prepare(Request(body))
     assert clew.body(view) == body
     later = {**body, "messages": [*body["messages"], {"role": "assistant", "content": "Done."}]}
-    again = await Engine(store, secrets="redact").prepare(Request(later))
+    again = await Engine(store, settings=Settings(secrets="redact")).prepare(Request(later))
     assert (again.branch, clew.body(again)) == (view.branch, later)
     looked = await Engine(store).view("default", view.branch)
     assert check(clew.body(looked)) == []

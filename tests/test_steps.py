@@ -9,14 +9,16 @@ import pytest
 from bodies import judge_anthropic, judge_openai
 from clew import BadRequest, Budget, Fallback, Meter, Pipeline, Size, View, When, body, wire
 from clew.core.items import Item
-from clew.core.step import Prompt, Step
 from clew.steps import ClearReasoning, ClearResults, Cut, Dedupe, Offload, ShrinkCalls, Trim, default
 from clew.steps.calls import shrunk
 from clew.steps.lines import preview
+from clew.steps.notes.model import Prompt
 from clew.steps.outcome import outcome
+from clew.steps.protocol import Step
 from clew.steps.shorten import arguments
 from clew.testing import PICTURE, ScriptedModel, check_laws, conversation, view_of
 from clew.tokens import counter_for
+from clew.tokens.target import Target
 from clew.wire import FORMATS, decode, encode
 from clew.wire.convert import convert
 from conftest import conversations
@@ -51,7 +53,7 @@ LONG = "ok: 3 files\n" + "a line of output\n" * 200
 
 async def test_old_results_become_one_informative_line() -> None:
     before = talk(LONG, LONG, "short", "newest")
-    view = await ClearResults()(before, Budget(window=1_000, reserve=0, model="gpt-4o"))
+    view = await ClearResults()(before, Target.of(Budget(window=1_000, reserve=0, model="gpt-4o")))
     first, second = before.nodes[2].id[:10], before.nodes[4].id[:10]
     said = "3,412 characters in 202 lines, out of view; recall"
     assert results(view) == [
@@ -65,12 +67,12 @@ async def test_old_results_become_one_informative_line() -> None:
 
 async def test_an_oversized_result_keeps_its_head_and_tail() -> None:
     before = talk("begin " + "x " * 20_000 + " end")
-    view = await Offload(head=10, tail=8)(before, Budget(window=8_000, model="gpt-4o"))
+    view = await Offload(head=10, tail=8)(before, Target.of(Budget(window=8_000, model="gpt-4o")))
     id = before.nodes[2].id[:10]
     assert results(view) == [f"begin x x \n[… 39,992 of 40,010 characters out of view; recall {id} …]\nx x  end"]
 
 
-TIGHT = Budget(window=400, reserve=0, model="gpt-4o")
+TIGHT = Target.of(Budget(window=400, reserve=0, model="gpt-4o"))
 FILE = "import os\n" + "x = 1\n" * 40
 NEWER = "import sys\n" + "x = 2\n" * 40
 
@@ -172,7 +174,7 @@ async def test_old_media_become_one_line() -> None:
         {"role": "user", "content": "and?"},
     ]
     before = view_of({"model": "gpt-4o", "messages": messages})
-    view = await ClearResults()(before, Budget(window=400, reserve=0, images=0, model="gpt-4o"))
+    view = await ClearResults()(before, Target.of(Budget(window=400, reserve=0, images=0, model="gpt-4o")))
     line = f"[image_url, {len(json.dumps(picture)):,} bytes, out of view; recall {before.nodes[3].id[:10]}]"
     assert [n.item.text for n in view.nodes] == ["hi", "yes?", "see", line, "seen", "and?"]
 
@@ -180,7 +182,7 @@ async def test_old_media_become_one_line() -> None:
 async def test_text_does_not_go_because_of_images() -> None:
     view = view_of(conversation(5, 9))
     tokens = TIGHT.size(view).tokens
-    budget = Budget(window=tokens, reserve=0, high=1, low=1, images=0, model="gpt-4o")
+    budget = Target.of(Budget(window=tokens, reserve=0, high=1, low=1, images=0, model="gpt-4o"))
     after = await ClearResults()(view, budget)
     assert budget.size(view).images > budget.size(after).images
     assert results(after) == results(view)
@@ -190,7 +192,7 @@ async def test_a_preview_shows_the_lines_that_were_asked_for() -> None:
     lines = [f"row {n}" for n in range(1, 2_001)]
     lines[899], lines[1199], lines[1499] = "def load_all(path):", "see lib/cache.py", "KeyError: 3"
     before = work(("grep", {"pattern": "load_all"}, "\n".join(lines)), asked="why does lib/cache.py fail?")
-    view = await Offload(head=600, tail=300)(before, Budget(window=8_000, model="gpt-4o"))
+    view = await Offload(head=600, tail=300)(before, Target.of(Budget(window=8_000, model="gpt-4o")))
     whole, text = before.nodes[2].item, results(view)[0]
     assert text == (
         f"{whole.text[:400]}\n[… {len(whole.text) - 600:,} of {len(whole.text):,} characters out of view; "
@@ -213,7 +215,7 @@ async def test_reasoning_of_earlier_turns_goes_into_what_it_led_to() -> None:
         {"role": "tool", "tool_call_id": "c", "content": "done"},
     ]
     body = {"model": "gpt-4o", "messages": messages}
-    after = await ClearReasoning()(view_of(body), Budget(window=300, reserve=0, model="gpt-4o"))
+    after = await ClearReasoning()(view_of(body), Target.of(Budget(window=300, reserve=0, model="gpt-4o")))
     for message in messages[:4]:
         message.pop("reasoning_content", None)
     assert encode(after.frame, (n.item for n in after.nodes)) == body
@@ -225,7 +227,7 @@ async def test_reasoning_stays_where_items_refer_to_it() -> None:
     for n, item in enumerate(sealed["input"]):
         if item.get("type") == "function_call":
             item["id"] = f"fc_{n}"
-    tight = Budget(window=1_000, reserve=0, model="gpt-5")
+    tight = Target.of(Budget(window=1_000, reserve=0, model="gpt-5"))
     assert (await ClearReasoning()(view, tight)).edits
     for edit in (await ClearReasoning()(view_of(sealed, "openai_responses"), tight)).edits:
         assert [n.item.kind for n in edit.new] == ["text"]
@@ -320,7 +322,7 @@ async def test_real_conversations_stay_valid() -> None:
         tokens = meters[format].nodes(view.nodes).tokens
         for share in (0.1, 0.3, 0.7) if tokens < 60_000 or not n else ():
             window = max(64, int(share * tokens))
-            budget = Budget(window, reserve=0, high=1, low=1, meter=meters[format])
+            budget = Target.of(Budget(window, reserve=0, high=1, low=1), meters[format])
             for step in CHEAP:
                 edited |= {e.by for e in (await check_laws(step, view, budget)).edits}
     # Nothing of theirs is said there: no reasoning, and nothing too large at the very end.
@@ -332,7 +334,7 @@ SOME = "a line of output\n" * 60
 
 
 async def test_old_spans_become_one_line_that_counts_them() -> None:
-    budget = Budget(window=1_500, reserve=0, model="gpt-4o")
+    budget = Target.of(Budget(window=1_500, reserve=0, model="gpt-4o"))
     view = await Trim()(talk(*[SOME] * 6), budget)
     assert [n.item.kind for n in view.nodes] == ["text", "summary", "call", "result"]
     line = view.nodes[1].item.text
@@ -341,7 +343,7 @@ async def test_old_spans_become_one_line_that_counts_them() -> None:
 
 
 async def test_what_no_model_has_read_yet_goes_before_the_first_exchange() -> None:
-    budget = Budget(window=1_500, reserve=0, model="gpt-4o")
+    budget = Target.of(Budget(window=1_500, reserve=0, model="gpt-4o"))
     first = [{"role": "user", "content": "look " * 60}, {"role": "assistant", "content": "seen " * 60}]
     calls = [("bash", {"cmd": f"cat {n}"}, SOME) for n in range(4)]
     done = body(work(*calls, asked="go on " * 60))["messages"]
@@ -352,7 +354,7 @@ async def test_what_no_model_has_read_yet_goes_before_the_first_exchange() -> No
 
 
 async def test_a_cut_shortens_no_result_though_trim_would() -> None:
-    budget = Budget(window=1_500, reserve=0, model="gpt-4o")
+    budget = Target.of(Budget(window=1_500, reserve=0, model="gpt-4o"))
     held = talk(SOME, SOME * 20, SOME)
     cut, trimmed = await Cut()(held, budget), await Trim()(held, budget)
     assert [n.item.kind for n in cut.nodes] == ["text", "summary", "call", "result"]
@@ -362,7 +364,7 @@ async def test_a_cut_shortens_no_result_though_trim_would() -> None:
 
 
 async def test_a_second_trim_adds_to_the_first_line() -> None:
-    budget = Budget(window=1_500, reserve=0, model="gpt-4o")
+    budget = Target.of(Budget(window=1_500, reserve=0, model="gpt-4o"))
     view = await Trim()(talk(*[SOME] * 6), budget)
     more = talk(*[SOME] * 9).nodes[13:]
     again = await Trim()(View(view.frame, (*view.nodes, *more), view.digests, view.edits), budget)
@@ -375,23 +377,23 @@ async def test_a_pipeline_stops_as_soon_as_it_fits() -> None:
     ran: list[str] = []
 
     def step(name: str) -> Any:
-        async def run(view: View, budget: Budget) -> View:
+        async def run(view: View, target: Target) -> View:
             ran.append(name)
-            return await ClearResults()(view, budget)
+            return await ClearResults()(view, target)
 
         return run
 
     view = talk(LONG, LONG, "new")
-    await Pipeline(step("a"), step("b"))(view, Budget(window=10_000, reserve=0, model="gpt-4o"))
-    await Pipeline(step("c"), step("d"))(view, Budget(window=1_200, reserve=0, model="gpt-4o"))
+    await Pipeline(step("a"), step("b"))(view, Target.of(Budget(window=10_000, reserve=0, model="gpt-4o")))
+    await Pipeline(step("c"), step("d"))(view, Target.of(Budget(window=1_200, reserve=0, model="gpt-4o")))
     assert ran == ["c"]
 
 
 async def test_when_and_fallback() -> None:
-    async def broken(view: View, budget: Budget) -> View:
+    async def broken(view: View, target: Target) -> View:
         raise RuntimeError("no luck")
 
-    view, tight = talk(LONG, LONG, "new"), Budget(window=1_000, reserve=0, model="gpt-4o")
+    view, tight = talk(LONG, LONG, "new"), Target.of(Budget(window=1_000, reserve=0, model="gpt-4o"))
     assert await When(lambda v, b: False, broken)(view, tight) is view
     assert (await Fallback(broken, ClearResults())(view, tight)).edits
     with pytest.raises(RuntimeError, match="no luck"):
@@ -410,7 +412,7 @@ async def test_a_scripted_model_says_its_lines() -> None:
 def test_compacted_bodies_satisfy_the_official_types(seed: int) -> None:
     for format, judge in (("openai_chat", judge_openai), ("anthropic", judge_anthropic)):
         view = view_of(conversation(seed, 8, format), format)
-        budget = Budget(window=2_000, reserve=0, model=view.frame.model)
+        budget = Target.of(Budget(window=2_000, reserve=0, model=view.frame.model))
         sent = body(asyncio.run(default()(view, budget)))
         for message in sent["messages"]:
             message.pop("reasoning_content", None)  # what compatible servers add is not OpenAI's
@@ -430,7 +432,7 @@ def test_a_budget_says_what_is_wrong_with_it() -> None:
 
 
 def test_a_budget_starts_high_and_stops_low_in_each_dimension_that_is_over() -> None:
-    budget = Budget(window=1_000, reserve=0, images=10, bytes=1_000, messages=50)
+    budget = Target.of(Budget(window=1_000, reserve=0, images=10, bytes=1_000, messages=50))
     assert not budget.exceeded(Size(700, 1_000, 10, 50))
     assert budget.exceeded(Size(701, 0, 0, 0))
     assert budget.exceeded(Size(0, 0, 11, 0))

@@ -17,6 +17,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from clew import Budget, Engine, OverBudget, Request, events
+from clew.engine.settings import Settings
 from clew.events import Appended, Called, Edited, Event, Failed, JSONLines, Learned, Observed, Recalled, Secret
 from clew.events.telemetry import NOTES, OPEN, Traces
 from clew.store.sql import SQLStore
@@ -304,13 +305,13 @@ def test_meters_count_tokens_dollars_and_edits(traces: Traces, telemetry: Teleme
 async def test_an_engine_is_traced_and_nothing_said_is_in_it(
     store: SQLStore, traces: Traces, telemetry: Telemetry, written: io.StringIO
 ) -> None:
-    engine = Engine(store, Budget(window=2_500), listeners=[traces, events.log])
+    engine = Engine(store, Budget(window=2_500), Settings(listeners=[traces, events.log]))
     body = conversation(3, 8)
     with telemetry.tracers.get_tracer("host").start_as_current_span("turn") as turn:
         view = await engine.prepare(Request(body))
         await engine.observe(view, {"prompt_tokens": 1_900, "completion_tokens": 20})
     with pytest.raises(OverBudget):
-        await Engine(store, Budget(window=100, reserve=0), listeners=[traces]).prepare(Request(body))
+        await Engine(store, Budget(window=100, reserve=0), Settings(listeners=[traces])).prepare(Request(body))
     call, _, failed = telemetry.spans()
     assert call.parent == turn.get_span_context()
     assert (call.attributes or {})["gen_ai.conversation.compacted"] is True

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace as with_
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -16,12 +17,14 @@ from clew.agent.control import Helm
 from clew.config import load
 from clew.core.items import Frame
 from clew.engine.cue import Cue, spare
+from clew.engine.settings import Settings
 from clew.steps import PRESETS, Trim
 from clew.steps.handoff import BEGUN
 from clew.steps.threshold import OfWindow, of_window
 from clew.testing import view_of
 from clew.tokens import counter_for
-from clew.tokens.budget import Filled, Meter
+from clew.tokens.meter import Meter
+from clew.tokens.target import Filled, Target
 from clew.wire.convert import convert
 from clew.wire.convert.extras import answer_of
 
@@ -73,7 +76,7 @@ def loop(turns: int, frame: int, size: int) -> dict[str, Any]:
     ],
 )
 def test_high_and_low_are_shares_of_the_room(window: int, frame: int, room: int, goal: int, start: int) -> None:
-    budget = Budget(window=window, frame=frame)
+    budget = with_(Target.of(Budget(window=window)), frame=frame)
     assert (budget.room, budget.goal.tokens, budget.threshold) == (room, goal, start)
     size = budget.limit._replace(tokens=start)
     assert not budget.exceeded(size)
@@ -82,11 +85,11 @@ def test_high_and_low_are_shares_of_the_room(window: int, frame: int, room: int,
 
 
 def test_an_absolute_threshold_comes_first_where_it_is_lower() -> None:
-    budget = Budget(window=1_000_000, frame=32_000, start=140_000)
+    budget = with_(Target.of(Budget(window=1_000_000, start=140_000)), frame=32_000)
     assert budget.threshold == pytest.approx(172_000, abs=1)
     assert budget.goal.tokens == pytest.approx(132_000, abs=1)
     assert budget.least == pytest.approx(30_000, abs=1)
-    assert Budget(window=64_000, start=140_000).threshold == Budget(window=64_000).threshold
+    assert Target.of(Budget(window=64_000, start=140_000)).threshold == Target.of(Budget(window=64_000)).threshold
     assert budget.at(2).threshold == pytest.approx(102_000, abs=2)
     with pytest.raises(BadRequest, match="start, keep and growth must be at least 1"):
         Budget(window=64_000, start=0)
@@ -107,8 +110,8 @@ def test_an_absolute_threshold_comes_first_where_it_is_lower() -> None:
 def test_the_reserve_is_what_is_asked_for_where_the_provider_adds_it(
     window: int, frame: int, asked: int, reserve: int
 ) -> None:
-    assert Budget(window=window, frame=frame, answer=asked).kept_free == reserve
-    assert Budget(window=window, reserve=500, frame=frame, answer=asked).kept_free == 500
+    assert with_(Target.of(Budget(window=window)), frame=frame, answer=asked).kept_free == reserve
+    assert with_(Target.of(Budget(window=window, reserve=500)), frame=frame, answer=asked).kept_free == 500
 
 
 @pytest.mark.parametrize(
@@ -129,7 +132,7 @@ def test_only_some_providers_add_the_answer(format: str, given: dict[str, Any], 
 async def test_what_a_model_writes_beside_its_input_takes_nothing_from_it(store: SQLite) -> None:
     engine = Engine(store)
     frame = Frame("openai_chat", "gpt-5", body={"max_completion_tokens": 100_000})
-    budget = await engine.gauge.budget("default", frame)
+    budget = await engine.limits.target("default", frame)
     assert (budget.window, budget.kept_free) == (272_000, 8_192)
 
 
@@ -147,9 +150,9 @@ async def test_what_a_model_writes_beside_its_input_takes_nothing_from_it(store:
 def test_a_share_of_the_window_becomes_one_of_the_room(given: Any, window: int, frame: int, high: float) -> None:
     found = of_window(given)
     assert isinstance(found, OfWindow)
-    budget = found.apply(Budget(window=window, frame=frame))
-    assert budget.high == pytest.approx(high, abs=0.001)
-    assert budget.low == pytest.approx(high * 5 / 7, abs=0.001)
+    target = found.apply(with_(Target.of(Budget(window=window)), frame=frame))
+    assert target.budget.high == pytest.approx(high, abs=0.001)
+    assert target.budget.low == pytest.approx(high * 5 / 7, abs=0.001)
 
 
 def test_a_model_may_have_a_start_of_its_own(tmp_path: Path) -> None:
@@ -175,12 +178,12 @@ async def test_no_turn_is_blind_to_what_it_just_asked_for(tmp_path: Path, format
     copyfile(tmp_path / "warm.db", tmp_path / "cold.db")  # the same secret, so the same ids
     stores = [SQLite(tmp_path / name) for name in ("warm.db", "cold.db")]
     warm = Engine(stores[0], budget)
-    room = budget.limit.tokens - frame
+    room = Target.of(budget).limit.tokens - frame
     folds = 0
     for n in range(1, turns):
         given = convert(loop(n, frame, room // 7), format, "openai_chat")
         view = await warm.prepare(Request(given, format))
-        exact = await warm.gauge.budget("default", view.frame)
+        exact = await warm.limits.target("default", view.frame)
         assert exact.size(view).tokens <= exact.limit.tokens
         text = f"page {n - 1}\n{words(room // 7, n - 1)}\nend of {n - 1}"
         assert view.nodes[-1].item.text == text
@@ -204,7 +207,7 @@ async def test_a_newest_exchange_that_does_not_fit_becomes_previews(store: SQLit
     ]
     engine = Engine(store, Budget(window=16_000))
     view = await engine.prepare(Request(convert(given, format, "openai_chat"), format))
-    budget = await engine.gauge.budget("default", view.frame)
+    budget = await engine.limits.target("default", view.frame)
     assert budget.size(view).tokens <= budget.limit.tokens
     results = [n.item.text for n in view.nodes if n.item.kind == "result"][-5:]
     for n, text in enumerate(results):
@@ -222,7 +225,7 @@ async def test_only_a_frame_that_leaves_no_room_is_refused(store: SQLite, preset
     given = loop(6, 5_000, 800)
     meter = Meter(COUNTER)
     framed = meter.frame(view_of(given).frame).tokens
-    engine = Engine(store, Budget(window=framed + room, reserve=0), PRESETS[preset]())
+    engine = Engine(store, Budget(window=framed + room, reserve=0), Settings(step=PRESETS[preset]()))
     view = await engine.prepare(Request(given))
     assert meter.nodes(view.nodes).tokens <= room
     text = view.nodes[-1].item.text
@@ -231,7 +234,9 @@ async def test_only_a_frame_that_leaves_no_room_is_refused(store: SQLite, preset
     if room == 290:
         assert {edit.by.partition("(")[0] for edit in view.edits} <= {"Trim", "Offload"}
     with pytest.raises(OverBudget, match="the frame takes"):
-        await Engine(store, Budget(window=framed + 30, reserve=0), PRESETS[preset]()).prepare(Request(given))
+        await Engine(store, Budget(window=framed + 30, reserve=0), Settings(step=PRESETS[preset]())).prepare(
+            Request(given)
+        )
 
 
 async def test_beside_a_large_result_there_is_room_for_a_summary(store: SQLite) -> None:
@@ -330,7 +335,7 @@ async def test_an_arrival_past_the_net_is_a_preview_unless_the_agent_was_told(st
     helm = Helm(Engine(store, Budget(window=32_000)))
     helm.method = "llm"
     empty = await helm.prepare(Request({"model": MODEL, "messages": loop(0, 500, 0)["messages"]}, session="probe"))
-    room = (await helm.engine.gauge.budget("default", empty.view.frame)).room
+    room = (await helm.engine.limits.target("default", empty.view.frame)).room
     messages = loop(1, 500, int(before * room))["messages"]
     await helm.prepare(Request({"model": MODEL, "messages": messages}, session="s"))
     messages += loop(1, 0, int((1 - before) * room) + 200)["messages"][2:]
@@ -388,7 +393,7 @@ async def test_a_new_session_begins_with_a_quarter_of_the_room_at_most(store: SQ
         {"role": "tool", "tool_call_id": "n", "content": BEGUN},
     ]
     sent = await helm.prepare(Request({"model": MODEL, "messages": messages}, session="s"))
-    budget = await helm.engine.gauge.budget("default", sent.view.frame)
+    budget = await helm.engine.limits.target("default", sent.view.frame)
     [begun] = sent.view.nodes
     assert begun.item.text.startswith("Pages 0 and 1 are read.")
     assert re.search(r"recall [0-9a-f]{10} for all of it\.\]$", begun.item.text)
@@ -419,7 +424,7 @@ def test_a_target_in_which_nothing_can_be_said_is_refused() -> None:
 
 async def test_trim_alone_keeps_what_just_came() -> None:
     view = view_of(loop(6, 500, 800))
-    budget = Budget(window=4_000, reserve=0, meter=Meter(COUNTER)).around(view.frame)
+    budget = Target.of(Budget(window=4_000, reserve=0), Meter(COUNTER)).around(view.frame)
     after = await Trim()(view, budget.aim(budget.size(view)))
     assert after.nodes[-1] == view.nodes[-1]
     assert budget.size(after).tokens <= budget.limit.tokens

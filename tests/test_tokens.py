@@ -12,8 +12,8 @@ import pytest
 
 from clew.core.items import Digests, Frame, Item, Node, Opening
 from clew.tokens import ESTIMATE, Counter, Plain, Vocabulary, counter_for, estimate, vocabulary_for
-from clew.tokens.budget import Meter
 from clew.tokens.media import dimensions
+from clew.tokens.meter import Meter
 
 MODELS = {
     "o200k_base": "gpt-5",

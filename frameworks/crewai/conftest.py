@@ -25,6 +25,7 @@ from crewai.events import crewai_event_bus
 from crewai.tools import BaseTool, tool
 
 from clew import Budget, Engine, SQLite, run
+from clew.engine.settings import Settings
 from clew.testing import StrictProvider
 
 SMALL = Budget(window=8_000, reserve=500)
@@ -46,7 +47,7 @@ def engine(tmp_path: Path) -> Iterator[Callable[..., Engine]]:
 
     def make(budget: Budget | None = SMALL, **given: Any) -> Engine:
         opened.append(SQLite(tmp_path / "clew.db"))
-        return Engine(opened[-1], budget, **given)
+        return Engine(opened[-1], budget, Settings(**given))
 
     yield make
     for store in opened:

@@ -12,6 +12,7 @@ from praisonaiagents.session.store import DefaultSessionStore
 
 from clew import Budget, Engine, Sessions, SQLite, run
 from clew.adapters.praisonai import Backend
+from clew.engine.settings import Settings
 from clew.steps.notes.writer import Writer
 from clew.testing import Answer, Call, ScriptedModel, StrictProvider, take_notes
 
@@ -129,7 +130,7 @@ def test_an_oversized_result_becomes_a_preview_and_is_recalled(engine: Engine) -
 )
 def test_a_failing_summariser_fails_nobody(tmp_path: Path, model: ScriptedModel) -> None:
     writer = Writer(model, seconds=0.05)
-    engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=WINDOW), writer=writer, patience=0.1)
+    engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=WINDOW), Settings(writer=writer, patience=0.1))
     with StrictProvider(working(5, two_files), window=WINDOW) as provider:
         worker = agent(Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1"), read)
         for n in range(2):
@@ -150,7 +151,7 @@ def test_a_window_that_is_smaller_than_thought_is_learned_from_the_refusal(tmp_p
 
 
 def test_new_session_in_the_method_llm(tmp_path: Path) -> None:
-    engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=WINDOW), method="llm")
+    engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=WINDOW), Settings(method="llm"))
     script = [
         Answer("Reading.", calls=two_files(0)),
         Answer(calls=(Call("new_session", {"summary": "Read a0 and b0; b0 must be read again."}),)),

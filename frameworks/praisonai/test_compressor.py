@@ -13,8 +13,8 @@ from praisonaiagents.session.store import DefaultSessionStore
 
 from clew import Engine, Sessions, SQLite, run
 from clew.adapters.praisonai import ContextCompressor
-from clew.core.step import Prompt
 from clew.llm.openai import OpenAIModel
+from clew.steps.notes.model import Prompt
 from clew.testing import PICTURE, Answer, ScriptedModel, StrictProvider, take_notes
 from clew.tokens import counter_for
 from clew.wire import check

@@ -20,7 +20,8 @@ from praisonaiagents.session.store import DefaultSessionStore
 
 from clew import Budget, Engine, SQLite, run
 from clew.adapters.praisonai import Backend, Context, ContextCompressor, register
-from clew.core.step import Prompt
+from clew.engine.settings import Settings
+from clew.steps.notes.model import Prompt
 from clew.steps.notes.writer import Writer
 from clew.testing import Answer, Call, ScriptedModel, StrictProvider, take_notes
 from clew.wire import check
@@ -188,7 +189,7 @@ def test_a_context_has_a_model_that_it_does_not_use_alone(context: Any) -> None:
 
 def test_a_context_uses_its_model_with_clew(tmp_path: Path, talk: list[Message]) -> None:
     model = ScriptedModel(take_notes)
-    engine = Engine(SQLite(tmp_path / "c.db"), Budget(window=6_000), writer=Writer(model))
+    engine = Engine(SQLite(tmp_path / "c.db"), Budget(window=6_000), Settings(writer=Writer(model)))
     context = Context(engine)
     for n in range(9, len(talk), 4):
         context.process(talk[:n])

@@ -12,6 +12,7 @@ from praisonaiagents.session.store import DefaultSessionStore
 from clew import Budget, Engine, Sessions, SQLite, run
 from clew.adapters.praisonai import Backend, Context, ContextCompressor
 from clew.core.view import View
+from clew.engine.settings import Settings
 from clew.events import Event, Secret
 from clew.store.records import Method
 from clew.testing import Answer, Call, ScriptedModel, StrictProvider, take_notes
@@ -57,7 +58,7 @@ def leaking(turns: int) -> list[Message]:
 
 async def test_a_compressor_keeps_what_its_engine_would_keep(tmp_path: Path) -> None:
     heard = list[Event]()
-    engine = Engine(SQLite(tmp_path / "c.db"), secrets="redact", listeners=[heard.append])
+    engine = Engine(SQLite(tmp_path / "c.db"), settings=Settings(secrets="redact", listeners=[heard.append]))
     model = ScriptedModel(take_notes)
     compressor = ContextCompressor(model, engine=engine, sessions=DefaultSessionStore(str(tmp_path / "s")))
     talk = leaking(30)
@@ -82,7 +83,7 @@ async def test_a_compressor_at_a_path_obeys_what_is_configured(tmp_path: Path, m
 def test_an_agent_leaves_no_secret_and_no_status_behind(
     tmp_path: Path, provider: StrictProvider, method: Method
 ) -> None:
-    engine = Engine(SQLite(tmp_path / "c.db"), Budget(window=WINDOW), secrets="redact", method=method)
+    engine = Engine(SQLite(tmp_path / "c.db"), Budget(window=WINDOW), Settings(secrets="redact", method=method))
     sessions = DefaultSessionStore(str(tmp_path / "s"))
     backend = Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1", sessions=sessions)
     worker = Agent(name="w", instructions="Read.", model=backend, tools=[read], output="silent", context=False)
@@ -98,7 +99,7 @@ def test_an_agent_leaves_no_secret_and_no_status_behind(
 
 
 def test_what_must_not_go_out_does_not(tmp_path: Path, provider: StrictProvider) -> None:
-    engine = Engine(SQLite(tmp_path / "c.db"), Budget(window=WINDOW), secrets="refuse")
+    engine = Engine(SQLite(tmp_path / "c.db"), Budget(window=WINDOW), Settings(secrets="refuse"))
     backend = Backend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1")
     worker = Agent(name="w", instructions="Read.", model=backend, tools=[read], output="silent", context=False)
     assert worker.chat(f"My key is {KEY}.") is None
@@ -111,7 +112,7 @@ async def test_a_hook_holds_back_what_must_not_go_out(
     tmp_path: Path, provider: StrictProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", f"{provider.url}/v1")
-    context = Context(Engine(SQLite(tmp_path / "c.db"), secrets="refuse"))
+    context = Context(Engine(SQLite(tmp_path / "c.db"), settings=Settings(secrets="refuse")))
     noter = Agent(name="n", instructions="Note.", context=context, hooks=context.hooks, output="silent")
     assert "holds secrets" in await noter.achat(f"My key is {KEY}.")
     assert provider.heard == []
@@ -123,7 +124,7 @@ def test_a_warning_tells_nothing_of_what_was_said(
     async def fail(view: View, budget: Budget) -> View:
         raise RuntimeError(f"cannot make less of {view.nodes[0].item.text}")
 
-    engine = Engine(SQLite(tmp_path / "c.db"), Budget(window=WINDOW), step=fail)
+    engine = Engine(SQLite(tmp_path / "c.db"), Budget(window=WINDOW), Settings(step=fail))
     backend = Backend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1")
     worker = Agent(name="w", instructions="Read.", model=backend, tools=[read], output="silent", context=False)
     for n in range(4):

@@ -16,6 +16,7 @@ from strands.types.exceptions import ContextWindowOverflowException
 from clew import Budget
 from clew.adapters import strands as ours
 from clew.engine.engine import Engine
+from clew.engine.settings import Settings
 from clew.steps.notes.writer import Writer
 from clew.store.places import open_store
 from clew.testing import Answer, Call, ScriptedModel, StrictProvider
@@ -229,7 +230,7 @@ def test_a_summariser_that_fails_loses_nothing(bad: Answer, provide: Any, agent:
             0.3,
             2,
             proactive_compression=True,
-            engine=Engine(store, Budget(window=4_000), writer=slow, patience=0.1),
+            engine=Engine(store, Budget(window=4_000), Settings(writer=slow, patience=0.1)),
             session="talk",
         )
     else:

@@ -7,6 +7,7 @@ import pytest
 
 from clew import Budget, Engine, SecretFound, SQLite
 from clew.adapters.strands import Clew, SlidingWindowConversationManager
+from clew.engine.settings import Settings
 from clew.testing import Answer
 
 SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
@@ -25,7 +26,7 @@ def test_what_holds_a_secret_is_not_sent_where_that_is_refused(
     provide: Any, agent: Any, tmp_path: Path, given: Any
 ) -> None:
     provider = provide([Answer("Noted.")])
-    engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=4_000), secrets="refuse")
+    engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=4_000), Settings(secrets="refuse"))
     talking = agent(provider, **given(engine))
     with pytest.raises(SecretFound):
         talking(f"My token is {SECRET}.")

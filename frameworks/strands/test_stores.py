@@ -25,7 +25,7 @@ def looking(body: dict[str, Any]) -> Answer:
 
 def test_an_engine_that_is_given_stays_as_it_is(provide: Any, agent: Any) -> None:
     engine = Engine(open_store("clew.db"), Budget(window=4_000))
-    step = engine.step
+    step = engine.settings.step
     sliding = ours.SlidingWindowConversationManager(proactive_compression=True, engine=engine)
     unset = ours.NullConversationManager(engine=engine)
     for manager in (sliding, unset):
@@ -35,7 +35,7 @@ def test_an_engine_that_is_given_stays_as_it_is(provide: Any, agent: Any) -> Non
         results = [b["toolResult"] for m in talking.messages for b in m["content"] if "toolResult" in b]
         assert all("line line" in str(result) for result in results)  # whole, whatever the engine's own step does
     assert sliding.removed_message_count > 0
-    assert (engine.step, engine.proactive, engine.compaction) == (step, None, "on")
+    assert (engine.settings.step, engine.settings.threshold, engine.settings.compaction) == (step, None, "on")
 
 
 def test_a_store_that_was_opened_is_closed_and_opened_again(provide: Any, agent: Any, found: Any) -> None:

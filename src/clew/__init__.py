@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from clew.compression import Compressed, acompress, compress
     from clew.core.bridge import run
     from clew.core.items import Digests, Edit, Frame, Item, Node
-    from clew.core.step import Fallback, Model, Pipeline, Prompt, Reply, Step, When
+    from clew.core.limits import Budget, Size
     from clew.core.view import Swap, View
     from clew.engine.append import Addition
     from clew.engine.engine import Engine, Request, body
+    from clew.engine.settings import Settings
     from clew.errors import (
         Ambiguous,
         BadConfig,
@@ -37,12 +38,15 @@ if TYPE_CHECKING:
         ToolError,
     )
     from clew.sessions.sessions import Diff, Sessions
+    from clew.steps.notes.model import Model, Prompt, Reply
+    from clew.steps.protocol import Fallback, Pipeline, Step, When
     from clew.store.places import open_store
     from clew.store.protocol import Store
     from clew.store.records import Call, ClientEdit, Origin, Session
     from clew.store.sqlite import SQLite
     from clew.tokens import Counter, Plain, Vocabulary, counter_for
-    from clew.tokens.budget import Budget, Meter, Size
+    from clew.tokens.meter import Meter
+    from clew.tokens.target import Target
 
 __version__ = "0.1.0"
 
@@ -87,11 +91,13 @@ __all__ = [
     "SecretFound",
     "Session",
     "Sessions",
+    "Settings",
     "Size",
     "Step",
     "Store",
     "StoreError",
     "Swap",
+    "Target",
     "ToolError",
     "View",
     "Vocabulary",
@@ -110,14 +116,18 @@ _HOMES = {
     "adapters.wrapping": "wrap",
     "engine.append": "Addition",
     "core.bridge": "run",
-    "tokens.budget": "Budget Meter Size",
+    "core.limits": "Budget Size",
+    "tokens.meter": "Meter",
+    "tokens.target": "Target",
     "compression": "Compressed acompress compress",
     "engine.engine": "Engine Request body",
+    "engine.settings": "Settings",
     "errors": "Ambiguous BadConfig BadRequest BrokenHistory ClewError Conflict ForeignFile MissingExtra "
     "ModelError NewerFile NotFound OverBudget Pinned Purged SecretFound StoreError ToolError",
     "core.items": "Digests Edit Frame Item Node",
     "sessions.sessions": "Diff Sessions",
-    "core.step": "Fallback Model Pipeline Prompt Reply Step When",
+    "steps.protocol": "Fallback Pipeline Step When",
+    "steps.notes.model": "Model Prompt Reply",
     "store.places": "open_store",
     "store.protocol": "Store",
     "store.records": "Call ClientEdit Origin Session",

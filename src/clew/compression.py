@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING, Any, cast
 from clew import catalog
 from clew.core.bridge import run
 from clew.core.items import SHORT, Digests, Edit, Frame, Item, Node
-from clew.core.step import Model, Step
+from clew.core.limits import Budget
 from clew.core.view import View, originals
 from clew.errors import Ambiguous, BadRequest, NotFound
 from clew.steps import default, over_budget, repair
 from clew.steps.bound import unbound
 from clew.steps.expand import ALL, MOST, question, recalled
+from clew.steps.notes.model import Model
 from clew.steps.notes.with_notes import WithNotes
 from clew.steps.notes.writer import Writer
+from clew.steps.protocol import Step
 from clew.text.excerpts import SIZE, excerpt, whole
 from clew.text.search import Found, Index, texts
 from clew.tokens import counter_for
-from clew.tokens.budget import Budget, Meter
+from clew.tokens.meter import Meter
+from clew.tokens.target import Target
 from clew.wire import decode, detect_list, encode, named
 from clew.wire.rules.binding import is_refused
 
@@ -142,68 +145,70 @@ async def acompress(
     digests = Digests()
     said = digests.chain(items)
     view = View(frame, tuple(said), digests)
-    budget = _budget(model or "", view, window, target_tokens, protect_last_n_tokens)
+    target = _target(model or "", view, window, target_tokens, protect_last_n_tokens)
     writing = None if auxiliary_model is None else _model(auxiliary_model)
     step = _step(summary_target_tokens, writing, instructions)
-    before = budget.size(view)
+    before = target.size(view)
     fitted = repair(view)
-    if (size := budget.size(fitted)) and budget.exceeded(size):
+    if (size := target.size(fitted)) and target.exceeded(size):
         try:
-            fitted = await _fitted(step, fitted, budget.aim(size))
+            fitted = await _fitted(step, fitted, target.aim(size))
         finally:
             if isinstance(auxiliary_model, str):  # one that we made, we close
                 await cast("Held", writing).close()
     if is_refused(frame, model or ""):
         fitted = unbound(fitted, view)
-    after = budget.size(fitted)
-    if not after.within(budget.limit):
-        raise over_budget(fitted, budget)
+    after = target.size(fitted)
+    if not after.within(target.limit):
+        raise over_budget(fitted, target)
     out = encode(fitted.frame, (n.item for n in fitted.nodes))[named(form).LIST]
     return Compressed(
         out,
         before.tokens,
         after.tokens,
         fitted.edits,
-        budget.meter.counter.exact,
+        target.meter.counter.exact,
         {n.id: n for n in said},
         _handles(fitted),
     )
 
 
-async def _fitted(step: Step, view: View, budget: Budget) -> View:
+async def _fitted(step: Step, view: View, target: Target) -> View:
     """The view after a step, with what is out of it and the newest message is about beside that message."""
     asked = question(view)
-    most = min(MOST, int(ALL * budget.room)) if asked else 0
+    most = min(MOST, int(ALL * target.room)) if asked else 0
     if asked is None or most < RECALLED:
-        return await step(view, budget)
+        return await step(view, target)
     for _ in range(2):  # with room for as much as may be, then for as much as there is
-        after = await step(view, with_(budget, goal=budget.goal._replace(tokens=budget.goal.tokens - most)))
+        after = await step(view, with_(target, aimed=target.goal._replace(tokens=target.goal.tokens - most)))
         shown = {n.id for n in after.nodes}
         hidden = [n for n in view.nodes if n.id not in shown]
         if not hidden or (asked := question(after)) is None:
             break
         index = await asyncio.to_thread(Index, texts(hidden))
-        left = min(most, budget.limit.tokens - budget.size(after).tokens)
-        noted = await asyncio.to_thread(recalled, after, budget, asked, index, left)
+        left = min(most, target.limit.tokens - target.size(after).tokens)
+        noted = await asyncio.to_thread(recalled, after, target, asked, index, left)
         if noted is after:
             break
-        taken = budget.size(noted).tokens - budget.size(after).tokens
+        taken = target.size(noted).tokens - target.size(after).tokens
         if taken > NEARLY * most:
             return noted
         most = taken
     else:
         return noted
-    return await step(view, budget)
+    return await step(view, target)
 
 
-def _budget(model: str, view: View, window: int | None, target: int | None, tail: int) -> Budget:
-    for name, value in (("window", window), ("target_tokens", target)):
+def _target(model: str, view: View, window: int | None, tokens: int | None, tail: int) -> Target:
+    for name, value in (("window", window), ("target_tokens", tokens)):
         if value is not None and value <= 0:
             raise BadRequest(f"{name}: expected a positive number, got {value}")
     meter = Meter(counter_for(model, view.frame.format))
-    if target is not None:
-        return with_(bounds(target, view.frame, [n.item for n in view.nodes], meter), tail=tail)
-    return Budget(window=window or catalog.window(model), tail=tail, meter=meter).around(view.frame)
+    if tokens is None:
+        budget = Budget(window=window or catalog.window(model), tail=tail)
+    else:
+        budget = with_(bounds(tokens, view.frame, [n.item for n in view.nodes], meter), tail=tail)
+    return Target(budget, meter).around(view.frame)
 
 
 def bounds(target: int, frame: Frame, items: Sequence[Item], meter: Meter) -> Budget:
@@ -214,7 +219,7 @@ def bounds(target: int, frame: Frame, items: Sequence[Item], meter: Meter) -> Bu
             f"target: {target:,} tokens are too few to say anything of {said:,}; give at least {min(LEAST, said):,}"
         )
     whole = meter.frame(frame).tokens + target
-    return Budget(window=whole, reserve=0, high=1, low=1, meter=meter).around(frame)
+    return Budget(window=whole, reserve=0, high=1, low=1)
 
 
 def _step(size: int | None, model: Model | None, instructions: str | None) -> Step:

@@ -7,9 +7,9 @@ from typing import Any
 
 from clew import llm as models
 from clew.adapters.hosted import Hosted
-from clew.core.step import Model, Prompt, Reply
 from clew.errors import BadRequest
 from clew.llm import replies, requests
+from clew.steps.notes.model import Model, Prompt, Reply
 
 
 def askable(llm: Any, name: str | None = None) -> Model:

@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from clew import catalog
-from clew.core.step import Prompt, Reply
 from clew.errors import ModelError
 from clew.llm.remote import fault_of
+from clew.steps.notes.model import Prompt, Reply
 
 LONG = 300  # characters of what an error says
 

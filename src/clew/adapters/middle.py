@@ -9,11 +9,11 @@ from clew.core.items import Edit, Node
 from clew.core.view import Swap, View, groups
 from clew.facts.claims import Draft
 from clew.steps import Summarize
-from clew.steps.notes.drafts import drafted, middle
+from clew.steps.notes.drafts import Notebook, middle
 from clew.steps.notes.writer import Writer
 from clew.steps.places import protected, tail_start
 from clew.steps.summarize import PART
-from clew.tokens.budget import Budget
+from clew.tokens.target import Target
 
 SIZES = "sizes"  # what an edit's evidence has of the tail and size it was made for
 
@@ -28,37 +28,38 @@ class Middle:
     writer: Writer | None = field(default=None, repr=False)
     told: Callable[[Draft], None] | None = field(default=None, repr=False)  # hears what came of asking its model
 
-    async def __call__(self, view: View, budget: Budget) -> View:
-        held = with_(view, pinned=view.pinned | self._kept(view, budget))
-        aimed = self._aimed(held, budget)
+    async def __call__(self, view: View, target: Target) -> View:
+        held = with_(view, pinned=view.pinned | self._kept(view, target))
+        aimed = self._aimed(held, target)
         if not middle(held, aimed):
             return view
-        step = Summarize(max(1, self.size - budget.meter.counter.text(self.heading)))
+        step = Summarize(max(1, self.size - target.meter.counter.text(self.heading)))
         after = await step(held, aimed)
         if not any("coverage" in edit.evidence for edit in after.edits[len(held.edits) :]):
             return view  # nothing new is told
         if self.writer:
-            draft = await drafted(self.writer, held, middle(held, aimed))
+            draft = await Notebook().fill(self.writer, held, middle(held, aimed))
             if self.told:
                 self.told(draft)
-            after = await step(held, aimed) if draft.read else after
+            after = await with_(step, draft=draft)(held, aimed) if draft.read else after
         return view.replace_all(self._swaps(view, after.edits[len(view.edits) :]), by=self)
 
-    def _kept(self, view: View, budget: Budget) -> frozenset[str]:
+    def _kept(self, view: View, target: Target) -> frozenset[str]:
         """The first exchange, the newest turn, what nobody has read yet, and as much of the end as has room."""
         head = _first_exchange(view)
-        used = budget.meter.frame(view.frame).plus(budget.meter.nodes(view.nodes[:head])).tokens + self.size
-        room = max(0, min(self.tail, budget.limit.tokens - used))
+        used = target.meter.frame(view.frame).plus(target.meter.nodes(view.nodes[:head])).tokens + self.size
+        room = max(0, min(self.tail, target.limit.tokens - used))
         # Steps give the tail a quarter of their goal: here all of it is meant.
-        tail = tail_start(view, with_(budget, tail=room, goal=budget.limit._replace(tokens=budget.frame + 4 * room)))
-        keep = protected(view, with_(budget, tail=0, goal=budget.limit))
+        whole = target.under(with_(target.budget, tail=room))
+        tail = tail_start(view, whole.to(target.frame + 4 * room))
+        keep = protected(view, target.under(with_(target.budget, tail=0)).to(target.limit.tokens))
         return frozenset(n.id for i, n in enumerate(view.nodes) if keep[i] or i < head or i >= tail)
 
-    def _aimed(self, held: View, budget: Budget) -> Budget:
-        """The budget that leaves the summary its room, and never more than makes it worth while."""
-        whole = sum(budget.meter.node(n).tokens for n in held.nodes if n.id not in held.pinned)
-        goal = budget.size(held).tokens - whole + min(self.size, int(PART * whole))
-        return with_(budget, tail=0, goal=budget.limit._replace(tokens=goal))
+    def _aimed(self, held: View, target: Target) -> Target:
+        """The target that leaves the summary its room, and never more than makes it worth while."""
+        whole = sum(target.meter.node(n).tokens for n in held.nodes if n.id not in held.pinned)
+        goal = target.size(held).tokens - whole + min(self.size, int(PART * whole))
+        return target.under(with_(target.budget, tail=0)).to(goal)
 
     def _swaps(self, view: View, edits: tuple[Edit, ...]) -> Iterator[Swap]:
         places = {n.id: i for i, n in enumerate(view.nodes)}

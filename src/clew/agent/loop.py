@@ -62,7 +62,7 @@ class Agent:
         self._limit = limit
         self._last: Sent | None = None
         self._running: AsyncGenerator[Event, None] | None = None
-        limits = helm.engine.gauge.limits
+        limits = helm.engine.limits.windows
         if speaker.window:
             limits.tell(speaker.name, speaker.window)
         if speaker.address:
@@ -167,7 +167,7 @@ class Agent:
     async def _answer(self) -> int:
         """The tokens that an answer may take: not more than are kept free for it, or a full window has no room."""
         frame = Frame(self.speaker.format, self.speaker.name)
-        kept_free = (await self.helm.engine.gauge.budget(self.scope, frame)).kept_free
+        kept_free = (await self.helm.engine.limits.target(self.scope, frame)).kept_free
         return min(self._limit, kept_free or self._limit)
 
     async def _again(self, sent: Sent, error: ModelError, left: int) -> Retrying:

@@ -20,11 +20,12 @@ from clew.catalog.usage import Spent
 from clew.catalog.worthwhile import KEEP, Terms
 from clew.core import rawjson
 from clew.core.items import Node
+from clew.core.limits import Budget
 from clew.core.view import View, continues
 from clew.screens.demo import sample
 from clew.text.search import Index, texts
 from clew.tokens import counter_for
-from clew.tokens.budget import Budget, Meter
+from clew.tokens.meter import Meter
 from clew.wire import named
 
 SONNET, GPT = "claude-sonnet-4-5", "gpt-5"  # whose prices the catalog has

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from clew.benchmark.judging import MODEL, RECALLED, Heard, Need, Words, shown
 from clew.benchmark.planting import Fact, Planted
+from clew.core.limits import Budget
 from clew.core.view import View
 from clew.engine.engine import Engine, Request, body
 from clew.store import SQLite
 from clew.tokens import counter_for
-from clew.tokens.budget import Budget
 
 SCOPE = "bench"
 STRIDE = 1_500  # tokens between two calls: not every turn of the session, but several to a fold

@@ -10,12 +10,12 @@ from clew.catalog.usage import Spent
 from clew.catalog.worthwhile import Outlook, Reach, Terms, plan
 from clew.core.bridge import run
 from clew.core.items import Item, Node
+from clew.core.limits import Budget
 from clew.core.view import View, groups
 from clew.steps import clearing, default
 from clew.steps.clear import BULKY
 from clew.steps.places import first_exchange, protected
 from clew.steps.summarize import summary
-from clew.tokens.budget import Budget
 
 NOTHING = Spent(0)
 TAIL = 20_000  # tokens that stay behind a peer's summary, or a third of a small window

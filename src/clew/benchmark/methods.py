@@ -9,7 +9,7 @@ from clew.core.items import Digests, Frame, Item
 from clew.core.view import View
 from clew.steps import default, repair
 from clew.tokens import Counter, Plain, counter_for
-from clew.tokens.budget import Meter
+from clew.tokens.meter import Meter
 from clew.wire import decode, encode
 
 KEPT = 6  # results that stay where old ones are cleared

@@ -26,7 +26,7 @@ from clew.sessions.sessions import Diff, Sessions
 from clew.steps.summarize import summary
 from clew.store.protocol import Store
 from clew.store.records import Method, Session
-from clew.tokens.budget import Filled
+from clew.tokens.target import Filled
 
 DRAFT = 6_000  # characters of a summary that is proposed
 
@@ -136,14 +136,14 @@ class Desk:
             view = await self.agent.view()
         except NotFound:
             return None
-        budget = await self.engine.gauge.budget(self.scope, view.frame)
-        framed = budget.meter.frame(view.frame).tokens
-        made = parts(shown(view.nodes, view.edits, budget.meter), framed)
+        target = await self.engine.limits.target(self.scope, view.frame)
+        framed = target.meter.frame(view.frame).tokens
+        made = parts(shown(view.nodes, view.edits, target.meter), framed)
         own = [s for s in await self.store.sessions(self.scope, view.branch) if s.branch == view.branch]
         folds = sum(s.cause in ("compaction", "handoff") and not s.undone for s in own)
         sent = await self.engine.expected(view)
         full = await self.engine.filled(view)
-        return Filling(made, sent, budget.limit.tokens, budget.kept_free, full, sum(s.cost for s in own), folds)
+        return Filling(made, sent, target.limit.tokens, target.kept_free, full, sum(s.cost for s in own), folds)
 
     async def all(self) -> list[Session]:
         """The newest session of each conversation that has a name, newest first."""
@@ -166,7 +166,7 @@ class Desk:
         view = await self.agent.view()
         said = (await self.store.load(self.scope, view.branch)).said
         nodes = await self.store.nodes(self.scope, [place.id for place in said])
-        return await asyncio.to_thread(summary, [nodes[place.id] for place in said], view.past, DRAFT)
+        return await asyncio.to_thread(summary, [nodes[place.id] for place in said], DRAFT)
 
     async def begin(self, text: str) -> bool:
         """Begin a new session with a summary, as the agent's tool does; False where all that was said is pinned."""
@@ -222,7 +222,7 @@ class Desk:
         """Have somebody else decide when to compact, from the next call on and for good. Raises `Busy`."""
         self.helm.method = method
         await self.helm.save(self.scope, self.agent.session)
-        self.engine.method = method  # for conversations that begin here
+        self.engine.settings = replace(self.engine.settings, method=method)  # for conversations that begin here
         return await self.set("compaction_method", method)
 
     async def instruct(self, when: str, how: str) -> str:

@@ -123,14 +123,14 @@ async def _window(name: str, scope: str, path: str | None) -> "Window":
         view = await found.view(name, calls[-1].seq if calls else None)
         places = (await found.engine.store.load(scope, view.branch, view.seq)).said
         said = await found.engine.store.nodes(scope, [place.id for place in places])
-        budget = await found.engine.gauge.budget(scope, view.frame)
+        target = await found.engine.limits.target(scope, view.frame)
         if not calls:
-            sent, limit = budget.size(view).tokens, budget.limit.tokens
-            return Window(session, view, None, sent, limit, budget.kept_free, budget.meter, said)
+            sent, limit = target.size(view).tokens, target.limit.tokens
+            return Window(session, view, None, sent, limit, target.kept_free, target.meter, said)
         # The log has what was allowed, not why: if that is what is allowed now, so is what was kept free.
-        same = calls[-1].limit == budget.limit.tokens
-        reserve = budget.kept_free if same else None
-        return Window(session, view, view.seq, calls[-1].predicted, calls[-1].limit, reserve, budget.meter, said)
+        same = calls[-1].limit == target.limit.tokens
+        reserve = target.kept_free if same else None
+        return Window(session, view, view.seq, calls[-1].predicted, calls[-1].limit, reserve, target.meter, said)
 
 
 # --- clew diff --------------------------------------------------------------------------------------------------------

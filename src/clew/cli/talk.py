@@ -14,11 +14,12 @@ from clew.errors import BadRequest
 
 if TYPE_CHECKING:
     from clew.config import Config
+    from clew.core.limits import Budget
     from clew.core.view import View
     from clew.engine.engine import Request
     from clew.facts.claims import Draft
     from clew.store.places import Server
-    from clew.tokens.budget import Budget
+    from clew.tokens import Counter
 
 TICK = 0.05  # seconds a turn stays on the screen
 
@@ -78,7 +79,8 @@ def compress(
     from clew.screens import parse, read, save
     from clew.screens.counts import difference
     from clew.tokens import counter_for
-    from clew.tokens.budget import Meter
+    from clew.tokens.meter import Meter
+    from clew.tokens.target import Target
     from clew.wire import decode
 
     if window is not None and target is not None:
@@ -93,11 +95,11 @@ def compress(
     if target is not None:
         budget = bounds(target, frame, list(items), meter)
     else:
-        budget = replace(config.budget_for(config.model(model), window), meter=meter)
+        budget = config.budget_for(config.model(model), window)
     session = None if no_store else f"{'stdin' if file == '-' else Path(file).stem}-{secrets.token_hex(2)}"
     where = ":memory:" if no_store else config.store
     request = Request(talk.body, frame.format, config.scope, session)
-    view = asyncio.run(_fitted(config, where, budget, request, focus))
+    view = asyncio.run(_fitted(config, where, budget, meter.counter, request, focus))
     if no_store:
         view = _without_ids(view)
     data = rawjson.visible(talk.written(body(view)))
@@ -106,11 +108,11 @@ def compress(
     else:
         save(out, data)
     before = meter.frame(frame).plus(meter.items(items)).tokens
-    typer.echo(difference(view, before, budget, model, session), err=True)
+    typer.echo(difference(view, before, Target(budget, meter), model, session), err=True)
 
 
 async def _fitted(
-    config: "Config", where: "str | Path | Server", budget: "Budget", request: "Request", focus: str
+    config: "Config", where: "str | Path | Server", budget: "Budget", counter: "Counter", request: "Request", focus: str
 ) -> "View":
     from clew.config import engine
     from clew.config.wiring import writer
@@ -118,7 +120,7 @@ async def _fitted(
     from clew.steps.notes.with_notes import WithNotes
     from clew.store import open_store
 
-    given: dict[str, object] = {"budget": budget, "counter": budget.meter.counter}
+    given: dict[str, object] = {"counter": counter}
     if (taker := writer(config)) is not None:
         # Here one waits for the model: there is no next turn in which its notes could be used.
         taker.progress = lambda part, parts: typer.echo(f"{taker.model.name} reads part {part} of {parts}", err=True)
@@ -126,7 +128,7 @@ async def _fitted(
     store = open_store(where)
     try:
         # A session of its own: the edits of an earlier run, with another target, must not show in this one.
-        return await engine(config, store, **given).prepare(request)
+        return await engine(config, store, budget, **given).prepare(request)
     finally:
         await store.close()
 

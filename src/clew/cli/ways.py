@@ -79,7 +79,7 @@ async def _resumed(name: str, call: int | None, scope: str, path: str | None) ->
     async with looking(scope, path) as found:
         session = await found.get(name)
         view = await found.view(name, call)
-        tokens = (await found.engine.gauge.budget(scope, view.frame)).size(view).tokens
+        tokens = (await found.engine.limits.target(scope, view.frame)).size(view).tokens
         now = "as it ended" if session.ended else "as it stands"
         how = now if call is None else f"as sent in call {call}"
         return view, f"{numbered(session)} {how}: {len(view.nodes):,} items, {tokens:,} tokens, {view.frame.format}"

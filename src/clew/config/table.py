@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from clew import catalog
 from clew.config.kinds import ADDRESSES, MODEL, PATH, PRICE, STORE, SWITCH, TEXT, Kind, choice, count, share
+from clew.core.limits import Budget
 from clew.steps.notes.allowance import Limits
 from clew.steps.notes.writer import SECONDS, SIZE
 from clew.store.places import Server
-from clew.tokens.budget import Budget
 
 Key = tuple[str, ...]
 NAME = "*"  # in a key: any model's name
@@ -63,16 +63,6 @@ class Bounds:
     tail: Annotated[int, Setting(count(0, 20_000), "Tokens at the end that stay as they are", project="yes")] = (
         Budget.tail
     )
-    keep: Annotated[
-        int | None,
-        Setting(
-            count(1, 50_000), "Compact earlier where that saves money, down to so many tokens", "no", project="yes"
-        ),
-    ] = None
-    growth: Annotated[
-        int | None,
-        Setting(count(1, 100_000), "Compact once a request has grown by so many tokens", "no", project="yes"),
-    ] = None
     done: Annotated[
         float | None,
         Setting(share(0.5), "Compact above this share when the last task of a list is done", "no", project="yes"),

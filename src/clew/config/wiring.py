@@ -5,7 +5,10 @@ import sys
 from typing import Any
 
 from clew.config.table import Config
+from clew.core.limits import Budget
 from clew.engine.engine import Engine
+from clew.engine.model_limits import Budgeting
+from clew.engine.settings import Settings
 from clew.errors import BadConfig
 from clew.events import JSONLines, Listener, log
 from clew.steps import PRESETS
@@ -14,10 +17,9 @@ from clew.steps.notes.writer import Writer
 from clew.store.protocol import Store
 
 
-def engine(config: Config, store: Store, **given: Any) -> Engine:
-    """An engine with all that is configured; what is `given` is above it, as for `Engine`."""
+def engine(config: Config, store: Store, budget: Budget | Budgeting | None = None, **given: Any) -> Engine:
+    """An engine with all that is configured; a budget and settings that are `given` are above it."""
     settings: dict[str, Any] = {
-        "budget": config.budget_for,
         "step": PRESETS[config.preset](),
         "expand": config.expand,
         "secrets": config.secrets,
@@ -28,7 +30,7 @@ def engine(config: Config, store: Store, **given: Any) -> Engine:
         "method": config.compaction_method,
         "writer": writer(config),
     }
-    return Engine(store, **{**settings, **given})
+    return Engine(store, budget or config.budget_for, Settings(**{**settings, **given}))
 
 
 def writer(config: Config) -> Writer | None:

@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeVar
+from weakref import ref
+
+from clew.core.items import Item
 
 Result = TypeVar("Result")
 
@@ -18,6 +21,21 @@ def remembers(most: int) -> Callable[[Callable[[str], Result]], Callable[[str], 
         return cached  # type: ignore[no-any-return]
 
     return keep
+
+
+def per_item(act: Callable[[Item], Result]) -> Callable[[Item], Result]:
+    """Keep what a function gave for an item for as long as that very item lives, or until `forget`."""
+    kept: dict[int, tuple[ref[Item], Result]] = {}
+
+    def found(item: Item) -> Result:
+        key = id(item)
+        known = kept.get(key)
+        if known is None or known[0]() is not item:
+            known = kept[key] = ref(item, lambda _: kept.pop(key, None)), act(item)
+        return known[1]
+
+    _forgetting.append(kept.clear)
+    return found
 
 
 def forget() -> None:

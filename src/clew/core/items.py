@@ -31,7 +31,7 @@ class Opening:
     bare: bool = False  # its content was a plain string, not a list of blocks
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Item:
     """One thing said. A pure value: equal content, equal item."""
 

@@ -13,8 +13,9 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from clew.core.items import SHORT, Digests, Edit, Frame, Item, Node, Scope
-from clew.core.past import Past
 from clew.errors import BrokenHistory, Pinned
+
+CHUNK = 256  # nodes that are compared at once
 
 Stretch = tuple[int, int]  # from the first position to before the second
 
@@ -41,7 +42,7 @@ class View:
     scope: Scope = ""
     branch: str = ""
     seq: int = 0  # of the call it was made for
-    past: Past = field(default_factory=Past, repr=False, compare=False)
+    behind: Mapping[str, Node] = field(default_factory=dict, repr=False)  # what is out of view, as far as it was read
 
     def cuts(self) -> list[int]:
         """Where a span may begin or end."""
@@ -57,7 +58,7 @@ class View:
         found: dict[str, Node] = {}
         for node in self.nodes[start:stop]:
             for id in originals((node.id,), by_id):
-                said = node if id == node.id else self.past.node(id) or node
+                said = node if id == node.id else self.behind.get(id, node)
                 found[said.id] = said
         return list(found.values())
 
@@ -73,6 +74,7 @@ class View:
         """Many replacements at the cost of one; positions are those of this view, spans do not overlap."""
         out: list[Node] = []
         edits = list(self.edits)
+        behind = dict(self.behind)
         paired: list[Stretch] | None = None
         at = 0
         for swap in sorted(swaps, key=itemgetter(0)):
@@ -84,7 +86,7 @@ class View:
                 _keep_pairs(swap, paired)
             ids = tuple(n.id for n in old)
             new = tuple(self._stand_ins(ids, swap.items))
-            self.past.keep(old)
+            behind |= {n.id: n for n in old}
             out += self.nodes[at : swap.start]
             out += new
             at = swap.stop
@@ -92,7 +94,7 @@ class View:
         if len(edits) == len(self.edits):
             return self
         out += self.nodes[at:]
-        return with_(self, nodes=tuple(out), edits=tuple(edits))
+        return with_(self, nodes=tuple(out), edits=tuple(edits), behind=behind)
 
     def _stand_ins(self, ids: tuple[str, ...], items: Sequence[Item | Node]) -> Iterator[Node]:
         for n, item in enumerate(items):
@@ -147,6 +149,18 @@ def continues(nodes: Sequence[Node], at: int) -> bool:
         and nodes[at].item.kind != "summary"
         and nodes[at - 1].item.kind != "summary"
     )
+
+
+def shared_start(before: Sequence[Node], now: Sequence[Node]) -> int:
+    """How many nodes both begin with."""
+    least = min(len(before), len(now))
+    for start in range(0, least, CHUNK):
+        old, new = before[start : min(start + CHUNK, least)], now[start : min(start + CHUNK, least)]
+        if old != new:  # mostly they are the very same objects: then this takes no time
+            for n, (was, is_) in enumerate(zip(old, new, strict=True)):
+                if was.id != is_.id:
+                    return start + n
+    return least
 
 
 # --- where a history may be cut: one function a rule, each yielding stretches that stay whole -----------------------

@@ -7,11 +7,13 @@ from typing import Any, Protocol, TypeVar
 
 from clew.core.items import Digests, Frame, Item, Scope
 from clew.core.view import View
+from clew.engine.branch import Branch
 from clew.engine.cue import Cue
-from clew.engine.turn import LATE, TRIES, Turns, wait
+from clew.engine.turn import Turn
+from clew.engine.turns import LATE, TRIES, Turns, wait
 from clew.errors import BadRequest, NotFound
-from clew.recognition.branch import Entry, Live, apply, chained
 from clew.recognition.last_body import Body, Known
+from clew.recognition.reading import Entry, apply, chained
 from clew.recognition.recognise import Recognition, begin, named_branch
 from clew.secrets.guard import Guard
 from clew.store.records import Batch, Event, Method, Origin, Said
@@ -42,7 +44,7 @@ class Act(Protocol[T_co]):
     """What is done with an addition, once its conversation is found."""
 
     async def __call__(
-        self, request: Addition, live: Live, fresh: bool, frame: Frame, items: Sequence[Item]
+        self, request: Addition, branch: Branch, fresh: bool, frame: Frame, items: Sequence[Item]
     ) -> T_co: ...
 
 
@@ -70,90 +72,88 @@ class Additions:
         incoming = Known(body.format).read(body)
         assert incoming is not None, "its own format"
         self._turns.guard(request.scope).expect_names(scope=request.scope, session=request.session)
-        branch = named_branch(self._turns.digests(request.scope), request.session)
+        name = named_branch(self._turns.digests(request.scope), request.session)
         # Several may add to it at once. They take turns: else most of what each of them does is in vain.
-        async with self._store.alone(request.scope, branch):
+        async with self._store.alone(request.scope, name):
             for left in range(TRIES - 1, -1, -1):
                 try:
                     known = await self._known(request)
-                    live = known or await self._loaded(request, body.format, incoming.frame)
-                    _expect_format(request, live.trace, incoming.frame.format)
-                    async with live.lock:
-                        if not live.stale:
-                            return await act(request, live, known is None, incoming.frame, incoming.flat())
+                    branch = known or await self._loaded(request, body.format, incoming.frame)
+                    _expect_format(request, branch.trace, incoming.frame.format)
+                    async with branch.lock:
+                        if not branch.stale:
+                            return await act(request, branch, known is None, incoming.frame, incoming.flat())
                 except LATE:
                     if not left:
                         raise
                     await wait(TRIES - left)
         raise AssertionError("unreachable")
 
-    async def _add(self, request: Addition, live: Live, fresh: bool, frame: Frame, items: Sequence[Item]) -> View:
-        trace = live.trace
+    async def _add(self, request: Addition, branch: Branch, fresh: bool, frame: Frame, items: Sequence[Item]) -> View:
+        trace = branch.trace
         looking = self._turns.recogniser(request.scope, frame)
-        found = Recognition(
-            trace, opened=fresh and not trace.seq, refold=fresh, origin=request.origin, method=request.method
-        )
-        found.cue = request.cue
+        found = Recognition(trace, opened=fresh and not trace.seq, refold=fresh, origin=request.origin)
         found.events = _said(trace, looking.digests, looking.guard, items, frame.format)
-        view = await self._turns.turn(request.scope, live, frame, found, looking.guard)
-        self._turns.memory.keep(request.scope, live)
-        return view
+        turn = Turn(request.scope, branch, frame, found, looking.guard, method=request.method, cue=request.cue)
+        return await self._turns.turn(turn)
 
-    async def _look(self, request: Addition, live: Live, fresh: bool, frame: Frame, items: Sequence[Item]) -> View:
-        scope, trace = request.scope, live.trace
+    async def _look(self, request: Addition, branch: Branch, fresh: bool, frame: Frame, items: Sequence[Item]) -> View:
+        scope, trace = request.scope, branch.trace
         if not trace.seq:
             raise NotFound(f"nothing was said in {request.session} yet")
         if fresh:
-            await self._turns.gauge.weigh(scope, live.scale, await self._turns.gauge.budget(scope, frame), frame)
-            await self._turns.refold(scope, live)
-            live.view = with_(live.view, scope=scope, branch=trace.branch, seq=trace.seq - 1)
-            self._turns.memory.keep(scope, live)
-        return live.view
+            limits = self._turns.limits
+            await limits.weigh(scope, branch.ledger.size, await limits.target(scope, frame), frame)
+            await self._turns.refold(scope, branch)
+            branch.view = with_(branch.view, scope=scope, branch=trace.branch, seq=trace.seq - 1)
+            self._turns.branches.keep(scope, branch)
+        return branch.view
 
-    async def _say(self, request: Addition, live: Live, fresh: bool, frame: Frame, items: Sequence[Item]) -> None:
+    async def _say(self, request: Addition, branch: Branch, fresh: bool, frame: Frame, items: Sequence[Item]) -> None:
         looking = self._turns.recogniser(request.scope, frame)
-        events = _said(live.trace, looking.digests, looking.guard, items, frame.format)
-        opened = fresh and not live.trace.seq
-        named = live.trace.session if opened else None
-        batch = Batch(live.trace.branch, live.trace.seq, tuple(events), opened, session=named, origin=request.origin)
+        events = _said(branch.trace, looking.digests, looking.guard, items, frame.format)
+        opened = fresh and not branch.trace.seq
+        named = branch.trace.session if opened else None
+        at = branch.trace.branch, branch.trace.seq
+        batch = Batch(*at, tuple(events), opened, session=named, origin=request.origin)
         try:
             await self._store.write(request.scope, batch)
         except BaseException:
-            self._turns.memory.forget(request.scope, live)
+            self._turns.branches.forget(request.scope, branch)
             raise
-        apply(live.trace, events)
-        live.lengthen([node for event in events if isinstance(event, Said) for node in event.nodes])
+        apply(branch.trace, events)
+        branch.lengthen([node for event in events if isinstance(event, Said) for node in event.nodes])
 
-    async def _loaded(self, request: Addition, format: str, frame: Frame) -> Live:
+    async def _loaded(self, request: Addition, format: str, frame: Frame) -> Branch:
         digests = self._turns.digests(request.scope)
-        branch = await self._store.session(request.scope, request.session)
-        if branch:
-            trace = await self._store.load(request.scope, branch)
+        name = await self._store.session(request.scope, request.session)
+        if name:
+            trace = await self._store.load(request.scope, name)
         else:
             trace = Trace(named_branch(digests, request.session), session=request.session)
-        return Live(trace, Known(format), View(frame, (), digests))
+        return Branch(trace, Known(format), View(frame, (), digests))
 
-    async def _known(self, request: Addition) -> Live | None:
+    async def _known(self, request: Addition) -> Branch | None:
         """The conversation as it is in memory, with what others wrote since; None where it must be read."""
-        scope, live = request.scope, self._turns.memory.named(request.scope, request.session)
-        if live is None:
+        scope, branch = request.scope, self._turns.branches.named(request.scope, request.session)
+        if branch is None:
             return None
-        async with live.lock:
-            said = len(live.trace.said)
+        async with branch.lock:
+            said = len(branch.trace.said)
             try:
-                kinds = await self._store.catch_up(scope, live.trace)
+                kinds = await self._store.catch_up(scope, branch.trace)
             except NotFound:  # purged
                 kinds = {"purge"}
-            if live.stale or kinds - LENGTHEN - FOLD:
-                self._turns.memory.forget(scope, live)
+            if branch.stale or kinds - LENGTHEN - FOLD:
+                self._turns.branches.forget(scope, branch)
                 return None
             if kinds - LENGTHEN:
-                await self._turns.refold(scope, live)
+                await self._turns.refold(scope, branch)
             elif kinds:
-                new = live.trace.said[said:]
+                new = branch.trace.said[said:]
                 nodes = await self._store.nodes(scope, [p.id for p in new])
-                live.lengthen([nodes[p.id] for p in new])
-            return live
+                branch.lengthen([nodes[p.id] for p in new])
+            return branch
 
 
 def _expect_format(request: Addition, trace: Trace, format: str) -> None:

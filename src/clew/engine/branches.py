@@ -7,71 +7,71 @@ from threading import Lock
 
 from clew.core.items import Scope
 from clew.core.view import View
-from clew.recognition.branch import Live
+from clew.engine.branch import Branch
 from clew.recognition.last_body import Body, Known
 
 
-class Memory:
+class Branches:
     """At most so many branches, the one not used for longest goes first."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._lives: OrderedDict[tuple[Scope, str], Live] = OrderedDict()
+        self._branches: OrderedDict[tuple[Scope, str], Branch] = OrderedDict()
         self._lock = Lock()  # hosts may be on several event loops, each in a thread of its own
 
-    def get(self, scope: Scope, branch: str) -> Live | None:
+    def get(self, scope: Scope, branch: str) -> Branch | None:
         """A branch, if it is here."""
-        return self._lives.get((scope, branch))
+        return self._branches.get((scope, branch))
 
-    def newest(self, view: View) -> Live | None:
+    def newest(self, view: View) -> Branch | None:
         """The branch of a view, if it is here and that view is its newest."""
-        live = self.get(view.scope, view.branch)
-        return live if live is not None and live.view.seq == view.seq else None
+        branch = self.get(view.scope, view.branch)
+        return branch if branch is not None and branch.view.seq == view.seq else None
 
-    def named(self, scope: Scope, session: str | None) -> Live | None:
+    def named(self, scope: Scope, session: str | None) -> Branch | None:
         """The branch of a session that was used last."""
         return next(self._own(scope, session), None)
 
-    def best(self, scope: Scope, session: str | None, body: Body) -> Live | None:
+    def best(self, scope: Scope, session: str | None, body: Body) -> Branch | None:
         """The branch that a body most likely goes on: most in common, least beyond."""
         if session is not None:
-            own = [live for live in self._beside(scope, session) if live.known.likeness(body) or _is_like(live, body)]
-            return max(own, key=lambda live: live.known.likeness(body), default=None)
+            own = [b for b in self._beside(scope, session) if b.body.likeness(body) or _is_like(b, body)]
+            return max(own, key=lambda b: b.body.likeness(body), default=None)
         for likeness in (Known.likeness, Known.close_likeness):
-            like = [(likeness(live.known, body), -len(live.known.messages), live) for live in self._own(scope, None)]
+            like = [(likeness(b.body, body), -len(b.body.messages), b) for b in self._own(scope, None)]
             best = max(like, key=itemgetter(0, 1), default=(0, 0, None))
             if best[0]:
                 return best[2]
         return None
 
-    def keep(self, scope: Scope, live: Live) -> None:
+    def keep(self, scope: Scope, branch: Branch) -> None:
         """Have a branch here, as the one used last."""
         with self._lock:
-            self._lives[scope, live.trace.branch] = live
-            self._lives.move_to_end((scope, live.trace.branch))
-            while len(self._lives) > self._most:
-                self._lives.popitem(last=False)
+            self._branches[scope, branch.trace.branch] = branch
+            self._branches.move_to_end((scope, branch.trace.branch))
+            while len(self._branches) > self._most:
+                self._branches.popitem(last=False)
 
-    def forget(self, scope: Scope, live: Live) -> None:
+    def forget(self, scope: Scope, branch: Branch) -> None:
         """The log is ahead of what is here, or may be: read it the next time."""
-        live.stale = True
+        branch.stale = True
         with self._lock:
-            self._lives.pop((scope, live.trace.branch), None)
+            self._branches.pop((scope, branch.trace.branch), None)
 
-    def _beside(self, scope: Scope, session: str) -> Iterator[Live]:
+    def _beside(self, scope: Scope, session: str) -> Iterator[Branch]:
         """Those of a session, and of agents of their own that speak under its name, the one used last first."""
-        return (live for live in self._used(scope) if session in (live.trace.session, live.beside))
+        return (branch for branch in self._used(scope) if session in (branch.trace.session, branch.beside))
 
-    def _own(self, scope: Scope, session: str | None) -> Iterator[Live]:
+    def _own(self, scope: Scope, session: str | None) -> Iterator[Branch]:
         """Those of a session, or of none, the one used last first."""
-        return (live for live in self._used(scope) if live.trace.session == session and live.beside is None)
+        return (branch for branch in self._used(scope) if branch.trace.session == session and branch.beside is None)
 
-    def _used(self, scope: Scope) -> Iterator[Live]:
+    def _used(self, scope: Scope) -> Iterator[Branch]:
         with self._lock:
-            lives = [*reversed(self._lives.items())]
-        return (live for (of, _), live in lives if of == scope)
+            branches = [*reversed(self._branches.items())]
+        return (branch for (of, _), branch in branches if of == scope)
 
 
-def _is_like(live: Live, body: Body) -> bool:
+def _is_like(branch: Branch, body: Body) -> bool:
     """Whether a body that shares no bytes may be of this branch all the same."""
-    return live.beside is None and live.known.format == body.format
+    return branch.beside is None and branch.body.format == body.format

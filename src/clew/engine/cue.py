@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from clew.tokens.budget import Filled
+from clew.tokens.target import Filled
 
 STATUS = 64  # tokens that a context status takes, at most
 TOLD = 75  # per cent of the room

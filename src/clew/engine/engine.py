@@ -3,41 +3,40 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from copy import copy
 from dataclasses import asdict
 from dataclasses import replace as with_
 from typing import TYPE_CHECKING, Any
 
-from clew import catalog, events
+from clew import events
 from clew.catalog.usage import spent
 from clew.core.items import Frame, Node, Scope
-from clew.core.step import Step
+from clew.core.limits import Budget
 from clew.core.view import View
 from clew.engine.append import Addition, Additions
+from clew.engine.branch import Branch
 from clew.engine.cache_marks import anchored
-from clew.engine.compaction import PATIENCE, Compaction, Fitting, at_once
-from clew.engine.model_limits import Budgeting, Gauge
+from clew.engine.compaction import Compactor
+from clew.engine.due import part
+from clew.engine.model_limits import Budgeting, ModelLimits
 from clew.engine.pins import Back, back
 from clew.engine.recall import candidates, resolve
-from clew.engine.turn import Request, Turns
+from clew.engine.replay import replay
+from clew.engine.settings import FIXED, Settings
+from clew.engine.turns import Request, Turns
 from clew.engine.undo import Undone, undo
-from clew.errors import NotFound, Purged
-from clew.events import Listener, tell
+from clew.errors import BadRequest, NotFound, Purged
+from clew.events import tell
 from clew.facts.coverage import Ledger, ledger, words_in
-from clew.recognition.branch import Live
 from clew.recognition.recognise import named_branch
-from clew.secrets import Policy
-from clew.steps import default
 from clew.steps.handoff import Handoff
-from clew.steps.notes.writer import Writer
-from clew.steps.threshold import Proactive, proactive
+from clew.steps.protocol import Step
+from clew.steps.summarize import briefed
 from clew.store.protocol import Store
-from clew.store.records import Batch, Call, Fork, Method, Pin, Usage
+from clew.store.records import Batch, Call, Fork, Pin, Usage
 from clew.text.excerpts import SIZE, excerpt, whole
 from clew.text.search import Found
-from clew.tokens import Counter
-from clew.tokens.budget import Budget, Filled
-from clew.tokens.provider_size import Scale
+from clew.tokens.provider_size import ProviderSize
+from clew.tokens.target import Filled, Target
 from clew.wire import encode
 from clew.wire.convert import convert
 
@@ -46,85 +45,36 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine", "Request", "body"]
 
-HOT = 64  # branches kept in memory
-
 
 class Engine:
     """Keeps every history in a store and makes, for each call, a view of it that fits."""
 
     def __init__(
-        self,
-        store: Store,
-        budget: Budget | Budgeting | None = None,
-        step: Step | None = None,
-        counter: Counter | None = None,
-        listeners: Sequence[Listener] = (),
-        hot: int = HOT,
-        secrets: Policy = "off",
-        expand: bool = True,
-        models: Mapping[str, catalog.Model] | None = None,
-        servers: Sequence[str] | None = (),
-        writer: Writer | None = None,
-        compaction: Compaction = "on",
-        patience: float = PATIENCE,
-        method: Method = "auto",
+        self, store: Store, budget: Budget | Budgeting | None = None, settings: Settings | None = None
     ) -> None:
-        self._settings = {name: value for name, value in locals().items() if name != "self"}
+        settings = settings or Settings()
         self.store = store
         self.budget = budget
-        self.listeners = tuple(listeners)
-        self.secrets = secrets
-        self.gauge = Gauge(store, budget, counter, models, servers)
-        self._fitting = Fitting(store, step or default(), self.listeners, writer, expand, compaction, patience, method)
-        self._turns = Turns(store, self._fitting, self.gauge, self.listeners, hot, secrets)
+        self.listeners = tuple(settings.listeners)
+        self.limits = ModelLimits(store, budget, settings.counter, settings.models, settings.servers)
+        self._compactor = Compactor(store, settings)
+        self._turns = Turns(store, self._compactor, self.limits, settings)
         self._additions = Additions(self._turns)
 
-    def variant(self, **settings: Any) -> "Engine":
-        """An engine over the same store, made as this one was but for these settings."""
-        now = {"step": self.step, "compaction": self.compaction, "method": self.method}
-        return Engine(**{**self._settings, **now, **settings})
-
     @property
-    def step(self) -> Step:
-        """How a history is made to fit; may be changed between two turns, and the next one obeys."""
-        return self._fitting.step
+    def settings(self) -> Settings:
+        """How it works; those that say how and when to compact may be changed between two turns."""
+        return self._compactor.settings
 
-    @step.setter
-    def step(self, step: Step) -> None:
-        self._fitting.step = step
+    @settings.setter
+    def settings(self, settings: Settings) -> None:
+        if fixed := [name for name in FIXED if getattr(settings, name) != getattr(self.settings, name)]:
+            raise BadRequest(f"{', '.join(fixed)}: fixed when an engine is made; make another with `variant`")
+        self._compactor.settings = settings
 
-    @property
-    def compaction(self) -> Compaction:
-        """`on`; `shadow`: all is tried and written down, and the original is sent; `off`. The next turn obeys."""
-        return self._fitting.compaction
-
-    @compaction.setter
-    def compaction(self, compaction: Compaction) -> None:
-        self._fitting.compaction = compaction
-
-    @property
-    def method(self) -> Method:
-        """`auto`: clew decides when to compact; `llm`: the agent does, and clew only just before it is too late."""
-        return self._fitting.method
-
-    @method.setter
-    def method(self, method: Method) -> None:
-        self._fitting.method = method
-
-    @property
-    def proactive(self) -> Proactive | None:
-        """When to compress before the window is full, instead of what the budget says; the next turn obeys.
-
-        Set it to True for 0.7, to a mapping with `compression_threshold` (a share of the room) or `buffer_tokens` (left
-        of it), to False or None for off: then only `compact`, or an overflow that is told with `refused`, makes a
-        history shorter.
-        """
-        return self._fitting.proactive
-
-    @proactive.setter
-    def proactive(self, given: bool | Mapping[str, Any] | Proactive | None) -> None:
-        self._fitting.proactive = proactive(given)
-        self._fitting.compaction = "on" if self._fitting.proactive else "off"
+    def variant(self, **changes: Any) -> "Engine":
+        """An engine over the same store and budget, with these settings changed."""
+        return Engine(self.store, self.budget, with_(self.settings, **changes))
 
     async def prepare(self, request: Request | Addition) -> View:
         """The view to send instead of the request's own history. Raises `OverBudget` if frame and pins do not fit."""
@@ -146,19 +96,20 @@ class Engine:
     async def observe(self, view: View, usage: Any) -> None:
         """Record what the provider reported for the call this view was made for: its own object or a mapping."""
         report = spent(usage)
-        cost = await self.gauge.cost(view.scope, view.frame.model, report)
+        cost = await self.limits.cost(view.scope, view.frame.model, report)
         with suppress(Purged):  # while the model answered: there is no call left to say it of
             await self._turns.record(view.scope, view.branch, [Usage(view.seq, asdict(report), cost)])
-        live = self._turns.memory.newest(view)
-        if live and len(live.view.edits) != len(view.edits):
-            live = None  # compacted since: the report is of what is no longer shown
-        if live:
-            await self.gauge.observe(view.scope, live.scale, live.view, report.input)
-        await self.gauge.limits.took(view.scope, view.frame.model, report.input)
+        branch = self._turns.branches.newest(view)
+        if branch and len(branch.view.edits) != len(view.edits):
+            branch = None  # compacted since: the report is of what is no longer shown
+        if branch:
+            await self.limits.observe(view.scope, branch.ledger.size, branch.view, report.input)
+        await self.limits.windows.took(view.scope, view.frame.model, report.input)
         if self.listeners:
             tell(self.listeners, [events.Observed(view.scope, view.branch, view.seq, **asdict(report), cost=cost)])
-        if live and (worked := live.verdict.judge(report.input)) is not None:
-            tell(self.listeners, [events.Judged(view.scope, view.branch, view.seq, worked, live.verdict.paused)])
+        if branch and (worked := branch.ledger.verdict.judge(report.input)) is not None:
+            paused = branch.ledger.verdict.paused
+            tell(self.listeners, [events.Judged(view.scope, view.branch, view.seq, worked, paused)])
 
     async def refused(self, view: View, error: BaseException | Mapping[str, Any] | str | bytes) -> "Overflow | None":
         """Whether an error says that what this view sent was too long: if so, the next `prepare` sends less.
@@ -170,9 +121,8 @@ class Engine:
         found = overflow(error)
         if found is None:
             return None
-        live = self._turns.memory.newest(view)
-        scale = live.scale if live else None
-        window = await self.gauge.refuse(view.scope, scale, view, found)
+        branch = self._turns.branches.newest(view)
+        window = await self.limits.refuse(view.scope, branch.ledger.size if branch else None, view, found)
         if window is not None:
             learned = events.Learned(view.scope, view.branch, view.seq, view.frame.model, window)
             tell(self.listeners, [learned])
@@ -212,10 +162,10 @@ class Engine:
 
     async def covered(self, view: View) -> Ledger:
         """What became of every fact that a view leaves out."""
-        await self._fitting.remember(view.scope, view)
+        view = await self._compactor.with_originals(view.scope, view)
         made = view.stand_ins()
         hidden = [n for i, node in enumerate(view.nodes) if node.id in made for n in view.originals(i, i + 1)]
-        return await asyncio.to_thread(ledger, hidden, words_in(view.nodes, view.past), view.past)
+        return await asyncio.to_thread(ledger, hidden, words_in(view.nodes))
 
     async def compact(self, view: View, focus: str = "", step: Step | None = None, method: str = "manual") -> View:
         """Compact the newest view of a branch now, whatever its size, with more of what stands near `focus`.
@@ -223,8 +173,8 @@ class Engine:
         With a `step`, as that one does it, and nothing else.
         """
 
-        async def act(live: Live, budget: Budget) -> View:
-            return await self._fitting.compacted(view.scope, live, live.view, budget, focus, step)
+        async def act(branch: Branch, target: Target) -> View:
+            return await self._compactor.compacted(view.scope, branch, target, focus, step)
 
         return await self._turns.compact(view, act, method)
 
@@ -233,52 +183,52 @@ class Engine:
 
         A model that writes notes is not asked: its words would come on top.
         """
-        scope = view.scope
-        live, budget = self._turns.memory.newest(view), await self.gauge.budget(scope, view.frame)
-        if live is None:
-            scale = await self._weighed(scope, view.frame, budget)
-            return await self._fitting.folded(scope, view, at_once(scale, view, budget), focus)
-        async with live.lock:  # a turn that comes meanwhile has no focus
-            now = live.view
-            return await self._fitting.folded(scope, now, at_once(copy(live.scale), now, budget), focus)
+        scope, target = view.scope, await self.limits.target(view.scope, view.frame)
+        branch = self._turns.branches.newest(view)
+        draft = branch.ledger.notebook.draft if branch else None
+        size = branch.ledger.size if branch else await self._weighed(scope, view.frame, target)
+        view = branch.view if branch else view
+        own, rate = size.measure(view)
+        step = briefed(self.settings.step, focus, draft)
+        return await self._compactor.folded(scope, view, part(target.at(rate), own), step)
 
-    async def _weighed(self, scope: Scope, frame: Frame, budget: Budget) -> Scale:
-        scale = Scale()
-        await self.gauge.weigh(scope, scale, budget, frame)
-        return scale
+    async def _weighed(self, scope: Scope, frame: Frame, target: Target) -> ProviderSize:
+        size = ProviderSize()
+        await self.limits.weigh(scope, size, target, frame)
+        return size
 
     async def begin(self, view: View, summary: str, method: str = "manual") -> View:
         """End the session of the newest view of a branch, and begin a child with this summary, as an agent would."""
 
-        async def act(live: Live, budget: Budget) -> View:
-            return await self._fitting.handed_over(view.scope, live, live.view, Handoff(summary), budget)
+        async def act(branch: Branch, target: Target) -> View:
+            return await self._compactor.handed_over(view.scope, branch, branch.view, Handoff(summary), target)
 
         return await self._turns.compact(view, act, method, "handoff")
 
     async def close(self) -> None:
         """End what goes on in the background; the store stays open, it is its owner's."""
-        if self._fitting.drafts:
-            await self._fitting.drafts.close()
-            await self._fitting.take_down()
+        if self._compactor.drafts:
+            await self._compactor.drafts.close()
+            await self._compactor.take_down()
 
     async def expected(self, view: View) -> int:
         """How many tokens the provider will count in a view."""
-        if live := self._turns.memory.newest(view):
-            return live.scale.expected(live.view)
-        scale = await self._weighed(view.scope, view.frame, await self.gauge.budget(view.scope, view.frame))
-        return scale.expected(view)
+        if branch := self._turns.branches.newest(view):
+            return branch.ledger.size.expected(branch.view)
+        target = await self.limits.target(view.scope, view.frame)
+        return (await self._weighed(view.scope, view.frame, target)).expected(view)
 
     async def filled(self, view: View, more: int = 0) -> Filled:
         """How full the window is with a view, and so many tokens beside it."""
-        budget = await self.gauge.budget(view.scope, view.frame)
-        live = self._turns.memory.newest(view)
-        own = budget.size(live.view if live else view).tokens
-        return budget.filled(own + more, await self.expected(view) / max(1, own))
+        target = await self.limits.target(view.scope, view.frame)
+        branch = self._turns.branches.newest(view)
+        own = target.size(branch.view if branch else view).tokens
+        return target.filled(own + more, await self.expected(view) / max(1, own))
 
     async def window(self, view: View) -> int | None:
         """The tokens that the model of a view can read and write; None where nobody knows."""
-        model = await self.gauge.limits.model(view.scope, view.frame.model)
-        window = (await self.gauge.budget(view.scope, view.frame)).window
+        model = await self.limits.windows.model(view.scope, view.frame.model)
+        window = (await self.limits.target(view.scope, view.frame)).window
         guessed = model.source == "default" and window == model.window and not isinstance(self.budget, Budget)
         return None if guessed else window
 
@@ -292,9 +242,9 @@ class Engine:
         ids = tuple(trace.quoted.get(id, id) for id in ids)
         brought = Back()
         if not off:
-            now = await self._turns.fold(view.scope, trace, view.frame, {n.id: n.item for n in view.nodes})
-            budget = await self.gauge.budget(view.scope, view.frame)
-            brought = await back(self.store, with_(now, scope=view.scope), budget, trace, ids)
+            now = await replay(self.store, view.scope, trace, view.frame, {n.id: n.item for n in view.nodes})
+            target = await self.limits.target(view.scope, view.frame)
+            brought = await back(self.store, with_(now, scope=view.scope), target, trace, ids)
         await self._turns.record(view.scope, view.branch, [Pin(ids, off)])
         return brought
 
@@ -309,7 +259,7 @@ class Engine:
             if not trace.frame:
                 raise NotFound(f"nothing was sent on branch {branch} yet")
             frame = await self.store.frame(scope, trace.frame)
-        view = await self._turns.fold(scope, trace, frame, {})
+        view = await replay(self.store, scope, trace, frame, {})
         return with_(view, scope=scope, branch=branch, seq=trace.seq - 1)
 
     async def undo(self, scope: Scope, branch: str, count: int = 1, dry_run: bool = False) -> Undone:

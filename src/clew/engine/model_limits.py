@@ -8,13 +8,15 @@ from clew import catalog
 from clew.catalog.cost import cost
 from clew.catalog.usage import Spent
 from clew.core.items import Frame, Scope
+from clew.core.limits import Budget
 from clew.core.view import View
 from clew.engine.limits import Limits
 from clew.store.protocol import Store
 from clew.tokens import Counter, counter_for
-from clew.tokens.budget import Budget, Meter, Size
 from clew.tokens.calibration import Calibration
-from clew.tokens.provider_size import Scale
+from clew.tokens.meter import Meter
+from clew.tokens.provider_size import ProviderSize
+from clew.tokens.target import Target
 from clew.wire.convert.extras import answer_of
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ def whole_window(model: catalog.Model) -> Budget:
     return Budget(window=model.max_input or model.window)
 
 
-class Gauge:
+class ModelLimits:
     """What one engine knows of its models."""
 
     def __init__(
@@ -42,7 +44,7 @@ class Gauge:
         models: Mapping[str, catalog.Model] | None = None,
         servers: Sequence[str] | None = (),
     ) -> None:
-        self.limits = Limits(store, models, servers)
+        self.windows = Limits(store, models, servers)
         self._given = budget
         self._counter = counter
         self._store = store
@@ -50,29 +52,29 @@ class Gauge:
         self._calibrations: dict[tuple[Scope, str], Calibration] = {}
         self._reports: dict[tuple[Scope, str], int] = {}
 
-    async def budget(self, scope: Scope, frame: Frame) -> Budget:
-        """The budget for a request, with a meter for its model."""
+    async def target(self, scope: Scope, frame: Frame) -> Target:
+        """What a request is to fit, with a meter for its model."""
         given, answer = self._given, answer_of(frame)
         if isinstance(given, Budget):
             budget, name = given, frame.model or given.model
-            if (refused := await self.limits.refused(scope, frame.model)) and refused < given.window:
-                budget = with_(given, window=refused, reserve=min(given.kept_free, refused // 4), goal=Size())
+            if (refused := await self.windows.refused(scope, frame.model)) and refused < given.window:
+                budget = with_(given, window=refused, reserve=min(given.kept_free(), refused // 4))
         else:
-            model = await self.limits.model(scope, frame.model)
+            model = await self.windows.model(scope, frame.model)
             budget, name = (given or whole_window)(model), frame.model
             if budget.window == model.max_input:  # what a model writes has a place of its own beside that
                 answer -= max(0, model.window - model.max_input)
-        if more := await self.limits.others(scope, frame.model):
+        if more := await self.windows.others(scope, frame.model):
             budget = with_(budget, **{what: min(most, getattr(budget, what)) for what, most in more.items()})
         key = name, frame.format
         if key not in self._meters:
             self._meters[key] = Meter(self._counter or counter_for(*key))
-        return with_(budget, meter=self._meters[key], answer=max(0, answer)).around(frame)
+        return Target(budget, self._meters[key], answer=max(0, answer)).around(frame)
 
-    async def weigh(self, scope: Scope, scale: Scale, budget: Budget, frame: Frame) -> None:
+    async def weigh(self, scope: Scope, size: ProviderSize, target: Target, frame: Frame) -> None:
         """Begin a turn: what a branch's size is counted with."""
-        calibration = await self._calibration(scope, frame.model, budget.meter.counter.exact)
-        scale.turn(budget.meter, calibration, budget.meter.frame(frame).tokens)
+        calibration = await self._calibration(scope, frame.model, target.meter.counter.exact)
+        size.turn(target.meter, calibration, target.meter.frame(frame).tokens)
 
     async def _calibration(self, scope: Scope, model: str, exact: bool) -> Calibration:
         """What is known of a model's count."""
@@ -81,27 +83,27 @@ class Gauge:
             self._calibrations[scope, model] = Calibration.from_json(kept, exact)
         return self._calibrations[scope, model]
 
-    async def observe(self, scope: Scope, scale: Scale, view: View, tokens: int) -> None:
+    async def observe(self, scope: Scope, size: ProviderSize, view: View, tokens: int) -> None:
         """Learn from what the provider counted; written down now and then, for one report more says little."""
-        model, calibration = view.frame.model, scale.report(view, tokens)
+        model, calibration = view.frame.model, size.report(view, tokens)
         self._calibrations[scope, model] = calibration
         count = self._reports[scope, model] = self._reports.get((scope, model), 0) + 1
         if count <= _OFTEN or count % _OFTEN == 0:
             await self._store.learn(scope, KIND, model, calibration.to_json())
 
-    async def refuse(self, scope: Scope, scale: Scale | None, view: View, overflow: "Overflow") -> int | None:
+    async def refuse(self, scope: Scope, size: ProviderSize | None, view: View, overflow: "Overflow") -> int | None:
         """Remember the limit that a refusal names; the window that holds from now on, if it was about tokens."""
-        model, sent = view.frame.model, scale.expected(view) if scale else await self._predicted(scope, view)
+        model, sent = view.frame.model, size.expected(view) if size else await self._predicted(scope, view)
         if overflow.limit is None:
-            return self.limits.guess(scope, model, sent) if overflow.what == "tokens" and sent else None
-        await self.limits.learn(scope, model, overflow.what, overflow.limit)
+            return self.windows.guess(scope, model, sent) if overflow.what == "tokens" and sent else None
+        await self.windows.learn(scope, model, overflow.what, overflow.limit)
         if overflow.what != "tokens":
             return None
         # What was too long was thought to fit: then the limit is not all that was wrong. Or the room for the answer,
         # which many count in, was too large: that says nothing of what was sent.
         asked = max(overflow.asked or 0, overflow.limit) - answer_of(view.frame)
-        if scale and sent < asked:
-            await self.observe(scope, scale, view, asked)
+        if size and sent < asked:
+            await self.observe(scope, size, view, asked)
         return overflow.limit
 
     async def _predicted(self, scope: Scope, view: View) -> int:
@@ -110,5 +112,5 @@ class Gauge:
 
     async def cost(self, scope: Scope, model: str, spent: Spent) -> float | None:
         """US dollars, if the price is known."""
-        prices = (await self.limits.model(scope, model)).prices
+        prices = (await self.windows.model(scope, model)).prices
         return cost(prices, spent) if prices else None

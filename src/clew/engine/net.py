@@ -3,50 +3,48 @@
 from dataclasses import replace as with_
 from itertools import takewhile
 
+from clew.core.limits import Size
 from clew.core.view import View
+from clew.engine.branch import Branch
 from clew.engine.cue import STATUS, Cue, spare
-from clew.recognition.branch import Live
 from clew.steps import Arrivals
-from clew.tokens.budget import Budget, Size
+from clew.tokens.target import Target
 
 
-def net(budget: Budget) -> Budget:
-    """The budget of an agent that looks after its window itself: clew acts only just before it is full."""
-    reserve = min(budget.kept_free + STATUS, budget.window - 1)
-    whole = with_(budget, reserve=reserve, keep=None, growth=None, start=None, goal=Size())
-    high = min(1.0, max(0.01, (budget.room - spare(budget.room)) / max(1, whole.room)))
-    return with_(whole, high=high, low=min(budget.low, high), goal=Size())
+def net(target: Target) -> Target:
+    """The target of an agent that looks after its window itself: clew acts only just before it is full."""
+    reserve = min(target.kept_free + STATUS, target.window - 1)
+    bare = with_(target.budget, reserve=reserve, start=None)
+    high = min(1.0, max(0.01, (target.room - spare(target.room)) / max(1, target.under(bare).room)))
+    return target.under(with_(bare, high=high, low=min(bare.low, high)))
 
 
-def likely(live: Live, view: View, budget: Budget) -> tuple[Size, Budget]:
-    """The size, and the budget at the rate that is expected: on the scale of what the agent is told."""
-    size, _ = live.scale.measure(view)
-    return size, budget.at(live.scale.expected(view) / max(1, size.tokens))
+def likely(branch: Branch, view: View, target: Target) -> tuple[Size, Target]:
+    """The size, and the target at the rate that is expected: on the scale of what the agent is told."""
+    size, _ = branch.ledger.size.measure(view)
+    return size, target.at(branch.ledger.size.expected(view) / max(1, size.tokens))
 
 
-async def previewed(live: Live, view: View, budget: Budget) -> View:
+async def previewed(branch: Branch, view: View, target: Target) -> View:
     """The view with previews of what just came, where that jumps past the net."""
-    size, bounds = likely(live, view, budget)
+    size, bounds = likely(branch, view, target)
     if not bounds.exceeded(size):
         return view
-    after = await Arrivals()(view, with_(bounds, goal=bounds.limit._replace(tokens=bounds.threshold)))
-    if after is not view:
-        live.scale.edit()
-    return after
+    return await Arrivals()(view, bounds.to(bounds.threshold))
 
 
-def is_over(live: Live, view: View, budget: Budget, told: bool) -> bool:
+def is_over(branch: Branch, view: View, target: Target, told: bool) -> bool:
     """Whether clew must act for an agent: it was told and did not, or there is no room to tell it."""
-    size, bounds = likely(live, view, budget)
+    size, bounds = likely(branch, view, target)
     return bounds.exceeded(size) if told else not size.within(bounds.limit)
 
 
-def was_told(live: Live, view: View, budget: Budget, cue: Cue) -> bool:
+def was_told(branch: Branch, view: View, target: Target, cue: Cue) -> bool:
     """Whether the status of the last call asked the agent to act."""
-    if not live.trace.calls:
+    if not branch.trace.calls:
         return False
-    new = {place.id for place in live.trace.said[live.trace.calls[-1][1] :]}
-    since = budget.meter.nodes(takewhile(lambda n: n.id in new, reversed(view.nodes))).tokens
-    size, _ = live.scale.measure(view)
-    told = budget.filled(size.tokens - since + STATUS, live.scale.expected(view) / max(1, size.tokens))
+    new = {place.id for place in branch.trace.said[branch.trace.calls[-1][1] :]}
+    since = target.meter.nodes(takewhile(lambda n: n.id in new, reversed(view.nodes))).tokens
+    size, _ = branch.ledger.size.measure(view)
+    told = target.filled(size.tokens - since + STATUS, branch.ledger.size.expected(view) / max(1, size.tokens))
     return cue.heeded(told).is_reached(told)

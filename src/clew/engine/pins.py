@@ -9,6 +9,7 @@ from dataclasses import replace as with_
 from typing import NamedTuple
 
 from clew.core.items import SHORT, Item, Scope
+from clew.core.limits import Size
 from clew.core.view import Swap, View
 from clew.errors import NotFound, OverBudget
 from clew.steps.lines import preview
@@ -16,7 +17,7 @@ from clew.steps.places import newest_turn
 from clew.store.protocol import Store
 from clew.store.trace import PINS, Trace
 from clew.text.excerpts import framed
-from clew.tokens.budget import Budget, Size
+from clew.tokens.target import Target
 
 PART = 0.25  # of what the frame leaves: what comes back by pins takes no more
 LEAST = 200  # characters of a preview: less says nothing
@@ -73,7 +74,7 @@ async def quotes(
     shown = {n.id: n for n in view.nodes}
     wanted = dict.fromkeys([*ids, *near])
     # What is said in this very turn is not in the log yet.
-    nodes = {id: node for id in wanted if (node := shown.get(id) or view.past.node(id))}
+    nodes = {id: node for id in wanted if (node := shown.get(id) or view.behind.get(id))}
     nodes |= await store.nodes(scope, [id for id in wanted if id not in nodes])
     calls = {n.item.call_id: n.item for n in nodes.values() if n.item.kind == "call"}
     found = {id: nodes[id].item for id in ids if id in nodes}
@@ -92,7 +93,7 @@ def _who(item: Item, calls: Mapping[str, Item]) -> str:
     return f"the {item.role}"
 
 
-async def back(store: Store, view: View, budget: Budget, trace: Trace, ids: Sequence[str]) -> Back:
+async def back(store: Store, view: View, target: Target, trace: Trace, ids: Sequence[str]) -> Back:
     """What comes back into view if these nodes are pinned.
 
     Raises `NotFound` for what was not said here, `OverBudget`, with the numbers, where it is more than pins may take.
@@ -102,8 +103,8 @@ async def back(store: Store, view: View, budget: Budget, trace: Trace, ids: Sequ
         raise NotFound(f"{strange[0][:SHORT]} is no item of this conversation")
     away = hidden(view, with_(trace, pinned=trace.pinned | set(ids)))
     said = await quotes(store, view, view.scope, trace, away)
-    needed = sum(budget.meter.item(_quote(id, *words)).tokens for id, words in said.items())
-    room = max(0, _room(view, budget, trace))
+    needed = sum(target.meter.item(_quote(id, *words)).tokens for id, words in said.items())
+    room = max(0, _room(view, target, trace))
     if said and needed > room:
         raise OverBudget(
             f"not pinned: it is out of view, and would take {needed:,} tokens there where {room:,} are left for what "
@@ -114,31 +115,31 @@ async def back(store: Store, view: View, budget: Budget, trace: Trace, ids: Sequ
     return Back(tuple(said), needed)
 
 
-def _room(view: View, budget: Budget, trace: Trace) -> int:
+def _room(view: View, target: Target, trace: Trace) -> int:
     """The tokens that quotes may still take."""
-    taken = budget.meter.nodes(n for n in view.nodes if n.id in trace.quoted).tokens
-    return int(PART * (budget.limit.tokens - budget.meter.frame(view.frame).tokens)) - taken
+    taken = target.meter.nodes(n for n in view.nodes if n.id in trace.quoted).tokens
+    return int(PART * (target.limit.tokens - target.meter.frame(view.frame).tokens)) - taken
 
 
-def lacks_room(view: View, budget: Budget, trace: Trace, said: Mapping[str, tuple[str, str]]) -> bool:
+def lacks_room(view: View, target: Target, trace: Trace, said: Mapping[str, tuple[str, str]]) -> bool:
     """Whether the window is too full for these words, though pins may take as much."""
-    needed = sum(budget.meter.item(_quote(id, *words)).tokens for id, words in said.items())
-    return budget.limit.tokens - budget.size(view).tokens < needed <= _room(view, budget, trace)
+    needed = sum(target.meter.item(_quote(id, *words)).tokens for id, words in said.items())
+    return target.limit.tokens - target.size(view).tokens < needed <= _room(view, target, trace)
 
 
-def quoted(view: View, budget: Budget, trace: Trace, said: Mapping[str, tuple[str, str]]) -> View:
+def quoted(view: View, target: Target, trace: Trace, said: Mapping[str, tuple[str, str]]) -> View:
     """The view with these words beside its newest message: whole, or a preview where there is less room by now."""
     found = _place(view)
     if found is None:
         return view
     at, before = found
-    free = budget.limit.less(budget.size(view))
-    free = free._replace(tokens=min(free.tokens, _room(view, budget, trace)))
+    free = target.limit.less(target.size(view))
+    free = free._replace(tokens=min(free.tokens, _room(view, target, trace)))
     items: dict[str, Item] = {}
     for id, (who, text) in said.items():
-        if item := _fitted(id, who, text, budget, free):
+        if item := _fitted(id, who, text, target, free):
             items[id] = item
-            free = free.less(budget.meter.item(item))
+            free = free.less(target.meter.item(item))
     if not items:
         return view
     node, new = view.nodes[at], list(items.values())
@@ -157,15 +158,15 @@ def _place(view: View) -> tuple[int, bool] | None:
     return None  # the assistant's own words are to be gone on with: a later request will do
 
 
-def _fitted(id: str, who: str, text: str, budget: Budget, free: Size) -> Item | None:
+def _fitted(id: str, who: str, text: str, target: Target, free: Size) -> Item | None:
     whole = _quote(id, who, text)
-    if budget.meter.item(whole).within(free):
+    if target.meter.item(whole).within(free):
         return whole
     chars = min(len(text), max(0, free.tokens) * 4)
     while chars >= LEAST:
         short = preview(Item("text", "user", text), id[:SHORT], chars - chars // 3, chars // 3)
         item = _quote(id, who, short.text)
-        if budget.meter.item(item).within(free):
+        if target.meter.item(item).within(free):
             return item
         chars = chars * 3 // 4
     return None

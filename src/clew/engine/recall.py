@@ -6,15 +6,20 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from clew.core.items import Digests, Scope
-from clew.errors import Ambiguous, NotFound
+from clew.core.view import View
+from clew.errors import Ambiguous, Conflict, NotFound
+from clew.steps.expand import question, recalled, room
 from clew.store.protocol import Store
 from clew.store.records import Place
 from clew.store.trace import Trace
 from clew.text.search import Found, Index, texts
+from clew.tokens.target import Target
 
 BODIES = 200  # that the index of the store may propose, the best by its own measure
 NEWEST = 50  # items that are looked at whatever the index says: it does not know the middle of a name
 CHARACTERS = 2_500_000  # looked at in all
+# The same for what is put beside a message that did not ask for it; with less room than this, nothing is.
+BODIES_BESIDE, CHARACTERS_BESIDE, LEAST_ROOM = 40, 200_000, 100
 
 
 async def resolve(store: Store, scope: Scope, id: str, branch: str | None = None) -> str:
@@ -75,6 +80,23 @@ async def among(
     within = sorted(at for at, size in zip(chosen, sizes, strict=True) if size <= characters or at == chosen[0])
     # In a thread: it may take most of a second, for which other turns need not wait.
     return await asyncio.to_thread(Index, texts(nodes[said[at].id] for at in within))
+
+
+async def beside_newest(store: Store, scope: Scope, trace: Trace, view: View, target: Target) -> View:
+    """The view with what was said about the newest message, and is out of view, beside it."""
+    asked = question(view)
+    if asked is None or (most := room(view, target)) < LEAST_ROOM:
+        return view
+    shown = {n.id for n in view.nodes} | {*trace.alias.values()}
+    stored = trace.calls[-1][1] if trace.calls else 0  # what is said in this very turn is not there yet
+    away = [place for place in trace.said[:stored] if place.id not in shown]
+    if not away:
+        return view
+    try:
+        index = await among(store, scope, asked.text, away, BODIES_BESIDE, 0, CHARACTERS_BESIDE)
+    except Conflict:  # it is not all there, or no longer: nobody asked for it
+        return view
+    return await asyncio.to_thread(recalled, view, target, asked, index, most)
 
 
 class Hit(NamedTuple):

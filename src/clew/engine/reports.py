@@ -10,7 +10,7 @@ from clew.core.items import Edit, Scope
 from clew.core.view import View
 from clew.store.records import Began, Call, ClientEdit, Event, Said
 from clew.store.trace import Trace
-from clew.tokens.budget import Meter
+from clew.tokens.meter import Meter
 
 
 def told(

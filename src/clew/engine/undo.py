@@ -7,12 +7,13 @@ from dataclasses import replace as with_
 from clew import events
 from clew.core.items import Edit, Frame, Item, Scope
 from clew.core.view import View
-from clew.engine.turn import TRIES, Turns, wait
+from clew.engine.replay import replay
+from clew.engine.turns import TRIES, Turns, wait
 from clew.errors import BadRequest, Conflict, NotFound, OverBudget
 from clew.events import tell
 from clew.store.records import Batch, Revert
 from clew.store.trace import Fold, Trace
-from clew.tokens.provider_size import Scale
+from clew.tokens.provider_size import ProviderSize
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,8 @@ async def undo(turns: Turns, scope: Scope, branch: str, count: int = 1, dry_run:
                 raise
             await wait(TRIES - left)
             continue
-        if live := turns.memory.get(scope, branch):
-            turns.memory.forget(scope, live)
+        if known := turns.branches.get(scope, branch):
+            turns.branches.forget(scope, known)
         told = events.Reverted(scope, branch, trace.seq, undone.sessions, undone.before, undone.after)
         tell(turns.listeners, [told])
         return undone
@@ -56,7 +57,7 @@ async def _undone(turns: Turns, scope: Scope, trace: Trace, count: int) -> tuple
     made = {id for fold in folds for id in fold.made}
     sessions = tuple(fold.session for fold in folds)
     frame = await turns.store.frame(scope, trace.frame)
-    shown = await turns.fold(scope, trace, frame, {})
+    shown = await replay(turns.store, scope, trace, frame, {})
     items = {n.id: n.item for n in shown.nodes}
     revert, view = await _reverted(turns, scope, trace, made, sessions, frame, items)
     again = {id for id, held in trace.quoted.items() if held in {n.id for n in view.nodes}}
@@ -64,13 +65,11 @@ async def _undone(turns: Turns, scope: Scope, trace: Trace, count: int) -> tuple
         revert, view = await _reverted(turns, scope, trace, made | again, sessions, frame, items)
     was = {n.id for n in shown.nodes}
     revert = with_(revert, held=tuple(n.id for n in view.nodes if n.id not in was))
-    budget = await turns.gauge.budget(scope, frame)
-    scale = Scale()
-    await turns.gauge.weigh(scope, scale, budget, frame)
-    before = scale.measure(shown)[0].tokens
-    scale.edit()
-    size, rate = scale.measure(view)
-    limit = budget.at(rate).limit
+    target, measured = await turns.limits.target(scope, frame), ProviderSize()
+    await turns.limits.weigh(scope, measured, target, frame)
+    before = measured.measure(shown)[0].tokens
+    size, rate = measured.measure(view)
+    limit = target.at(rate).limit
     if not size.within(limit):
         raise OverBudget(
             f"undoing would show {size.tokens:,} tokens where {limit.tokens:,} fit "
@@ -96,7 +95,7 @@ async def _reverted(
     after = trace.copy()
     revert = Revert(tuple(sorted(_dependent(trace.edits, made))), (), sessions)
     after.revert(revert)
-    return revert, await turns.fold(scope, after, frame, items)
+    return revert, await replay(turns.store, scope, after, frame, items)
 
 
 def _newest(trace: Trace, count: int) -> list[Fold]:
@@ -104,7 +103,7 @@ def _newest(trace: Trace, count: int) -> list[Fold]:
     standing = {n.id for edit in trace.edits for n in edit.stand_ins}
     folds = [fold for fold in reversed(trace.folds) if not standing.isdisjoint(fold.made)]
     if len(folds) < count:
-        raise NotFound(f"{len(folds)} compactions can be undone here, not {count}")
+        raise NotFound(f"cannot undo {count} compactions: this branch has {len(folds)} left to undo")
     return folds[:count]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from clew.core.items import SHORT, Node
-from clew.core.past import Past
+from clew.facts.sheets import sheet
 from clew.facts.worth import Trace, trace, worths
 
 State = Literal["in view", "recallable", "flagged"]
@@ -35,9 +35,9 @@ class Ledger(NamedTuple):
         return tuple(f for f in self.fates if f.state != "in view")
 
 
-def ledger(hidden: Sequence[Node], words: Collection[str], past: Past) -> Ledger:
+def ledger(hidden: Sequence[Node], words: Collection[str]) -> Ledger:
     """What became of each fact in `hidden` nodes, now that these words are in view."""
-    traces, now = trace([past.sheet(n.id, n.item) for n in hidden])
+    traces, now = trace([sheet(n.item) for n in hidden])
     return ledger_of(hidden, traces, worths(traces, now), words)
 
 
@@ -52,9 +52,9 @@ def ledger_of(
     return Ledger(tuple(fates))
 
 
-def words_in(nodes: Iterable[Node], past: Past) -> set[str]:
+def words_in(nodes: Iterable[Node]) -> set[str]:
     """The facts that these nodes show."""
-    return {fact for n in nodes for fact in past.sheet(n.id, n.item).facts}
+    return {fact for n in nodes for fact in sheet(n.item).facts}
 
 
 def _state(fact: str, holder: Node, words: Collection[str]) -> State:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from clew.core.caches import per_item
 from clew.core.items import Item
 from clew.facts.finding import CHUNK, classify
 from clew.text.decorations import is_program_made, undecorated
@@ -53,6 +54,7 @@ class Sheet:
     folders: tuple[str, ...]  # of its absolute paths, one for each mention
 
 
+@per_item
 def sheet(item: Item) -> Sheet:
     """Read an item."""
     voice = voice_of(item)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from clew.catalog import names
-from clew.core.step import Model
 from clew.errors import BadRequest
+from clew.steps.notes.model import Model
 
 __all__ = ["Held", "Meant", "named", "read"]
 

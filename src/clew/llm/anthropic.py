@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from clew.core.step import Prompt, Reply
 from clew.core.view import View
 from clew.errors import MissingExtra, ModelError
 from clew.llm import replies, requests
 from clew.llm.remote import NO_KEY, RemoteModel
+from clew.steps.notes.model import Prompt, Reply
 from clew.wire.formats import anthropic as wire
 
 try:

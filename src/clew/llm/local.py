@@ -13,10 +13,10 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import Any
 
-from clew.core.step import Prompt, Reply
 from clew.errors import MissingExtra, ModelError
 from clew.llm import replies, requests, weights
 from clew.llm.weights import SMOLLM2
+from clew.steps.notes.model import Prompt, Reply
 from clew.wire.overflow import overflow
 
 try:

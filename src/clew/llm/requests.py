@@ -6,9 +6,9 @@ answer comes whole instead of streamed, and it has a limit of its own.
 
 from typing import Any
 
-from clew.core.step import Prompt
 from clew.core.view import View
 from clew.errors import ModelError
+from clew.steps.notes.model import Prompt
 from clew.wire import encode
 from clew.wire.formats import anthropic, openai_chat, openai_responses
 

@@ -7,9 +7,8 @@ from uuid import uuid4
 
 from clew.core.align import Match, Patch
 from clew.core.items import Digests, Frame, Item, Node, Scope
-from clew.engine.cue import Cue
-from clew.recognition.branch import Entry, Reading, chained, compare, rewritten, unfold
 from clew.recognition.other_format import rewriting
+from clew.recognition.reading import Entry, Reading, chained, compare, rewritten, unfold
 from clew.recognition.sameness import (
     ENOUGH,
     Change,
@@ -23,7 +22,7 @@ from clew.recognition.sameness import (
 from clew.recognition.side_requests import Aside, aside, is_continued
 from clew.secrets.guard import Guard
 from clew.store.protocol import Store
-from clew.store.records import ClientEdit, Event, Fork, Method, Origin, Said, Switch
+from clew.store.records import ClientEdit, Event, Fork, Origin, Said, Switch
 from clew.store.trace import Trace
 from clew.wire import AMBIGUOUS
 from clew.wire.convert import convert_item
@@ -44,12 +43,9 @@ class Recognition:
     opened: bool = False
     fork: Fork | None = None
     origin: Origin | None = None
-    method: Method | None = None  # that the request asks for
-    cue: Cue | None = None  # and when its agent is asked to act
     fresh: dict[str, Item] = field(default_factory=dict)  # known nodes as the client sent them this time
     unfolded: bool = False  # the client sent stand-ins of ours
     refold: bool = False  # the view must be made anew, not only lengthened
-    silent: bool = False  # it is written down, and nothing is sent
     whole: bool = False  # it is sent as it came if it fits
 
     def said(self) -> list[Node]:

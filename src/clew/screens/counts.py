@@ -11,7 +11,7 @@ from clew.core.items import SHORT, Frame, Item
 from clew.core.view import View
 from clew.screens.lines import label, name
 from clew.tokens import Counter
-from clew.tokens.budget import Budget
+from clew.tokens.target import Target
 
 
 class Row(NamedTuple):
@@ -55,12 +55,12 @@ def vocabulary(counter: Counter, model: str) -> str:
     return f"{counter.vocabulary}, {'exact' if counter.exact else 'approximate'} for {model}"
 
 
-def difference(view: View, before: int, budget: Budget, model: str, session: str | None) -> str:
+def difference(view: View, before: int, target: Target, model: str, session: str | None) -> str:
     """What compressing did, in two lines."""
-    after = budget.size(view).tokens
-    counts = vocabulary(budget.meter.counter, model)
+    after = target.size(view).tokens
+    counts = vocabulary(target.meter.counter, model)
     if not view.edits:
-        return f"{before:,} tokens fit in {budget.limit.tokens:,}: nothing was changed\n{counts}"
+        return f"{before:,} tokens fit in {target.limit.tokens:,}: nothing was changed\n{counts}"
     made = Tally(map(name, view.edits))
     edits = ", ".join(f"{n} {step}" for step, n in made.most_common())
     told = f"{before:,} → {after:,} tokens, {1 - after / before:.0%} saved; edits: {edits}\n{counts}"

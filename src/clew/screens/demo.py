@@ -22,12 +22,13 @@ from rich.text import Text
 
 from clew.core import rawjson
 from clew.core.items import SHORT, Digests, Edit, Node
+from clew.core.limits import Budget
 from clew.core.view import View
 from clew.engine.engine import Engine, Request, body
 from clew.screens import line, name, words
 from clew.store import Store, open_store
 from clew.store.places import Server
-from clew.tokens.budget import Budget
+from clew.tokens.target import Target
 from clew.wire import check, decode
 
 SCOPE = "demo"
@@ -74,8 +75,9 @@ class Replay:
     def __init__(self, store: Store, messages: Sequence[dict[str, Any]], window: int, session: str) -> None:
         self.messages = messages
         self.session = session
-        self.budget = Budget(window, model=MODEL)
-        self.engine = Engine(store, self.budget)
+        budget = Budget(window, model=MODEL)
+        self.engine = Engine(store, budget)
+        self.target = Target.of(budget)
         self.edits: tuple[Edit, ...] = ()
         self.largest = self.broken = 0
         self.seconds = 0.0
@@ -83,7 +85,7 @@ class Replay:
         self.originals = {n.id: n for n in Digests(store.secret, SCOPE).chain(items)}
         self._tokens = {n.id: self._count(n) for n in self.originals.values()}
         self._before: list[int] = []  # tokens said before each message
-        self.said = self.budget.meter.frame(frame).tokens  # tokens of the whole conversation
+        self.said = self.target.meter.frame(frame).tokens  # tokens of the whole conversation
         for node in self.originals.values():
             if node.item.opens is not None:
                 self._before.append(self.said)
@@ -96,13 +98,13 @@ class Replay:
         last = ""
         for number, end in enumerate(self.calls, 1):
             view = await self._call(end)
-            tokens = self.budget.size(view).tokens
+            tokens = self.target.size(view).tokens
             said = self._before[end]
             sent, whole = sent + tokens, whole + said
             self.largest = max(self.largest, tokens)
             last = self._words(view.edits[len(self.edits) :]) or last
             self.edits = view.edits
-            yield Turn(number, len(self.calls), tokens, self.budget.limit.tokens, said, sent, whole, last)
+            yield Turn(number, len(self.calls), tokens, self.target.limit.tokens, said, sent, whole, last)
 
     def steps(self) -> Tally[str]:
         """How many edits each step made."""
@@ -145,7 +147,7 @@ class Replay:
         return ", ".join(f"{step} {old:,} → {new:,} tokens ({n})" for step, (n, old, new) in tally.items())
 
     def _count(self, node: Node) -> int:
-        return self.budget.meter.node(node).tokens
+        return self.target.meter.node(node).tokens
 
 
 # --- on the screen ----------------------------------------------------------------------------------------------------
@@ -215,7 +217,7 @@ def milestone(turn: Turn) -> str:
 
 def summary(console: Console, replay: Replay, last: Turn, proof: Proof) -> None:
     """What a replay came to."""
-    budget = replay.budget
+    target = replay.target
     edits = ", ".join(f"{n} {step}" for step, n in replay.steps().most_common())
     each = 1000 * replay.seconds / last.turns
     rows = [
@@ -223,7 +225,7 @@ def summary(console: Console, replay: Replay, last: Turn, proof: Proof) -> None:
         ("sent in all", f"{last.sent:,} tokens in {last.turns} calls"),
         ("sending everything", f"{last.whole:,} tokens"),
         ("saved", f"{last.saved:.0%}"),
-        ("largest view", f"{replay.largest:,} of {budget.limit.tokens:,} (and {budget.kept_free:,} for the answer)"),
+        ("largest view", f"{replay.largest:,} of {target.limit.tokens:,} (and {target.kept_free:,} for the answer)"),
         ("edits", edits or "none: everything fits; try a smaller --window"),
         ("originals recalled", f"{proof.recalled} of {proof.hidden}, byte for byte"),
         ("provider rules", f"{replay.broken} broken in {last.turns} bodies"),

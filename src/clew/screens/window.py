@@ -12,7 +12,7 @@ from clew.core.view import View, originals
 from clew.screens.lines import count, label, line, name, numbered, read, table, words
 from clew.sessions.composition import Part, Shown, parts, shown
 from clew.store.records import Session
-from clew.tokens.budget import Meter
+from clew.tokens.meter import Meter
 
 # Of each kind: the colour of its part of the bar, and its letter where there are no colours.
 LOOKS = {

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from clew.core.items import Edit, Node
-from clew.tokens.budget import Meter
+from clew.tokens.meter import Meter
 
 FRAME, SUMMARIES, OTHERS = "system and tools", "summaries", "other stand-ins"
 SAID = {

@@ -16,7 +16,7 @@ from clew.sessions.transcripts import Compaction, Message, Stretch, Transcript
 from clew.store.records import Origin
 from clew.store.trace import Trace
 from clew.text.framing import neutral
-from clew.tokens.budget import Budget
+from clew.tokens.target import Target
 from clew.wire import decode
 from clew.wire.formats import named
 
@@ -30,7 +30,7 @@ class Retold:
     agent: str
     compaction: Compaction
 
-    async def __call__(self, view: View, budget: Budget) -> View:
+    async def __call__(self, view: View, target: Target) -> View:
         stop = _before_last(view, self.compaction.kept)
         if not stop:
             return view

@@ -9,7 +9,7 @@ from clew.core import rawjson
 from clew.core.items import Digests, Edit, Frame, Node, Scope
 from clew.core.view import fold
 from clew.errors import BadRequest, ClewError, Conflict
-from clew.recognition.branch import apply
+from clew.recognition.reading import apply
 from clew.recognition.recognise import named_branch
 from clew.sessions.export_log import VERSION
 from clew.sessions.import_schema import BRANCH, EVENT, FRAME, ITEM, NODE, NOTES, expect, string

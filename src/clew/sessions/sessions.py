@@ -15,7 +15,7 @@ from clew.errors import Ambiguous, NotFound
 from clew.facts.coverage import Ledger
 from clew.sessions.composition import Shown, shown
 from clew.store.records import Call, Session
-from clew.tokens.budget import Meter
+from clew.tokens.meter import Meter
 
 Within = Literal["session", "lineage", "all"]
 NEAR = 5  # names to choose from
@@ -137,18 +137,18 @@ class Sessions:
         self, session: Session, before: View, after: View, edits: Sequence[Edit], limit: int | None
     ) -> Diff:
         """A view beside what some edits make of it."""
-        budget = await self.engine.gauge.budget(self.scope, after.frame)
+        target = await self.engine.limits.target(self.scope, after.frame)
         covered = await self.engine.covered(after)  # and the originals are in memory now
-        was, now = (budget.size(view).tokens for view in (before, after))
+        was, now = (target.size(view).tokens for view in (before, after))
         stay = {n.id for n in after.nodes}
         paid = [e.evidence["cost"] for e in edits if e.evidence.get("cost") is not None]
         return Diff(
             session,
-            tuple(shown((n for n in before.nodes if n.id not in stay), before.edits, budget.meter)),
-            tuple(_stand_ins(before, after, edits, budget.meter)),
+            tuple(shown((n for n in before.nodes if n.id not in stay), before.edits, target.meter)),
+            tuple(_stand_ins(before, after, edits, target.meter)),
             was,
             now,
-            budget.limit.tokens if limit is None else limit,
+            target.limit.tokens if limit is None else limit,
             covered,
             await self._price(after, was),
             await self._price(after, now),
@@ -192,7 +192,7 @@ class Sessions:
         return min(later) - 1 if later else None
 
     async def _price(self, view: View, tokens: int) -> Price | None:
-        prices = (await self.engine.gauge.limits.model(self.scope, view.frame.model)).prices
+        prices = (await self.engine.limits.windows.model(self.scope, view.frame.model)).prices
         if prices is None:
             return None
         return Price(cost(prices, Spent(tokens, 0, 0, tokens)), cost(prices, Spent(tokens, 0, tokens)))
@@ -208,7 +208,7 @@ def _stand_ins(before: View, after: View, edits: Sequence[Edit], meter: Meter) -
         if not nodes:
             continue
         was = _shown_behind(edit, by_id, sizes)
-        said = [after.past.node(id) for id in originals(edit.sources, by_id)]
+        said = [after.behind.get(id) for id in originals(edit.sources, by_id)]
         yield StandIn(
             after.digests.handle(edit.old)[:SHORT],
             edit.by,

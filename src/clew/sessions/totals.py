@@ -11,7 +11,7 @@ from clew.core.view import View
 from clew.engine.engine import Engine
 from clew.sessions.bill import Bill
 from clew.store.records import Call, Session
-from clew.tokens.provider_size import Scale
+from clew.tokens.provider_size import ProviderSize
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ async def _add(found: Totals, engine: Engine, scope: Scope, branch: str, own: Co
     before = 0
     for call, whole in zip(calls, wholes, strict=True):
         if call.branch == branch:
-            prices = (await engine.gauge.limits.model(scope, call.model)).prices
+            prices = (await engine.limits.windows.model(scope, call.model)).prices
             again = min(before, whole)
             found.everything += whole
             found.cost_sent += Bill.of(call, prices).foretold or 0.0
@@ -94,12 +94,12 @@ async def _counted(
     trace = await engine.store.load(scope, branch)
     nodes = await engine.store.nodes(scope, [place.id for place in trace.said])
     frame = await engine.store.frame(scope, trace.frame)
-    budget, scale = await engine.gauge.budget(scope, frame), Scale()
-    await engine.gauge.weigh(scope, scale, budget, frame)
+    target, size = await engine.limits.target(scope, frame), ProviderSize()
+    await engine.limits.weigh(scope, size, target, frame)
     view = View(frame, tuple(nodes[place.id] for place in trace.said), Digests(engine.store.secret, scope))
-    rate = scale.expected(view) / max(1, budget.size(view).tokens)  # of the provider's tokens to ours
-    sizes = [budget.meter.node(node).tokens * rate for node in view.nodes]
-    until = [round(n) for n in accumulate(sizes, initial=budget.meter.frame(frame).tokens * rate)]
+    rate = size.expected(view) / max(1, target.size(view).tokens)  # of the provider's tokens to ours
+    sizes = [target.meter.node(node).tokens * rate for node in view.nodes]
+    until = [round(n) for n in accumulate(sizes, initial=target.meter.frame(frame).tokens * rate)]
     wholes = [max(call.predicted, until[min(call.said, len(sizes))]) for call in calls]
     inherited = len(sizes) - items
     return wholes, until[-1] - (until[inherited] if inherited > 0 else 0)

@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Mapping
 
-from clew.core.step import Pipeline, Step, When
 from clew.core.view import View
 from clew.steps.calls import ShrinkCalls
 from clew.steps.clear import ClearResults
 from clew.steps.dedupe import Dedupe
 from clew.steps.native import Native
 from clew.steps.offload import Arrivals, Offload
+from clew.steps.protocol import Pipeline, Step, When
 from clew.steps.reasoning import ClearReasoning
 from clew.steps.repair import Repair, repair
 from clew.steps.summarize import MOST, Summarize
 from clew.steps.trim import Cut, Trim, over_budget
-from clew.tokens.budget import Budget
+from clew.tokens.target import Target
 
 __all__ = [
     "PRESETS",
@@ -41,8 +41,8 @@ __all__ = [
 ROOMY = 300  # tokens of room: with less, nothing can be told but what is out of view
 
 
-def _has_room(view: View, budget: Budget) -> bool:
-    return budget.room >= ROOMY
+def _has_room(view: View, target: Target) -> bool:
+    return target.room >= ROOMY
 
 
 def _roomy(*steps: Step) -> Pipeline:

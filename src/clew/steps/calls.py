@@ -10,7 +10,7 @@ from clew.core.items import Item
 from clew.core.view import Swap, View
 from clew.steps.shorten import parsed, shortened
 from clew.steps.taking import replaceable, take
-from clew.tokens.budget import Budget
+from clew.tokens.target import Target
 
 LONG = 400  # characters of one string, or of a whole call, that may stay
 HEAD = 120  # characters that stay of a longer one: what a command does, where a patch goes
@@ -26,15 +26,15 @@ class ShrinkCalls:
     and in OpenAI Responses calls with an id of their own, which the provider may know in full.
     """
 
-    async def __call__(self, view: View, budget: Budget) -> View:
-        return take(view, budget, _found(view, budget), by=self) if budget.excess(view) else view
+    async def __call__(self, view: View, target: Target) -> View:
+        return take(view, target, _found(view, target), by=self) if target.excess(view) else view
 
 
-def _found(view: View, budget: Budget) -> Iterator[Swap]:
+def _found(view: View, target: Target) -> Iterator[Swap]:
     kept_whole = view.frame.format == "openai_responses"
     calls = {
         i: len(item.text)
-        for i in replaceable(view, budget)
+        for i in replaceable(view, target)
         if (item := view.nodes[i].item).kind == "call"
         and len(item.text) > LONG
         and not (kept_whole and "id" in (item.wire or ()))

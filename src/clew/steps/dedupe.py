@@ -11,7 +11,7 @@ from clew.steps.lines import calls_by_result, repeated, superseded
 from clew.steps.outcome import failed
 from clew.steps.shorten import parsed
 from clew.steps.taking import replaceable, take
-from clew.tokens.budget import Budget
+from clew.tokens.target import Target
 
 LEAST = 200  # characters that are worth a pointer
 
@@ -32,14 +32,14 @@ PRINTS = re.compile(r"(?:cd [^;&|<>]+&& *)?(?:cat|head|nl|sed -n|tail)\b[^;&<>]*
 class Dedupe:
     """Older copies of a result, then older reads of what was since read or written anew, become one line each."""
 
-    async def __call__(self, view: View, budget: Budget) -> View:
-        return take(view, budget, _found(view, budget), by=self) if budget.excess(view) else view
+    async def __call__(self, view: View, target: Target) -> View:
+        return take(view, target, _found(view, target), by=self) if target.excess(view) else view
 
 
-def _found(view: View, budget: Budget) -> Iterator[Swap]:
+def _found(view: View, target: Target) -> Iterator[Swap]:
     calls = calls_by_result(view.nodes)
     newer, outdated = _newer_copies(view), _outdated(view, calls)
-    free = replaceable(view, budget)
+    free = replaceable(view, target)
     for i in free:
         if i in newer:
             yield Swap(i, i + 1, [repeated(view.nodes[i].item, calls.get(newer[i]), view.short(i, i + 1))])

@@ -18,7 +18,7 @@ from clew.steps.worklog.wording import around, words
 from clew.text.decorations import undecorated
 from clew.text.excerpts import framed
 from clew.text.search import CHUNK, COMMON, Index, wording
-from clew.tokens.budget import Budget
+from clew.tokens.target import Target
 from clew.wire.rules.binding import binds
 
 MOST = 2_000  # tokens put beside one message
@@ -81,20 +81,20 @@ def _asking(text: str) -> set[str]:
     return {word for word in found if len(word) >= WORD and word not in COMMON | FILLING}
 
 
-def room(view: View, budget: Budget, share: float = SHARE) -> int:
+def room(view: View, target: Target, share: float = SHARE) -> int:
     """Tokens that may be put beside the newest message: it never causes a compaction."""
     made = {n.id for e in view.edits if e.by.startswith(Expand.__name__) for n in e.stand_ins}
-    taken = budget.meter.nodes(n for n in view.nodes if n.id in made).tokens
-    free = budget.threshold - budget.size(view).tokens
-    return min(MOST, int(share * budget.room), int(ALL * budget.room) - taken, free)
+    taken = target.meter.nodes(n for n in view.nodes if n.id in made).tokens
+    free = target.threshold - target.size(view).tokens
+    return min(MOST, int(share * target.room), int(ALL * target.room) - taken, free)
 
 
-def recalled(view: View, budget: Budget, asked: Question, index: Index, most: int) -> View:
+def recalled(view: View, target: Target, asked: Question, index: Index, most: int) -> View:
     """The view with the passages of an index that a question is about beside it, in so many tokens."""
     told, item = list[str](), None
     for _, text in sorted(_passages(view, asked, index), key=lambda found: -found[0]):
         tried = Item("summary", "user", framed("\n".join([*told, text]), LABEL))
-        if budget.meter.item(tried).tokens > most:
+        if target.meter.item(tried).tokens > most:
             continue
         told.append(text)
         item = tried

@@ -18,7 +18,7 @@ from clew.steps.worklog.requests import requests
 from clew.steps.worklog.standing import Standing
 from clew.text.framing import neutral
 from clew.tokens import Counter
-from clew.tokens.budget import Budget
+from clew.tokens.target import Target
 
 NEW_SESSION = "new_session"
 BEGUN = "A new session begins with this summary."  # what such a call is answered with, if it is granted
@@ -48,7 +48,7 @@ class Handoff:
         """Whether a new session is asked for that has not begun."""
         return bool(self._summary and view.nodes) or _granted(view.nodes) is not None
 
-    def __call__(self, view: View, budget: Budget) -> View:
+    def __call__(self, view: View, target: Target) -> View:
         """The view that begins the new session in a quarter of the room; what is behind it must be in memory."""
         found = (len(view.nodes), len(view.nodes) - 1) if self._summary else _granted(view.nodes)
         if found is None:
@@ -62,7 +62,7 @@ class Handoff:
         parts = _parts(view, stop, summary, beside=view.nodes[call:stop])
         recall, by = view.short(0, stop), "user" if self._summary else "assistant"
         closing = f"[The summary is the {by}'s own, from the session before this one; recall {recall} for all of it.]"
-        text = _within(parts, closing, int(SHARE * budget.room), budget.meter.counter)
+        text = _within(parts, closing, int(SHARE * target.room), target.meter.counter)
         first, *others = runs
         swaps = [Swap(*first, [Item("summary", "user", text)])]
         swaps += [Swap(a, b, [Item("summary", "user", _line(view, a, b))]) for a, b in others]

@@ -18,7 +18,7 @@ from clew.errors import BadRequest, BrokenHistory, ModelError
 from clew.steps.places import protected, unread
 from clew.steps.sealed import COMPACTED, type_of
 from clew.steps.summarize import spans
-from clew.tokens.budget import Budget
+from clew.tokens.target import Target
 from clew.wire import FORMATS
 from clew.wire.formats import anthropic, openai_responses
 
@@ -42,22 +42,22 @@ class Native:
     model: Compactor
     least: int = LEAST
 
-    async def __call__(self, view: View, budget: Budget) -> View:
-        if not budget.excess(view) or self._fresh(view, budget) < self.least:
+    async def __call__(self, view: View, target: Target) -> View:
+        if not target.excess(view) or self._fresh(view, target) < self.least:
             return view
-        stop = max(stop for _, stop in spans(view, budget, _kept(view, budget)))
+        stop = max(stop for _, stop in spans(view, target, _kept(view, target)))
         try:
             answer = await self.model.compact(with_(view, nodes=view.nodes[:stop]))
             items = list(_read(answer, view.frame.format))
-            after = view.replace_all(_swaps(view, budget, stop, items), by=self)
+            after = view.replace_all(_swaps(view, target, stop, items), by=self)
         except (ModelError, BadRequest, BrokenHistory):
             return view
-        was, now = budget.size(view), budget.size(after)
+        was, now = target.size(view), target.size(after)
         # What the provider wrote cannot be shortened again: it must leave room for what no model has read yet.
-        crowds = any(unread(view, budget)) and not any(unread(after, budget))
+        crowds = any(unread(view, target)) and not any(unread(after, target))
         return after if now.tokens < was.tokens and now.within(was) and not crowds else view
 
-    def _fresh(self, view: View, budget: Budget) -> int:
+    def _fresh(self, view: View, target: Target) -> int:
         """Tokens that may be folded, no summary, and newer than all that the provider has compacted."""
         if view.frame.format not in (anthropic.NAME, openai_responses.NAME):
             return 0
@@ -65,9 +65,9 @@ class Native:
         made = {n.id for e in own for n in e.stand_ins} | {e.evidence["until"] for e in own}
         since = max((i for i, n in enumerate(view.nodes) if n.id in made), default=0)
         nodes = (
-            n for start, stop in spans(view, budget, _kept(view, budget)) for n in view.nodes[max(start, since) : stop]
+            n for start, stop in spans(view, target, _kept(view, target)) for n in view.nodes[max(start, since) : stop]
         )
-        return budget.meter.nodes(n for n in nodes if n.id not in made and n.item.kind != "summary").tokens
+        return target.meter.nodes(n for n in nodes if n.id not in made and n.item.kind != "summary").tokens
 
 
 def _read(answer: Sequence[Mapping[str, Any]], format: str) -> Iterator[Item]:
@@ -78,7 +78,7 @@ def _read(answer: Sequence[Mapping[str, Any]], format: str) -> Iterator[Item]:
         yield from (item for item in said if item.role != "system" or type_of(item) == COMPACTED)
 
 
-def _swaps(view: View, budget: Budget, stop: int, items: Sequence[Item]) -> list[Swap]:
+def _swaps(view: View, target: Target, stop: int, items: Sequence[Item]) -> list[Swap]:
     """A line for each gap; beside one of them what the provider wrote: for Anthropic the first, for OpenAI the last."""
     given = {view.digests.content(item): item for item in items}
     known = {node.content for node in view.nodes[:stop]}
@@ -86,7 +86,7 @@ def _swaps(view: View, budget: Budget, stop: int, items: Sequence[Item]) -> list
     if not new:
         return []  # it only gave back what was said: what goes would be told nowhere
     leads = view.frame.format == anthropic.NAME
-    gaps = list(_gaps(view, budget, stop, given))
+    gaps = list(_gaps(view, target, stop, given))
     swaps = []
     for n, (start, end) in enumerate(gaps):
         begin = 0 if leads and n == 0 else start
@@ -96,9 +96,9 @@ def _swaps(view: View, budget: Budget, stop: int, items: Sequence[Item]) -> list
     return swaps
 
 
-def _gaps(view: View, budget: Budget, stop: int, given: Container[str]) -> Iterator[Stretch]:
+def _gaps(view: View, target: Target, stop: int, given: Container[str]) -> Iterator[Stretch]:
     """The stretches that go: neither protected, nor given back by the provider as they were said."""
-    keep = _kept(view, budget)
+    keep = _kept(view, target)
     begin: int | None = None
     for start, end in groups(view.nodes[:stop]):
         back = all(n.content in given and n.item.kind != "summary" for n in view.nodes[start:end])
@@ -111,9 +111,9 @@ def _gaps(view: View, budget: Budget, stop: int, given: Container[str]) -> Itera
         yield begin, stop
 
 
-def _kept(view: View, budget: Budget) -> list[bool]:
+def _kept(view: View, target: Target) -> list[bool]:
     """What stays. An earlier compaction of the provider's does not: it reads that, too, and tells of it anew."""
-    kept = protected(view, budget)
+    kept = protected(view, target)
     again = (type_of(n.item) == COMPACTED and n.id not in view.pinned for n in view.nodes)
     return [keep and not told for keep, told in zip(kept, again, strict=True)]
 

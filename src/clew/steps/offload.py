@@ -11,7 +11,7 @@ from clew.steps.matches import matches, terms
 from clew.steps.places import arrived, crowding, free_beside, long_calls, newest_turn, unread
 from clew.steps.taking import take
 from clew.text.decorations import undecorated
-from clew.tokens.budget import Budget
+from clew.tokens.target import Target
 
 ASKED = 8_000  # characters of the newest turn in which names are looked for
 CHARACTERS = 4  # that a token has, more or less: where a preview begins to be made shorter
@@ -33,38 +33,38 @@ class Offload:
     head: int | None = None  # characters at most; else two thirds of what it may take
     tail: int | None = None
 
-    async def __call__(self, view: View, budget: Budget) -> View:
-        if budget.excess(view):
-            view = take(view, budget, _calls(view, budget), by=self)
+    async def __call__(self, view: View, target: Target) -> View:
+        if target.excess(view):
+            view = take(view, target, _calls(view, target), by=self)
         # Some come out longer than their share: then the others have less of it.
-        while budget.excess(view):
-            before, view = view, self._taken(view, budget, self._room(view, budget))
+        while target.excess(view):
+            before, view = view, self._taken(view, target, self._room(view, target))
             if view is before:
                 break
         return view
 
-    def _room(self, view: View, budget: Budget) -> int:
+    def _room(self, view: View, target: Target) -> int:
         """Tokens that are left, below 0 those that are missing."""
-        if any(unread(view, budget)):
-            return -crowding(view, budget)
-        return min(free_beside(view, budget), -crowding(view, budget))
+        if any(unread(view, target)):
+            return -crowding(view, target)
+        return min(free_beside(view, target), -crowding(view, target))
 
-    def _taken(self, view: View, budget: Budget, free: int) -> View:
+    def _taken(self, view: View, target: Target, free: int) -> View:
         """The view with previews, until nothing is missing; `free` are the tokens left, below 0 those missing."""
         if free >= 0:
             return view
         made = view.stand_ins()
         new = (i for i in range(*arrived(view.nodes)) if view.nodes[i].item.kind == "result")
-        sizes = {i: budget.meter.node(view.nodes[i]).tokens for i in new if view.nodes[i].id not in view.pinned | made}
+        sizes = {i: target.meter.node(view.nodes[i]).tokens for i in new if view.nodes[i].id not in view.pinned | made}
         calls, asked = calls_by_result(view.nodes), _asked(view)
-        most = _shares(sizes, free, self.over * budget.room)
+        most = _shares(sizes, free, self.over * target.room)
         swaps = [
-            Swap(i, i + 1, [self._preview(view, i, most[i], budget, calls.get(i), asked)])
+            Swap(i, i + 1, [self._preview(view, i, most[i], target, calls.get(i), asked)])
             for i in sorted(most, key=lambda i: -sizes[i])
         ]
-        return take(view, budget, swaps, by=self)
+        return take(view, target, swaps, by=self)
 
-    def _preview(self, view: View, i: int, most: int, budget: Budget, call: Item | None, asked: str) -> Item:
+    def _preview(self, view: View, i: int, most: int, target: Target, call: Item | None, asked: str) -> Item:
         item, chars = view.nodes[i].item, max(SHORTEST, CHARACTERS * most)
         found = matches(item.text, terms(call.text if call else "", asked))
         while True:
@@ -72,7 +72,7 @@ class Offload:
             head, tail = min(head, self.head or head), min(tail, self.tail or tail)
             short = preview(item, view.short(i, i + 1), head, tail, found)
             # A character can be several tokens: shrink until it takes no more than it may.
-            if chars <= SHORTEST or budget.meter.item(short).tokens <= most:
+            if chars <= SHORTEST or target.meter.item(short).tokens <= most:
                 return short
             chars = max(SHORTEST, chars * 3 // 4)
 
@@ -81,14 +81,14 @@ class Offload:
 class Arrivals(Offload):
     """As `Offload`, but until the whole is within the goal: what a model has read stays as it is."""
 
-    def _room(self, view: View, budget: Budget) -> int:
-        return budget.goal.tokens - budget.size(view).tokens
+    def _room(self, view: View, target: Target) -> int:
+        return target.goal.tokens - target.size(view).tokens
 
 
-def _calls(view: View, budget: Budget) -> Iterator[Swap]:
+def _calls(view: View, target: Target) -> Iterator[Swap]:
     """Calls just made that are very long, in short."""
     made = view.stand_ins()
-    for i in long_calls(view, budget):
+    for i in long_calls(view, target):
         if view.nodes[i].id not in made and (short := shrunk(view.nodes[i].item, view.short(i, i + 1))) is not None:
             yield Swap(i, i + 1, [short])
 

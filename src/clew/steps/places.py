@@ -4,11 +4,12 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import replace as with_
 
 from clew.core.items import Node
+from clew.core.limits import Size
 from clew.core.view import Stretch, View, groups
 from clew.facts.sheets import FENCED
 from clew.steps.sealed import instructed, sealed, served
 from clew.text.decorations import is_program_made
-from clew.tokens.budget import Budget, Size
+from clew.tokens.target import Target
 from clew.wire.rules.binding import binds
 
 PART = 0.25  # of what a goal leaves: a longer first exchange is history like any other, and so is an older end
@@ -69,65 +70,65 @@ def newest(view: View) -> list[bool]:
     return [i >= start or turn[0] <= i < turn[1] for i in range(len(view.nodes))]
 
 
-def unread(view: View, budget: Budget) -> list[bool]:
+def unread(view: View, target: Target) -> list[bool]:
     """For each node, whether it is of the newest exchange and stays, since frame, pins and all of that fit together.
 
     What no model has read yet is what it just asked for: where it does not see that, it asks again.
     """
-    new, room = newest(view), room_beside(view, budget)
-    return new if budget.meter.nodes(_of(view, new)).within(room) else [False] * len(new)
+    new, room = newest(view), room_beside(view, target)
+    return new if target.meter.nodes(_of(view, new)).within(room) else [False] * len(new)
 
 
-def told_turn(view: View, budget: Budget) -> range:
+def told_turn(view: View, target: Target) -> range:
     """Where the newest user turn stands if a log may tell of it: it was read, and takes more than half of the goal.
 
     A long paste or task must not take the room of all the work that was done about it.
     """
     start, stop = newest_turn(view.nodes)
     read = any(n.item.role == "assistant" for n in view.nodes[stop:])
-    long = budget.meter.nodes(view.nodes[start:stop]).tokens > TURN * max(0, budget.goal.tokens - budget.frame)
+    long = target.meter.nodes(view.nodes[start:stop]).tokens > TURN * max(0, target.goal.tokens - target.frame)
     return range(start, stop) if read and long else range(0)
 
 
-def crowding(view: View, budget: Budget) -> int:
+def crowding(view: View, target: Target) -> int:
     """Tokens that results which nobody has read yet take beyond a third of the room, where that is all there is.
 
     Below the limit a goal may be missed for them; at the limit they must leave the rest some.
     """
-    if not _is_tight(budget):
+    if not _is_tight(target):
         return 0
     came = (view.nodes[i] for i in range(*arrived(view.nodes)) if view.nodes[i].item.kind == "result")
-    return max(0, budget.meter.nodes(came).tokens - int(CAME * budget.room))
+    return max(0, target.meter.nodes(came).tokens - int(CAME * target.room))
 
 
-def _is_tight(budget: Budget) -> bool:
-    return budget.goal.tokens >= budget.limit.tokens
+def _is_tight(target: Target) -> bool:
+    return target.goal.tokens >= target.limit.tokens
 
 
-def long_calls(view: View, budget: Budget) -> list[int]:
+def long_calls(view: View, target: Target) -> list[int]:
     """The calls of the newest exchange that alone take more than an eighth of the room.
 
     Who made them knows what they say; where its thinking is bound to them they stay as they are.
     """
-    if not _is_tight(budget) or binds(view.frame.format, view.frame.model):
+    if not _is_tight(target) or binds(view.frame.format, view.frame.model):
         return []
-    new, most = newest(view), WRITTEN * budget.room
+    new, most = newest(view), WRITTEN * target.room
     calls = (i for i, n in enumerate(view.nodes) if new[i] and n.item.kind == "call" and n.id not in view.pinned)
-    return [i for i in calls if budget.meter.node(view.nodes[i]).tokens > most]
+    return [i for i in calls if target.meter.node(view.nodes[i]).tokens > most]
 
 
-def room_beside(view: View, budget: Budget) -> Size:
+def room_beside(view: View, target: Target) -> Size:
     """What the newest exchange may take: the limit less frame and what is fixed, and less a line for all before it."""
-    new, stays = newest(view), _with_their_groups(view, fixed(view, budget))
+    new, stays = newest(view), _with_their_groups(view, fixed(view, target))
     older = [i in stays and not is_new for i, is_new in enumerate(new)]
-    taken = budget.meter.frame(view.frame).plus(budget.meter.nodes(_of(view, older)))
+    taken = target.meter.frame(view.frame).plus(target.meter.nodes(_of(view, older)))
     if not all(new):
         gaps = 2 + sum(older)
         taken = taken.plus(Size(LINE + BRIEF * gaps, 100 * gaps, 0, gaps))
-    return budget.limit.less(taken)
+    return target.limit.less(taken)
 
 
-def fixed(view: View, budget: Budget) -> set[int]:
+def fixed(view: View, target: Target) -> set[int]:
     """Where pins stand and what only the provider reads; system messages and what the provider ran, if little."""
     held = sealed(view) | {i for i, n in enumerate(view.nodes) if n.id in view.pinned}
     more = (served(view) | instructed(view)) - held
@@ -135,10 +136,10 @@ def fixed(view: View, budget: Budget) -> set[int]:
         return held
 
     def tokens(places: Set[int]) -> int:
-        return budget.meter.nodes(view.nodes[i] for i in places).tokens
+        return target.meter.nodes(view.nodes[i] for i in places).tokens
 
     whole, new = _with_their_groups(view, held), {i for i, is_new in enumerate(newest(view)) if is_new}
-    left = max(0, budget.limit.tokens - budget.meter.frame(view.frame).tokens - tokens(whole))
+    left = max(0, target.limit.tokens - target.meter.frame(view.frame).tokens - tokens(whole))
     beside = _with_their_groups(view, more) - whole - new  # what is newest is there anyway
     return held | more if tokens(more) <= STANDING * left and tokens(beside) <= TURN * left else held
 
@@ -152,12 +153,12 @@ def _with_their_groups(view: View, held: Set[int]) -> set[int]:
     return found
 
 
-def free_beside(view: View, budget: Budget) -> int:
+def free_beside(view: View, target: Target) -> int:
     """Tokens that the newest exchange leaves of that, below 0 those that it lacks; what the user said may be shortened,
     and counts up to a half."""
-    room, (start, stop) = room_beside(view, budget).tokens, newest_turn(view.nodes)
-    asked = budget.meter.nodes(view.nodes[start:stop]).tokens
-    whole = budget.meter.nodes(_of(view, newest(view))).tokens
+    room, (start, stop) = room_beside(view, target).tokens, newest_turn(view.nodes)
+    asked = target.meter.nodes(view.nodes[start:stop]).tokens
+    whole = target.meter.nodes(_of(view, newest(view))).tokens
     return room - (whole - asked) - min(asked, int(TURN * max(0, room)))
 
 
@@ -165,45 +166,45 @@ def _of(view: View, chosen: Sequence[bool]) -> list[Node]:
     return [n for n, is_chosen in zip(view.nodes, chosen, strict=True) if is_chosen]
 
 
-def beside(view: View, budget: Budget) -> Budget:
-    """The budget with a goal that leaves some room beside a large newest exchange that fits.
+def beside(view: View, target: Target) -> Target:
+    """The target with a goal that leaves some room beside a large newest exchange that fits.
 
     Else a result that takes all of the goal would leave a line of what can be told in a summary.
     """
-    shorter = {*told_turn(view, budget), *long_calls(view, budget)}  # what will be shorter gives no more room
-    if crowding(view, budget):
+    shorter = {*told_turn(view, target), *long_calls(view, target)}  # what will be shorter gives no more room
+    if crowding(view, target):
         shorter |= {i for i in range(*arrived(view.nodes)) if view.nodes[i].item.kind == "result"}
-    kept = [is_new and i not in shorter for i, is_new in enumerate(unread(view, budget))]
-    new = budget.meter.nodes(_of(view, kept)).tokens
-    goal = min(budget.limit.tokens, max(budget.goal.tokens, budget.frame + new + part(budget)))
-    return with_(budget, goal=budget.goal._replace(tokens=goal))
+    kept = [is_new and i not in shorter for i, is_new in enumerate(unread(view, target))]
+    new = target.meter.nodes(_of(view, kept)).tokens
+    goal = min(target.limit.tokens, max(target.goal.tokens, target.frame + new + part(target)))
+    return with_(target, aimed=target.goal._replace(tokens=goal))
 
 
-def part(budget: Budget) -> int:
+def part(target: Target) -> int:
     """Tokens that the first exchange may take, and the tail, and all beside a large newest exchange: by the usual goal,
     an eighth of the room."""
-    return int(PART * max(0, budget.goal.tokens - budget.frame))
+    return int(PART * max(0, target.goal.tokens - target.frame))
 
 
-def tail_start(view: View, budget: Budget) -> int:
+def tail_start(view: View, target: Target) -> int:
     """Where the newest tokens begin that stay as they are, or a quarter of what a small goal leaves, at a cut."""
-    room = min(budget.tail, part(budget))
+    room = min(target.budget.tail, part(target))
     at = len(view.nodes)
-    while at and not _is_log(view.nodes[at - 1]) and (room := room - budget.meter.node(view.nodes[at - 1]).tokens) >= 0:
+    while at and not _is_log(view.nodes[at - 1]) and (room := room - target.meter.node(view.nodes[at - 1]).tokens) >= 0:
         at -= 1
     return min((c for c in view.cuts() if c >= at), default=len(view.nodes))
 
 
-def protected(view: View, budget: Budget) -> list[bool]:
+def protected(view: View, target: Target) -> list[bool]:
     """For each node, whether a step must leave it byte for byte: head, newest exchange, tail, pins, and what only the
     provider reads.
 
     Where the newest exchange does not fit, previews of it are left to `Offload` and `Trim`.
     """
-    held, told = fixed(view, budget) | served(view) | instructed(view), told_turn(view, budget)
+    held, told = fixed(view, target) | served(view) | instructed(view), told_turn(view, target)
     keep = [(kept and i not in told) or i in held for i, kept in enumerate(newest(view))]
-    head, tail = first_exchange(view.nodes), (tail_start(view, budget), len(view.nodes))
-    if budget.meter.nodes(view.nodes[slice(*head)]).tokens > part(budget):
+    head, tail = first_exchange(view.nodes), (tail_start(view, target), len(view.nodes))
+    if target.meter.nodes(view.nodes[slice(*head)]).tokens > part(target):
         head = 0, 0
     for start, stop in (head, tail):
         keep[start:stop] = [True] * (stop - start)

@@ -8,7 +8,7 @@ from clew.core.items import Item
 from clew.core.view import Stretch, Swap, View, reasoning_leads
 from clew.steps.places import newest_turn
 from clew.steps.taking import replaceable, take
-from clew.tokens.budget import Budget
+from clew.tokens.target import Target
 
 
 @dataclass(frozen=True)
@@ -21,13 +21,13 @@ class ClearReasoning:
     their own, which are refused without it.
     """
 
-    async def __call__(self, view: View, budget: Budget) -> View:
-        return take(view, budget, _found(view, budget), by=self) if budget.excess(view) else view
+    async def __call__(self, view: View, target: Target) -> View:
+        return take(view, target, _found(view, target), by=self) if target.excess(view) else view
 
 
-def _found(view: View, budget: Budget) -> Iterator[Swap]:
+def _found(view: View, target: Target) -> Iterator[Swap]:
     nodes, kept_from = view.nodes, newest_turn(view.nodes)[0]
-    free = set(replaceable(view, budget))
+    free = set(replaceable(view, target))
     for start, stop in reasoning_leads(nodes[:kept_from]):
         if view.frame.format == "openai_responses" and any(_has_id(n.item) for n in nodes[start + 1 : stop]):
             continue

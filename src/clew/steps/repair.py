@@ -7,7 +7,7 @@ from clew.core.items import Item, Node, Opening
 from clew.core.view import Swap, View, continues, groups, pairs
 from clew.steps.lines import plain
 from clew.text.excerpts import framed
-from clew.tokens.budget import Budget
+from clew.tokens.target import Target
 
 # Formats whose providers refuse empty text, and empty results.
 STRICT = frozenset({"anthropic", "bedrock", "gemini"})
@@ -21,7 +21,7 @@ STATE = ("previous_response_id", "conversation", "thread")
 class Repair:
     """Orphan results and unanswered calls become text, results follow their calls, empty content gets a word."""
 
-    async def __call__(self, view: View, budget: Budget) -> View:
+    async def __call__(self, view: View, target: Target) -> View:
         return repair(view, by=self)
 
 

@@ -7,13 +7,13 @@ are told in fewer words. Every block is made of what was said, never of another 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from dataclasses import replace as with_
 from functools import cached_property
 from typing import Any
 
 from clew.core.items import CLAIMS, LOG, SHORT, STANDS, Item, Node
-from clew.core.past import Past
+from clew.core.limits import Size
 from clew.core.view import Stretch, Swap, View, groups
 from clew.facts import sheet
 from clew.facts.claims import Draft, to_json
@@ -21,13 +21,14 @@ from clew.facts.coverage import ledger, noted, words_in
 from clew.steps.lines import omitted
 from clew.steps.notes.placing import Notes, notes_of, placed
 from clew.steps.places import beside, protected
+from clew.steps.protocol import Combination, Step
 from clew.steps.worklog.blocks import TOGETHER, Block, blocks, standing, together
 from clew.steps.worklog.log import Log
 from clew.steps.worklog.requests import requests, typed
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.wording import around, words
 from clew.text.search import Index, texts
-from clew.tokens.budget import Budget, Size
+from clew.tokens.target import Target
 
 MOST = 30_000  # tokens of the log
 LEAST = 200  # tokens of originals: for less, a block is not worth its heading
@@ -54,18 +55,30 @@ class Summarize:
     """The oldest of what is not protected becomes blocks of the log, until the rest fits; `most` are its tokens."""
 
     most: int = MOST
+    focus: str = field(default="", repr=False)  # what somebody who has it compacted cares for above all
+    draft: Draft | None = field(default=None, repr=False)  # what a model noted of what will be folded
 
-    async def __call__(self, view: View, budget: Budget) -> View:
-        budget = beside(view, budget)
-        if not budget.excess(view):
+    async def __call__(self, view: View, target: Target) -> View:
+        target = beside(view, target)
+        if not target.excess(view):
             return view
-        swaps = await asyncio.to_thread(lambda: _Fold(view, budget, self.most).swaps())
+        swaps = await asyncio.to_thread(lambda: _Fold(view, target, self.most, self.focus, self.draft).swaps())
         return view.replace_all(swaps, by=self)
 
 
-def spans(view: View, budget: Budget, keep: Sequence[bool] | None = None) -> Iterator[Stretch]:
+def briefed(step: Step, focus: str = "", draft: Draft | None = None) -> Step:
+    """A step whose summaries, however deep inside, know what somebody cares for and what a model noted."""
+    match step:
+        case Summarize():
+            return with_(step, focus=focus, draft=draft)
+        case Combination():
+            return step.map(lambda part: briefed(part, focus, draft))
+    return step
+
+
+def spans(view: View, target: Target, keep: Sequence[bool] | None = None) -> Iterator[Stretch]:
     """Runs of groups that may be folded, oldest first; `keep` says for each node whether it stays, if not as always."""
-    keep = keep or protected(view, budget)
+    keep = keep or protected(view, target)
     begin: int | None = None
     for start, stop in groups(view.nodes):
         if not any(keep[start:stop]):
@@ -77,46 +90,49 @@ def spans(view: View, budget: Budget, keep: Sequence[bool] | None = None) -> Ite
         yield begin, len(view.nodes)
 
 
-def reads(view: View, budget: Budget) -> list[str]:
+def reads(view: View, target: Target) -> list[str]:
     """The stand-ins in view whose originals the next fold reads: no blocks, unless something before the last is new."""
-    fold = _Fold(view, beside(view, budget), MOST)
+    fold = _Fold(view, beside(view, target))
     made, last = view.stand_ins(), max(fold.old, default=-1)
     anew = bool(fold.old) and fold.stood is None
     for run in _runs(fold.free):
-        anew |= run[1] <= last and budget.meter.nodes(view.nodes[slice(*run)]).tokens >= LEAST
+        anew |= run[1] <= last and target.meter.nodes(view.nodes[slice(*run)]).tokens >= LEAST
     return [n.id for at, n in enumerate(view.nodes) if n.id in made and (anew or at not in fold.old)]
 
 
-def next_folded(view: View, budget: Budget) -> list[Node]:
+def next_folded(view: View, target: Target) -> list[Node]:
     """What was said in the groups that the next fold will tell of, more or less."""
-    return _Fold(view, beside(view, budget), MOST).next()
+    return _Fold(view, beside(view, target)).next()
 
 
 class _Fold:
     """One compaction: which groups become blocks, which blocks get fewer words."""
 
-    def __init__(self, view: View, budget: Budget, most: int) -> None:
-        self.view, self.budget, self.meter = view, budget, budget.meter
-        self.size, self.goal = budget.size(view), budget.goal
-        self.history = max(1, self.goal.tokens - budget.meter.frame(view.frame).tokens)
+    def __init__(
+        self, view: View, target: Target, most: int = MOST, focus: str = "", draft: Draft | None = None
+    ) -> None:
+        self.view, self.target, self.meter = view, target, target.meter
+        self.size, self.goal = target.size(view), target.goal
+        self.history = max(1, self.goal.tokens - target.meter.frame(view.frame).tokens)
         self.most = min(most, max(int(SHARE * self.history), self.history - VERBATIM))
         self.fewer = min(int(FEWER * self.history), self.most // 2)
         self.old = blocks(view)
         self.log = {(at, at + 1): block for at, (block, _) in self.old.items()}
-        self.notes = notes_of(view)
-        self.unpaid = _unpaid(view)
+        self.focus, self.draft = focus.strip(), draft
+        self.notes = notes_of(view, draft)
+        self.unpaid = _unpaid(view, draft)
         self.stood = standing(self.old)
         self.anew: Standing | None = None  # how things stand after the last block, where something before it is new
         most_state, told = min(int(STATE * self.history), self.most // 2), self.stood.told(MUCH) if self.stood else ""
         self.stands = min(most_state, int(MORE * self.meter.counter.text(told)) + LEAST) if told else most_state
-        self.keep = keep = protected(view, budget)
+        self.keep = keep = protected(view, target)
         self.free = [g for g in groups(view.nodes) if not any(keep[slice(*g)]) and not self.old.keys() & {*range(*g)}]
         self.sizes = [self.meter.nodes(view.nodes[slice(*g)]) for g in self.free]
 
     @cached_property
     def others(self) -> AbstractSet[str]:
         """The facts in what stays."""
-        return words_in((n for i, n in enumerate(self.view.nodes) if self.keep[i]), self.view.past)
+        return words_in((n for i, n in enumerate(self.view.nodes) if self.keep[i]))
 
     @cached_property
     def told(self) -> AbstractSet[str]:
@@ -161,7 +177,7 @@ class _Fold:
 
     def next(self) -> list[Node]:
         """What was said in the groups that would be folded, by the first guess, once a compaction is due."""
-        self.size = self.size._replace(tokens=max(self.size.tokens, self.budget.threshold))
+        self.size = self.size._replace(tokens=max(self.size.tokens, self.target.threshold))
         return [n for group in self.free[: self._extent()] for n in self.view.originals(*group)]
 
     def _extent(self) -> int:
@@ -313,9 +329,7 @@ class _Fold:
         """The blocks of these spans in so many tokens together, the last with how things stand."""
         originals = [self.view.originals(*span) for span in spans]
         claims = placed(self.notes.claims, originals, self.told) if self.notes.claims else []
-        log = Log(
-            originals, self.view.past, self._since(spans), self._following(spans[-1][1]), self._between(spans), claims
-        )
+        log = Log(originals, self._since(spans), self._following(spans[-1][1]), self._between(spans), claims)
         focus = self._about([n for nodes in originals for n in nodes], room)
         newest = self._is_newest_folded(spans)
         carries = spans[-1][0] > max(self.old, default=-1)  # the last of them is the last block of all
@@ -388,7 +402,7 @@ class _Fold:
         """How things stand after what was said at these places."""
         stood, made = Standing(), self.view.stand_ins()
         said = [n for at in sorted(places) for n in self.view.originals(at, at + 1)]
-        for request in requests([n for n in said if n.id not in made], self.view.past.acts):
+        for request in requests([n for n in said if n.id not in made]):
             stood.add(request)
         return stood
 
@@ -406,11 +420,10 @@ class _Fold:
 
     def _about(self, nodes: Sequence[Node], room: int) -> str:
         """What was said of what somebody cares for above all, in whole sentences."""
-        focus = self.view.past.focus.strip()
-        if not focus:
+        if not self.focus:
             return ""
         index, told, left = Index(texts(nodes)), list[str](), int(DENSE * room * FEWER)
-        for at, _ in index.ranked(focus):
+        for at, _ in index.ranked(self.focus):
             passage = index.passages[at]
             source = index.texts[passage.text]
             said = words(around(source.body, [line.text for line in passage.lines]), PASSAGE)
@@ -432,7 +445,7 @@ class _Fold:
         earlier = {n.id: e.evidence["tally"] for e in self.view.edits if "tally" in e.evidence for n in e.new}
         _, tally = omitted(self.view.nodes[slice(*span)], earlier, "")
         told: AbstractSet[str] = sheet(item).facts.keys()
-        found = ledger(nodes, self.others | told, self.view.past)
+        found = ledger(nodes, self.others | told)
         return {"tally": tally, "coverage": noted(found), **self._read_by_a_model(nodes)}
 
     def _read_by_a_model(self, nodes: Sequence[Node]) -> dict[str, object]:
@@ -440,7 +453,7 @@ class _Fold:
         unread = [n.id for n in nodes if n.id not in self.notes.read]
         if len(unread) == len(nodes):
             return {}
-        draft = {"draft": self.view.past.draft.key} if self.view.past.draft else {}
+        draft = {"draft": self.draft.key} if self.draft else {}
         return {CLAIMS: [], "unread": unread, "trust": round(self.notes.trust, 3), **draft}
 
 
@@ -481,15 +494,14 @@ def _runs(stretches: Sequence[Stretch]) -> Iterator[Stretch]:
         yield begin, end
 
 
-def _unpaid(view: View) -> Draft | None:
+def _unpaid(view: View, draft: Draft | None) -> Draft | None:
     """The newest draft, if no edit has what it took yet."""
-    draft = view.past.draft
     return None if draft is None or any(e.evidence.get("draft") == draft.key for e in view.edits) else draft
 
 
-def summary(nodes: Sequence[Node], past: Past, size: int) -> str:
+def summary(nodes: Sequence[Node], size: int) -> str:
     """A log of all of these in about so many characters, and how things stand."""
-    log = Log([nodes], past)
+    log = Log([nodes])
     text, room = "", size
     for _ in range(ROUNDS):
         told = log.told(int((1 - STATE) * room))[0]
@@ -500,4 +512,4 @@ def summary(nodes: Sequence[Node], past: Past, size: int) -> str:
     return text
 
 
-__all__ = ["MOST", "Notes", "Summarize", "next_folded", "reads", "spans", "summary"]
+__all__ = ["MOST", "Notes", "Summarize", "briefed", "next_folded", "reads", "spans", "summary"]

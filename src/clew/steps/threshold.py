@@ -5,60 +5,60 @@ from dataclasses import dataclass
 from dataclasses import replace as with_
 from typing import Any
 
-from clew.tokens.budget import Budget, Size
+from clew.tokens.target import Target
 
-THRESHOLD = 0.7  # of the room
+DEFAULT_SHARE = 0.7  # of the room
 LEAST, MOST = 0.3, 0.95  # of the room, whatever a share of the window comes to
 SHARE, BUFFER = "compression_threshold", "buffer_tokens"
 
 
 @dataclass(frozen=True, slots=True)
-class Proactive:
+class Threshold:
     """Compress above a share of the room, or when fewer tokens than `buffer` are left of it."""
 
-    share: float = THRESHOLD
+    share: float = DEFAULT_SHARE
     buffer: int | None = None
 
-    def apply(self, budget: Budget) -> Budget:
-        """The budget that compacts then."""
-        high = self.share if self.buffer is None else max(0.01, 1 - self.buffer / max(1, budget.room))
-        return _above(high, budget)
+    def apply(self, target: Target) -> Target:
+        """The target that compacts then."""
+        high = self.share if self.buffer is None else max(0.01, 1 - self.buffer / max(1, target.room))
+        return _above(high, target)
 
 
 @dataclass(frozen=True, slots=True)
-class OfWindow(Proactive):
+class OfWindow(Threshold):
     """As hosts mean it that know no frame and no reserve: a share of the window, or fewer tokens left of it.
 
     It never comes so late that the request would be refused, nor so early that each call would compress.
     """
 
-    def apply(self, budget: Budget) -> Budget:
-        """The budget that compacts then."""
-        whole = budget.window
+    def apply(self, target: Target) -> Target:
+        """The target that compacts then."""
+        whole = target.window
         above = self.share * whole if self.buffer is None else whole - self.buffer
-        return _above(min(max((above - budget.frame) / max(1, budget.room), LEAST), MOST), budget)
+        return _above(min(max((above - target.frame) / max(1, target.room), LEAST), MOST), target)
 
 
-def _above(high: float, budget: Budget) -> Budget:
-    """A budget that starts there, and stops as far below as it would have."""
-    return with_(budget, high=high, low=high * budget.low / budget.high, goal=Size())
+def _above(high: float, target: Target) -> Target:
+    """A target that starts there, and stops as far below as it would have."""
+    return target.under(with_(target.budget, high=high, low=high * target.budget.low / target.budget.high))
 
 
 def of_window(given: bool | Mapping[str, Any] | None) -> OfWindow | None:
     """What a setting means to a host that speaks of the window. Raises `ValueError` for what is out of range."""
-    found = proactive(given)
+    found = threshold(given)
     return None if found is None else OfWindow(found.share, found.buffer)
 
 
-def proactive(given: bool | Mapping[str, Any] | Proactive | None) -> Proactive | None:
+def threshold(given: bool | Mapping[str, Any] | Threshold | None) -> Threshold | None:
     """What a setting means: True is 0.7; None and False are off. Raises `ValueError` for what is out of range."""
     match given:
-        case Proactive():
+        case Threshold():
             return given
         case None | False:
             return None
         case True:
-            return Proactive()
+            return Threshold()
         case Mapping():
             if unknown := set(given) - {SHARE, BUFFER}:
                 raise ValueError(f"unknown {', '.join(sorted(unknown))}: use {SHARE} or {BUFFER}")
@@ -66,15 +66,15 @@ def proactive(given: bool | Mapping[str, Any] | Proactive | None) -> Proactive |
     raise ValueError(f"expected True, False, None or a mapping with {SHARE} or {BUFFER}, got {given!r}")
 
 
-def _read(given: Mapping[str, Any]) -> Proactive:
+def _read(given: Mapping[str, Any]) -> Threshold:
     share, buffer = given.get(SHARE), given.get(BUFFER)
     if share is not None and buffer is not None:
         raise ValueError(f"give {SHARE} or {BUFFER}, not both")
     if buffer is not None:
         if isinstance(buffer, bool) or not isinstance(buffer, int) or buffer <= 0:
             raise ValueError(f"{BUFFER} must be a whole number above 0, got {buffer!r}")
-        return Proactive(buffer=buffer)
-    share = THRESHOLD if share is None else share
+        return Threshold(buffer=buffer)
+    share = DEFAULT_SHARE if share is None else share
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
         raise ValueError(f"{SHARE} must be above 0 and at most 1, got {share!r}")
-    return Proactive(float(share))
+    return Threshold(float(share))

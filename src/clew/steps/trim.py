@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from clew.core.items import Item
+from clew.core.limits import Size
 from clew.core.view import Stretch, Swap, View, groups
 from clew.errors import OverBudget
 from clew.steps.calls import shrunk
@@ -23,7 +24,7 @@ from clew.steps.places import (
     unread,
 )
 from clew.steps.sealed import instructed, sealed, served
-from clew.tokens.budget import Budget, Size
+from clew.tokens.target import Target
 
 
 @dataclass(frozen=True)
@@ -34,58 +35,58 @@ class Trim:
     Of a newest exchange that does not fit, results become previews, and then what the user said does.
     """
 
-    async def __call__(self, view: View, budget: Budget) -> View:
-        if not budget.excess(view):
+    async def __call__(self, view: View, target: Target) -> View:
+        if not target.excess(view):
             return view
-        view = _shrunk(await Offload()(view, budget), budget, self)
-        return _cut(_squeezed(view, beside(view, budget), self), budget, self)
+        view = _shrunk(await Offload()(view, target), target, self)
+        return _cut(_squeezed(view, beside(view, target), self), target, self)
 
 
 @dataclass(frozen=True)
 class Cut:
     """As `Trim`, but no result is shortened: calls and their results stay or leave whole, should it never fit."""
 
-    async def __call__(self, view: View, budget: Budget) -> View:
-        return _cut(view, budget, self)
+    async def __call__(self, view: View, target: Target) -> View:
+        return _cut(view, target, self)
 
 
-def _cut(view: View, budget: Budget, by: object) -> View:
+def _cut(view: View, target: Target, by: object) -> View:
     # What stands first after a cut is not always what stood first before it: until nothing more is found.
-    while (bounds := beside(view, budget)).excess(view):
+    while (bounds := beside(view, target)).excess(view):
         before, view = view, view.replace_all(_Plan(view, bounds).swaps(), by=by)
         if view is before:
             break
     return view
 
 
-def _shrunk(view: View, budget: Budget, by: object) -> View:
+def _shrunk(view: View, target: Target, by: object) -> View:
     """Where the newest exchange does not fit with previews either, its calls keep the beginning of their arguments."""
     new, fixed = newest(view), view.pinned | view.stand_ins()
-    if any(unread(view, budget)) or free_beside(view, budget) >= 0:
+    if any(unread(view, target)) or free_beside(view, target) >= 0:
         return view
     swaps = []
     for i, node in enumerate(view.nodes):
         short = None if node.item.kind != "call" or node.id in fixed else shrunk(node.item, view.short(i, i + 1))
-        if new[i] and short is not None and budget.meter.item(short).within(budget.meter.node(node)):
+        if new[i] and short is not None and target.meter.item(short).within(target.meter.node(node)):
             swaps.append(Swap(i, i + 1, [short]))
     return view.replace_all(swaps, by=by)
 
 
-def _squeezed(view: View, budget: Budget, by: object) -> View:
+def _squeezed(view: View, target: Target, by: object) -> View:
     """Where one group alone leaves no room, its results become lines: calls made together cannot be parted."""
-    room = budget.goal.less(budget.meter.frame(view.frame))
+    room = target.goal.less(target.meter.frame(view.frame))
     calls, made = calls_by_result(view.nodes), view.stand_ins()
     new = newest(view)
     swaps = []
     for start, stop in groups(view.nodes):
-        if budget.meter.nodes(view.nodes[start:stop]).within(room) or stop - start < 2 or new[start]:
+        if target.meter.nodes(view.nodes[start:stop]).within(room) or stop - start < 2 or new[start]:
             continue
         for i in range(start, stop):
             node = view.nodes[i]
             if node.item.kind != "result" or node.id in view.pinned or node.id in made:
                 continue
             line = cleared(node.item, calls.get(i), view.short(i, i + 1))
-            if budget.meter.item(line).tokens < budget.meter.node(node).tokens:
+            if target.meter.item(line).tokens < target.meter.node(node).tokens:
                 swaps.append(Swap(i, i + 1, [line]))
     return view.replace_all(swaps, by=by)
 
@@ -93,14 +94,14 @@ def _squeezed(view: View, budget: Budget, by: object) -> View:
 class _Plan:
     """What stays, chosen in order of precedence; everything between gets one line."""
 
-    def __init__(self, view: View, budget: Budget) -> None:
+    def __init__(self, view: View, target: Target) -> None:
         self.view = view
-        self.budget = budget
-        self.meter = budget.meter
+        self.target = target
+        self.meter = target.meter
         self.groups = groups(view.nodes)
         self.sizes = [self.meter.nodes(view.nodes[a:b]) for a, b in self.groups]
         self.earlier = {n.id: e.evidence["tally"] for e in view.edits if "tally" in e.evidence for n in e.new}
-        held = fixed(view, budget)
+        held = fixed(view, target)
         self.kept = [not held.isdisjoint(range(a, b)) for a, b in self.groups]
         self.new = newest(view)
         self.shrunk: list[Swap] = []
@@ -113,7 +114,7 @@ class _Plan:
     def _choose(self) -> None:
         new = [g for g, (a, b) in enumerate(self.groups) if any(self.new[a:b])]
         shorter = Size()
-        if any(unread(self.view, self.budget)):
+        if any(unread(self.view, self.target)):
             for g in new:
                 self.kept[g] = True
         else:
@@ -123,11 +124,11 @@ class _Plan:
             used = used.plus(size)
         gaps = len(list(self._gaps())) + 1
         for self.line in (_LONGEST, _BRIEF, _BARE):
-            if (lined := used.plus(_times(self.meter.item(self.line), gaps))).within(self.budget.limit):
+            if (lined := used.plus(_times(self.meter.item(self.line), gaps))).within(self.target.limit):
                 break
         used = self._keep_served(lined)
         used = self._keep(used, _inside(self.groups, first_exchange(self.view.nodes)), self._head_room(used))
-        self._keep(used, range(len(self.groups) - 1, -1, -1), self.budget.goal)
+        self._keep(used, range(len(self.groups) - 1, -1, -1), self.target.goal)
 
     def _keep(self, used: Size, order: Sequence[int], room: Size) -> Size:
         """Keep groups in this order while they fit; the first that does not ends it, so that gaps stay few."""
@@ -148,7 +149,7 @@ class _Plan:
         whole = used
         for g in order:
             whole = whole if self.kept[g] else whole.plus(self.sizes[g])
-        return self._keep(used, order, self.budget.limit if whole.within(self.budget.limit) else self.budget.goal)
+        return self._keep(used, order, self.target.limit if whole.within(self.target.limit) else self.target.goal)
 
     def _shorten(self, new: Sequence[int]) -> Size:
         """Of a newest exchange that does not fit, what the user said as a preview, and what does of the rest.
@@ -186,7 +187,7 @@ class _Plan:
 
     def _free(self) -> Size:
         """What the newest exchange may take, with the briefest of lines for what came before."""
-        room = room_beside(self.view, self.budget)
+        room = room_beside(self.view, self.target)
         return room if all(self.new) else room._replace(tokens=room.tokens + LINE)
 
     def _preview(self, start: int, stop: int, room: Size) -> Item | None:
@@ -205,8 +206,8 @@ class _Plan:
             chars = chars * 3 // 4
 
     def _head_room(self, used: Size) -> Size:
-        goal, limit = self.budget.goal, self.budget.limit
-        room = min(goal.tokens, used.tokens + part(self.budget))
+        goal, limit = self.target.goal, self.target.limit
+        room = min(goal.tokens, used.tokens + part(self.target))
         if used.tokens > goal.tokens:  # it is missed anyway: a task no longer than the line in its place may stay
             room = min(limit.tokens, used.tokens + self.meter.item(_LONGEST).tokens)
         return goal._replace(tokens=room)
@@ -262,19 +263,19 @@ def _inside(stretches: Sequence[Stretch], span: Stretch) -> list[int]:
     return [g for g, (a, b) in enumerate(stretches) if span[0] <= a and b <= span[1]]
 
 
-def over_budget(view: View, budget: Budget) -> OverBudget:
+def over_budget(view: View, target: Target) -> OverBudget:
     """The error for what cannot be made to fit, with the numbers."""
-    frame = budget.meter.frame(view.frame)
-    pinned = budget.meter.nodes(n for n in view.nodes if n.id in view.pinned)
-    fixed = budget.meter.nodes(view.nodes[i] for i in sealed(view))
+    frame = target.meter.frame(view.frame)
+    pinned = target.meter.nodes(n for n in view.nodes if n.id in view.pinned)
+    fixed = target.meter.nodes(view.nodes[i] for i in sealed(view))
     beside = f", what only the provider can read {fixed.tokens:,}" if fixed.tokens else ""
-    have = budget.size(view)
+    have = target.size(view)
     words = ("tokens", "bytes", "images", "messages")
-    over = [f"{h:,} {w} of {m:,}" for h, m, w in zip(have, budget.limit, words, strict=True) if h > m]
+    over = [f"{h:,} {w} of {m:,}" for h, m, w in zip(have, target.limit, words, strict=True) if h > m]
     return OverBudget(
-        f"does not fit: {', '.join(over)} (window {budget.window:,} less reserve {budget.kept_free:,}); "
+        f"does not fit: {', '.join(over)} (window {target.window:,} less reserve {target.kept_free:,}); "
         f"the frame takes {frame.tokens:,} tokens and pins {pinned.tokens:,}{beside}: shorten the system prompt or the "
         f"tools, unpin some, or lower `reserve`",
         needed=have.tokens,
-        limit=budget.limit.tokens,
+        limit=target.limit.tokens,
     )

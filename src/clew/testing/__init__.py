@@ -11,15 +11,17 @@ from typing import Any
 from clew.catalog.usage import Spent
 from clew.core import rawjson
 from clew.core.items import Digests, Node
-from clew.core.step import Prompt, Reply, Step
+from clew.core.limits import Size
 from clew.core.view import View, fold, groups, originals
+from clew.steps.notes.model import Prompt, Reply
 from clew.steps.places import LINE, beside, crowding, long_calls, newest, newest_turn, protected, told_turn, unread
+from clew.steps.protocol import Step
 from clew.steps.sealed import instructed, sealed, served
 from clew.testing.conversations import PICTURE, conversation
 from clew.testing.provider import Answer, Call, Heard, StrictProvider
 from clew.testing.provider.answers import Turn
 from clew.testing.provider.responses import compacted
-from clew.tokens.budget import Budget, Size
+from clew.tokens.target import Target
 from clew.wire import check, decode, encode
 
 __all__ = [
@@ -99,13 +101,13 @@ class ScriptedCompactor:
 # --- the laws -----------------------------------------------------------------------------------------------------
 
 
-async def check_laws(step: Step, view: View, budget: Budget, *, fits: bool = False) -> View:
+async def check_laws(step: Step, view: View, target: Target, *, fits: bool = False) -> View:
     """Run a step and hold the result against every law; `fits` adds that it always ends within the limit."""
     snapshot = rawjson.dumps(encode(view.frame, (n.item for n in view.nodes)))
-    after = await step(view, budget)
-    had, has = budget.size(view), budget.size(after)
+    after = await step(view, target)
+    had, has = target.size(view), target.size(after)
     assert has.tokens <= had.tokens, f"1 monotone: {had} became {has}"
-    for name, was, now, most in zip(Size._fields, had, has, budget.limit, strict=True):
+    for name, was, now, most in zip(Size._fields, had, has, target.limit, strict=True):
         assert was <= most or now <= was, f"1 monotone: {name} was over its limit and grew from {was} to {now}"
     _check_valid(view, after)
     _check_lossless(view, after)
@@ -113,12 +115,12 @@ async def check_laws(step: Step, view: View, budget: Budget, *, fits: bool = Fal
         "4 replayable: log + edits give another view"
     )
     assert snapshot == rawjson.dumps(encode(view.frame, (n.item for n in view.nodes))), "5 pure: the input changed"
-    if had.within(budget.goal):
+    if had.within(target.goal):
         assert after == view, "6 at rest: changed a view that fits"
-    assert (await step(after, budget)).nodes == after.nodes, f"6 at rest: {step!r} changed its own result"
+    assert (await step(after, target)).nodes == after.nodes, f"6 at rest: {step!r} changed its own result"
     if fits:
-        _check_fits(view, after, budget)
-    _check_protected(view, after, budget)
+        _check_fits(view, after, target)
+    _check_protected(view, after, target)
     return after
 
 
@@ -141,39 +143,39 @@ def _check_lossless(view: View, after: View) -> None:
         assert edit.new, "3 lossless: an edit left no trace"
 
 
-def _check_fits(view: View, after: View, budget: Budget) -> None:
-    has, budget = budget.size(after), beside(after, budget)
-    if has.within(budget.goal):
+def _check_fits(view: View, after: View, target: Target) -> None:
+    has, target = target.size(after), beside(after, target)
+    if has.within(target.goal):
         return
     fixed = sealed(after)
     new = {i for i, is_new in enumerate(newest(after)) if is_new} | fixed
-    new |= served(after) | instructed(after) if has.within(budget.limit) else set()
+    new |= served(after) | instructed(after) if has.within(target.limit) else set()
     stand_ins = {n.id for e in after.edits for n in e.new}
     rest = [
-        budget.meter.nodes(after.nodes[a:b]).tokens
+        target.meter.nodes(after.nodes[a:b]).tokens
         for a, b in groups(after.nodes)
         if not any(i in new or after.nodes[i].id in view.pinned | stand_ins for i in range(a, b))
     ]
     assert max(rest, default=0) <= LINE, (
-        f"7 convergent: {has} is over {budget.goal} with {max(rest)} tokens left to shorten"
+        f"7 convergent: {has} is over {target.goal} with {max(rest)} tokens left to shorten"
     )
-    if not has.within(budget.limit):
+    if not has.within(target.limit):
         # Calls made together cannot be parted: a pin holds its whole group.
         stays = _with_groups(after, [n.id in view.pinned or i in fixed for i, n in enumerate(after.nodes)])
         gaps = len(stays) + 3
         floor = (
-            budget.meter.frame(view.frame).plus(budget.meter.nodes(stays)).plus(Size(LINE * gaps, 200 * gaps, 0, gaps))
+            target.meter.frame(view.frame).plus(target.meter.nodes(stays)).plus(Size(LINE * gaps, 200 * gaps, 0, gaps))
         )
-        assert not floor.within(budget.limit), (
-            f"7 convergent: {has} is over {budget.limit}, frame and pins take {floor}"
+        assert not floor.within(target.limit), (
+            f"7 convergent: {has} is over {target.limit}, frame and pins take {floor}"
         )
 
 
-def _check_protected(view: View, after: View, budget: Budget) -> None:
+def _check_protected(view: View, after: View, target: Target) -> None:
     stands = {(n.id, n.content) for n in after.nodes}
-    told, new = told_turn(view, budget), unread(view, budget)
-    shorter = {view.nodes[i].id for i in (*told, *long_calls(view, budget))}  # may be told of, or previews
-    if crowding(view, budget):
+    told, new = told_turn(view, target), unread(view, target)
+    shorter = {view.nodes[i].id for i in (*told, *long_calls(view, target))}  # may be told of, or previews
+    if crowding(view, target):
         shorter |= {n.id for n in view.nodes if n.item.kind == "result"}
     unseen = [n for n, is_new in zip(view.nodes, new, strict=True) if is_new and n.id not in shorter]
     assert all((n.id, n.content) in stands for n in unseen), "10 protected: the newest exchange fits and was replaced"
@@ -184,11 +186,11 @@ def _check_protected(view: View, after: View, budget: Budget) -> None:
     pins = [n for n in view.nodes if n.id in view.pinned]
     assert keeps(pins), "10 protected: a pin was replaced"
     assert keeps([view.nodes[i] for i in sealed(view)]), "10 protected: what only the provider reads was replaced"
-    kept = protected(view, budget)
+    kept = protected(view, target)
     whole = [keep or new for keep, new in zip(kept, newest(view), strict=True)]  # some steps keep a long turn, too
-    room = budget.meter.frame(view.frame).plus(budget.meter.nodes(_with_groups(view, whole)))
+    room = target.meter.frame(view.frame).plus(target.meter.nodes(_with_groups(view, whole)))
     gaps = len(pins) + len(sealed(view)) + 4
-    if room._replace(tokens=room.tokens + LINE * gaps, messages=room.messages + gaps).within(budget.goal):
+    if room._replace(tokens=room.tokens + LINE * gaps, messages=room.messages + gaps).within(target.goal):
         start, stop = newest_turn(view.nodes)
         assert told or keeps(list(view.nodes[start:stop])), "10 protected: the newest user turn was replaced"
         assert keeps([n for n, keep in zip(view.nodes, kept, strict=True) if keep and n.id not in shorter]), (

@@ -1,13 +1,13 @@
 """How big the view of one branch is: by our own count, and by what its provider will count."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import takewhile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from clew.core.items import Node
-from clew.core.view import View
-from clew.tokens.budget import Meter, Size
+from clew.core.items import Item, Node
+from clew.core.limits import Size
+from clew.core.view import View, shared_start
 from clew.tokens.calibration import Anchor, Calibration, Traits
+from clew.tokens.meter import Meter
 
 UNPROVEN = 1.1  # what triggers count with before the first report, where the vocabulary is not the model's own
 STEEPEST = 2.5  # tokens of the provider for one of ours: beyond it a report is odd, and a view must not vanish for it
@@ -18,32 +18,29 @@ _UNPROVEN = Anchor()
 
 
 @dataclass(slots=True)
-class Scale:
-    """Kept from turn to turn, so that a turn costs what is new."""
+class ProviderSize:
+    """Kept from turn to turn: what was measured last is the start for what is measured next, so a turn costs its news.
+
+    Nodes that hold a secret are measured as they are sent, which is not as they are kept.
+    """
 
     meter: Meter | None = None
     calibration: Calibration = _UNTAUGHT
     anchor: Anchor = _UNPROVEN
     framed: int = 0  # tokens of the last frame
-    _nodes: tuple[Size, Traits] | None = None  # of all nodes that are in view
+    unmasked: Mapping[str, Item] = field(default_factory=dict)  # by node
+    _measured: tuple[Node, ...] = ()
+    _sum: tuple[Size, Traits] = Size(), Traits()  # of those
+    _had_secrets: bool = False  # among those
 
     def turn(self, meter: Meter, calibration: Calibration, framed: int) -> None:
         """Begin a turn: with another model or other tools, nothing proven so far holds."""
         if meter is not self.meter:
-            self.meter, self.anchor, self._nodes = meter, _UNPROVEN, None
+            self.meter, self.anchor = meter, _UNPROVEN
+            self._measured, self._sum = (), (Size(), Traits())
         elif abs(framed - self.framed) > CLOCK:
             self.anchor = _UNPROVEN
         self.calibration, self.framed = calibration, framed
-
-    def grow(self, nodes: Sequence[Node]) -> None:
-        """These nodes come after those in view."""
-        if self._nodes is not None and self.meter is not None:
-            size, traits = self._nodes
-            self._nodes = size.plus(self.meter.nodes(nodes)), traits.plus(self.meter.traits(nodes))
-
-    def edit(self) -> None:
-        """What is in view changed otherwise; the reports of what it was still say what is hidden beside it."""
-        self._nodes = None
 
     def measure(self, view: View) -> tuple[Size, float]:
         """The size by our count, and how many tokens of the provider one of ours may at most be."""
@@ -62,9 +59,7 @@ class Scale:
 
     def prefix(self, before: View, view: View) -> int:
         """How many of them the request before this one began with too: a provider has those in its cache."""
-        same = sum(
-            1 for _ in takewhile(lambda pair: pair[0].id == pair[1].id, zip(before.nodes, view.nodes, strict=False))
-        )
+        same = shared_start(before.nodes, view.nodes)
         own = self._own.frame(view.frame).tokens + self._own.nodes(view.nodes[:same]).tokens
         return round(own * self.expected(view) / max(1, self._whole(view)[0].tokens))
 
@@ -86,8 +81,21 @@ class Scale:
         return self.meter
 
     def _whole(self, view: View) -> tuple[Size, Traits]:
-        meter = self._own
-        if self._nodes is None:
-            self._nodes = meter.nodes(view.nodes), meter.traits(view.nodes)
-        size, traits = self._nodes
-        return meter.frame(view.frame).plus(size), meter.frame_traits(view.frame).plus(traits)
+        if view.nodes is not self._measured:
+            self._measured, self._sum = view.nodes, self._changed(view.nodes)
+        size, traits = self._sum
+        return self._own.frame(view.frame).plus(size), self._own.frame_traits(view.frame).plus(traits)
+
+    def _changed(self, nodes: tuple[Node, ...]) -> tuple[Size, Traits]:
+        """The sum of these: that of the last ones, less what went, and what came."""
+        had, self._had_secrets = self._had_secrets, bool(self.unmasked)
+        if had or self._had_secrets:  # which of them are known unmasked may have changed, too
+            return self._of(nodes)
+        same = shared_start(self._measured, nodes)
+        (size, traits), (gone, lost), (new, more) = self._sum, self._of(self._measured[same:]), self._of(nodes[same:])
+        return size.less(gone).plus(new), traits.less(lost).plus(more)
+
+    def _of(self, nodes: Sequence[Node]) -> tuple[Size, Traits]:
+        if self.unmasked:
+            nodes = [Node(n.id, n.content, self.unmasked.get(n.id, n.item)) for n in nodes]
+        return self._own.nodes(nodes), self._own.traits(nodes)

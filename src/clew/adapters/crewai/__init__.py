@@ -39,8 +39,8 @@ from clew.adapters.thread import best
 from clew.agent.tasks import Output, Strategy, Summaries, aggregate_summarized, effective
 from clew.agent.tasks.summaries import LEAST, SIZE
 from clew.core.bridge import begin
-from clew.core.step import Model
 from clew.events import Condensed, Event, LeftWhole
+from clew.steps.notes.model import Model
 
 __all__ = [
     "Compaction",

@@ -21,9 +21,9 @@ from clew.adapters.hosted import Hosted
 from clew.adapters.thread import Thread, best
 from clew.catalog.usage import Spent
 from clew.core.bridge import run
-from clew.core.step import Prompt, Reply
 from clew.errors import BadRequest
 from clew.llm.requests import chat
+from clew.steps.notes.model import Prompt, Reply
 from clew.tokens import counter_for
 
 Talk = Callable[[Any, Any], Thread]  # from a task and an agent to the conversation in which a model is asked

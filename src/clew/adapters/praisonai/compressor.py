@@ -18,8 +18,10 @@ from clew.adapters.thread import engine_at
 from clew.adapters.weaving import Message, plain
 from clew.core.bridge import cross
 from clew.core.items import Scope
+from clew.core.limits import Budget
 from clew.core.view import View
 from clew.engine.engine import Engine, Request, body
+from clew.engine.settings import Settings
 from clew.errors import BadRequest, OverBudget
 from clew.llm import read
 from clew.llm.remote import Remote
@@ -27,7 +29,7 @@ from clew.steps.notes.allowance import Allowance
 from clew.steps.notes.writer import SECONDS, Writer
 from clew.store.records import Session
 from clew.tokens import Counter, Plain, counter_for
-from clew.tokens.budget import Budget, Meter
+from clew.tokens.meter import Meter
 from clew.wire import decode
 
 HEADING = "[Context summary]\n"
@@ -71,9 +73,13 @@ class ContextCompressor:
         given = engine_at(":memory:" if engine is None else engine)
         budget = Budget(window=window or catalog.window(name))
         # The caller says when and what to compact: this engine only keeps the log, as the given one would.
-        self._engine = Engine(
-            given.store, budget, None, self._meter.counter, given.listeners, secrets=given.secrets, compaction="off"
+        own = Settings(
+            compaction="off",
+            counter=self._meter.counter,
+            listeners=given.settings.listeners,
+            secrets=given.settings.secrets,
         )
+        self._engine = Engine(given.store, budget, own)
 
     async def compress(
         self,

@@ -6,6 +6,7 @@ What leaves an agent's messages is in clew's log, and what stands there instead 
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,10 +45,11 @@ from clew.adapters.strands.structured import is_structured
 from clew.adapters.thread import Thread, warn
 from clew.core.bridge import run
 from clew.core.items import Scope
-from clew.core.step import Pipeline, Step
 from clew.engine.engine import Engine
+from clew.engine.settings import Compaction
 from clew.steps import ClearResults, Cut, Offload, Trim, null, summarizing
 from clew.steps.notes.writer import Writer
+from clew.steps.protocol import Pipeline, Step
 from clew.steps.threshold import of_window
 
 __all__ = [
@@ -103,7 +105,9 @@ class Keeping(ConversationManager):
             if writer := None if isinstance(self._where, Engine) else self._writer(agent):
                 given["writer"] = writer
             thread = open_thread(agent, self._where, self._session, self._scope, **given)
-            thread.helm.engine.proactive = self._when
+            engine = thread.helm.engine
+            on: Compaction = "on" if self._when else "off"
+            engine.settings = replace(engine.settings, threshold=self._when, compaction=on)
             self._threads[agent] = thread
         return self._threads[agent]
 

@@ -1,7 +1,7 @@
 """What Strands has, as clew takes it: an agent's call as a request, its models as writers, its pins; and back."""
 
 import logging
-from collections.abc import Collection, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as with_
 from functools import partial
@@ -24,12 +24,14 @@ from clew.agent.control import Helm
 from clew.catalog.usage import spent
 from clew.core.bridge import cross, run
 from clew.core.items import Node, Scope
-from clew.core.step import Prompt, Reply, Step
+from clew.core.limits import Budget
 from clew.core.view import View, groups
 from clew.engine.engine import Engine, body
+from clew.steps.notes.model import Prompt, Reply
 from clew.steps.notes.writer import Writer
 from clew.steps.places import arrived
-from clew.tokens.budget import Budget
+from clew.steps.protocol import Step
+from clew.tokens.target import Target
 from clew.wire.convert.extras import with_tail
 from clew.wire.formats.plain import fresh
 
@@ -71,8 +73,8 @@ def open_thread(
         given = {"budget": Budget(window=window), **given}
     # What is set here must not hold for whoever else uses an engine that was given.
     engine = where.variant(**given) if isinstance(where, Engine) else engine_at(where, **given)
-    if not isinstance(engine.step, Protecting):
-        engine.step = Protecting(engine.step)
+    if not isinstance(step := engine.settings.step, Protecting):
+        engine.settings = with_(engine.settings, step=Protecting(step))
     return Thread(Helm(engine, offer=False), session or session_of(agent), scope=scope)
 
 
@@ -166,26 +168,30 @@ class Protecting:
     share: float = 0
     firm: bool = False  # what no model has read yet stays, room or no room
 
-    async def __call__(self, view: View, budget: Budget) -> View:
-        size = budget.size(view)
-        if size.within(budget.goal):
+    def map(self, change: Callable[[Step], Step]) -> Step:
+        """The same around a changed step."""
+        return with_(self, step=change(self.step))
+
+    async def __call__(self, view: View, target: Target) -> View:
+        size = target.size(view)
+        if size.within(target.goal):
             return view
-        goal, most = min(budget.goal.tokens, int((1 - self.share) * size.tokens)), budget.limit.tokens
+        goal, most = min(target.goal.tokens, int((1 - self.share) * size.tokens)), target.limit.tokens
         pins = view.pinned | pinned(view.nodes)
         unread = pins | _last(view.nodes, 0)
         for ids in (pins | _last(view.nodes, self.recent), unread, unread if self.firm else pins):
-            held = budget.meter.frame(view.frame).plus(budget.meter.nodes(n for n in view.nodes if n.id in ids)).tokens
+            held = target.meter.frame(view.frame).plus(target.meter.nodes(n for n in view.nodes if n.id in ids)).tokens
             if most - held >= LEAST * most:
                 # What is held takes most of the goal, perhaps; the rest must not become nothing for that.
                 goal = max(goal, (held + min(most, size.tokens)) // 2) if ids != pins else goal
                 break
         if self.firm and held > most:
             return view  # whatever else may leave, it would not help
-        return await self._held(view, with_(budget, goal=budget.goal._replace(tokens=goal)), ids)
+        return await self._held(view, with_(target, aimed=target.goal._replace(tokens=goal)), ids)
 
-    async def _held(self, view: View, budget: Budget, ids: frozenset[str]) -> View:
+    async def _held(self, view: View, target: Target, ids: frozenset[str]) -> View:
         holding = with_(view, pinned=ids)
-        after = await self.step(holding, budget)
+        after = await self.step(holding, target)
         return view if after is holding else with_(after, pinned=view.pinned)
 
 
@@ -238,11 +244,12 @@ def _freed(messages: Messages, view: View) -> frozenset[str]:
 async def kept(thread: Thread, agent: Agent) -> View:
     """Have all that an agent holds in the log, and nothing made of it."""
     engine = thread.helm.engine
-    was, engine.compaction = engine.compaction, "off"
+    was = engine.settings
+    engine.settings = with_(was, compaction="off")
     try:
         return (await thread.fit(request_of(agent), FORMAT)).view
     finally:
-        engine.compaction = was
+        engine.settings = was
 
 
 async def shortened(thread: Thread, agent: Agent, error: Exception | None, step: Step | None) -> bool:

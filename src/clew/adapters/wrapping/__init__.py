@@ -56,9 +56,9 @@ def wrap(
     if isinstance(getattr(getattr(client, "_client", None), "clew", None), Keeper):  # a copy has no other mark
         raise BadRequest("wrap: this client is wrapped already")
     made = engine_at(engine)
-    offers = tools or (method or made.method) == "llm"
+    offers = tools or (method or made.settings.method) == "llm"
     helm = Helm(made, when=when, how=how, offer=offers)
-    helm.method = method or made.method
+    helm.method = method or made.settings.method
     wrapped: Client = Keeper(client, helm, offers, session, scope).client()
     return wrapped
 

@@ -49,7 +49,7 @@ class Helm:
 
     def __init__(self, engine: Engine, *, when: str = "", how: str = "", offer: bool = True) -> None:
         self.engine = engine
-        self._method: Method = engine.method
+        self._method: Method = engine.settings.method
         self.when = when  # raises `BadRequest` for what would be too late
         self.how = how
         self._offer = offer

@@ -3,7 +3,7 @@
 import json
 
 from clew.engine.cue import Cue
-from clew.tokens.budget import Filled
+from clew.tokens.target import Filled
 
 
 def status(filled: Filled, cue: Cue = Cue()) -> str:  # noqa: B008

@@ -12,10 +12,10 @@ from clew import catalog
 from clew.agent.tasks.outputs import Strategy, Told, aggregate, aggregate_summarized
 from clew.catalog.cost import cost
 from clew.core.items import Scope
-from clew.core.step import Model, Prompt, Reply
 from clew.errors import ModelError
 from clew.events import Condensed, LeftWhole, Listener, tell
 from clew.steps.notes.allowance import Allowance
+from clew.steps.notes.model import Model, Prompt, Reply
 from clew.steps.notes.questions import parts
 from clew.steps.notes.replies import rambles, spoken
 from clew.steps.notes.writer import AUTH

@@ -8,10 +8,9 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from clew.core.items import Node
-from clew.core.past import Past
 from clew.facts.claims import Claim
 from clew.facts.finding import find
-from clew.facts.sheets import voice_of
+from clew.facts.sheets import sheet, voice_of
 from clew.steps.lines import clip
 from clew.steps.notes.placing import UNSPACED, terms
 from clew.steps.notes.replies import TITLE, Note
@@ -83,13 +82,12 @@ class Checked(NamedTuple):
 class Sources:
     """The nodes that a model was shown, as evidence."""
 
-    def __init__(self, nodes: Sequence[Node], labels: Mapping[str, str], past: Past, end: str = "") -> None:
+    def __init__(self, nodes: Sequence[Node], labels: Mapping[str, str], end: str = "") -> None:
         self.nodes = [n for n in nodes if n.item.kind != "summary"]
         self._blocks = [n for n in nodes if n.item.kind == "summary"]  # they tell of tools, too: nobody's words
         self.end = end or (nodes[-1].id if nodes else "")  # where what is said of all of it belongs
         self.order = {node.id: n for n, node in enumerate(self.nodes)}
         self._labelled = {label: id for id, label in labels.items()}
-        self._past = past
 
     def check(self, notes: Iterable[Note]) -> Checked:
         """Which notes hold."""
@@ -210,7 +208,7 @@ class Sources:
         return theirs, tools
 
     def _does(self, call: Node) -> str:
-        return self._past.sheet(call.id, call.item).heading
+        return sheet(call.item).heading
 
 
 def words(text: str) -> set[str]:

@@ -5,6 +5,7 @@ import logging
 from collections import Counter as Tally
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from clew import events
 from clew.core.items import Node, Scope
@@ -14,7 +15,7 @@ from clew.facts.claims import Draft
 from clew.steps.notes.placing import notes_of
 from clew.steps.notes.writer import Writer
 from clew.steps.summarize import next_folded
-from clew.tokens.budget import Budget
+from clew.tokens.target import Target
 
 _LOGGER = logging.getLogger("clew")
 EARLY = 0.85  # of the size at which a compaction begins
@@ -22,30 +23,37 @@ LEAST = 400  # tokens that nobody has read: for less, no model is asked
 SHARE = 0.3  # of what will be folded: if most of it has been read, the rest can wait for the next time
 
 
-def middle(view: View, budget: Budget) -> list[Node]:
+def middle(view: View, target: Target) -> list[Node]:
     """What the next blocks of the log may stand for."""
-    return next_folded(view, budget)
+    return next_folded(view, target)
 
 
-def unread(view: View, budget: Budget) -> list[Node]:
+def unread(view: View, target: Target, draft: Draft | None = None) -> list[Node]:
     """What of it no model has read, if it is worth asking one."""
-    nodes = middle(view, budget)
-    read = notes_of(view).read
+    nodes = middle(view, target)
+    read = notes_of(view, draft).read
     fresh = [n for n in nodes if n.id not in read]
-    whole = budget.meter.nodes(nodes).tokens
-    return fresh if budget.meter.nodes(fresh).tokens >= max(LEAST, SHARE * whole) else []
+    whole = target.meter.nodes(nodes).tokens
+    return fresh if target.meter.nodes(fresh).tokens >= max(LEAST, SHARE * whole) else []
 
 
-async def drafted(
-    writer: Writer, view: View, nodes: Sequence[Node], focus: str = "", after: View | None = None
-) -> Draft:
-    """Have nodes read, and remember what came of it where the next summary looks."""
-    known, before = notes_of(view), view.past.draft
-    draft = await writer.draft(nodes, view.past, (*known.told, *known.claims), focus, after)
-    if draft.read:
-        paid = before and any(e.evidence.get("draft") == before.key for e in view.edits)
-        view.past.draft = before.and_then(draft, known.claims, not paid) if before and known.drafted else draft
-    return draft
+@dataclass(slots=True)
+class Notebook:
+    """What a model noted of one branch, kept from one compaction to the next."""
+
+    draft: Draft | None = None
+
+    async def fill(
+        self, writer: Writer, view: View, nodes: Sequence[Node], focus: str = "", after: View | None = None
+    ) -> Draft:
+        """Have nodes read; what came of it joins what was noted before and is not told yet."""
+        before = self.draft
+        known = notes_of(view, before)
+        draft = await writer.draft(nodes, (*known.told, *known.claims), focus, after)
+        if draft.read:
+            paid = before and any(e.evidence.get("draft") == before.key for e in view.edits)
+            self.draft = before.and_then(draft, known.claims, not paid) if before and known.drafted else draft
+        return draft
 
 
 class Drafts:
@@ -60,19 +68,19 @@ class Drafts:
     def is_running(self, key: Hashable) -> bool:
         return key in self._tasks
 
-    def wanted(self, view: View, budget: Budget) -> list[Node]:
+    def wanted(self, view: View, target: Target, book: Notebook) -> list[Node]:
         """What a model should read now; nothing if none may be asked."""
-        return [] if self.writer.allowance.refusal(0, 0, 0) else unread(view, budget)
+        return [] if self.writer.allowance.refusal(0, 0, 0) else unread(view, target, book.draft)
 
-    def begin(self, key: Hashable, view: View, nodes: Sequence[Node]) -> None:
+    def begin(self, key: Hashable, view: View, nodes: Sequence[Node], book: Notebook) -> None:
         """Have a model read what will be folded soon."""
-        task = asyncio.create_task(self._make(view, nodes), name=f"clew draft {view.branch}")
+        task = asyncio.create_task(self._make(view, nodes, book), name=f"clew draft {view.branch}")
         self._tasks[key] = task
         task.add_done_callback(lambda _: self._tasks.pop(key, None))
 
-    async def _make(self, view: View, nodes: Sequence[Node]) -> None:
+    async def _make(self, view: View, nodes: Sequence[Node], book: Notebook) -> None:
         try:
-            draft = await drafted(self.writer, view, nodes, after=view)
+            draft = await book.fill(self.writer, view, nodes, after=view)
         except Exception as error:  # nobody waits for this, so nobody would hear of it
             self.writer.allowance.fail()
             draft = Draft((), (), self.writer.model.name, faults=(type(error).__name__,))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from clew.core.items import CLAIMS, Edit, Node
 from clew.core.view import View, originals
-from clew.facts.claims import Claim, from_json
+from clew.facts.claims import Claim, Draft, from_json
 from clew.text.search import COMMON
 
 UNSPACED = "\u0e00"  # from here on, most scripts write no space between words
@@ -23,7 +23,7 @@ class Notes(NamedTuple):
     drafted: bool = False  # whether the newest draft still holds
 
 
-def notes_of(view: View) -> Notes:
+def notes_of(view: View, draft: Draft | None = None) -> Notes:
     """The notes that hold for a view: those of the newest draft, and those that its summaries were made with."""
     by_id = {n.id: e for e in view.edits for n in e.stand_ins}
     told: list[Claim] = []
@@ -35,7 +35,6 @@ def notes_of(view: View) -> Notes:
             told += from_json(edit.evidence[CLAIMS])
             trust = edit.evidence.get("trust", 0.0)
             read |= {*originals((node.id,), by_id)} - {*edit.evidence.get("unread", ())}
-    draft = view.past.draft
     if draft is None or not draft.read or not _stand(draft.read, view, by_id):
         return Notes((), tuple(told), frozenset(read), trust)
     known = {c.text for c in told}

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Literal, NamedTuple, get_args
 
-from clew.core.step import Reply
 from clew.steps.notes.language import language_of
+from clew.steps.notes.model import Reply
 from clew.steps.notes.placing import UNSPACED
 from clew.steps.worklog.wording import plain, sentences
 

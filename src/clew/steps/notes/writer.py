@@ -11,8 +11,6 @@ from itertools import islice
 from clew import catalog
 from clew.catalog.cost import cost
 from clew.core.items import Node
-from clew.core.past import Past
-from clew.core.step import Model, Prompt, Reply
 from clew.core.view import View
 from clew.errors import ModelError
 from clew.facts.claims import Claim, Draft
@@ -21,8 +19,9 @@ from clew.steps.notes import questions, replies
 from clew.steps.notes.allowance import Allowance
 from clew.steps.notes.check import Checked, Dropped, Sources
 from clew.steps.notes.language import language_of
+from clew.steps.notes.model import Model, Prompt, Reply
 from clew.tokens import Counter, counter_for
-from clew.tokens.budget import Meter
+from clew.tokens.meter import Meter
 
 SIZE = 1_000  # tokens of notes
 SECONDS = 120.0  # for one answer
@@ -51,13 +50,12 @@ class Writer:
     async def draft(
         self,
         nodes: Sequence[Node],
-        past: Past,
         earlier: Sequence[Claim] = (),
         focus: str = "",
         after: View | None = None,
     ) -> Draft:
         """Notes about all these nodes; `earlier` ones are known. `after` is a request that shows all of the nodes."""
-        work = _Work(self, nodes, past, tuple(earlier), focus)
+        work = _Work(self, nodes, tuple(earlier), focus)
         room = int(SLACK * self.model.window) - ANSWER * self.size - work.counter.text(work.question("summarize"))
         if after is not None and self._may_follow(after, nodes):
             await work.ask_after(after)
@@ -84,12 +82,10 @@ class Writer:
 class _Work:
     """One compaction's calls to a model."""
 
-    def __init__(
-        self, writer: Writer, nodes: Sequence[Node], past: Past, earlier: tuple[Claim, ...], focus: str
-    ) -> None:
-        self.writer, self.nodes, self.past, self.focus = writer, nodes, past, focus
+    def __init__(self, writer: Writer, nodes: Sequence[Node], earlier: tuple[Claim, ...], focus: str) -> None:
+        self.writer, self.nodes, self.focus = writer, nodes, focus
         self.labels = questions.labels(nodes)
-        self.sources = Sources(nodes, self.labels, past)
+        self.sources = Sources(nodes, self.labels)
         self.counter: Counter = counter_for(writer.model.name)
         self.language = language_of("\n".join(n.item.text for n in nodes if voice_of(n.item) == "user"))
         self.earlier, self.claims = earlier, list[Claim]()
@@ -118,7 +114,7 @@ class _Work:
 
     async def ask_after(self, after: View) -> None:
         """Have read what was just sent; notes may cite all of it."""
-        self.sources = Sources(after.nodes, {}, self.past, self.nodes[-1].id)
+        self.sources = Sources(after.nodes, {}, self.nodes[-1].id)
         prompt = Prompt(self.question("after"), ANSWER * self.writer.size, after=after)
         await self._asked(prompt, tuple(self.labels), sum(self.counter.item(n.item) for n in after.nodes))
 

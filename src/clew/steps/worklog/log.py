@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from clew.core.items import Node
-from clew.core.past import Past
 from clew.facts.claims import Claim
+from clew.facts.sheets import sheet
 from clew.steps.notes.placing import terms, told
 from clew.steps.worklog.requests import Request, common_root, requests
 from clew.steps.worklog.standing import Standing
@@ -40,8 +40,8 @@ Noted = tuple[str, str]  # a line that a model wrote, after its heading
 class Part:
     """What a block is made of."""
 
-    def __init__(self, nodes: Sequence[Node], number: int, past: Past) -> None:
-        self.requests = requests(nodes, past.acts)
+    def __init__(self, nodes: Sequence[Node], number: int) -> None:
+        self.requests = requests(nodes)
         self.continued = not (self.requests and self.requests[0].ask)
         self.first = max(1, number + (not self.continued))
         self.last = max(1, number + sum(bool(r.ask) for r in self.requests))
@@ -56,7 +56,6 @@ class Log:
     def __init__(
         self,
         parts: Sequence[Sequence[Node]],
-        past: Past,
         since: Standing | None = None,
         following: str = "",
         between: Sequence[int] = (),
@@ -67,13 +66,13 @@ class Log:
         self._terms: dict[str, set[str]] = {}  # by line
         for n, nodes in enumerate(parts):
             self.standing.count += between[n] if between else 0  # requests that stay as they are before it
-            self.parts.append(Part(nodes, self.standing.count, past))
+            self.parts.append(Part(nodes, self.standing.count))
             for request in self.parts[-1].requests:
                 self.standing.add(request)
         every = [r for part in self.parts for r in part.requests]
         self.standing.root = self.standing.root or common_root(every)
         nexts = [r.ask for r in every[1:]] + [following]
-        teller = Teller(every, _Used([n for nodes in parts for n in nodes], past).lines, self._rel)
+        teller = Teller(every, _Used([n for nodes in parts for n in nodes]).lines, self._rel)
         answers = iter(nexts)
         for part in self.parts:
             for request in part.requests:
@@ -278,19 +277,18 @@ def _steps(found: Sequence[Line]) -> Iterator[tuple[float, int, int]]:
 class _Used:
     """Which values of results were used later."""
 
-    def __init__(self, nodes: Sequence[Node], past: Past) -> None:
-        self._past = past
+    def __init__(self, nodes: Sequence[Node]) -> None:
         self._place = {n.id: i for i, n in enumerate(nodes)}
         self._said: dict[str, int] = {}  # where each value was first said by somebody
         for i, node in enumerate(nodes):
             if node.item.kind != "result":
-                for key in past.sheet(node.id, node.item).facts:
+                for key in sheet(node.item).facts:
                     self._said.setdefault(key, i)
 
     def lines(self, result: Node) -> list[str]:
         """The lines of a result that first showed a value which was used later."""
         at, found = self._place[result.id], list[tuple[int, int, str]]()
-        for n, shown in enumerate(self._past.sheet(result.id, result.item).lines):
+        for n, shown in enumerate(sheet(result.item).lines):
             new = {m.key for m in shown.mentions if m.kind in VALUES and self._said.get(m.key, -1) > at}
             news = len(new)
             if news:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from clew.core.caches import per_item
 from clew.core.items import Item, Node
 from clew.facts.sheets import FENCED
 from clew.steps.outcome import failed
@@ -54,15 +55,8 @@ def typed(item: Item) -> str:
     return undecorated(item.text)
 
 
-Acts = dict[tuple[str, str], Act]  # by the ids of a call and its result
-
-
-def requests(nodes: Sequence[Node], known: Acts | None = None) -> list[Request]:
-    """The requests of a history in their order; the first has no ask where the history begins in the middle of one.
-
-    Acts that are `known` are not worked out again, others become known.
-    """
-    known = {} if known is None else known
+def requests(nodes: Sequence[Node]) -> list[Request]:
+    """The requests of a history in their order; the first has no ask where the history begins in the middle of one."""
     results = _results(nodes)
     found = [Request()]
     asking = False  # whether the last thing said was an ask: two in a row are one
@@ -84,14 +78,24 @@ def requests(nodes: Sequence[Node], known: Acts | None = None) -> list[Request]:
         asking = asking and item.role == "user"
         if item.kind == "call":
             result = results.get(at)
-            key = node.id, result.id if result else ""
-            if key not in known:
-                known[key] = act_of(item, result.item if result else None)
             now.steps = now.steps or [Step()]
-            _add(now.steps[-1], known[key], result)
+            _add(now.steps[-1], _act(item, result.item if result else None), result)
         else:
             _take(now, item, nodes[at + 1] if at + 1 < len(nodes) else None)
     return [r for r in found if r.ask or r.steps]
+
+
+@per_item
+def _acts(call: Item) -> list[tuple[Item | None, Act]]:
+    """What a call did, with the result that says so."""
+    return []
+
+
+def _act(call: Item, result: Item | None) -> Act:
+    known = _acts(call)
+    if not known or known[0][0] is not result:
+        known[:] = [(result, act_of(call, result))]
+    return known[0][1]
 
 
 def _take(now: Request, item: Item, following: Node | None) -> None:

@@ -15,6 +15,6 @@ def is_done(view: View) -> bool:
         return False
     log = blocks(view)
     stood = standing(log) or Standing()
-    for request in requests(view.nodes[max(log, default=-1) + 1 :], view.past.acts):
+    for request in requests(view.nodes[max(log, default=-1) + 1 :]):
         stood.add(request)
     return bool(stood.tasks) and all(state in OVER for state, _ in stood.tasks.values())

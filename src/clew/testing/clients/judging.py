@@ -10,15 +10,17 @@ from typing import Any
 from clew import events
 from clew.core import rawjson
 from clew.core.items import canonical
+from clew.core.limits import Budget
 from clew.core.view import View
 from clew.engine.engine import Engine
 from clew.engine.engine import body as body_of
-from clew.engine.turn import Request
+from clew.engine.settings import Settings
+from clew.engine.turns import Request
 from clew.errors import ClewError
 from clew.store.sqlite import SQLite
 from clew.testing.clients import TURNS, Sent, session
 from clew.testing.clients.binding import Bindings
-from clew.tokens.budget import Budget
+from clew.tokens.target import Target
 from clew.wire import check, decode
 from clew.wire.rules.binding import binds
 
@@ -149,7 +151,7 @@ class Judge:
 
     async def _room(self, sent: Sent) -> "_Room":
         frame, _ = decode(sent.body, sent.format)
-        return _Room(await self.engine.gauge.budget(self.scope, frame), sent)
+        return _Room(await self.engine.limits.target(self.scope, frame), sent)
 
 
 class Growth:
@@ -170,10 +172,10 @@ class Growth:
 class _Room:
     """How large a request is, by the engine's own count."""
 
-    def __init__(self, budget: Budget, sent: Sent) -> None:
-        self._meter, self._sent = budget.meter, sent
+    def __init__(self, target: Target, sent: Sent) -> None:
+        self._meter, self._sent = target.meter, sent
         self._frame, self._items = decode(sent.body, sent.format)
-        self.limit = budget.limit.tokens
+        self.limit = target.limit.tokens
 
     def whole(self) -> int:
         """Tokens of all of it."""
@@ -248,7 +250,7 @@ async def judged(client: str, window: int, turns: int = TURNS, seed: int = 0) ->
     def heard(event: events.Event) -> None:
         tally.folds += isinstance(event, events.Began)
 
-    engine = Engine(SQLite(":memory:"), Budget(window=window), listeners=[heard])
+    engine = Engine(SQLite(":memory:"), Budget(window=window), Settings(listeners=[heard]))
     judge = Judge(engine, tally, f"{client}-{window}")
     for sent in session(client, ALONE, 1, seed):
         await judge.take(sent)

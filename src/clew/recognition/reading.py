@@ -1,24 +1,17 @@
-"""A branch in memory: the log it has, the view it shows, and what the next request adds to either."""
+"""How an incoming history relates to the log of a branch: what it repeats, what it changes, what it adds."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from dataclasses import replace as with_
 from itertools import pairwise
 from typing import NamedTuple
 
 from clew.core.align import Match, Patch, matches, patches, shared
-from clew.core.bridge import Lock
 from clew.core.items import Digests, Edit, Item, Node
-from clew.core.view import View, originals
-from clew.engine.growth import Pace
-from clew.engine.verdict import Verdict
-from clew.recognition.last_body import Known
+from clew.core.view import originals
 from clew.recognition.sameness import likeness, with_their_calls, without_trailing
 from clew.store.records import Began, Call, ClientEdit, Event, Pin, Place, Revert, Said, Usage
 from clew.store.rows import ABSENT
 from clew.store.trace import PINS, Trace
-from clew.tokens.provider_size import Scale
 
 NEAR = 16  # items further on that one is compared with: rewriting keeps the order
 
@@ -29,34 +22,6 @@ class Entry(NamedTuple):
     content: str
     item: Item | None
     id: str = ""
-
-
-@dataclass(slots=True)
-class Live:
-    """A branch kept in memory between turns."""
-
-    trace: Trace
-    known: Known
-    view: View
-    sent: str = ""  # chain digest of the view as last sent
-    last: View | None = None  # the view as last sent; None: it is in the log, or nothing was
-    scale: Scale = field(default_factory=Scale)
-    verdict: Verdict = field(default_factory=Verdict)
-    pace: Pace = field(default_factory=Pace)
-    settled: int = 0  # nodes before this one need no repair
-    frame: str = ""  # digest of the last frame
-    predicted: int = 0  # tokens of the last call
-    unmasked: dict[str, Item] = field(default_factory=dict)  # nodes that hold a secret, as the client sent them
-    lock: Lock = field(default_factory=Lock)  # hosts may be on several event loops
-    stale: bool = False  # somebody else wrote to the branch
-    beside: str | None = None  # the named session that an agent of its own speaks beside
-    whole: bool = False  # what is asked here is asked about all of it: it is sent as it came if it fits
-
-    def lengthen(self, nodes: Sequence[Node]) -> None:
-        """Let the view show these as well, at its end."""
-        self.scale.grow(nodes)
-        self.sent = self.view.digests.run(self.sent, (n.content for n in nodes))
-        self.view = with_(self.view, nodes=(*self.view.nodes, *nodes))
 
 
 def unfold(trace: Trace, contents: Sequence[str], items: Sequence[Item], offset: int = 0) -> list[Entry]:
@@ -194,18 +159,3 @@ def apply(trace: Trace, events: Sequence[Event]) -> None:
             case Usage(seq, usage):
                 trace.report(seq, usage)
         trace.seq += 1
-
-
-def freshened(view: View, fresh: dict[str, Item]) -> View:
-    """The view with the client's own newest copy of the items it re-sent: cache marks move from turn to turn."""
-    nodes = list(view.nodes)
-    left = len(fresh)
-    for i in range(len(nodes) - 1, -1, -1):
-        if not left:
-            break
-        item = fresh.get(nodes[i].id)
-        if item is not None:
-            left -= 1
-            if item is not nodes[i].item:
-                nodes[i] = Node(nodes[i].id, nodes[i].content, item)
-    return with_(view, nodes=tuple(nodes))

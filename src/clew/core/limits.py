@@ -1,0 +1,72 @@
+"""What a user sets: how much may be sent, when to compact, and how far."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from clew.errors import BadRequest
+
+RESERVE = 8_192  # tokens kept for the answer where nobody says otherwise, or a quarter of a small window
+
+
+class Size(NamedTuple):
+    """How big something is, in every dimension that a provider limits."""
+
+    tokens: int = 0
+    bytes: int = 0
+    images: int = 0
+    messages: int = 0
+
+    def plus(self, other: "Size") -> "Size":
+        return Size(*(a + b for a, b in zip(self, other, strict=True)))
+
+    def less(self, other: "Size") -> "Size":
+        return Size(*(a - b for a, b in zip(self, other, strict=True)))
+
+    def within(self, other: "Size") -> bool:
+        return all(a <= b for a, b in zip(self, other, strict=True))
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Above `high` of the room, compact; stop at `low`, so that the next compaction is far away.
+
+    The room is what the history may take: the window less the reserve, less the frame (system prompt and tools).
+    """
+
+    window: int
+    reserve: int | None = None  # for the answer; by default 8,192 tokens, a quarter of a small window, or what is asked
+    high: float = 0.7
+    low: float = 0.5
+    bytes: int = 30_000_000
+    images: int = 100
+    messages: int = 100_000
+    tail: int = 20_000  # tokens at the end that stay as they are, while they are a quarter of the goal at most
+    start: int | None = None  # tokens of history: compact above these, too, whichever comes first
+    done: float | None = None  # of the room: compact above it, too, when the last task of the agent's list is done
+    model: str = ""
+
+    def __post_init__(self) -> None:
+        free = self.kept_free()
+        if self.window <= 0 or not 0 <= free < self.window:
+            raise BadRequest(f"reserve {free:,} must be at least 0 and less than the window {self.window:,}")
+        if not 0 < self.low <= self.high <= 1:
+            raise BadRequest(f"0 < low <= high <= 1 must hold; low is {self.low}, high is {self.high}")
+        if self.done is not None and not 0 < self.done <= 1:
+            raise BadRequest(f"done must be above 0 and at most 1, or nothing; it is {self.done}")
+        if min(self.bytes, self.images, self.messages, self.tail) < 0:
+            raise BadRequest("bytes, images, messages and tail must be at least 0")
+        if self.start is not None and self.start < 1:
+            raise BadRequest("start must be at least 1, or nothing")
+
+    def kept_free(self, answer: int = 0, frame: int = 0) -> int:
+        """Tokens for the answer: the user's word, else 8,192 or a quarter of a small window, else what is asked for.
+
+        What is asked for counts up to half of the window, and only while a third of the room stays: who asks for more
+        than is left beside its frame is either not held to it or refused whatever is sent.
+        """
+        if self.reserve is not None:
+            return self.reserve
+        plain = min(RESERVE, self.window // 4)
+        asked = min(answer, self.window // 2)
+        room = self.window - frame
+        return asked if asked > plain and 3 * (room - asked) >= room - plain else plain

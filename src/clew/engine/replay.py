@@ -1,0 +1,52 @@
+"""Views from the log: what a branch shows, or what it sent last."""
+
+from collections.abc import Mapping
+from dataclasses import replace as with_
+
+from clew.core.items import Digests, Frame, Item, Node, Scope
+from clew.core.view import View, fold
+from clew.recognition.other_format import native
+from clew.recognition.recognise import Recognition
+from clew.secrets.guard import Guard
+from clew.store.protocol import Store
+from clew.store.rows import ABSENT
+from clew.store.trace import Trace
+from clew.wire.rules.binding import prefix_of
+
+
+async def replay(store: Store, scope: Scope, trace: Trace, frame: Frame, items: Mapping[str, Item]) -> View:
+    """A branch as its edits show it; `items` are those that need no reading."""
+    said = [Node(p.id, p.content, items.get(p.id, ABSENT)) for p in trace.said]
+    nodes = fold(said, trace.edits, trace.alias, trace.gone, trace.loose)
+    missing = [n.id for n in nodes if n.item is ABSENT]
+    stored = await store.nodes(scope, missing) if missing else {}
+    nodes = tuple(stored.get(n.id, n) for n in nodes)
+    if trace.made_in:
+        nodes = await native(store, scope, trace, frame.format, nodes, items)
+    return View(frame, nodes, Digests(store.secret, scope), tuple(trace.edits), trace.pins())
+
+
+async def counted(store: Store, scope: Scope, trace: Trace, found: Recognition) -> tuple[View, int] | None:
+    """What a branch that comes from the log sent last, and the provider's count of it, if it has said so."""
+    if not trace.reported or (said := trace.calls[-1][1]) > len(trace.said):
+        return None
+    sent = with_(trace, said=trace.said[:said])  # what was said since is no part of it
+    return await replay(store, scope, sent, await store.frame(scope, trace.frame), found.sent()), trace.reported
+
+
+async def sent_last(store: Store, scope: Scope, found: Recognition, guard: Guard, shown: View) -> View | None:
+    """What a branch that comes from the log sent last, in the frame of that call; None where nobody needs to know."""
+    if not any(n.item.kind == "reasoning" for n in shown.nodes):
+        return None
+    if found.trace.calls:
+        branch = found.fork.parent if found.fork else found.trace.branch
+        trace = await store.load(scope, branch, found.trace.calls[-1][0])
+    elif found.whole and found.origin and found.origin.parent:
+        # Asked beside a conversation: there it was thought, after what was sent there.
+        trace = await store.load(scope, found.origin.parent)
+    else:
+        return None
+    frame = await store.frame(scope, trace.frame)
+    # In the log, secrets are masked: what differs only by that does not differ.
+    same = prefix_of(frame) == prefix_of(guard.frame(shown.frame))
+    return await replay(store, scope, trace, shown.frame if same else frame, {n.id: n.item for n in shown.nodes})

@@ -1,0 +1,68 @@
+"""How an engine works, one setting at a time: none changes another."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from clew import catalog
+from clew.events import Listener
+from clew.secrets import Policy
+from clew.steps import default
+from clew.steps.notes.writer import Writer
+from clew.steps.protocol import Step
+from clew.steps.threshold import Threshold
+from clew.store.records import Method
+from clew.tokens import Counter
+
+Compaction = Literal["on", "shadow", "off"]
+
+HOT = 64  # branches kept in memory
+PATIENCE = 15.0  # seconds that a full window waits for a draft that is nearly there
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an engine is told beside its store and budget."""
+
+    step: Step = field(default_factory=default)
+    """How a history is made to fit: a step, or a pipeline of them."""
+
+    compaction: Compaction = "on"
+    """`on`; `off`: only `compact`, or an overflow told with `refused`, makes a history shorter; `shadow`: all is tried
+    and written down, and the original is sent."""
+
+    method: Method = "auto"
+    """`auto`: clew decides when to compact; `llm`: the agent does, and clew only just before it is too late."""
+
+    threshold: Threshold | None = None
+    """When to compact before the window is full, instead of the budget's `high`."""
+
+    expand: bool = True
+    """Whether what was said about the newest message, and is out of view, is put beside it."""
+
+    writer: Writer | None = None
+    """A model that writes notes for summaries, in the background."""
+
+    patience: float = PATIENCE
+    """Seconds that a full window waits for such notes, if they are being written."""
+
+    secrets: Policy = "off"
+    """What is done with secrets before they are written to the store."""
+
+    listeners: Sequence[Listener] = ()
+    """Who hears what happens: sizes and costs, no content."""
+
+    counter: Counter | None = None
+    """Counts tokens, instead of the counter that fits the model."""
+
+    models: Mapping[str, catalog.Model] | None = None
+    """What is known of models, instead of the catalog that ships."""
+
+    servers: Sequence[str] | None = ()
+    """Base URLs of servers that are asked for a model's window where the catalog does not know it; None: ask nobody."""
+
+    hot: int = HOT
+    """How many branches are kept in memory."""
+
+
+FIXED = ("writer", "secrets", "listeners", "counter", "models", "servers", "hot", "patience")  # when an engine is made

@@ -1,0 +1,207 @@
+"""Requests in, views to send out: each finds its branch, in memory or in the log, and takes a turn on it."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import replace as with_
+from typing import Any
+
+from clew import events
+from clew.core.items import Digests, Frame, Scope
+from clew.core.view import View
+from clew.engine.branch import Branch
+from clew.engine.branches import Branches
+from clew.engine.compaction import Compactor, accepted
+from clew.engine.cue import Cue
+from clew.engine.model_limits import ModelLimits
+from clew.engine.replay import replay
+from clew.engine.reports import told
+from clew.engine.settings import Settings
+from clew.engine.turn import Turn, fitted, recognised, sent, shown, written
+from clew.errors import Conflict, NotFound, Purged
+from clew.events import tell
+from clew.recognition.last_body import Body, Known
+from clew.recognition.reading import apply
+from clew.recognition.recognise import Recogniser
+from clew.recognition.sameness import same_agent
+from clew.secrets.guard import Guard
+from clew.store.protocol import Store
+from clew.store.records import Batch, Began, Cause, Event, Method, Origin
+from clew.tokens.target import Target
+
+Act = Callable[[Branch, Target], Awaitable[View]]  # what makes a view shorter
+
+LATE = (Conflict, Purged)  # somebody wrote, or purged what was found, since it was looked for: look again
+TRIES = 20  # when another process extends the same branch at the same moment
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request as the client made it."""
+
+    body: Mapping[str, Any] | bytes
+    format: str | None = None  # told from the body if not given
+    scope: Scope = "default"
+    session: str | None = None  # the host's own name for the conversation, if it has one
+    origin: Origin | None = None  # why it begins, should it begin with this request: a task, a sub-agent, a handoff
+    method: Method | None = None  # who decides when to compact, if not as the engine has it
+    cue: Cue | None = None  # from where on an agent that decides is asked to act, if not as usual
+
+
+class Turns:
+    """Takes turns on the branches of a log, those of late from memory."""
+
+    def __init__(self, store: Store, compactor: Compactor, limits: ModelLimits, settings: Settings) -> None:
+        self.store = store
+        self.compactor = compactor
+        self.limits = limits
+        self.listeners: Sequence[events.Listener] = tuple(settings.listeners)
+        self.branches = Branches(settings.hot)
+        self._secrets = Guard(settings.secrets, store.secret, "").policy
+
+    async def take(self, request: Request, silent: bool = False) -> View:
+        """The view to send instead of the request's own history. Raises `OverBudget` if frame and pins do not fit.
+
+        If `silent`, what was said is written down, and nothing is sent.
+        """
+        body = Body(request.body, request.format)
+        self.guard(request.scope).expect_names(scope=request.scope, session=request.session)
+        for left in range(TRIES - 1, -1, -1):
+            branch = self.branches.best(request.scope, request.session, body)
+            try:
+                view = await self._warm(branch, request, body, silent) if branch else None
+                return view or await self._cold(request, body, silent)
+            except LATE:
+                if branch is not None:  # what it remembers may have been purged
+                    self.branches.forget(request.scope, branch)
+                if not left:
+                    raise
+                await wait(TRIES - left)
+        raise AssertionError("unreachable")
+
+    async def _warm(self, branch: Branch, request: Request, body: Body, silent: bool) -> View | None:
+        """A turn on a branch in memory: what is new costs, what is old does not. None: it is another conversation."""
+        async with branch.lock:
+            if branch.stale or (branch.whole and branch.trace.edits):  # asked again, it may fit without the folds
+                return None
+            incoming = branch.body.read(body)
+            if incoming is None or incoming.same < branch.body.solid:
+                return None
+            offset = branch.body.starts[incoming.same] + branch.body.shift
+            if not _is_same_agent(branch, incoming.frame):
+                return None
+            looking = self.recogniser(request.scope, incoming.frame)
+            found = await looking.extend(branch.trace, incoming.flat(), offset)
+            if found is None:
+                return None
+            asked = request.method, request.cue, silent
+            turn = Turn(request.scope, branch, incoming.frame, found, looking.guard, incoming, *asked)
+            return await self.turn(turn)
+
+    async def _cold(self, request: Request, body: Body, silent: bool) -> View:
+        """A turn whose branch must be looked up in the log."""
+        known = Known(body.format)
+        incoming = known.read(body)
+        assert incoming is not None, "its own format"
+        looking = self.recogniser(request.scope, incoming.frame)
+        found = await looking.find(incoming.flat(), request.session)
+        found.origin = None if found.fork else request.origin or found.origin
+        branch = Branch(found.trace, known, View(incoming.frame, (), self.digests(request.scope)))
+        branch.beside = request.session if found.trace.session is None else None
+        branch.whole = found.whole
+        asked = request.method, request.cue, silent
+        return await self.turn(Turn(request.scope, branch, incoming.frame, found, looking.guard, incoming, *asked))
+
+    async def turn(self, turn: Turn) -> View:
+        """Let a branch be what was recognised, make its view fit, and write all of it down."""
+        try:
+            await recognised(turn, self.store, self.limits)
+            await shown(turn, self.store)
+            await fitted(turn, self.compactor)
+            await written(turn, self.store)
+            view = sent(turn, self.listeners)
+        except BaseException as error:
+            # What memory holds may be half done; the log is not. The next turn reads it.
+            trace = turn.branch.trace
+            self.branches.forget(turn.scope, turn.branch)
+            if not isinstance(error, LATE):  # that one is tried again
+                tell(self.listeners, [events.Failed(turn.scope, trace.branch, trace.seq, type(error).__name__)])
+            raise
+        self.branches.keep(turn.scope, turn.branch)
+        return view
+
+    async def compact(self, view: View, act: Act, method: str, cause: Cause = "compaction") -> View:
+        """The newest view of a branch, compacted now."""
+        branch = self.branches.newest(view)
+        if branch is None:
+            raise NotFound("only the newest view of a branch can be compacted, by the engine that made it")
+        async with branch.lock:
+            scope, first, known = view.scope, branch.trace.seq, len(branch.trace.edits)
+            target = await self.limits.target(scope, view.frame)
+            branch.view = with_(branch.view, pinned=branch.trace.pins())  # somebody may have pinned since
+            after = accepted(branch, await act(branch, target), branch.view)
+            if len(after.edits) == known:
+                return view
+            began = Began(after.digests.session(view.branch, first), cause, method)
+            edits: list[Event] = [began, *after.edits[known:]]
+            chain = after.digests.run("", (n.content for n in after.nodes))
+            try:
+                # With its head: a host that keeps what it gets here sends it back as if said.
+                await self.store.write(scope, Batch(view.branch, first, tuple(edits), heads=(chain,)))
+            except BaseException:
+                self.branches.forget(scope, branch)
+                raise
+            apply(branch.trace, edits)
+            branch.sent.chain, branch.view = chain, after
+            tell(self.listeners, told(scope, branch.trace, first, edits, view, target.meter, None))
+            return branch.as_sent(after)
+
+    async def refold(self, scope: Scope, branch: Branch) -> None:
+        """Make the view of a branch anew from its log; what it shows already needs no reading."""
+        was = branch.view
+        view = await replay(self.store, scope, branch.trace, was.frame, {n.id: n.item for n in was.nodes})
+        branch.sent.chain = view.digests.run("", (n.content for n in view.nodes))
+        branch.view = with_(view, scope=scope, branch=was.branch, seq=was.seq, behind=was.behind)
+
+    async def record(self, scope: Scope, branch: str, happened: list[Event]) -> None:
+        """Write events that a host makes between turns."""
+        for left in range(TRIES - 1, -1, -1):
+            known = self.branches.get(scope, branch)
+            try:
+                if known is None:
+                    trace = await self.store.load(scope, branch)
+                    await self.store.write(scope, Batch(branch, trace.seq, tuple(happened)))
+                    return
+                async with known.lock:
+                    await self.store.write(scope, Batch(branch, known.trace.seq, tuple(happened)))
+                    apply(known.trace, happened)
+                return
+            except Conflict:
+                if known is not None:
+                    self.branches.forget(scope, known)
+                if not left:
+                    raise
+                await wait(TRIES - left)
+
+    def recogniser(self, scope: Scope, frame: Frame) -> Recogniser:
+        """Who tells whose history it is, in one scope."""
+        return Recogniser(self.store, scope, self.digests(scope), frame, self.guard(scope))
+
+    def guard(self, scope: Scope) -> Guard:
+        """The policy over one turn."""
+        return Guard(self._secrets, self.store.secret, scope)
+
+    def digests(self, scope: Scope) -> Digests:
+        """The digests of one scope."""
+        return Digests(self.store.secret, scope)
+
+
+def _is_same_agent(branch: Branch, frame: Frame) -> bool:
+    known = branch.body.frame
+    return known is None or known is frame or same_agent(known, frame)
+
+
+async def wait(tries: int) -> None:
+    """A little longer each time, and not in step with whoever else is waiting."""
+    await asyncio.sleep(random.random() * 0.005 * tries)  # noqa: S311

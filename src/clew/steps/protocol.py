@@ -1,0 +1,78 @@
+"""THE protocol: a strategy is a function from view to view. So is every combination of them."""
+
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
+
+from clew.core.view import View
+from clew.tokens.target import Target
+
+
+class Step(Protocol):
+    """A strategy, a combinator, a whole pipeline."""
+
+    async def __call__(self, view: View, target: Target, /) -> View: ...
+
+
+@runtime_checkable
+class Combination(Protocol):
+    """A step made of others: `map` gives the same combination of changed ones."""
+
+    def map(self, change: Callable[[Step], Step]) -> Step: ...
+
+
+class Pipeline:
+    """Cheapest first; stop as soon as it fits."""
+
+    def __init__(self, *steps: Step) -> None:
+        self.steps = steps
+
+    def __repr__(self) -> str:
+        return f"Pipeline({', '.join(map(repr, self.steps))})"
+
+    def map(self, change: Callable[[Step], Step]) -> "Pipeline":
+        return Pipeline(*(change(step) for step in self.steps))
+
+    async def __call__(self, view: View, target: Target) -> View:
+        for step in self.steps:
+            if not target.excess(view):
+                break
+            view = await step(view, target)
+        return view
+
+
+class When:
+    """A step that runs only where `holds` does."""
+
+    def __init__(self, holds: Callable[[View, Target], bool], step: Step) -> None:
+        self.holds = holds
+        self.step = step
+
+    def __repr__(self) -> str:
+        return f"When({getattr(self.holds, '__name__', self.holds)}, {self.step!r})"
+
+    def map(self, change: Callable[[Step], Step]) -> "When":
+        return When(self.holds, change(self.step))
+
+    async def __call__(self, view: View, target: Target) -> View:
+        return await self.step(view, target) if self.holds(view, target) else view
+
+
+class Fallback:
+    """The first step; the second if the first raises one of `on`, with the view as it was."""
+
+    def __init__(self, first: Step, second: Step, on: tuple[type[Exception], ...] = (Exception,)) -> None:
+        self.first = first
+        self.second = second
+        self.on = on
+
+    def __repr__(self) -> str:
+        return f"Fallback({self.first!r}, {self.second!r})"
+
+    def map(self, change: Callable[[Step], Step]) -> "Fallback":
+        return Fallback(change(self.first), change(self.second), self.on)
+
+    async def __call__(self, view: View, target: Target) -> View:
+        try:
+            return await self.first(view, target)
+        except self.on:
+            return await self.second(view, target)

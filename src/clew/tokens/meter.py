@@ -1,0 +1,90 @@
+"""Measures items by what a provider limits, once per content."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace as with_
+
+from clew.core import rawjson
+from clew.core.items import SHORT, Frame, Item, Node
+from clew.core.limits import Size
+from clew.tokens.calibration import Traits, traits
+from clew.tokens.counter import Counter
+
+# An id in a stand-in is random, and so is how many tokens it takes: each is counted as one of the longest, or the same
+# history would be folded otherwise in another store.
+_ID = re.compile(rf"(?<![0-9a-zA-Z])[0-9a-f]{{{SHORT}}}(?![0-9a-zA-Z])")
+_LONGEST = "0a1b2c3d4e5f"[:SHORT]
+_NAMED = "recall "  # stands in every text that names an id
+
+_CACHED = 500_000  # sizes kept before the cache starts anew
+
+
+class Meter:
+    """Measures items, once per content."""
+
+    def __init__(self, counter: Counter) -> None:
+        self.counter = counter
+        self._sizes: dict[tuple[str, bool, int], tuple[Size, Traits]] = {}
+        self._frame: tuple[Frame, Size, Traits] | None = None
+
+    def node(self, node: Node) -> Size:
+        return self._measured(node)[0]
+
+    def _measured(self, node: Node) -> tuple[Size, Traits]:
+        # Equal content may open a message here and continue one there, and be masked in one place only.
+        key = node.content, node.item.opens is None, hash(node.item.text)
+        found = self._sizes.get(key)
+        if found is None:
+            if len(self._sizes) >= _CACHED:
+                self._sizes.clear()
+            size = self.item(node.item)
+            found = self._sizes[key] = size, traits(node.item.name + _steady(node.item.text), size.tokens)
+        return found
+
+    def item(self, item: Item) -> Size:
+        weight = len(rawjson.dumps(item.text if item.wire is None else item.wire)) + len(item.name) + 80
+        if item.opens is not None and len(item.opens.keys) > 1:
+            weight += len(rawjson.dumps(item.opens.keys))
+        # A result is a message of its own in some formats; a stand-in may be: count both as if.
+        message = int(item.opens is not None or item.kind in ("result", "summary"))
+        if (text := _steady(item.text)) is not item.text:
+            item = with_(item, text=text)
+        return Size(self.counter.item(item), weight, self.counter.images(item), message)
+
+    def items(self, items: Iterable[Item]) -> Size:
+        return _sum(map(self.item, items))
+
+    def nodes(self, nodes: Iterable[Node]) -> Size:
+        return _sum(map(self.node, nodes))
+
+    def frame(self, frame: Frame) -> Size:
+        return self._framed(frame)[1]
+
+    def traits(self, nodes: Iterable[Node]) -> Traits:
+        """What decides how many tokens these nodes are by another count."""
+        return Traits(*map(sum, zip(Traits(), *(self._measured(n)[1] for n in nodes), strict=True)))
+
+    def frame_traits(self, frame: Frame) -> Traits:
+        return self._framed(frame)[2]
+
+    def _framed(self, frame: Frame) -> tuple[Frame, Size, Traits]:
+        if self._frame is None or self._frame[0] != frame:
+            weight = len(rawjson.dumps([frame.lead, frame.body]))
+            size = Size(self.counter.frame(frame), weight, 0, len(frame.lead))
+            text = frame.system + rawjson.dumps(frame.tools).decode()
+            self._frame = frame, size, traits(text, size.tokens)
+        return self._frame
+
+
+def _steady(text: str) -> str:
+    return _ID.sub(_LONGEST, text) if _NAMED in text else text
+
+
+def _sum(sizes: Iterable[Size]) -> Size:
+    tokens = weight = images = messages = 0
+    for size in sizes:
+        tokens += size.tokens
+        weight += size.bytes
+        images += size.images
+        messages += size.messages
+    return Size(tokens, weight, images, messages)

@@ -1,0 +1,139 @@
+"""What one compaction is to reach: a budget for one request, the meter it is counted with, and where steps stop."""
+
+from dataclasses import dataclass, field
+from dataclasses import replace as with_
+from typing import NamedTuple, Self
+
+from clew.core.items import Frame
+from clew.core.limits import Budget, Size
+from clew.core.view import View
+from clew.tokens.counter import counter_for
+from clew.tokens.meter import Meter
+
+LEAST_GROWTH = 0.15  # of the room: with less growth since the last one, a compaction would break the cache for little
+
+
+class Filled(NamedTuple):
+    """How full a window is, in tokens as the provider counts them."""
+
+    used: int  # of the room, by the history
+    room: int
+    left: int  # until nothing more may be sent
+    window: int
+
+    @property
+    def percent(self) -> int:
+        """Of the room: what people and agents are told, and what thresholds are shares of."""
+        return min(100, max(0, 100 * self.used // max(1, self.room)))
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A budget for requests with one frame. Steps make a view smaller until it is within `goal`."""
+
+    budget: Budget
+    meter: Meter = field(repr=False, compare=False)
+    frame: int = 0  # tokens of system prompt and tools, which nobody can compact
+    answer: int = 0  # tokens that a request asks for and its provider adds to what it reads
+    aimed: Size | None = None  # the goal, if it is not `low`
+
+    @classmethod
+    def of(cls, budget: Budget, meter: Meter | None = None) -> Self:
+        """The target of a budget by itself, counted as its model counts."""
+        return cls(budget, meter or Meter(counter_for(budget.model)))
+
+    @property
+    def window(self) -> int:
+        return self.budget.window
+
+    @property
+    def kept_free(self) -> int:
+        """Tokens for the answer."""
+        return self.budget.kept_free(self.answer, self.frame)
+
+    @property
+    def limit(self) -> Size:
+        """What may never be exceeded."""
+        most = self.budget
+        return Size(most.window - self.kept_free, most.bytes, most.images, most.messages)
+
+    @property
+    def room(self) -> int:
+        """Tokens that the history may take."""
+        return max(0, self.limit.tokens - self.frame)
+
+    @property
+    def share(self) -> float:
+        """Of the room: where compaction starts, by `high` or by `start`."""
+        high, start = self.budget.high, self.budget.start
+        return high if start is None else min(high, start / max(1, self.room))
+
+    @property
+    def threshold(self) -> int:
+        """Tokens of a request above which it is compacted."""
+        return self.frame + int(self.share * self.room)
+
+    @property
+    def least(self) -> int:
+        """Tokens by which a history grows at least from one compaction to the next, while all of it fits."""
+        return int(LEAST_GROWTH * self.room * self.share / self.budget.high)
+
+    @property
+    def goal(self) -> Size:
+        """Where steps stop."""
+        return self.limit._replace(tokens=self._low) if self.aimed is None else self.aimed
+
+    @property
+    def _low(self) -> int:
+        """Tokens of a request down to which it is compacted: `low`, in proportion where `start` comes before `high`."""
+        return self.frame + int(self.budget.low * self.room * self.share / self.budget.high)
+
+    def around(self, frame: Frame) -> Self:
+        """For requests that have this frame."""
+        return with_(self, frame=self.meter.frame(frame).tokens, aimed=None)
+
+    def under(self, budget: Budget) -> Self:
+        """By another budget."""
+        return with_(self, budget=budget, aimed=None)
+
+    def to(self, tokens: int) -> Self:
+        """Down to so many tokens, and within the limit otherwise."""
+        return with_(self, aimed=self.limit._replace(tokens=tokens))
+
+    def at(self, rate: float) -> Self:
+        """In units of which one is `rate` tokens: what steps count may not be what the provider counts."""
+        if rate == 1:
+            return self
+        window, start = max(1, int(self.window / rate)), self.budget.start
+        reserve = min(int(self.kept_free / rate), window - 1)
+        start = None if start is None else max(1, int(start / rate))
+        return self.under(with_(self.budget, window=window, reserve=reserve, start=start))
+
+    def aim(self, size: Size) -> Self:
+        """Down to `low` in each dimension that is over where compaction starts."""
+        start = self.limit._replace(tokens=self.threshold)
+        low = Size(*(int(self.budget.low * part) for part in self.limit))._replace(tokens=self._low)
+        goal = Size(
+            *(
+                least if have > begin else limit
+                for have, begin, least, limit in zip(size, start, low, self.limit, strict=True)
+            )
+        )
+        return with_(self, aimed=goal)
+
+    def size(self, view: View) -> Size:
+        """How big the whole request is."""
+        return self.meter.frame(view.frame).plus(self.meter.nodes(view.nodes))
+
+    def filled(self, tokens: int, rate: float = 1) -> Filled:
+        """How full the window is with a request of so many tokens, of which one is `rate` of the provider's."""
+        sent, limit, frame = round(tokens * rate), self.limit.tokens, round(self.frame * rate)
+        return Filled(max(0, sent - frame), max(0, limit - frame), max(0, limit - sent), self.window)
+
+    def exceeded(self, size: Size) -> bool:
+        """Whether it is time to compact."""
+        return not size.within(self.limit._replace(tokens=self.threshold))
+
+    def excess(self, view: View) -> bool:
+        """Whether a step still has something to do."""
+        return not self.size(view).within(self.goal)
