@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clew.benchmark.corpus import Corpus
-from clew.benchmark.judging import FAR, SLACK, Cut, Messages, shown
-from clew.benchmark.methods import Characters, view_of, without_frame
+from benchmark.corpus import Corpus
+from benchmark.judging import FAR, SLACK, Cut, Messages, shown
+from benchmark.methods import Characters, view_of, without_frame
 from clew.core.step import Prompt, Step
 from clew.llm.local import LocalModel
 from clew.steps import Summarize

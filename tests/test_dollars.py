@@ -10,18 +10,17 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from typer.testing import CliRunner
 
+import dollars
+from benchmark.bills import bill_picture, bill_table, prefix_line
+from benchmark.dollars import FIXED, POLICY, SONNET, Payment, Provider, Session, Setting, replay
+from benchmark.growing import CLEARED, Clearing, Dropping, Fixed, Keeper, Priced, Summarizing
+from benchmark.judging import Need, Words, shown
+from benchmark.methods import view_of
+from benchmark.planting import plant
 from clew import Budget, counter_for
-from clew.benchmark.bills import bill_picture, bill_table, prefix_line
-from clew.benchmark.dollars import FIXED, POLICY, SONNET, Payment, Provider, Session, Setting, replay
-from clew.benchmark.growing import CLEARED, Clearing, Dropping, Fixed, Keeper, Priced, Summarizing
-from clew.benchmark.judging import Need, Words, shown
-from clew.benchmark.methods import view_of
-from clew.benchmark.planting import plant
 from clew.catalog.usage import Spent
 from clew.catalog.worthwhile import Terms
-from clew.cli import app
 from clew.core.view import View
 from clew.tokens.budget import Meter
 from clew.wire import encode
@@ -177,13 +176,13 @@ def corpus_in(folder: Path) -> Path:
     return folder
 
 
-def test_the_command_bills_the_longest_sessions_of_a_corpus(tmp_path: Path) -> None:
+def test_the_command_bills_the_longest_sessions_of_a_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     figures, drawn = tmp_path / "bills.json", tmp_path / "bills.svg"
     options = ["--corpus", str(corpus_in(tmp_path)), "--sample", "1", "--json", str(figures), "--plot", str(drawn)]
-    done = CliRunner().invoke(app, ["bench", "--dollars", *options])
-    assert done.exit_code == 0, done.output
-    assert max(map(len, done.output.splitlines())) <= 80
-    assert "cached prefix as predicted in 32 of 32 calls" in done.output
+    dollars.main(options)
+    told = capsys.readouterr().out
+    assert max(map(len, told.splitlines())) <= 80
+    assert "cached prefix as predicted in 32 of 32 calls" in told
     bills = json.loads(figures.read_text())
     assert {(bill["calls"], bill["kept"], bill["bound"], bill["compactions"]) for bill in bills} == {(2, 1.0, 1.0, 0)}
     first, second = tokens(SAID[:1]), tokens([*SAID, SAID[0]])

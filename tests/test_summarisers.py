@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmark.judging import Cut
 from clew import ClewError, Prompt
-from clew.benchmark.judging import Cut
 from clew.core.items import Item
 from clew.facts import sheet
 from clew.facts.worth import trace, worths

@@ -6,8 +6,8 @@ from math import log10
 
 from rich.table import Table
 
-from clew.benchmark.dollars import FIXED, POLICY, Bill, Setting
-from clew.benchmark.plot import BOTTOM, COLOURS, HIGH, LEFT, RIGHT, STYLE, TOP, WIDE, Place, apart, line, paper, text
+from benchmark.dollars import FIXED, POLICY, Bill, Setting
+from benchmark.plot import BOTTOM, COLOURS, HIGH, LEFT, RIGHT, STYLE, TOP, WIDE, Place, apart, line, paper, text
 
 LOWEST = 0.7  # share at which the picture begins
 

@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from clew.benchmark.judging import MODEL, RECALLED, Heard, Need, Words, shown
-from clew.benchmark.planting import Fact, Planted
+from benchmark.judging import MODEL, RECALLED, Heard, Need, Words, shown
+from benchmark.planting import Fact, Planted
 from clew.core.view import View
 from clew.engine.engine import Engine, Request, body
 from clew.store import SQLite

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from clew.benchmark.judging import MODEL, RECALLED, Messages, Method, Recall, arguments, shown, strings
+from benchmark.judging import MODEL, RECALLED, Messages, Method, Recall, arguments, shown, strings
 from clew.compression import LEAST, Compressed, bounds, compress
 from clew.core.bridge import run
 from clew.core.items import Digests, Frame, Item

@@ -8,12 +8,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from benchmark.corpus import Corpus
+from benchmark.growing import Clearing, Dropping, Fixed, Keeper, Priced, Summarizing
+from benchmark.judging import MODEL, RECALLED, Cut, Heard, Judge, Messages, Method, Recall, Tally, Words
+from benchmark.methods import FORMAT, view_of
+from benchmark.shipped import CUTS, needed
 from clew import catalog
-from clew.benchmark.corpus import Corpus
-from clew.benchmark.growing import Clearing, Dropping, Fixed, Keeper, Priced, Summarizing
-from clew.benchmark.judging import MODEL, RECALLED, Cut, Heard, Judge, Messages, Method, Recall, Tally, Words
-from clew.benchmark.methods import FORMAT, view_of
-from clew.benchmark.shipped import CUTS, needed
 from clew.catalog import Prices
 from clew.catalog.cost import cost
 from clew.catalog.usage import Spent
