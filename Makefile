@@ -48,12 +48,14 @@ check: $(UV)  ## Format, lint, types, floors.
 types-%: frameworks/%/.venv/ready
 	frameworks/$*/.venv/bin/python -m mypy --config-file frameworks/mypy.ini src/clew/adapters/$*
 
-bench: $(UV)  ## Speed, peers beside, import cost, counting errors. Minutes.
+bench: $(UV)  ## Facts that survive, speed, peers beside, import cost, counting errors. Minutes.
 	@$(UV) sync --quiet --inexact
 	$(ENV)/python bench/imports.py
 	$(ENV)/python bench/calibration.py
 	$(UV) run --quiet --no-sync --with-requirements bench/references.txt python bench/counts.py
 	$(UV) run --quiet --no-sync --with-requirements bench/peers.txt python bench/peers.py
+	$(UV) run --quiet --no-sync --with-requirements bench/peers.txt python bench/facts.py
+	$(ENV)/python bench/dollars.py
 	$(ENV)/python bench/session.py
 
 format: $(UV)

@@ -1,9 +1,9 @@
-"""What a summariser adds to code: python bench/summarisers.py --corpus DIR [--cuts N] [--local N] [--weights FILE]
+"""What a summariser adds to code: python bench/summarisers.py --corpus DIR [--cuts N] [--model NAME [--asked N]]
 
 Where a product compacted a real session, at the size of the summary its LLM wrote: that summary alone, code alone, code
-with a good summariser and code with the small local model. The good one is the product's summary again, line by line,
+with a good summariser and code with a model of yours. The good one is the product's summary again, line by line,
 each with the labels of items that have its words; a note goes through the same check as those of any model. `invented`
-counts names in the result that are nowhere in the session. The local model reads `CALLS` chunks of `--local` cuts.
+counts names in the result that are nowhere in the session. Your model reads `CALLS` chunks of the shortest cuts.
 """
 
 import argparse
@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clew.benchmark.corpus import Corpus
-from clew.benchmark.judging import FAR, SLACK, Cut, Messages, shown
-from clew.benchmark.methods import Characters, view_of, without_frame
+from benchmark.corpus import Corpus
+from benchmark.judging import FAR, SLACK, Cut, Messages, shown
+from benchmark.methods import Characters, view_of, without_frame
 from clew.core.limits import Budget
 from clew.facts.claims import Draft
-from clew.llm.local import LocalModel
+from clew.llm import Held, named
 from clew.steps import Summarize
 from clew.steps.notes.allowance import Allowance, Limits
 from clew.steps.notes.check import words as words_of
@@ -33,8 +33,8 @@ from clew.tokens.meter import Meter
 from clew.tokens.target import Target
 
 SAID = {"role": "assistant", "content": "…"}
-CALLS = 2  # of the local model, for a cut
-WINDOW = 2_048  # tokens that it is shown at once: it reads some 120 a second
+CALLS = 2  # of a model of yours, for a cut
+WINDOW = 2_048  # tokens that it is shown at once: a small one reads some 120 a second
 _NAME = re.compile(r"[\w.-]*(?:/[\w.-]+)+|\w+(?:[_.]\w+)+|[a-z]+(?:[A-Z][a-z0-9]+)+")
 _SHOWN = re.compile(r"^(n\d+) [^:\n]+: ", re.MULTILINE)
 
@@ -121,17 +121,17 @@ async def told(cut: Cut, row: Row, writer: Writer | None) -> str:
     return "\n".join(n.item.text for n in after.nodes if n.item.kind == "summary")
 
 
-async def compare(corpus: Corpus, cuts: Sequence[Cut], local: LocalModel | None) -> list[Row]:
-    """The rows of all methods over the same cuts; with a local model, of that and what it is compared with."""
-    llm, code, merged, small = (Row(n) for n in ("LLM summary", "code", "code + good summary", "code + local model"))
+async def compare(corpus: Corpus, cuts: Sequence[Cut], model: Held | None) -> list[Row]:
+    """The rows of all methods over the same cuts; with a model, of that and what it is compared with."""
+    llm, code, merged, small = (Row(n) for n in ("LLM summary", "code", "code + good summary", "code + your model"))
     for cut in cuts:
         llm.judge(corpus, cut, cut.summary)
         code.judge(corpus, cut, await told(cut, code, None))
         merged.judge(corpus, cut, await told(cut, merged, Writer(good(cut.summary), size=4_000)))
-        if local:
+        if model:
             limits = Allowance(Limits(calls=CALLS))
-            small.judge(corpus, cut, await told(cut, small, Writer(local, size=200, seconds=300, allowance=limits)))
-    return [llm, code, merged, *([small] if local else [])]
+            small.judge(corpus, cut, await told(cut, small, Writer(model, size=200, seconds=300, allowance=limits)))
+    return [llm, code, merged, *([small] if model else [])]
 
 
 def show(rows: Sequence[Row], cuts: int) -> None:
@@ -144,19 +144,19 @@ def show(rows: Sequence[Row], cuts: int) -> None:
 
 
 async def main() -> None:
-    """Print the tables: all cuts without the local model, then its cuts with it."""
+    """Print the tables: all cuts without your model, then its cuts with it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--corpus", type=Path, required=True)
     parser.add_argument("--cuts", type=int)
-    parser.add_argument("--local", type=int, default=0, help="cuts at which the local model is asked, the shortest")
-    parser.add_argument("--weights", type=Path, help="its weights; by default those that clew model fetch brought")
+    parser.add_argument("--model", help="a model of yours to ask, such as http://127.0.0.1:11434/v1#llama3")
+    parser.add_argument("--asked", type=int, default=20, help="cuts at which it is asked, the shortest")
     given = parser.parse_args()
     corpus = Corpus(given.corpus, given.cuts)
     cuts = corpus.real_cuts()
     show(await compare(corpus, cuts, None), len(cuts))
-    if given.local:
-        model = LocalModel(given.weights, window=WINDOW)
-        few = sorted(cuts, key=lambda cut: cut.whole)[: given.local]
+    if given.model:
+        model = named(given.model, window=WINDOW, timeout=300.0)
+        few = sorted(cuts, key=lambda cut: cut.whole)[: given.asked]
         show(await compare(corpus, few, model), len(few))
         await model.close()
 

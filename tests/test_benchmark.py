@@ -8,19 +8,18 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from typer.testing import CliRunner
 
+import facts
+from benchmark.corpus import Corpus
+from benchmark.folds import fold_often
+from benchmark.judging import Curve, Cut, Method, Need, Row, Tally, Words, judge_all, shown
+from benchmark.methods import Characters, cleared, clew, compacted, in_tokens, newest
+from benchmark.peers import PEERS, installed
+from benchmark.planting import plant
+from benchmark.plot import picture
+from benchmark.shipped import needed
+from benchmark.suite import Plan, goal_of, parts, verdict
 from clew import compress, counter_for
-from clew.benchmark.corpus import Corpus
-from clew.benchmark.folds import fold_often
-from clew.benchmark.judging import Curve, Cut, Method, Need, Row, Tally, Words, judge_all, shown
-from clew.benchmark.methods import Characters, cleared, clew, compacted, in_tokens, newest
-from clew.benchmark.peers import PEERS, installed
-from clew.benchmark.planting import plant
-from clew.benchmark.plot import picture
-from clew.benchmark.shipped import needed
-from clew.benchmark.suite import Plan, goal_of, parts, verdict
-from clew.cli import app
 from clew.errors import NotFound
 from clew.screens.demo import sample
 from clew.testing.conversations import conversation
@@ -285,12 +284,11 @@ def test_without_a_corpus_there_is_none_to_run(tmp_path: Path) -> None:
     assert len(list(parts(Plan(corpus=corpus_in(tmp_path))))) == len(names) + 2
 
 
-def test_the_command_writes_figures_and_a_picture(tmp_path: Path) -> None:
+def test_the_command_writes_figures_and_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     figures, drawn = tmp_path / "bench.json", tmp_path / "bench.svg"
     options = ["--quick", "--tokens", "20000", "--folds", "1", "--json", str(figures), "--plot", str(drawn)]
-    done = CliRunner().invoke(app, ["bench", *options])
-    assert done.exit_code == 0, done.output
-    assert max(map(len, done.output.splitlines())) <= 80
+    facts.main(options)
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
     found = json.loads(figures.read_text())["found"]
     methods = {row["method"] for row in found["facts planted in 20,000 tokens"]["rows"]}
     assert methods == {"clew", "newest", "clear results"}

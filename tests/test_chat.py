@@ -229,13 +229,12 @@ async def test_a_first_run_explains_itself_on_one_screen(store: Store, tmp_path:
         await hand.sees(Reading)
         page = hand.chat.screen.query_one(Transcript)
         told = " ".join(page.entries[0].visible.split())
-        assert "No model is set, so the local one answers" in told
-        assert "chats, and calls no tools" in told
+        assert "No model is set. Type /model and one of these" in told
         assert page.max_scroll_y == 0
-        desk = hand.chat.desk
-        assert (await desk.engine.limits.windows.model(desk.scope, desk.agent.speaker.name)).window == 8_192
         await hand.press("escape")
         assert hand.chat.focused is hand.chat.prompt
+        await hand.say("Hello?")
+        assert "no model is set: clew config set agent.model NAME; or choose a model with /model" in hand.shown
 
 
 async def test_another_process_goes_on_where_one_was(store: Store, tmp_path: Path) -> None:

@@ -10,32 +10,31 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from typer.testing import CliRunner
 
+import dollars
+from benchmark.bills import bill_picture, bill_table, prefix_line
+from benchmark.dollars import EARLY, FIXED, SONNET, Payment, Provider, Session, Setting, replay
+from benchmark.growing import CLEARED, Clearing, Dropping, Fixed, Keeper, Summarizing
+from benchmark.judging import Need, Words, shown
+from benchmark.methods import view_of
+from benchmark.planting import plant
 from clew import Budget, counter_for
-from clew.benchmark.bills import bill_picture, bill_table, prefix_line
-from clew.benchmark.dollars import FIXED, POLICY, SONNET, Payment, Provider, Session, Setting, replay
-from clew.benchmark.growing import CLEARED, Clearing, Dropping, Fixed, Keeper, Priced, Summarizing
-from clew.benchmark.judging import Need, Words, shown
-from clew.benchmark.methods import view_of
-from clew.benchmark.planting import plant
 from clew.catalog.usage import Spent
-from clew.catalog.worthwhile import Terms
-from clew.cli import app
 from clew.core.view import View
 from clew.tokens.meter import Meter
+from clew.tokens.target import Target
 from clew.wire import encode
 from test_benchmark import SCORER, quiet
 
 METER = Meter(counter_for("gpt-4o"))
-TIGHT = Budget(16_000, meter=METER)
-TERMS = Terms(TIGHT.limit.tokens)
+TIGHT = Target.of(Budget(16_000), METER)
+EARLIER = Target.of(Budget(16_000, start=8_000), METER)
 KEEPERS: dict[str, Callable[[Session], Keeper]] = {
     "dropping": lambda session: Dropping(TIGHT),
     "summarizing": lambda session: Summarizing(TIGHT, session.whole.nodes),
     "clearing": lambda session: Clearing(TIGHT, least=500),
     "fixed": lambda session: Fixed(TIGHT),
-    "priced": lambda session: Priced(TIGHT, None, TERMS),
+    "start": lambda session: Fixed(EARLIER),
 }
 
 
@@ -82,7 +81,7 @@ def test_a_provider_reads_the_messages_that_are_the_same_as_last_time() -> None:
 
 
 def test_while_nothing_is_compacted_each_call_reads_the_last_one_and_writes_what_is_new() -> None:
-    endless = Budget(1_000_000, meter=METER)
+    endless = Target.of(Budget(1_000_000), METER)
     found = replay(session(), Fixed(endless), METER)
     assert [call.cache_read for call in found.calls] == [0, *(call.input for call in found.calls[:-1])]
     assert all(call.cache_read + call.cache_write == call.input for call in found.calls)
@@ -92,7 +91,7 @@ def test_while_nothing_is_compacted_each_call_reads_the_last_one_and_writes_what
     assert found.predicted == len(found.calls) == sum(m["role"] == "assistant" for m in session().messages)
 
 
-@pytest.mark.parametrize("name", ["fixed", "priced"])
+@pytest.mark.parametrize("name", ["fixed", "start"])
 def test_the_cached_prefix_is_what_the_edits_say_and_what_the_bytes_say(name: str) -> None:
     watching = Watching(KEEPERS[name](session()))
     apart = Session("no probes", session().messages, {})
@@ -135,7 +134,7 @@ def test_a_model_that_summarizes_reads_all_of_it_and_is_paid() -> None:
 def test_the_newest_results_are_not_cleared_and_every_call_stays() -> None:
     view = session().whole
     size = METER.nodes(view.nodes).tokens
-    found, _ = Clearing(Budget(size * 2, 0, meter=METER), trigger=1_000, keep=3).fit(view, size, 0)
+    found, _ = Clearing(Target.of(Budget(size * 2, 0), METER), trigger=1_000, keep=3).fit(view, size, 0)
     results = [node.item.text for node in found.nodes if node.item.kind == "result"]
     assert results[-3:] == [node.item.text for node in view.nodes if node.item.kind == "result"][-3:]
     assert set(results[:-3]) == {CLEARED}
@@ -150,15 +149,15 @@ def test_a_setting_has_a_bill_a_method() -> None:
     setting = Setting(16_000)
     bills = list(Payment([session()], Words()).bills(setting, quiet))
     found = {bill.method: bill for bill in bills}
-    assert list(found) == [POLICY, FIXED, "summary at 75 %", "clear results", "drop the oldest"]
-    assert found[POLICY].dollars < found["drop the oldest"].dollars / 2
-    assert found[POLICY].one_call > 0.9 > 2 * found["drop the oldest"].one_call
+    assert list(found) == [EARLY, FIXED, "summary at 75 %", "clear results", "drop the oldest"]
+    assert found[EARLY].dollars < found["drop the oldest"].dollars / 2
+    assert found[EARLY].one_call > 0.9 > 2 * found["drop the oldest"].one_call
     assert found["summary at 75 %"].helpers > 0
-    calls = found[POLICY].calls + found[FIXED].calls
+    calls = found[EARLY].calls + found[FIXED].calls
     assert prefix_line(bills) == f"cached prefix as predicted in {calls} of {calls} calls of clew's"
     assert bill_table(bills).row_count == 5
     said = [e.text for e in ElementTree.fromstring(bill_picture(bills)).iter("{http://www.w3.org/2000/svg}text")]
-    assert said.count("clew, policy, 6k") == said.count("drop the oldest") == 1
+    assert said.count("clew, start, 8k") == said.count("drop the oldest") == 1
 
 
 SAID = [{"role": "user", "content": "The port is 28711."}, {"role": "assistant", "content": "Noted."}]
@@ -177,13 +176,13 @@ def corpus_in(folder: Path) -> Path:
     return folder
 
 
-def test_the_command_bills_the_longest_sessions_of_a_corpus(tmp_path: Path) -> None:
+def test_the_command_bills_the_longest_sessions_of_a_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     figures, drawn = tmp_path / "bills.json", tmp_path / "bills.svg"
     options = ["--corpus", str(corpus_in(tmp_path)), "--sample", "1", "--json", str(figures), "--plot", str(drawn)]
-    done = CliRunner().invoke(app, ["bench", "--dollars", *options])
-    assert done.exit_code == 0, done.output
-    assert max(map(len, done.output.splitlines())) <= 80
-    assert "cached prefix as predicted in 32 of 32 calls" in done.output
+    dollars.main(options)
+    told = capsys.readouterr().out
+    assert max(map(len, told.splitlines())) <= 80
+    assert "cached prefix as predicted in 32 of 32 calls" in told
     bills = json.loads(figures.read_text())
     assert {(bill["calls"], bill["kept"], bill["bound"], bill["compactions"]) for bill in bills} == {(2, 1.0, 1.0, 0)}
     first, second = tokens(SAID[:1]), tokens([*SAID, SAID[0]])
@@ -195,6 +194,6 @@ def test_the_command_bills_the_longest_sessions_of_a_corpus(tmp_path: Path) -> N
 
 
 def test_what_is_shown_of_a_session_is_all_of_it_while_it_fits() -> None:
-    found = replay(session(), Fixed(Budget(1_000_000, meter=METER)), METER)
+    found = replay(session(), Fixed(Target.of(Budget(1_000_000), METER)), METER)
     for at, view in found.shown.items():
         assert shown(encode(view.frame, (n.item for n in view.nodes))["messages"]) == shown(session().messages[:at])

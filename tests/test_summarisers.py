@@ -1,42 +1,16 @@
-"""Code with the small local model beside code alone, on a part of the session that ships."""
+"""Code with the notes of a model, on a part of the session that ships."""
 
 import gzip
 import json
-import os
-import sys
-from pathlib import Path
 
-import pytest
-
-from clew import ClewError, Prompt
-from clew.benchmark.judging import Cut
-from clew.core.items import Item
-from clew.facts import sheet
-from clew.facts.worth import trace, worths
-from clew.llm.download import source
-from clew.llm.local import LocalModel
-from clew.llm.weights import SMOLLM2, fetch
-from clew.steps.notes.allowance import Allowance, Limits
+from benchmark.judging import Cut
+from clew import Prompt
 from clew.steps.notes.writer import Writer
 from clew.testing import ScriptedModel
-from clew.wire import decode
 from conftest import SAMPLE
 from summarisers import Row, cited, invented, told
 
-ROOT = Path(__file__).parents[1]
 ITEMS = 12  # of the session: one chunk for a model that reads slowly
-
-
-@pytest.fixture(scope="session")
-def gguf() -> Path:
-    """The real weights, fetched once into a folder of the project; where that cannot be, the test is skipped."""
-    try:
-        return fetch(SMOLLM2, ROOT / ".models", source(os.environ))
-    except ClewError as error:
-        if "sha256" in str(error):
-            raise
-        print(f"\nNO LOCAL MODEL, ITS TESTS ARE SKIPPED: {error}", file=sys.__stderr__)
-        pytest.skip(f"no local model: {error}")
 
 
 def shipped() -> Cut:
@@ -45,26 +19,6 @@ def shipped() -> Cut:
         messages = [m for m in json.loads(next(lines))["messages"] if m["role"] != "system"][:ITEMS]
     size = len(json.dumps(messages))
     return Cut("shipped", messages, size // 3, size, ())
-
-
-def worth(text: str, cut: Cut) -> float:
-    """How much of what an agent may need again is in a text."""
-    items = decode({"messages": list(cut.messages)}, "openai_chat")[1]
-    likely = worths(*trace([sheet(item) for item in items]))
-    return sum(likely.get(fact, 0.0) for fact in sheet(Item("text", "user", text)).facts)
-
-
-async def test_the_local_model_invents_nothing_and_costs_nothing(gguf: Path) -> None:
-    cut, row = shipped(), Row("local")
-    model = LocalModel(gguf, window=2_048)
-    writer = Writer(model, size=100, seconds=300, allowance=Allowance(Limits(calls=1)))
-    try:
-        merged = await told(cut, row, writer)
-    finally:
-        await model.close()
-    plain = await told(cut, Row("code"), None)
-    assert invented(merged, cut.messages) == set()
-    assert worth(merged, cut) >= worth(plain, cut)
 
 
 async def test_a_line_goes_in_with_its_source_and_an_invented_one_does_not() -> None:

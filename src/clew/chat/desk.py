@@ -82,7 +82,7 @@ class Desk:
         self.ask = ask
         self.config: Config = replace(assembled(places), log="off")  # what it would write to is the screen
         self.scope = scope or self.config.scope
-        self.model = model or self.config.agent.model or ""  # nothing: the local one
+        self.model = model or self.config.agent.model or ""  # nothing: it is to be chosen
         self.engine = engine(self.config, store)
         self.sessions = Sessions(self.engine, self.scope)
         self.agent = self._agent(session)
@@ -96,9 +96,9 @@ class Desk:
         system = files("clew.agent").joinpath("prompts", "system.md").read_text(encoding="utf-8")
         words = config.new_session
         return Agent(
-            _speaker(self.model or "local"),
-            Helm(self.engine, when=words.when, how=words.how, offer=bool(self.model)),
-            Workshop(tools(here) if self.model else (), Permissions(ask=self._asked)),
+            _speaker(self.model),
+            Helm(self.engine, when=words.when, how=words.how),
+            Workshop(tools(here), Permissions(ask=self._asked)),
             system=system.replace("{folder}", str(here)).strip(),
             session=session or f"chat-{uuid4().hex[:6]}",
             scope=self.scope,
@@ -263,6 +263,8 @@ class Desk:
 
 
 def _speaker(model: str) -> Speaker:
+    if not model:
+        return Absent("no model is set: clew config set agent.model NAME")
     try:
         return speaker(model)
     except ClewError as error:

@@ -110,6 +110,13 @@ def configured() -> "Config":
     return config
 
 
+def model_to_ask(given: str, config: "Config") -> str:
+    """The model that an option names, else the configuration."""
+    if model := given or config.agent.model:
+        return model
+    raise Usage("no model is set: give --model NAME, or clew config set agent.model NAME; clew model list shows which")
+
+
 def opened(where: str | None, create: bool = False) -> "SQLStore":
     """A store that is there: looking must not make one."""
     from clew.store import open_store

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from clew.cli.app import ScopeName, StorePath, app, configured, on_terminal, opened, printable
+from clew.cli.app import ScopeName, StorePath, app, configured, model_to_ask, on_terminal, opened, printable
 from clew.cli.completion import names
 from clew.errors import ClewError
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from clew.agent import Agent, Event
     from clew.config import Config
     from clew.store.sql import SQLStore
-
-LOCAL = "no model is set (clew config set agent.model ...): the local one answers, which calls no tools"
 
 
 @app.command(epilog='Example: clew run "Why does the build fail?" --run --session build')
@@ -65,10 +63,11 @@ async def _work(
     where: str | None,
 ) -> int:
     config = configured()
+    model = model_to_ask(model, config)
     store = opened(where, create=True)
     agent: Agent | None = None
     try:
-        agent = _agent(config, store, model or config.agent.model or "", session, folder, write, execute, scope)
+        agent = _agent(config, store, model, session, folder, write, execute, scope)
         await agent.helm.load(scope, agent.session)
         if method is not None:
             agent.helm.method = method
@@ -97,16 +96,14 @@ def _agent(
     from clew.config import engine
     from clew.llm.streaming import speaker
 
-    if not model:
-        typer.echo(f"clew: {LOCAL}", err=True)
     here = folder.resolve()
     system = files("clew.agent").joinpath("prompts", "system.md").read_text(encoding="utf-8")
     permissions = Permissions(write="allow" if write else "deny", run="allow" if execute else "deny")
-    helm = Helm(engine(config, store), when=config.new_session.when, how=config.new_session.how, offer=bool(model))
+    helm = Helm(engine(config, store), when=config.new_session.when, how=config.new_session.how)
     return Agent(
-        speaker(model or "local"),
+        speaker(model),
         helm,
-        Workshop(tools(here) if model else (), permissions),
+        Workshop(tools(here), permissions),
         system=system.replace("{folder}", str(here)).strip(),
         session=session or None,
         scope=scope,

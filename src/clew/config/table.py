@@ -98,7 +98,7 @@ class NewSession:
 class Agent:
     """The agent of `clew run` and `clew chat`."""
 
-    model: Annotated[str | None, Setting(MODEL, "The model it talks to", "the local one")] = None
+    model: Annotated[str | None, Setting(MODEL, "The model it talks to", "none: it must be named")] = None
     steps: Annotated[int, Setting(count(1, 200), "Calls of the model for one task, at most")] = 200
     answer: Annotated[int, Setting(count(1, 8192), "Tokens of one answer, at most")] = 8_192
     theme: Annotated[Literal["dark", "light"], Setting(choice("dark", "light"), "How clew chat looks")] = "dark"

@@ -4,13 +4,14 @@ import logging
 import sys
 from typing import Any
 
-from clew.config.table import Config
+from clew.config.table import Config, Override
 from clew.core.limits import Budget
 from clew.engine.engine import Engine
 from clew.engine.model_limits import Budgeting
 from clew.engine.settings import Settings
 from clew.errors import BadConfig
 from clew.events import JSONLines, Listener, log
+from clew.llm import named, read
 from clew.steps import PRESETS
 from clew.steps.notes.allowance import Allowance, Limits
 from clew.steps.notes.writer import Writer
@@ -38,14 +39,13 @@ def writer(config: Config) -> Writer | None:
     own = config.summary
     if own.model is None:
         return None
-    from clew.llm import named  # needs an extra
-
     try:
         prompt = own.prompt.read_text(encoding="utf-8") if own.prompt else ""
     except (OSError, UnicodeError) as error:
         raise BadConfig(f"summary.prompt: {own.prompt} cannot be read: {error}") from None
     limits = Limits(own.calls, hourly_calls=own.hourly_calls, hourly_tokens=own.hourly_tokens)
-    return Writer(named(own.model), own.size, own.instructions or "", prompt, float(own.seconds), Allowance(limits))
+    model = named(own.model, window=config.models.get(read(own.model).name, Override()).window)
+    return Writer(model, own.size, own.instructions or "", prompt, float(own.seconds), Allowance(limits))
 
 
 def listeners(config: Config) -> list[Listener]:

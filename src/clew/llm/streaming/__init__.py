@@ -1,4 +1,4 @@
-"""Models that an agent talks to: streamed, with tools, over the official SDKs or in this process.
+"""Models that an agent talks to: streamed, with tools, over the official SDKs.
 
 `speaker` makes one from a short text. What it says comes in pieces, the last of which is `Spoken`:
 
@@ -33,10 +33,6 @@ def speaker(text: str, *, format: str | None = None, **settings: Any) -> Speaker
     meant = models.read(text)
     if meant.base_url:
         settings = {"base_url": meant.base_url, **settings}
-    if meant.provider == "local":
-        from clew.llm.streaming.local import LocalSpeaker
-
-        return LocalSpeaker(**settings)
     format = format or _usual(meant.provider, "base_url" in settings or "client" in settings)
     if format == "anthropic":
         from clew.llm.streaming.anthropic import AnthropicSpeaker

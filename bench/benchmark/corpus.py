@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from clew.benchmark.judging import Curve, Cut, Heard, Method, judge_all
+from benchmark.judging import Curve, Cut, Heard, Method, judge_all
 from clew.errors import NotFound
 
 CHARACTERS = 4  # of a token, as the corpus counts

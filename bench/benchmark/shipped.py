@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from clew.benchmark.judging import NEAR, Curve, Cut, Heard, Messages, Method, Need, Words, judge_all, shown
+from benchmark.judging import NEAR, Curve, Cut, Heard, Messages, Method, Need, Words, judge_all, shown
 
 CUTS = 0.4, 0.5, 0.6, 0.7, 0.8
 # Paths, dotted and hyphenated names, snake_case and camelCase: what an agent has to spell exactly.

@@ -6,8 +6,8 @@ from math import log10
 
 from rich.table import Table
 
-from clew.benchmark.dollars import FIXED, POLICY, Bill, Setting
-from clew.benchmark.plot import BOTTOM, COLOURS, HIGH, LEFT, RIGHT, STYLE, TOP, WIDE, Place, apart, line, paper, text
+from benchmark.dollars import EARLY, FIXED, Bill, Setting
+from benchmark.plot import BOTTOM, COLOURS, HIGH, LEFT, RIGHT, STYLE, TOP, WIDE, Place, apart, line, paper, text
 
 LOWEST = 0.7  # share at which the picture begins
 
@@ -22,23 +22,23 @@ def bill_table(bills: Sequence[Bill]) -> Table:
     for bill in bills:
         spent = f"{bill.dollars:,.2f}", f"{bill.helpers:,.2f}" if bill.helpers else "", f"{bill.compactions:,}"
         shares = (f"{share:.3f}" for share in (bill.kept, bill.bound, bill.one_call))
-        table.add_row(_name(bill), *spent, *shares, style="bold" if bill.method == POLICY else "")
+        table.add_row(_name(bill), *spent, *shares, style="bold" if bill.method == EARLY else "")
     return table
 
 
 def prefix_line(bills: Sequence[Bill]) -> str:
     """Whether the provider's cache had what our edits said it would."""
-    ours = [bill for bill in bills if bill.method in (POLICY, FIXED)]
+    ours = [bill for bill in bills if bill.method in (EARLY, FIXED)]
     right, calls = sum(bill.predicted for bill in ours), sum(bill.calls for bill in ours)
     return f"cached prefix as predicted in {right:,} of {calls:,} calls of clew's"
 
 
 def _name(bill: Bill) -> str:
-    return f"{bill.method}, {bill.keep // 1000}k" if bill.keep else bill.method
+    return f"{bill.method}, {bill.start // 1000}k" if bill.start else bill.method
 
 
 def bill_picture(bills: Sequence[Bill]) -> str:
-    """A panel a window: a point a method, a line through those of the policy."""
+    """A panel a window: a point a method, a line through those of clew with `start`."""
     settings = [s for s in dict.fromkeys(bill.setting for bill in bills) if s == Setting(s.window)]
     wide = max(1, len(settings)) * WIDE
     panels = (
@@ -54,7 +54,7 @@ def _panel(bills: Sequence[Bill]) -> str:
     """Axes, a point a method, and its name at the edge."""
     low, high = min(b.dollars for b in bills) * 0.9, max(b.dollars for b in bills) * 1.1
     places = {_name(bill): Place(_across(bill.dollars, low, high), _height(bill.bound)) for bill in bills}
-    ours = sorted(places[_name(bill)] for bill in bills if bill.method == POLICY)
+    ours = sorted(places[_name(bill)] for bill in bills if bill.method == EARLY)
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in ours)
     curve = f'<polyline class="curve first" stroke="var(--c0)" points="{points}"/>'
     parts = [text(Place(LEFT, 20), str(bills[0].setting), "title"), *_axes(low, high), curve]
@@ -82,7 +82,7 @@ def _axes(low: float, high: float) -> Iterator[str]:
 
 
 def _colour(bill: Bill, bills: Sequence[Bill]) -> int:
-    """The policy has one colour in all its rows."""
+    """A method has one colour in all its rows."""
     return list(dict.fromkeys(b.method for b in bills)).index(bill.method) % COLOURS
 
 

@@ -5,24 +5,19 @@ from dataclasses import dataclass
 from dataclasses import replace as with_
 from typing import Protocol
 
-from clew.catalog import Prices
 from clew.catalog.usage import Spent
-from clew.catalog.worthwhile import Outlook, Reach, Terms, plan
 from clew.core.bridge import run
 from clew.core.items import Item, Node
-from clew.core.limits import Budget
 from clew.core.view import View, groups
-from clew.steps import clearing, default
-from clew.steps.clear import BULKY
-from clew.steps.places import first_exchange, protected
+from clew.steps import default
 from clew.steps.summarize import summary
+from clew.tokens.target import Target
 
 NOTHING = Spent(0)
 TAIL = 20_000  # tokens that stay behind a peer's summary, or a third of a small window
 SUMMARY = 3_000  # tokens that its model writes
 CHARACTERS = 4  # of such a token
 CLEARED = "[Old tool result content cleared]"
-LINE = 60  # tokens of a stub, about
 
 
 class Keeper(Protocol):
@@ -39,16 +34,16 @@ class Keeper(Protocol):
 class Dropping:
     """All of it; in need, without the oldest."""
 
-    budget: Budget
+    target: Target
 
     def fit(self, view: View, size: int, idle: float) -> tuple[View, Spent]:
-        limit, start = self.budget.limit.tokens, 0
+        limit, start = self.target.limit.tokens, 0
         if size <= limit:
             return view, NOTHING
         for begin, stop in groups(view.nodes):
             if size <= limit:
                 break
-            size -= self.budget.meter.nodes(view.nodes[begin:stop]).tokens
+            size -= self.target.meter.nodes(view.nodes[begin:stop]).tokens
             start = stop
         return with_(view, nodes=view.nodes[start:]), NOTHING
 
@@ -61,12 +56,12 @@ class Summarizing:
     summaries are known it keeps as much as they do, so this is rather more than a product has.
     """
 
-    budget: Budget
+    target: Target
     said: Sequence[Node]
     at: float = 0.75  # of the limit
 
     def fit(self, view: View, size: int, idle: float) -> tuple[View, Spent]:
-        limit, meter = self.budget.limit.tokens, self.budget.meter
+        limit, meter = self.target.limit.tokens, self.target.meter
         if size <= self.at * limit:
             return view, NOTHING
         room, start = min(TAIL, limit // 3), len(view.nodes)
@@ -75,7 +70,7 @@ class Summarizing:
             if room < 0:
                 break
             start = begin
-        text = summary(self._before(view.nodes[start:]), view.past, SUMMARY * CHARACTERS)
+        text = summary(self._before(view.nodes[start:]), SUMMARY * CHARACTERS)
         item = Item("summary", "user", text)
         taken = Spent(size, meter.item(item).tokens, cache_read=size)
         return with_(view, nodes=(*view.digests.chain([item]), *view.nodes[start:])), taken
@@ -90,13 +85,13 @@ class Summarizing:
 class Clearing:
     """Above a trigger, all results but the newest are cleared, if that frees enough; in need, the oldest goes."""
 
-    budget: Budget
+    target: Target
     trigger: int = 100_000  # tokens, or half of a small window
     keep: int = 3  # results
     least: int = 5_000  # tokens
 
     def fit(self, view: View, size: int, idle: float) -> tuple[View, Spent]:
-        meter, limit = self.budget.meter, self.budget.limit.tokens
+        meter, limit = self.target.meter, self.target.limit.tokens
         if size <= min(self.trigger, limit // 2):
             return view, NOTHING
         nodes, freed = list(view.nodes), 0
@@ -108,7 +103,7 @@ class Clearing:
                 nodes[i] = Node(nodes[i].id, view.digests.content(item), item)
         if freed >= self.least:
             view, size = with_(view, nodes=tuple(nodes)), size - freed
-        return Dropping(self.budget).fit(view, size, idle)
+        return Dropping(self.target).fit(view, size, idle)
 
 
 # --- what clew does ---------------------------------------------------------------------------------------------------
@@ -116,55 +111,12 @@ class Clearing:
 
 @dataclass
 class Fixed:
-    """clew by its thresholds: above `high`, down to `low`."""
+    """clew by its thresholds: above `high` or `start`, down to `low`."""
 
-    budget: Budget
-
-    def fit(self, view: View, size: int, idle: float) -> tuple[View, Spent]:
-        have = self.budget.limit._replace(tokens=size)
-        if not self.budget.exceeded(have):
-            return view, NOTHING
-        return run(default()(view, self.budget.aim(have))), NOTHING
-
-
-@dataclass
-class Priced:
-    """clew where the price decides when, and how deep."""
-
-    budget: Budget
-    prices: Prices | None
-    terms: Terms
-    _turns: int = 0
-    _said: int = 0  # tokens that came so far
-    _last: int = 0  # tokens of the last request
+    target: Target
 
     def fit(self, view: View, size: int, idle: float) -> tuple[View, Spent]:
-        self._turns += 1
-        self._said += size - self._last
-        self._last = size
-        if size * (1 - self.terms.least) < self.terms.floor:  # nothing to weigh: spare the look at every node
+        have = self.target.limit._replace(tokens=size)
+        if not self.target.exceeded(have):
             return view, NOTHING
-        stub, fold = reaches(view, self.budget, size)
-        outlook = Outlook(size, self._turns, self._said / self._turns, stub, fold, idle)
-        act, goal, _ = plan(outlook, self.prices, self.terms)
-        if act == "nothing":
-            return view, NOTHING
-        steps = clearing() if act == "stub" else default()
-        view = run(steps(view, with_(self.budget, goal=self.budget.limit._replace(tokens=goal))))
-        self._last = self.budget.size(view).tokens
-        return view, NOTHING
-
-
-def reaches(view: View, budget: Budget, size: int) -> tuple[Reach | None, Reach]:
-    """Where stubs would lead, if there is anything to stub, and where a fold: by what the nodes take now."""
-    keep, made, meter = protected(view, budget), view.stand_ins(), budget.meter
-    before = head = meter.frame(view.frame).tokens
-    head += meter.nodes(view.nodes[: first_exchange(view.nodes)[1]]).tokens
-    stubbed, front = 0, 0
-    for node, kept in zip(view.nodes, keep, strict=True):
-        tokens = meter.node(node).tokens
-        if not kept and node.item.kind == "result" and tokens > BULKY and node.id not in made:
-            front = front or before
-            stubbed += tokens - LINE
-        before += tokens
-    return (Reach(size - stubbed, front) if stubbed else None), Reach(0, head)
+        return run(default()(view, self.target.aim(have))), NOTHING

@@ -7,12 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from clew.benchmark.corpus import Corpus
-from clew.benchmark.folds import Folds, fold_often
-from clew.benchmark.judging import MODEL, Curve, Heard, Method, Row, shown
-from clew.benchmark.methods import CLEW, PLAIN, clew, clew_in_tokens, in_tokens
-from clew.benchmark.planting import judge_planted, plant
-from clew.benchmark.shipped import judge_shipped
+from benchmark.corpus import Corpus
+from benchmark.folds import Folds, fold_often
+from benchmark.judging import MODEL, Curve, Heard, Method, Row, shown
+from benchmark.methods import CLEW, PLAIN, clew, clew_in_tokens, in_tokens
+from benchmark.planting import judge_planted, plant
+from benchmark.shipped import judge_shipped
 from clew.core.bridge import run
 from clew.screens.demo import sample
 from clew.tokens import counter_for, estimate

@@ -8,16 +8,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from benchmark.corpus import Corpus
+from benchmark.growing import Clearing, Dropping, Fixed, Keeper, Summarizing
+from benchmark.judging import MODEL, RECALLED, Cut, Heard, Judge, Messages, Method, Recall, Tally, Words
+from benchmark.methods import FORMAT, view_of
+from benchmark.shipped import CUTS, needed
 from clew import catalog
-from clew.benchmark.corpus import Corpus
-from clew.benchmark.growing import Clearing, Dropping, Fixed, Keeper, Priced, Summarizing
-from clew.benchmark.judging import MODEL, RECALLED, Cut, Heard, Judge, Messages, Method, Recall, Tally, Words
-from clew.benchmark.methods import FORMAT, view_of
-from clew.benchmark.shipped import CUTS, needed
-from clew.catalog import Prices
 from clew.catalog.cost import cost
 from clew.catalog.usage import Spent
-from clew.catalog.worthwhile import KEEP, Terms
 from clew.core import rawjson
 from clew.core.items import Node
 from clew.core.limits import Budget
@@ -26,10 +24,11 @@ from clew.screens.demo import sample
 from clew.text.search import Index, texts
 from clew.tokens import counter_for
 from clew.tokens.meter import Meter
+from clew.tokens.target import Target
 from clew.wire import named
 
 SONNET, GPT = "claude-sonnet-4-5", "gpt-5"  # whose prices the catalog has
-POLICY, FIXED = "clew, policy", "clew, fixed"
+EARLY, FIXED = "clew, start", "clew, fixed"
 PAUSE = 600.0  # seconds until a person says something, where pauses count
 ENDLESS = 10**12  # tokens: no result is too large here
 
@@ -166,7 +165,7 @@ class Bill:
 
     setting: Setting
     method: str
-    keep: int  # tokens that the policy keeps at least, where there is one
+    start: int  # tokens of history above which it is compacted, where that is set
     dollars: float
     helpers: float  # dollars of the method's own calls, which are in it
     compactions: int
@@ -185,8 +184,8 @@ SETTINGS = (
     Setting(64_000, GPT),
     Setting(200_000, pauses=True),
 )
-# What the policy keeps beside its default, in tokens: what one pays for remembering.
-KEEPS = {Setting(200_000): (20_000, 30_000, 40_000), Setting(64_000): (12_000, 16_000, 20_000)}
+# `start`, in tokens: what one pays for remembering.
+STARTS = {200_000: (70_000, 40_000, 100_000), 64_000: (30_000, 20_000)}
 
 
 @dataclass
@@ -199,7 +198,7 @@ class Total:
     compactions: int = 0
     predicted: int = 0
 
-    def bill(self, setting: Setting, method: str, keep: int = 0) -> Bill:
+    def bill(self, setting: Setting, method: str, start: int = 0) -> Bill:
         """What it comes to at some prices."""
         prices = catalog.lookup(setting.prices).prices
         assert prices is not None, "the catalog knows these"
@@ -207,7 +206,7 @@ class Total:
         row = self.tally.row(0)
         shares = row.kept, row.bound, row.one_call
         counts = len(self.calls), self.predicted
-        return Bill(setting, method, keep, calls + helpers, helpers, self.compactions, *shares, *counts)
+        return Bill(setting, method, start, calls + helpers, helpers, self.compactions, *shares, *counts)
 
 
 class Payment:
@@ -216,27 +215,26 @@ class Payment:
     def __init__(self, sessions: Sequence[Session], judge: Judge) -> None:
         self._sessions, self._judge = sessions, judge
         self._meter = Meter(counter_for(MODEL))
-        self._totals: dict[tuple[str, int, bool], Total] = {}
+        self._totals: dict[tuple[str, int, int, bool], Total] = {}
 
     def bills(self, setting: Setting, heard: Heard) -> Iterator[Bill]:
-        """Every method in a setting, the policy first."""
-        budget = Budget(setting.window, meter=self._meter)
-        prices = catalog.lookup(setting.prices).prices
-        for keep in (KEEP, *KEEPS.get(setting, ())):
-            terms = Terms(budget.limit.tokens, keep=keep)
-            total = self._total(POLICY, partial(_priced, budget, prices, terms), setting.pauses, heard)
-            yield total.bill(setting, POLICY, terms.floor)
-        others: dict[str, Making] = {
-            FIXED: lambda session: Fixed(budget),
-            "summary at 75 %": lambda session: Summarizing(budget, session.whole.nodes),
-            "clear results": lambda session: Clearing(budget),
-            "drop the oldest": lambda session: Dropping(budget),
+        """Every method in a setting, clew first."""
+        target = Target.of(Budget(setting.window), self._meter)
+        methods: dict[tuple[str, int], Making] = {
+            (EARLY, start): partial(_early, target, start)
+            for start in STARTS.get(setting.window, (setting.window // 2,))
         }
-        for method, make in others.items():
-            key = method, setting.window, setting.pauses  # what these do, no price changes
+        methods |= {
+            (FIXED, 0): lambda session: Fixed(target),
+            ("summary at 75 %", 0): lambda session: Summarizing(target, session.whole.nodes),
+            ("clear results", 0): lambda session: Clearing(target),
+            ("drop the oldest", 0): lambda session: Dropping(target),
+        }
+        for (method, start), make in methods.items():
+            key = method, start, setting.window, setting.pauses  # what they do, no price changes
             if key not in self._totals:
                 self._totals[key] = self._total(method, make, setting.pauses, heard)
-            yield self._totals[key].bill(setting, method)
+            yield self._totals[key].bill(setting, method, start)
 
     def _total(self, method: str, make: Making, pauses: bool, heard: Heard) -> Total:
         total = Total(Tally(method, self._judge, len))
@@ -247,12 +245,12 @@ class Payment:
             total.helpers += found.helpers
             total.compactions += found.compactions
             total.predicted += found.predicted
-            _judge(total.tally, session, found, recalls=method in (POLICY, FIXED))
+            _judge(total.tally, session, found, recalls=method in (EARLY, FIXED))
         return total
 
 
-def _priced(budget: Budget, prices: Prices | None, terms: Terms, session: Session) -> Keeper:
-    return Priced(budget, prices, terms)
+def _early(target: Target, start: int, session: Session) -> Keeper:
+    return Fixed(target.under(with_(target.budget, start=start)))
 
 
 def _judge(tally: Tally, session: Session, found: Replayed, recalls: bool) -> None:

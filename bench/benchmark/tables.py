@@ -2,10 +2,10 @@
 
 from rich.table import Table
 
-from clew.benchmark.folds import Folds
-from clew.benchmark.judging import Curve
-from clew.benchmark.methods import CLEW
-from clew.benchmark.suite import Costs, row_of
+from benchmark.folds import Folds
+from benchmark.judging import Curve
+from benchmark.methods import CLEW
+from benchmark.suite import Costs, row_of
 
 
 def curve_table(curve: Curve, goal: float) -> Table:

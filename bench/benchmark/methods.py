@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from clew.benchmark.judging import MODEL, RECALLED, Messages, Method, Recall, arguments, shown, strings
+from benchmark.judging import MODEL, RECALLED, Messages, Method, Recall, arguments, shown, strings
 from clew.compression import LEAST, Compressed, bounds, compress
 from clew.core.bridge import run
 from clew.core.items import Digests, Frame, Item
@@ -10,6 +10,7 @@ from clew.core.view import View
 from clew.steps import default, repair
 from clew.tokens import Counter, Plain, counter_for
 from clew.tokens.meter import Meter
+from clew.tokens.target import Target
 from clew.wire import decode, encode
 
 KEPT = 6  # results that stay where old ones are cleared
@@ -38,11 +39,12 @@ class Characters(Counter):
 def compacted(messages: Messages, size: int, counter: Counter) -> Compressed:
     """What `clew.compress` gives for a history of so many tokens, by another counter than a model's."""
     said = view_of(messages)
-    budget = bounds(size, said.frame, [n.item for n in said.nodes], Meter(counter))
+    meter = Meter(counter)
+    target = Target.of(bounds(size, said.frame, [n.item for n in said.nodes], meter), meter).around(said.frame)
     view = repair(said)
-    if budget.excess(view):
-        view = run(default()(view, budget))
-    sizes = budget.size(said).tokens, budget.size(view).tokens
+    if target.excess(view):
+        view = run(default()(view, target))
+    sizes = target.size(said).tokens, target.size(view).tokens
     found = encode(view.frame, (n.item for n in view.nodes))["messages"]
     return Compressed(found, *sizes, view.edits, counter.exact, {n.id: n for n in said.nodes}, {})
 

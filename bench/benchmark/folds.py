@@ -3,13 +3,14 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from clew.benchmark.judging import MODEL, RECALLED, Heard, Need, Words, shown
-from clew.benchmark.planting import Fact, Planted
+from benchmark.judging import MODEL, RECALLED, Heard, Need, Words, shown
+from benchmark.planting import Fact, Planted
 from clew.core.limits import Budget
 from clew.core.view import View
 from clew.engine.engine import Engine, Request, body
 from clew.store import SQLite
 from clew.tokens import counter_for
+from clew.tokens.target import Target
 
 SCOPE = "bench"
 STRIDE = 1_500  # tokens between two calls: not every turn of the session, but several to a fold
@@ -40,7 +41,7 @@ async def fold_often(planted: Planted, window: int, most: int, heard: Heard) -> 
     """The session sent to an engine as it grows, until it was folded so many times or is over."""
     store = SQLite(":memory:")
     budget = Budget(window, model=MODEL)
-    engine = Engine(store, budget)
+    engine, target = Engine(store, budget), Target.of(budget)
     found: list[Fold] = []
     before: set[str] = set()
     try:
@@ -50,7 +51,7 @@ async def fold_often(planted: Planted, window: int, most: int, heard: Heard) -> 
             text = shown(body(view)["messages"])
             there = {f.value for f in facts if Words().kept(text, Need(f.value, ""))}
             back = [await _recalled(engine, view, f) for f in facts if f.value not in there]
-            tokens, goal = budget.size(view).tokens, budget.goal.tokens
+            tokens, goal = target.size(view).tokens, target.goal.tokens
             drifted = len(before - there)
             found.append(Fold(len(found) + 1, said, tokens, goal, len(facts), len(there), sum(back), drifted))
             before = there

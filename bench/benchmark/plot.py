@@ -5,7 +5,7 @@ from html import escape
 from math import log10
 from typing import NamedTuple
 
-from clew.benchmark.judging import Curve, Row
+from benchmark.judging import Curve, Row
 
 WIDE, HIGH = 460, 320  # of a panel
 LEFT, RIGHT, TOP, BOTTOM = 52, 132, 46, 44  # around its axes

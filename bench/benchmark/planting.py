@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from clew.benchmark.judging import MODEL, Curve, Cut, Heard, Method, Need, Words, judge_all
-from clew.benchmark.noise import Noise
-from clew.benchmark.sentences import SENTENCES, Origin, Sentence, fill
+from benchmark.judging import MODEL, Curve, Cut, Heard, Method, Need, Words, judge_all
+from benchmark.noise import Noise
+from benchmark.sentences import SENTENCES, Origin, Sentence, fill
 from clew.tokens import counter_for
 
 Message = dict[str, Any]
@@ -62,7 +62,7 @@ class _Session:
     """Writes messages down and keeps count."""
 
     def __init__(self, seed: int, tokens: int, count: Callable[[str], int]) -> None:
-        self.random = Random(seed)  # noqa: S311  # for variety, not for secrets
+        self.random = Random(seed)  # for variety, not for secrets
         self.noise = Noise(self.random)
         self.goal = tokens
         self.count = count

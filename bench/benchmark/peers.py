@@ -5,7 +5,7 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
-from clew.benchmark.judging import Messages, Method, shown
+from benchmark.judging import Messages, Method, shown
 
 
 class Peer(NamedTuple):
