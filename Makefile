@@ -8,7 +8,7 @@ ENV := .venv/bin
 
 FRAMEWORKS := crewai praisonai strands
 
-.PHONY: demo test check bench format clean frameworks relock $(FRAMEWORKS)
+.PHONY: demo test test-clients check bench format clean frameworks relock $(FRAMEWORKS)
 
 demo: $(UV)  ## Replay a real agent session in a small window.
 	@$(UV) sync --quiet --no-dev --inexact
@@ -37,6 +37,14 @@ relock: $(UV)  ## The newest releases of the frameworks.
 	    frameworks/$$name/wanted.txt pyproject.toml --extra $$name -o frameworks/$$name/requirements.txt; \
 	done
 
+test-clients: $(UV) tests/clients/node_modules/ready  ## The real programs resume sessions that clew wrote. Minutes; wants npm and 1.5 GB.
+	@$(UV) sync --quiet --inexact
+	$(ENV)/python -m pytest -n auto tests/clients/resuming.py
+
+tests/clients/node_modules/ready: tests/clients/package.json
+	npm install --prefix tests/clients --no-audit --no-fund --no-package-lock
+	@touch $@
+
 check: $(UV)  ## Format, lint, types, floors.
 	@$(UV) sync --quiet --inexact
 	$(ENV)/ruff format --check
@@ -64,7 +72,7 @@ format: $(UV)
 	$(ENV)/ruff check --fix
 
 clean:
-	rm -rf .venv frameworks/*/.venv .uv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
+	rm -rf .venv frameworks/*/.venv tests/clients/node_modules .uv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
 
 # uv for a machine that has none; into a folder of the project, so that nothing outside it changes.
 .uv/bin/uv:

@@ -363,6 +363,13 @@ def test_samples_return(file: Path, format: str) -> None:
         check_return(with_(each, system=each.system or "Be brief."), format)
 
 
+def test_no_two_sessions_of_opencode_share_an_id() -> None:
+    # Its import adds to what is there: a message under an id that is taken is lost.
+    written = [json.loads(write(sample(name), "opencode"))["messages"] for name in ("pi.jsonl", "opencode.json")]
+    first, second = ({m["info"]["id"] for m in told} | {p["id"] for m in told for p in m["parts"]} for told in written)
+    assert not first & second
+
+
 @pytest.mark.parametrize("format", AGENTS)
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f.name)
 def test_files_tell_their_format(file: Path, format: str) -> None:

@@ -13,6 +13,7 @@ from clew.text.decorations import is_program_made
 from clew.wire.formats.plain import text_of
 
 NAME = "codex"
+FRAME = "clew"  # a key of our own in the head: the prompt and tools of whoever had the session
 WIRE = "openai_responses"
 LINES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 ASIDE = frozenset({"world_state", "security_risk_score", "inter_agent_communication_metadata"})
@@ -98,14 +99,15 @@ class Reading:
         spawned = mapping(mapping(mapping(meta.get("source")).get("subagent")).get("thread_spawn"))
         above = string(meta.get("parent_thread_id")) or string(spawned.get("parent_thread_id"))
         forked = string(meta.get("forked_from_id"))
-        instructions = meta.get("base_instructions") or meta.get("instructions")
+        ours = mapping(meta.get(FRAME))
+        instructions = meta.get("base_instructions") or meta.get("instructions") or ours.get("system")
         self.about = with_(
             self.about,
             name=string(meta.get("id")),
             title=string(meta.get("title")),
             cwd=string(meta.get("cwd")) or self.about.cwd,
             system=text_of(instructions),
-            tools=tuple(map(_declared, objects(meta.get("dynamic_tools")))),
+            tools=(*map(_declared, objects(meta.get("dynamic_tools"))), *objects(ours.get("tools"))),
             parent=above or forked,
             cause="subagent" if above else "fork" if forked else "",
         )

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from clew.core import rawjson
+from clew.sessions.transcripts.codex import FRAME
 from clew.sessions.transcripts.shape import Compaction, Message, Transcript
 from clew.sessions.transcripts.source import NEVER, uuid_for
 
@@ -28,13 +29,12 @@ def _lines(transcript: Transcript) -> Iterator[Line]:
         "cwd": transcript.cwd,
         "originator": "codex_cli_rs",
         "cli_version": VERSION,
-        "source": "cli",
-        "model_provider": "openai",
-        "base_instructions": {"text": transcript.system} if transcript.system else None,
+        "source": "cli",  # and no model_provider: Codex refuses to go on with another one
         "title": transcript.title,  # a key of our own: Codex keeps its titles in a database
+        # Not under keys of Codex: it would go on with a prompt that is not its own, and offer tools that it cannot run.
+        FRAME: {"system": transcript.system, "tools": [*transcript.tools]},
     }
-    tools = [_tool(tool) for tool in transcript.tools if tool.get("type") == "function"]
-    yield "session_meta", meta | ({"dynamic_tools": tools} if tools else {}), ""
+    yield "session_meta", meta, ""
     yield "turn_context", {"cwd": transcript.cwd or "/", "model": transcript.model} | TURN, ""
     before: tuple[Message, ...] = ()
     for stretch in transcript.stretches:
@@ -43,11 +43,6 @@ def _lines(transcript: Transcript) -> Iterator[Line]:
         for message in stretch.messages:
             yield "response_item", _item(message), ""
         before += stretch.messages
-
-
-def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
-    about = {"name": tool.get("name", ""), "description": tool.get("description", "")}
-    return {"type": "function", **about, "inputSchema": tool.get("parameters", {})}
 
 
 def _item(message: Message) -> Message:

@@ -22,12 +22,12 @@ def write(transcript: Transcript) -> bytes:
 
 
 class Writing:
-    """A session on its way into an export: every message and every part has an id, and they ascend."""
+    """A session on its way into an export: every id is of this session only, and they ascend."""
 
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
-        name = transcript.name
-        self.session = name if name.startswith("ses_") else f"ses_{uuid_for(name).replace('-', '')}"
+        # Never the name itself: its import adds to a session that is there, and would have everything twice.
+        self.session = f"ses_{uuid_for(transcript.name).replace('-', '')}"
         self.began = milliseconds(transcript.began)
         self.numbers = count(1)
         self.asked = ""  # the id of the user's last message
@@ -38,6 +38,7 @@ class Writing:
         told = self.transcript
         info = {
             "id": self.session,
+            "slug": self.session,
             "projectID": "global",
             "directory": told.cwd,
             "title": told.title,
@@ -78,8 +79,8 @@ class Writing:
         """Who asked for a compaction, and the answer that is its summary."""
         at = milliseconds(why.at)
         request, answer = self._id("msg"), self._id("msg")
-        known = {"auto": why.trigger != "manual"} if why.trigger else {}
-        part = self._part(request, "compaction", **known, **({"tail_start_id": tail} if tail else {}))
+        kept = {"tail_start_id": tail} if tail else {}
+        part = self._part(request, "compaction", auto=why.trigger != "manual", **kept)
         yield {"info": self._question(request, at), "parts": [part]}
         self.asked = request
         spent = NO_TOKENS | {"input": why.tokens_before or 0}
@@ -127,7 +128,7 @@ class Writing:
         return {"id": self._id("prt"), "sessionID": self.session, "messageID": message, "type": type, **rest}
 
     def _id(self, kind: str) -> str:
-        return f"{kind}_{next(self.numbers):012d}"
+        return f"{kind}_{next(self.numbers):012d}{self.session[-14:]}"
 
 
 def _paired(messages: Sequence[Message]) -> tuple[dict[tuple[int, str], Block], set[tuple[int, int]]]:
