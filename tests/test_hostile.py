@@ -19,9 +19,9 @@ from clew.steps.notes.check import Doubt, Sources
 from clew.steps.notes.replies import notes
 from clew.steps.notes.with_notes import WithNotes
 from clew.steps.notes.writer import Writer
-from clew.steps.summarize import summary
 from clew.steps.worklog.log import NOTED_BY
 from clew.steps.worklog.standing import HEADING
+from clew.steps.worklog.writing import summary
 from clew.testing import ScriptedModel, view_of
 from clew.text.excerpts import framed
 from clew.text.framing import neutral

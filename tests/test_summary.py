@@ -14,7 +14,7 @@ from clew.core.items import Digests
 from clew.core.view import View
 from clew.engine.settings import Settings
 from clew.steps import PRESETS, Summarize
-from clew.steps.summarize import summary
+from clew.steps.worklog.writing import summary
 from clew.testing import view_of
 from clew.testing.provider.cache import Cache, prompt
 from clew.tokens.target import Target

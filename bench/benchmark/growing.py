@@ -10,7 +10,7 @@ from clew.core.bridge import run
 from clew.core.items import Item, Node
 from clew.core.view import View, groups
 from clew.steps import default
-from clew.steps.summarize import summary
+from clew.steps.worklog.writing import summary
 from clew.tokens.target import Target
 
 NOTHING = Spent(0)

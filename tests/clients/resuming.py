@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from clew import Budget, Engine, Sessions, SQLite, wire
+from clew.engine.settings import Settings
 from clew.sessions.export_agent import tell
 from clew.sessions.import_agent import adopt
 from clew.sessions.transcripts import AGENTS, WRITERS, Stretch, Transcript, convert, read, write
@@ -157,7 +158,7 @@ def test_samples_are_resumed(file: Path, format: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("format", AGENTS)
 async def test_what_clew_exports_is_resumed(format: str, tmp_path: Path) -> None:
     store = SQLite(tmp_path / "log.db")
-    engine = Engine(store, Budget(window=200_000), compaction="off")
+    engine = Engine(store, Budget(window=200_000), Settings(compaction="off"))
     await adopt(engine, "", read(gzip.decompress(SAMPLE.read_bytes())), "talk")
     session = await tell(engine, "", (await Sessions(engine, "").get("talk")).branch)
     await store.close()

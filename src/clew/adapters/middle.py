@@ -12,7 +12,7 @@ from clew.steps import Summarize
 from clew.steps.notes.drafts import Notebook, middle
 from clew.steps.notes.writer import Writer
 from clew.steps.places import protected, tail_start
-from clew.steps.summarize import PART
+from clew.steps.worklog.writing import PART
 from clew.tokens.target import Target
 
 SIZES = "sizes"  # what an edit's evidence has of the tail and size it was made for

@@ -23,7 +23,7 @@ from clew.llm.streaming import Piece, Speaker, speaker
 from clew.screens import save
 from clew.sessions.composition import Part, parts, shown
 from clew.sessions.sessions import Diff, Sessions
-from clew.steps.summarize import summary
+from clew.steps.worklog.writing import summary
 from clew.store.protocol import Store
 from clew.store.records import Method, Session
 from clew.tokens.target import Filled

@@ -1,0 +1,156 @@
+"""One compaction: which of the oldest groups become blocks of the log, and which blocks get fewer words."""
+
+from collections.abc import Sequence
+
+from clew.core.items import Item, Node
+from clew.core.limits import Size
+from clew.core.view import Stretch, Swap
+from clew.steps.worklog.history import LEAST_BLOCK, History, runs
+from clew.steps.worklog.levels import Blocks, changed, lowered
+from clew.steps.worklog.requests import typed
+from clew.steps.worklog.writing import Writing
+
+SMALL = 1_500  # tokens of originals that a block has before it ends at the next request
+WORTH = 300  # tokens that a block has, more or less: with less room there are fewer and longer ones
+LOG_SHARE = 0.6  # of the history that a goal leaves: the log has no more, or the oldest blocks get fewer words
+VERBATIM = 6_000  # tokens that are enough for the newest of what was said, as it was said: the log may have the others
+FEWER = 0.2  # of the same: down to this
+RATIO = 0.15  # of what is folded: so much its blocks take, more or less
+SLACK = 0.04  # of the history that may be left empty
+ROUNDS = 6  # of finding how much to fold
+
+
+class Fold:
+    """Finds what to replace by what; `most` are the tokens of the log."""
+
+    def __init__(self, history: History, most: int) -> None:
+        self.history, self.view, self.meter = history, history.view, history.meter
+        self.free, self.sizes, self.old, self.log = history.free, history.sizes, history.old, history.log
+        self.size, self.goal, self.tokens = history.size, history.goal, history.tokens
+        self.most = min(most, max(int(LOG_SHARE * self.tokens), self.tokens - VERBATIM))
+        self.fewer = min(int(FEWER * self.tokens), self.most // 2)
+        self.stands = history.state_size(self.most)
+        self.writing = Writing(history)
+
+    def swaps(self) -> list[Swap]:
+        """What to replace by what: as little as does, so that what room there is holds originals."""
+        best: list[Swap] = []
+        low, high = 0, len(self.free)
+        tried = self._extent()
+        gone = sum(size.tokens for size in self.sizes[:tried])
+        if self.log and self.history.log_tokens(self.log.values()) + RATIO * gone > self.most:
+            self.log = lowered(self.history, self.log, self.fewer, self.most)
+            tried = self._extent()
+        for _ in range(ROUNDS):
+            swaps = self._plan(tried)
+            after = self._after(swaps)
+            if after.within(self.goal):
+                best, high = swaps, tried
+                left = self.goal.tokens - after.tokens
+                if left <= SLACK * self.tokens or low >= high - 1:
+                    break
+                tried = max(low + 1, self._less(tried, left))
+            else:
+                low = tried
+                if low >= high:
+                    break
+                tried = min(high, max(low + 1, self._more(tried, after)))
+            if tried in (low, high) and (best or tried == low):
+                break
+        return [self.writing.with_evidence(swap) for swap in self._filled(best, high) or self._least()]
+
+    def _filled(self, swaps: list[Swap], extent: int) -> list[Swap]:
+        """The same with more words, where the next of what was said has no room, but words have."""
+        left = self.goal.tokens - self._after(swaps).tokens if swaps else 0
+        if left <= SLACK * self.tokens:
+            return swaps
+        self.most += left
+        more = self._plan(extent)
+        return more if self._after(more).within(self.goal) else swaps
+
+    def next(self) -> list[Node]:
+        """What was said in the groups that would be folded, by the first guess, once a compaction is due."""
+        self.size = self.size._replace(tokens=max(self.size.tokens, self.history.target.threshold))
+        return [n for group in self.free[: self._extent()] for n in self.view.originals(*group)]
+
+    def _extent(self) -> int:
+        """How many of the oldest groups to fold, by a first guess."""
+        told = Size(self.history.log_tokens(self.log.values()) + self.stands) if self.old else Size(self.stands)
+        rest = self.size.less(self.meter.nodes(self.view.nodes[at] for at in self.old)).plus(told)
+        gone = Size()
+        for n, size in enumerate(self.sizes, 1):
+            gone = gone.plus(size)
+            if rest.less(gone).plus(Size(int(RATIO * gone.tokens), 0, 0, 1)).within(self.goal):
+                return n
+        return len(self.sizes)
+
+    def _less(self, tried: int, left: int) -> int:
+        """How many groups to fold if so many tokens more may stay."""
+        while tried > 1 and left > (size := self.sizes[tried - 1].tokens):
+            left -= int((1 - RATIO) * size)
+            tried -= 1
+        return tried
+
+    def _more(self, tried: int, after: Size) -> int:
+        lacking = after.tokens - self.goal.tokens
+        while tried < len(self.sizes) and lacking > 0:
+            lacking -= int((1 - RATIO) * self.sizes[tried].tokens)
+            tried += 1
+        return tried
+
+    def _after(self, swaps: Sequence[Swap]) -> Size:
+        size = self.size
+        for swap in swaps:
+            size = size.less(self.meter.nodes(self.view.nodes[swap.start : swap.stop]))
+            size = size.plus(self.meter.items(i for i in swap.items if isinstance(i, Item)))
+        return size
+
+    def _plan(self, extent: int) -> list[Swap]:
+        """The swaps where so many of the oldest groups become blocks."""
+        folded = self.free[:extent]
+        if not self._spans(folded, self.tokens):
+            return []
+        gone = sum(size.tokens for size in self.sizes[:extent])
+        log = self.log
+        rest = self.size.tokens - gone - sum(self.meter.node(self.view.nodes[at]).tokens for at in self.old)
+        want, room = int(RATIO * gone), self._room(log, rest)
+        if log and extent == len(self.free) and room < want:
+            log = lowered(self.history, log, self.fewer, self.most)
+            room = self._room(log, rest)
+        spans = self._spans(folded, max(LEAST_BLOCK, room))
+        made = self.writing.written(spans, max(LEAST_BLOCK // 2, room), self.stands)
+        return [*changed(self.history, log, made, self.stands, self.writing.anew), *made.values()] if made else []
+
+    def _room(self, log: Blocks, rest: int) -> int:
+        """Tokens for new blocks beside these and all that is neither."""
+        bare = self.history.log_tokens(log.values())
+        return min(self.most - bare, self.goal.tokens - rest - bare) - self.stands
+
+    def _least(self) -> list[Swap]:
+        """Where it does not fit: all that can be is folded; if it is words that are too many, into the fewest."""
+        swaps = self._plan(len(self.free))
+        if self._after(swaps).tokens <= self.goal.tokens:
+            return swaps
+        spans = [run for run in runs(self.free) if self.meter.nodes(self.view.nodes[slice(*run)]).tokens >= LEAST_BLOCK]
+        made = self.writing.written(spans, LEAST_BLOCK // 2, LEAST_BLOCK // 2, brief=True) if spans else {}
+        log = lowered(self.history, self.log, 0, self.most, -1 if made else max(self.old, default=-1))
+        return [*changed(self.history, log, made, self.stands, self.writing.anew), *made.values()]
+
+    def _spans(self, folded: Sequence[Stretch], room: int) -> list[Stretch]:
+        """The groups as blocks: each ends before a request once it is long enough, or in the middle of a long one."""
+        whole = sum(self.meter.nodes(self.view.nodes[slice(*g)]).tokens for g in folded)
+        small = max(SMALL, whole * WORTH // room)
+        found = list[tuple[int, int, int]]()  # from, to, tokens
+        for start, stop in folded:
+            node, size = self.view.nodes[start].item, self.meter.nodes(self.view.nodes[start:stop]).tokens
+            begin, end, tokens = found[-1] if found else (0, 0, 0)
+            says = node.role == "assistant" and node.kind == "text"
+            full = (typed(node) and tokens >= small) or (says and tokens >= 4 * small) or tokens >= 8 * small
+            if found and start == end and not full:
+                found[-1] = begin, stop, tokens + size
+            else:
+                found.append((start, stop, size))
+        if len(found) > 1 and found[-1][2] < small and found[-2][1] == found[-1][0]:  # too short to stand alone
+            begin, _, tokens = found[-2]
+            found[-2:] = [(begin, found[-1][1], tokens + found[-1][2])]
+        return [(begin, end) for begin, end, tokens in found if tokens >= LEAST_BLOCK]

@@ -1,0 +1,125 @@
+"""What a fold starts from: the view, its log, what may be folded, and how things stood."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from functools import cached_property
+
+from clew.core.items import Item
+from clew.core.view import Stretch, View, groups
+from clew.facts.claims import Draft
+from clew.facts.coverage import words_in
+from clew.steps.notes.placing import notes_of
+from clew.steps.places import protected
+from clew.steps.worklog.blocks import Block, blocks, standing
+from clew.steps.worklog.requests import requests, typed
+from clew.steps.worklog.standing import Standing
+from clew.tokens.target import Target
+
+LEAST_BLOCK = 200  # tokens of originals: for less, a block is not worth its heading
+STATE = 0.2  # of the history, at most, for how things stand
+MORE_STATE = 1.2  # times what how things stood took last: it grows
+ALL = 1_000_000  # characters: no bound
+
+
+class History:
+    """A view before a fold, read once."""
+
+    def __init__(self, view: View, target: Target, focus: str = "", draft: Draft | None = None) -> None:
+        self.view, self.target, self.meter = view, target, target.meter
+        self.size, self.goal = target.size(view), target.goal
+        self.tokens = max(1, self.goal.tokens - target.meter.frame(view.frame).tokens)  # that the goal leaves for it
+        self.old = blocks(view)
+        self.log = {(at, at + 1): block for at, (block, _) in self.old.items()}
+        self.focus, self.draft = focus.strip(), draft
+        self.notes = notes_of(view, draft)
+        self.stood = standing(self.old)
+        self.keep = keep = protected(view, target)
+        self.free = [g for g in groups(view.nodes) if not any(keep[slice(*g)]) and not self.old.keys() & {*range(*g)}]
+        self.sizes = [self.meter.nodes(view.nodes[slice(*g)]) for g in self.free]
+
+    def state_size(self, most: int) -> int:
+        """Tokens for how things stand, in a log of so many."""
+        most, told = min(int(STATE * self.tokens), most // 2), self.stood.told(ALL) if self.stood else ""
+        return min(most, int(MORE_STATE * self.meter.counter.text(told)) + LEAST_BLOCK) if told else most
+
+    @cached_property
+    def others(self) -> AbstractSet[str]:
+        """The facts in what stays."""
+        return words_in((n for i, n in enumerate(self.view.nodes) if self.keep[i]))
+
+    @cached_property
+    def told(self) -> AbstractSet[str]:
+        """What older blocks tell of."""
+        return {n.id for at in self.old for n in self.view.originals(at, at + 1)}
+
+    @cached_property
+    def unpaid(self) -> Draft | None:
+        """The newest draft, if no edit has what it took yet."""
+        draft, edits = self.draft, self.view.edits
+        return None if draft is None or any(e.evidence.get("draft") == draft.key for e in edits) else draft
+
+    def tokens_of(self, span: Stretch) -> int:
+        """Tokens of what stands there."""
+        return self.meter.nodes(self.view.nodes[slice(*span)]).tokens
+
+    def log_tokens(self, log: Iterable[Block]) -> int:
+        """Tokens of blocks without how things stand."""
+        return sum(self.meter.item(block.item()).tokens for block in log)
+
+    def helps(self, span: Stretch, item: Item) -> bool:
+        """Whether a block is smaller than what it stands for, in every way."""
+        now, new = self.meter.nodes(self.view.nodes[slice(*span)]), self.meter.item(item)
+        return new.tokens < now.tokens and new._replace(messages=0).within(now._replace(messages=0))
+
+    def since(self, spans: Sequence[Stretch]) -> Standing:
+        """How things stood before the first of these; read anew if something before the last block was not told yet."""
+        first = spans[0][0]
+        if self.stood is not None and first > max(self.old):
+            return self.stood
+        told = {at for at in self.old if at < first}
+        stood = self.read(told)
+        stood.count += self.asked(0, max(told) if told else first)
+        return stood
+
+    def asked(self, start: int, stop: int) -> int:
+        """How many requests stand in view there, as they are."""
+        return sum(bool(typed(n.item)) for n in self.view.nodes[start:stop])
+
+    def between(self, spans: Sequence[Stretch]) -> list[int]:
+        """How many requests stay in view before each of these, after the block or the span before it."""
+        told = max((at for at in self.old if at < spans[0][0]), default=None)
+        ends = [spans[0][0] if told is None else told + 1, *(stop for _, stop in spans[:-1])]
+        return [self.asked(end, start) for end, (start, _) in zip(ends, spans, strict=True)]
+
+    def read(self, places: AbstractSet[int]) -> Standing:
+        """How things stand after what was said at these places."""
+        stood, made = Standing(), self.view.stand_ins()
+        said = [n for at in sorted(places) for n in self.view.originals(at, at + 1)]
+        for request in requests([n for n in said if n.id not in made]):
+            stood.add(request)
+        return stood
+
+    def is_newest_folded(self, spans: Sequence[Stretch]) -> bool:
+        """Whether the newest request is told in the log only."""
+        folded = {at for span in spans for at in range(*span)}
+        asked = [at for at, n in enumerate(self.view.nodes) if typed(n.item)]
+        # What stays in view between blocks is newer than the first of them, and so than what that one tells of.
+        told = max((at for at in asked if at in folded), default=min(self.old, default=-1))
+        return told > max((at for at in asked if at not in folded), default=-1)
+
+    def following(self, stop: int) -> str:
+        """What the user said next."""
+        return next((said for n in self.view.nodes[stop:] if (said := typed(n.item))), "")
+
+
+def runs(stretches: Sequence[Stretch]) -> Iterator[Stretch]:
+    """Neighbours as one."""
+    begin, end = -1, -1
+    for start, stop in stretches:
+        if start != end:
+            if end > begin:
+                yield begin, end
+            begin = start
+        end = stop
+    if end > begin:
+        yield begin, end

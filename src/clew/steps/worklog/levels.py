@@ -1,0 +1,103 @@
+"""Older blocks of the log in fewer words: a level at a time, oldest first, then neighbours as one."""
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from clew.core.items import CLAIMS, LOG, STANDS
+from clew.core.view import Stretch, Swap
+from clew.steps.worklog.blocks import TOGETHER, Block, together
+from clew.steps.worklog.history import LEAST_BLOCK, History, runs
+from clew.steps.worklog.requests import typed
+from clew.steps.worklog.standing import Standing
+from clew.steps.worklog.writing import DENSE
+
+Blocks = Mapping[Stretch, Block]  # by where they stand
+
+
+def lowered(history: History, log: Blocks, most: int, all_most: int, apart: int = -1) -> dict[Stretch, Block]:
+    """The blocks in fewer words, oldest first, a level a pass, then neighbours as one, until they are within so
+    many tokens; the one at `apart` stays by itself."""
+    log = dict(log)
+    sizes = {at: history.meter.item(block.item()).tokens for at, block in log.items()}
+    again = True
+    while again and sum(sizes.values()) > most:
+        again = False
+        for at in sorted(log):
+            if sum(sizes.values()) <= most:
+                break
+            if fewer := log[at].lower():
+                log[at], sizes[at], again = fewer, history.meter.item(fewer.item()).tokens, True
+    short = (run for run in runs(history.free) if history.tokens_of(run) < LEAST_BLOCK)
+    small = {at for run in short for at in range(*run)}  # too little for a block: it may stand between two
+    if words := {at for at in small if typed(history.view.nodes[at].item)}:  # but for what the user said
+        small -= words
+    while (whole := sum(sizes.values())) > most and (run := _neighbours(log, apart, small, whole > all_most)):
+        start, stop = run[0][0], run[-1][1]
+        one = together([log[at] for at in run], history.view.short(start, stop))
+        if (size := history.meter.item(one.item()).tokens) >= sum(sizes[at] for at in run):
+            break
+        for at in run:
+            del log[at], sizes[at]
+        log[start, stop], sizes[start, stop] = one, size
+    return log
+
+
+def changed(
+    history: History, log: Blocks, made: Mapping[Stretch, Swap], stands: int, anew: Standing | None
+) -> list[Swap]:
+    """The swaps of blocks whose level or place changed; the last of all says how things stand."""
+    last = max([*log, *made], default=(-1, -1))
+    swaps = []
+    for (start, stop), block in log.items():
+        was, evidence = history.old[start]
+        if stop - start > 1:
+            tallies = [history.old[at][1].get("tally", {}) for at in range(start, stop) if at in history.old]
+            tally = {noun: sum(t.get(noun, 0) for t in tallies) for t in tallies for noun in t}
+            ends = (anew or history.stood) if (start, stop) == last else None
+            item = block.item(ends.told(int(DENSE * stands)) if ends else "")
+            more = {STANDS: ends.to_json(), "beside": sorted(ends.sources())} if ends else {}
+            more |= _noted_in([history.old[at][1] for at in range(start, stop) if at in history.old])
+            swaps.append(Swap(start, stop, [item], {LOG: block.to_json(), "tally": tally, **more}))
+            continue
+        stays = (start, stop) == last and STANDS in evidence
+        if (start, stop) == last and anew:
+            told: Standing | None = anew
+        elif block.level == was.level and (stays or STANDS not in evidence):
+            continue
+        else:
+            told = history.stood if stays else None
+        kept = {k: v for k, v in evidence.items() if k not in ("coverage", STANDS, "beside")}
+        if told:
+            beside = sorted(told.sources())
+            kept |= {STANDS: told.to_json()} | ({"beside": beside} if beside else {})
+        item = block.item(told.told(int(DENSE * stands), newest=history.is_newest_folded([])) if told else "")
+        if (told and told is anew) or history.meter.item(item).tokens < history.meter.node(
+            history.view.nodes[start]
+        ).tokens:
+            swaps.append(Swap(start, stop, [item], {**kept, LOG: block.to_json()}))
+    return swaps
+
+
+def _noted_in(several: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What a model noted of several blocks, where they become one."""
+    found = [evidence for evidence in several if CLAIMS in evidence]
+    if not found:
+        return {}
+    lists = {key: [x for evidence in found for x in evidence.get(key, ())] for key in (CLAIMS, "unread")}
+    return {**lists, **{key: found[-1][key] for key in ("trust", "draft") if key in found[-1]}}
+
+
+def _neighbours(log: Blocks, apart: int, small: AbstractSet[int], few: bool) -> list[Stretch]:
+    """The oldest blocks in a row, with nothing between them that stays, enough to become one; or but a `few`."""
+    run, some = list[Stretch](), list[Stretch]()
+    for start, stop in sorted(log):
+        if run and (start == apart or not all(at in small for at in range(run[-1][1], start))):
+            run = []
+        if start != apart:
+            run.append((start, stop))
+        if len(run) == TOGETHER:
+            return run
+        if len(run) > len(some):
+            some = list(run)
+    return some if few and len(some) > 1 else []

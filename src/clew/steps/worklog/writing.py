@@ -1,0 +1,145 @@
+"""New blocks of the log: what was said in some spans, told in so many tokens."""
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace as with_
+from typing import Any
+
+from clew.core.items import CLAIMS, LOG, SHORT, STANDS, Item, Node
+from clew.core.view import Stretch, Swap
+from clew.facts import sheet
+from clew.facts.claims import to_json
+from clew.facts.coverage import ledger, noted
+from clew.steps.lines import omitted
+from clew.steps.notes.placing import placed
+from clew.steps.worklog.blocks import Block
+from clew.steps.worklog.history import STATE, History
+from clew.steps.worklog.log import Log
+from clew.steps.worklog.standing import Standing
+from clew.steps.worklog.wording import around, words
+from clew.text.search import Index, texts
+
+PART = 0.75  # of what stood there, at most, for a block
+DENSE = 3.5  # characters that a token has, more or less: where a text begins to be fitted
+HEAD = 80  # characters of the heading of a block
+PASSAGE = 300  # characters of what was said of what somebody cares for
+FOCUSED = 0.2  # of the room, for that
+FITTINGS = 6  # until a text has its size
+UNDER = 0.98  # of the room is aimed at
+
+
+class Writing:
+    """Writes blocks of one history."""
+
+    def __init__(self, history: History) -> None:
+        self.history, self.view, self.meter = history, history.view, history.meter
+        self.anew: Standing | None = None  # how things stand after the last block, where something before it is new
+
+    def written(self, spans: Sequence[Stretch], room: int, stands: int, brief: bool = False) -> dict[Stretch, Swap]:
+        """The blocks of these spans in so many tokens together, the last with how things stand."""
+        history, old = self.history, self.history.old
+        originals = [self.view.originals(*span) for span in spans]
+        claims = placed(history.notes.claims, originals, history.told) if history.notes.claims else []
+        following = history.following(spans[-1][1])
+        log = Log(originals, history.since(spans), following, history.between(spans), claims)
+        carries = spans[-1][0] > max(old, default=-1)  # the last of them is the last block of all
+        told = {*old, *(at for span in spans for at in range(*span))}
+        self.anew = None if carries else history.read(told)
+        focus = self._about([n for nodes in originals for n in nodes], room)
+        found, items = self._fitted(log, spans, room, stands, focus if carries else None, brief)
+        helps = [history.helps(span, item) for span, item in zip(spans, items, strict=True)]
+        if not all(helps):
+            left = [span for span, does in zip(spans, helps, strict=True) if does]
+            return self.written(left, room, stands, brief) if left else {}
+        swaps: dict[Stretch, Swap] = {}
+        for n, (span, item, block) in enumerate(zip(spans, items, found, strict=True)):
+            lengths = block.texts if brief else log.levels(log.parts[n], block.texts[0])
+            evidence: dict[str, Any] = {LOG: with_(block, texts=lengths).to_json()}
+            evidence |= {CLAIMS: to_json(claims[n])} if claims and claims[n] else {}
+            if carries and n == len(found) - 1:
+                beside = sorted(log.standing.sources() - {node.id for node in originals[n]})
+                evidence |= {STANDS: log.standing.to_json()} | ({"beside": beside} if beside else {})
+            paid = None if swaps else history.unpaid
+            evidence |= {"cost": paid.cost} if paid else {}
+            swaps[span] = Swap(*span, [item], evidence, paid.spent if paid else 0)
+        return swaps
+
+    def _fitted(
+        self, log: Log, spans: Sequence[Stretch], room: int, stands: int, focus: str | None, brief: bool
+    ) -> tuple[list[Block], list[Item]]:
+        """Blocks, and items that show them, in so many tokens; the last shows how things stand, unless `focus` is None."""
+        handles, newest = [self.view.short(*span) for span in spans], self.history.is_newest_folded(spans)
+        size, state_size, most = DENSE * room, DENSE * stands, room + stands
+        found, items = list[Block](), list[Item]()
+        limits = [int(PART * DENSE * self.history.tokens_of(span)) - HEAD for span in spans]
+        limits[-1] -= 0 if focus is None else int(state_size)
+        before = 0
+        for _ in range(FITTINGS):
+            told = log.told(max(0, int(size) - len(focus or "")), limits)
+            short = [log.levels(p, text)[-1] if brief else text for p, text in zip(log.parts, told, strict=True)]
+            parts = zip(log.parts, handles, short, strict=True)
+            made = [Block(p.first, p.last, id, (text,), 0, p.continued) for p, id, text in parts]
+            shown = "\n".join(block.texts[0] for block in made)
+            state = "\n".join(filter(None, (log.stands(int(state_size), shown, newest), focus)))
+            if focus is None:
+                state = ""
+            sent = [block.item(state if i == len(made) - 1 else "") for i, block in enumerate(made)]
+            taken = self.meter.items(sent).tokens
+            if taken <= most or not found:
+                found, items = made, sent
+            if UNDER * UNDER * most <= taken <= most or (taken <= most and taken <= before):
+                break
+            before = taken
+            size, state_size = size * UNDER * most / taken, state_size * min(1.0, UNDER * most / taken)
+        return found, items
+
+    def _about(self, nodes: Sequence[Node], room: int) -> str:
+        """What was said of what somebody cares for above all, in whole sentences."""
+        if not self.history.focus:
+            return ""
+        index, told, left = Index(texts(nodes)), list[str](), int(DENSE * room * FOCUSED)
+        for at, _ in index.ranked(self.history.focus):
+            passage = index.passages[at]
+            source = index.texts[passage.text]
+            said = words(around(source.body, [line.text for line in passage.lines]), PASSAGE)
+            line = f"- {source.title}: {said} (recall {source.id[:SHORT]})"
+            if len(line) < left and line not in told:
+                told.append(line)
+                left -= len(line) + 1
+        return "\n".join(["About what was asked for:", *told]) if told else ""
+
+    def with_evidence(self, swap: Swap) -> Swap:
+        """A swap with what became of the facts behind a new block."""
+        if swap.start in self.history.old or not isinstance(item := swap.items[0], Item):
+            return swap
+        nodes = self.view.originals(swap.start, swap.stop)
+        found = self._evidence((swap.start, swap.stop), nodes, item)
+        return swap._replace(evidence=found | dict(swap.evidence))
+
+    def _evidence(self, span: Stretch, nodes: Sequence[Node], item: Item) -> dict[str, Any]:
+        earlier = {n.id: e.evidence["tally"] for e in self.view.edits if "tally" in e.evidence for n in e.new}
+        _, tally = omitted(self.view.nodes[slice(*span)], earlier, "")
+        told: AbstractSet[str] = sheet(item).facts.keys()
+        found = ledger(nodes, self.history.others | told)
+        return {"tally": tally, "coverage": noted(found), **self._read_by_a_model(nodes)}
+
+    def _read_by_a_model(self, nodes: Sequence[Node]) -> dict[str, object]:
+        """What the next fold must know of a model's notes."""
+        unread = [n.id for n in nodes if n.id not in self.history.notes.read]
+        if len(unread) == len(nodes):
+            return {}
+        draft = {"draft": self.history.draft.key} if self.history.draft else {}
+        return {CLAIMS: [], "unread": unread, "trust": round(self.history.notes.trust, 3), **draft}
+
+
+def summary(nodes: Sequence[Node], size: int) -> str:
+    """A log of all of these in about so many characters, and how things stand."""
+    log = Log([nodes])
+    text, room = "", size
+    for _ in range(FITTINGS):
+        told = log.told(int((1 - STATE) * room))[0]
+        text = "\n\n".join(filter(None, (told, log.stands(int(STATE * room), told))))
+        if len(text) <= size:
+            break
+        room = int(UNDER * room * size / len(text))
+    return text
