@@ -288,7 +288,7 @@ def fold(
 
 def originals(ids: Sequence[str], by_id: dict[str, Edit]) -> list[str]:
     """The nodes that were said, under any number of stand-ins; each once."""
-    return behind(ids, lambda known: (edit := by_id.get(known)) and edit.sources)
+    return behind(ids, lambda at: by_id[at].sources if at in by_id else None)
 
 
 def behind(ids: Sequence[str], sources: Callable[[str], Sequence[str] | None]) -> list[str]:
