@@ -21,6 +21,7 @@ from clew.testing.conversations import PICTURE, conversation
 from clew.testing.provider import Answer, Call, Heard, StrictProvider
 from clew.testing.provider.answers import Turn
 from clew.testing.provider.responses import compacted
+from clew.testing.stores import check_store
 from clew.tokens.target import Target
 from clew.wire import check, decode, encode
 
@@ -33,6 +34,7 @@ __all__ = [
     "ScriptedModel",
     "StrictProvider",
     "check_laws",
+    "check_store",
     "conversation",
     "take_notes",
     "view_of",
