@@ -102,7 +102,7 @@ async def test_a_branch_in_memory_is_what_a_replay_of_its_log_gives(steps: list[
     early: dict[str, Trace] = {}  # of each branch, as somebody else knew it first
     for what, n in [("say", 2), *steps]:
         view = await client.act(what, n)
-        live = client.engine._turns.memory.get(view.scope, view.branch)
+        live = client.engine._turns.branches.get(view.scope, view.branch)
         replayed = await store.load(view.scope, view.branch)
         assert live is not None
         assert plain(live.trace) == plain(replayed) == plain(store.told[view.branch])
