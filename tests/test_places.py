@@ -15,11 +15,11 @@ from clew.cli import app
 from clew.errors import NotFound
 from clew.store.places import Server, hidden, is_url
 from clew.store.sql import SQLStore
-from clew.testing import conversation
+from clew.testing import check_store, conversation
 
 OPENER = """
 import asyncio, sys, clew
-from clew.testing import conversation
+from clew.testing import check_store, conversation
 async def main(place):
     store = clew.open_store(place)
     view = await clew.Engine(store).prepare(clew.Request(conversation(1, 3), session=sys.argv[2]))
@@ -35,6 +35,11 @@ async def said(store: SQLStore, *texts: str) -> list[str]:
     messages = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(texts)]
     view = await Engine(store, Budget(window=5_000_000)).prepare(Request({"messages": messages}))
     return [place.content for place in (await store.load("default", view.branch)).said]
+
+
+async def test_a_store_keeps_what_its_protocol_promises(store: SQLStore) -> None:
+    await check_store(store)
+    assert await store.check(deep=True) == []
 
 
 async def test_words_are_found_alike(store: SQLStore) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import postgres
 from clew import Budget, Engine, ForeignFile, NewerFile, Request, StoreError, open_store
+from clew.store import patience
 from clew.store.postgres import Postgres
 from clew.store.postgres.database import translate
 from clew.store.postgres.opening import Address, connect
@@ -139,9 +140,66 @@ async def test_who_is_cancelled_while_asking_for_a_turn_does_not_keep_it(url: st
         await asyncio.gather(asking, return_exceptions=True)
     async with store.alone("default", "b"):
         pass  # whatever was asked before was answered
-    with psycopg.connect(url) as db:
-        assert db.execute("select count(*) from pg_locks where locktype = 'advisory'").fetchone() == (0,)
+    assert advisory_locks(url) == 0
     await store.close()
+
+
+async def test_who_waits_for_a_turn_gets_it_when_it_is_free_and_others_need_not_wait(url: str) -> None:
+    one, two = Postgres(url), Postgres(url)
+    had: list[str] = []
+
+    async def turn(store: Postgres, branch: str) -> None:
+        async with store.alone("default", branch):
+            had.append(branch)
+
+    async with one.alone("default", "b"):
+        waits = [asyncio.create_task(turn(store, "b")) for store in (two, one, two)]
+        while not waiting(url):
+            await asyncio.sleep(0.01)
+        await turn(two, "c")
+        assert had == ["c"]
+    await asyncio.gather(*waits)
+    assert had == ["c", "b", "b", "b"]
+    assert advisory_locks(url) == 0
+    for store in (one, two):
+        await store.close()
+
+
+async def test_who_waits_for_a_turn_in_vain_is_told(url: str) -> None:
+    one, two = Postgres(url), Postgres(url, patience=0.3)
+    async with one.alone("default", "b"):
+        with pytest.raises(StoreError, match="another process has it locked"):
+            async with two.alone("default", "b"):
+                pass
+        with pytest.raises(StoreError, match="another process has it locked"), patience(0.1):
+            async with Postgres(url).alone("default", "b"):
+                pass
+    async with two.alone("default", "b"):
+        pass
+    for store in (one, two):
+        await store.close()
+
+
+async def test_who_is_cancelled_in_line_leaves_it(url: str) -> None:
+    one, two = Postgres(url), Postgres(url, patience=1_000)
+    async with one.alone("default", "b"):
+        asking = asyncio.ensure_future(two.alone("default", "b").__aenter__())
+        while not waiting(url):
+            await asyncio.sleep(0.01)
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        while waiting(url):
+            await asyncio.sleep(0.01)
+    async with two.alone("default", "b"):
+        pass
+    assert advisory_locks(url) == 0
+    for store in (one, two):
+        await store.close()
+
+
+def advisory_locks(url: str) -> int:
+    with psycopg.connect(url) as db:
+        return len(db.execute("select 1 from pg_locks where locktype = 'advisory'").fetchall())
 
 
 async def test_a_turn_that_was_written_counts_although_the_server_went_away_after_it(own: postgres.Server) -> None:

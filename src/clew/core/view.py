@@ -288,18 +288,19 @@ def fold(
 
 def originals(ids: Sequence[str], by_id: dict[str, Edit]) -> list[str]:
     """The nodes that were said, under any number of stand-ins; each once."""
-    out: dict[str, None] = {}
+    return behind(ids, lambda at: by_id[at].sources if at in by_id else None)
+
+
+def behind(ids: Sequence[str], sources: Callable[[str], Sequence[str] | None]) -> list[str]:
+    """The same, where `sources` says what an id stands for, and None if it was said itself."""
+    said: dict[str, bool] = {}
     stack = list(reversed(ids))
-    seen: set[str] = set()
     while stack:
-        id = stack.pop()
-        edit = by_id.get(id)
-        if edit is None:
-            out[id] = None
-        elif id not in seen:
-            seen.add(id)
-            stack += reversed(edit.sources)
-    return list(out)
+        if (id := stack.pop()) not in said:
+            older = sources(id)
+            said[id] = older is None
+            stack += reversed(older or ())
+    return [id for id in said if said[id]]
 
 
 def _span(old: Sequence[str], after: Mapping[str, str], loose: Collection[str]) -> list[str]:

@@ -13,11 +13,11 @@ from clew.engine.turn import Turn
 from clew.engine.turns import LATE, TRIES, Turns, wait
 from clew.errors import BadRequest, NotFound
 from clew.recognition.last_body import Body, Known
-from clew.recognition.reading import Entry, apply, chained
+from clew.recognition.reading import Entry, chained
 from clew.recognition.recognise import Recognition, begin, named_branch
 from clew.secrets.guard import Guard
 from clew.store.records import Batch, Event, Method, Origin, Said
-from clew.store.trace import Trace
+from clew.store.trace import Trace, apply
 
 LENGTHEN = frozenset({"said", "call", "usage"})  # kinds of events that leave the view as it was, or lengthen it
 FOLD = frozenset({"session", "edit", "revert", "pin", "unpin"})  # and those after which it is made anew
@@ -121,7 +121,7 @@ class Additions:
         except BaseException:
             self._turns.branches.forget(request.scope, branch)
             raise
-        apply(branch.trace, events)
+        apply(branch.trace, *events)
         branch.lengthen([node for event in events if isinstance(event, Said) for node in event.nodes])
 
     async def _loaded(self, request: Addition, format: str, frame: Frame) -> Branch:

@@ -9,7 +9,7 @@ from clew.recognition.other_format import native
 from clew.recognition.recognise import Recognition
 from clew.secrets.guard import Guard
 from clew.store.protocol import Store
-from clew.store.rows import ABSENT
+from clew.store.records import ABSENT
 from clew.store.trace import Trace
 from clew.wire.rules.binding import prefix_of
 

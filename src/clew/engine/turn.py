@@ -19,12 +19,11 @@ from clew.engine.replay import counted, replay, sent_last
 from clew.engine.reports import told
 from clew.events import Listener, tell
 from clew.recognition.last_body import Incoming
-from clew.recognition.reading import apply
 from clew.recognition.recognise import Recognition
 from clew.secrets.guard import Guard
 from clew.store.protocol import Store
 from clew.store.records import Batch, Began, Call, Event, Method, Revert
-from clew.store.trace import Trace
+from clew.store.trace import Trace, apply
 from clew.tokens.target import Target
 from clew.wire.rules.binding import is_refused
 
@@ -67,7 +66,7 @@ async def recognised(turn: Turn, store: Store, limits: ModelLimits) -> None:
         found.events.insert(0, reverts)
         found.refold = True
     reported = None if last else await counted(store, turn.scope, trace, found)
-    apply(trace, found.events)
+    apply(trace, *found.events)
     turn.known = len(trace.edits)
     turn.written += found.events
     turn.target = await limits.target(turn.scope, turn.frame)
@@ -106,7 +105,7 @@ async def fitted(turn: Turn, compactor: Compactor) -> None:
         at, cause = turn.fitted.folded - turn.known, turn.fitted.cause
         session = view.digests.session(trace.branch, trace.seq + at)
         edits.insert(at, Began(session, cause, "llm" if cause == "handoff" else "auto"))
-    apply(trace, edits)
+    apply(trace, *edits)
     turn.written += edits
 
 
@@ -124,7 +123,7 @@ async def written(turn: Turn, store: Store) -> None:
         again = branch.ledger.size.prefix(branch.view, view) if changed else branch.sent.predicted
         call = _call(turn, again if turn.same_frame else 0)
         turn.written.append(call)
-        apply(trace, [call])
+        apply(trace, call)
         branch.sent.predicted = call.predicted
     if turn.written:
         heads = {*heads, branch.sent.chain} - {""}

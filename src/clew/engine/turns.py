@@ -22,12 +22,12 @@ from clew.engine.turn import Turn, fitted, recognised, sent, shown, written
 from clew.errors import Conflict, NotFound, Purged
 from clew.events import tell
 from clew.recognition.last_body import Body, Known
-from clew.recognition.reading import apply
 from clew.recognition.recognise import Recogniser
 from clew.recognition.sameness import same_agent
 from clew.secrets.guard import Guard
 from clew.store.protocol import Store
 from clew.store.records import Batch, Began, Cause, Event, Method, Origin
+from clew.store.trace import apply
 from clew.tokens.target import Target
 
 Act = Callable[[Branch, Target], Awaitable[View]]  # what makes a view shorter
@@ -152,7 +152,7 @@ class Turns:
             except BaseException:
                 self.branches.forget(scope, branch)
                 raise
-            apply(branch.trace, edits)
+            apply(branch.trace, *edits)
             branch.sent.chain, branch.view = chain, after
             tell(self.listeners, told(scope, branch.trace, first, edits, view, target.meter, None))
             return branch.as_sent(after)
@@ -175,7 +175,7 @@ class Turns:
                     return
                 async with known.lock:
                     await self.store.write(scope, Batch(branch, known.trace.seq, tuple(happened)))
-                    apply(known.trace, happened)
+                    apply(known.trace, *happened)
                 return
             except Conflict:
                 if known is not None:

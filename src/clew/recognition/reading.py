@@ -9,8 +9,7 @@ from clew.core.align import Match, Patch, matches, patches, shared
 from clew.core.items import Digests, Edit, Item, Node
 from clew.core.view import originals
 from clew.recognition.sameness import likeness, with_their_calls, without_trailing
-from clew.store.records import Began, Call, ClientEdit, Event, Pin, Place, Revert, Said, Usage
-from clew.store.rows import ABSENT
+from clew.store.records import ABSENT, Place
 from clew.store.trace import PINS, Trace
 
 NEAR = 16  # items further on that one is compared with: rewriting keeps the order
@@ -130,32 +129,3 @@ def chained(digests: Digests, parent: str, entries: Sequence[Entry], taken: set[
         parent = id
         nodes.append(Node(parent, entry.content, entry.item or ABSENT))
     return nodes
-
-
-def apply(trace: Trace, events: Sequence[Event]) -> None:
-    """Let events happen to a trace, as a replay of the log would."""
-    for event in events:
-        match event:
-            case Said(nodes):
-                trace.folding = False
-                trace.said += [Place(n.id, n.content) for n in nodes]
-            case ClientEdit(start, stop, nodes, alias, switch):
-                trace.said[start:stop] = [Place(n.id, n.content) for n in nodes]
-                trace.patched = True
-                trace.alias |= alias
-                if switch:
-                    trace.switch(switch)
-            case Began(session):
-                trace.begin(session)
-            case Edit(old=old):
-                trace.held.difference_update(old)
-                trace.add(event)
-            case Pin(ids, off):
-                trace.pinned = trace.pinned - set(ids) if off else trace.pinned | set(ids)
-            case Revert():
-                trace.revert(event)
-            case Call(said=said, format=format, frame=frame):
-                trace.call(trace.seq, said, format, frame)
-            case Usage(seq, usage):
-                trace.report(seq, usage)
-        trace.seq += 1

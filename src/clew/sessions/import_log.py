@@ -9,15 +9,14 @@ from clew.core import rawjson
 from clew.core.items import Digests, Edit, Frame, Node, Scope
 from clew.core.view import fold
 from clew.errors import BadRequest, ClewError, Conflict
-from clew.recognition.reading import apply
 from clew.recognition.recognise import named_branch
 from clew.sessions.export_log import VERSION
 from clew.sessions.import_schema import BRANCH, EVENT, FRAME, ITEM, NODE, NOTES, expect, string
 from clew.store.packing import unpack_item
 from clew.store.protocol import Store
-from clew.store.records import Batch, Began, Call, ClientEdit, Event, Fork, Origin, Revert, Row, Said
-from clew.store.rows import ABSENT, event_of
-from clew.store.trace import Trace
+from clew.store.records import ABSENT, Batch, Began, Call, ClientEdit, Event, Fork, Origin, Revert, Row, Said
+from clew.store.rows import event_of
+from clew.store.trace import Trace, apply
 
 Progress = Callable[[int, int], None]  # so many done, of so many
 
@@ -228,13 +227,14 @@ def _batch(file: _File, branch: _Branch) -> Batch:
 def _rekeyed(file: _File, branch: _Branch) -> tuple[list[Event], list[str]]:
     """The events of a branch with digests of this store, and those of the histories and views it knew."""
     digests, trace = file.digests, Trace(branch.id)
-    apply(trace, file.past(file.branches[branch.parent], branch.parent_seq) if branch.parent else [])
+    if branch.parent:
+        apply(trace, *file.past(file.branches[branch.parent], branch.parent_seq))
     sent, said, stale = "", digests.run("", (p.content for p in trace.said)), True
     events: list[Event] = []
     heads: list[str] = []
     for seq, _, row in branch.rows:
         event = event_of(row, branch.id, seq, file.nodes.__getitem__)
-        apply(trace, [event])
+        apply(trace, event)
         match event:
             case Said(nodes):
                 sent, said = (digests.run(chain, (n.content for n in nodes)) for chain in (sent, said))

@@ -2,15 +2,17 @@
 
 from clew.store.places import open_store
 from clew.store.protocol import Store
-from clew.store.records import Batch, BranchInfo, Call, ClientEdit, Fork, Found, Pin, Place, Said, Usage
+from clew.store.records import ABSENT, Batch, BranchInfo, Call, ClientEdit, Fork, Found, Pin, Place, Said, Usage
+from clew.store.rows import row_of
 from clew.store.sqlite import SQLite
-from clew.store.trace import Trace
+from clew.store.trace import Trace, apply
 from clew.store.upkeep import Problem, Survey
 from clew.store.upkeep.backup import restore
 from clew.store.upkeep.purge import Audit, Purge
 from clew.store.waiting import patience
 
 __all__ = [
+    "ABSENT",
     "Audit",
     "Batch",
     "BranchInfo",
@@ -28,7 +30,9 @@ __all__ = [
     "Survey",
     "Trace",
     "Usage",
+    "apply",
     "open_store",
     "patience",
     "restore",
+    "row_of",
 ]

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from clew.store.waiting import Wait
@@ -25,7 +25,7 @@ async def alone_in(path: str) -> AsyncIterator[None]:
         yield
         return
     try:
-        await soon(lambda: _lock(file))
+        await _wait_for(file)
         yield
     finally:
         os.close(file)
@@ -40,19 +40,16 @@ def _opened(path: str) -> int | None:
     return None
 
 
-async def _lock(file: int) -> bool:
+async def _wait_for(file: int) -> None:
+    """Try until it works, or for as long as it makes sense: a lock on a file can be waited for, but not given up on."""
+    wait = Wait(PATIENCE)
+    while not _lock(file) and not wait.is_over():
+        await asyncio.sleep(random.random() * GLANCE / (1 + wait.waited()))  # noqa: S311
+
+
+def _lock(file: int) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False
     return True
-
-
-async def soon(attempt: Callable[[], Awaitable[bool]]) -> bool:
-    """Try until it works, or for as long as it makes sense."""
-    clock = asyncio.get_running_loop().time
-    since, wait = clock(), Wait(PATIENCE)
-    while not (done := await attempt()) and not wait.is_over():
-        waited = clock() - since
-        await asyncio.sleep(random.random() * GLANCE / (1 + waited))  # noqa: S311
-    return done

@@ -1,19 +1,20 @@
 """Questions to the log, as plain functions of a database."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from clew.core import rawjson
 from clew.core.caches import forget
 from clew.core.items import SHORT, Digests, Frame, Node, Scope
+from clew.core.view import behind
 from clew.errors import Conflict, NotFound, Purged
 from clew.store.database import Database, Rows
 from clew.store.packing import indexable, is_as_said, unpack, unpack_frame, unpack_item
-from clew.store.records import BranchInfo, Call, Found, Happened
-from clew.store.rows import ABSENT, call_of, event_of, read_row, replay
-from clew.store.trace import Trace
+from clew.store.records import ABSENT, BranchInfo, Call, Found, Happened
+from clew.store.rows import call_of, event_of, read_row
+from clew.store.trace import Trace, apply
 from clew.text.search import terms
 
 _ALL = 1 << 62  # past every sequence number
@@ -51,8 +52,7 @@ def load(db: Database, scope: Scope, branch: str, until: int | None) -> Trace:
         trace = Trace(branch, session=owner[0])
         events = _events(db, scope, branch, _ALL if until is None else until)
         content_of = contents(db, scope, {id for event in events for id in unpack(event[7])})
-    for _, seq, _, *columns in events:
-        replay(trace, read_row(*columns), seq, content_of.__getitem__)
+    _replay(trace, ((seq, columns) for _, seq, _, *columns in events), content_of)
     return trace
 
 
@@ -62,9 +62,14 @@ def catch_up(db: Database, scope: Scope, trace: Trace) -> set[str]:
             raise missing(db, scope, trace.branch)
         events = db.ask("newer_events", branch=trace.branch, since=trace.seq).fetchall()
         content_of = contents(db, scope, {id for event in events for id in unpack(event[5])})
-    for seq, *columns in events:
-        replay(trace, read_row(*columns), seq, content_of.__getitem__)
+    _replay(trace, ((seq, columns) for seq, *columns in events), content_of)
     return {event[1] for event in events}
+
+
+def _replay(trace: Trace, rows: Iterable[tuple[int, Sequence[Any]]], content_of: Mapping[str, str]) -> None:
+    for seq, columns in rows:
+        trace.seq = seq
+        apply(trace, event_of(read_row(*columns), trace.branch, seq, lambda at: Node(at, content_of[at], ABSENT)))
 
 
 def nodes(db: Database, scope: Scope, ids: Sequence[str], digests: Digests | None = None) -> dict[str, Node]:
@@ -101,19 +106,14 @@ def originals(db: Database, scope: Scope, id: str, digests: Digests | None = Non
 
 
 def _behind(db: Database, scope: Scope, id: str) -> list[str]:
-    found: dict[str, None] = {}
-    seen: set[str] = set()
-    stack = [id]
-    while stack:
-        at = stack.pop()
-        row = db.ask("sources", scope=scope, id=at).fetchone()
+    def sources(id: str) -> list[str] | None:
+        row = db.ask("sources", scope=scope, id=id).fetchone()
         if row is None:
-            found[at] = None
-        elif at not in seen:
-            seen.add(at)
-            moved = set(unpack(row[1]))
-            stack += [old for old in reversed(unpack(row[0])) if old not in moved]
-    return list(found) or [id]  # a quote stands for nothing else
+            return None
+        moved = set(unpack(row[1]))
+        return [old for old in unpack(row[0]) if old not in moved]
+
+    return behind([id], sources) or [id]  # a quote stands for nothing else
 
 
 def resolve(db: Database, scope: Scope, short: str) -> list[str]:

@@ -4,10 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from clew.core.items import Edit, Frame, Node
+from clew.core.items import Edit, Frame, Item, Node
 
 Method = Literal["auto", "llm"]  # who decides when to compact: clew, or the agent, with clew as its net
 Cause = Literal["start", "compaction", "handoff", "fork", "task", "subagent", "import"]
+
+# Stands in a node for a body that was not read, and is told by identity: whoever needs the body asks `Store.nodes`.
+ABSENT = Item("opaque", "system")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,10 @@ from dataclasses import asdict
 from typing import Any
 
 from clew.core import rawjson
-from clew.core.items import Edit, Item, Node
+from clew.core.items import Edit, Node
 from clew.errors import BadRequest
 from clew.store.packing import unpack
-from clew.store.records import Began, Call, ClientEdit, Event, Pin, Place, Revert, Row, Said, Switch, Usage
-from clew.store.trace import Trace
-
-ABSENT = Item("opaque", "system")  # stands in a replayed edit for a body that was not loaded
+from clew.store.records import Began, Call, ClientEdit, Event, Pin, Revert, Row, Said, Switch, Usage
 
 
 def row_of(event: Event) -> Row:
@@ -60,7 +57,7 @@ def event_of(row: Row, branch: str, seq: int, node: Callable[[str], Node]) -> Ev
         case "usage":
             return Usage(row.start or 0, note["usage"], note.get("cost"))
         case "call":
-            return call_of(branch, seq, row.stop or 0, row.note or "{}", 0.0)
+            return Call(branch=branch, seq=seq, said=row.stop or 0, **note)
     raise BadRequest(f"an event of kind {row.kind!r} is none that this clew knows")
 
 
@@ -70,41 +67,6 @@ _CALL = ("frame", "model", "format", "digest", "predicted", "limit", "exact", "c
 def call_of(branch: str, seq: int, said: int, note: str, at: float, usage: Any = None) -> Call:
     """A call, read back."""
     return Call(branch=branch, seq=seq, said=said, at=at, usage=usage, **rawjson.loads(note))
-
-
-def replay(trace: Trace, row: Row, seq: int, content: Callable[[str], str]) -> None:
-    """Let one event happen to a trace."""
-    match row.kind:
-        case "said":
-            trace.folding = False
-            trace.said += [Place(id, content(id)) for id in row.new]
-        case "client":
-            trace.said[row.start : row.stop] = [Place(id, content(id)) for id in row.new]
-            trace.patched = True
-            note = rawjson.loads(row.note or "{}")
-            trace.alias |= note.get("alias", {})
-            if "switch" in note:
-                trace.switch(Switch(**note["switch"]))
-        case "edit":
-            trace.held.difference_update(row.old)
-            note = rawjson.loads(row.note or "{}")
-            new = tuple(Node(id, content(id), ABSENT) for id in row.new)
-            trace.add(Edit(note["by"], tuple(row.old), new, note["evidence"], note["spent"]))
-        case "pin":
-            trace.pinned |= set(row.old)
-        case "unpin":
-            trace.pinned -= set(row.old)
-        case "session":
-            trace.begin(rawjson.loads(row.note or "{}")["session"])
-        case "revert":
-            sessions = rawjson.loads(row.note or "{}").get("sessions", ())
-            trace.revert(Revert(tuple(row.old), tuple(row.new), tuple(sessions)))
-        case "call":
-            note = rawjson.loads(row.note or "{}")
-            trace.call(seq, row.stop or 0, note["format"], note["frame"])
-        case "usage":
-            trace.report(row.start or 0, rawjson.loads(row.note or "{}")["usage"])
-    trace.seq = seq + 1
 
 
 def read_row(kind: str, start: int | None, stop: int | None, old: bytes, new: bytes, note: str | None) -> Row:

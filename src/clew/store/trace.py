@@ -7,7 +7,7 @@ from dataclasses import replace as with_
 from typing import Any
 
 from clew.core.items import Edit
-from clew.store.records import Place, Revert, Switch
+from clew.store.records import Began, Call, ClientEdit, Event, Pin, Place, Revert, Said, Switch, Usage
 
 PINS = "pins"  # under which an edit keeps whose words its stand-ins quote, in their order
 
@@ -117,3 +117,32 @@ class Trace:
     def _recognise(self, edit: Edit) -> None:
         for n, node in enumerate(edit.stand_ins):
             self.made.setdefault(node.content, []).append((edit, n))
+
+
+def apply(trace: Trace, *events: Event) -> None:
+    """Let events happen to a branch: the same now, to one in memory, as later, when it is read from the log."""
+    for event in events:
+        match event:
+            case Said(nodes):
+                trace.folding = False
+                trace.said += [Place(n.id, n.content) for n in nodes]
+            case ClientEdit(start, stop, nodes, alias, switch):
+                trace.said[start:stop] = [Place(n.id, n.content) for n in nodes]
+                trace.patched = True
+                trace.alias |= alias
+                if switch:
+                    trace.switch(switch)
+            case Began(session):
+                trace.begin(session)
+            case Edit(old=old):
+                trace.held.difference_update(old)
+                trace.add(event)
+            case Pin(ids, off):
+                trace.pinned = trace.pinned - set(ids) if off else trace.pinned | set(ids)
+            case Revert():
+                trace.revert(event)
+            case Call(said=said, format=format, frame=frame):
+                trace.call(trace.seq, said, format, frame)
+            case Usage(seq, usage):
+                trace.report(seq, usage)
+        trace.seq += 1

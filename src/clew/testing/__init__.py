@@ -17,6 +17,7 @@ from clew.testing.laws import check_laws
 from clew.testing.provider import Answer, Call, Heard, StrictProvider
 from clew.testing.provider.answers import Turn
 from clew.testing.provider.responses import compacted
+from clew.testing.stores import check_store
 from clew.wire import decode, encode
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "ScriptedModel",
     "StrictProvider",
     "check_laws",
+    "check_store",
     "conversation",
     "take_notes",
     "view_of",

@@ -5,13 +5,14 @@ import os
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
+from clew.core.bridge import Lock
 from clew.core.items import Scope
 from clew.errors import Conflict, MissingExtra, StoreError
 from clew.store import reading
-from clew.store.alone import soon
 from clew.store.database import Database
 from clew.store.sql import SQLStore
 from clew.store.upkeep import Progress
@@ -20,14 +21,17 @@ from clew.store.waiting import PATIENCE, Wait
 try:
     import psycopg
 
+    from clew.store.postgres.connections import Connections
     from clew.store.postgres.database import PostgresDatabase
     from clew.store.postgres.opening import Address, connect, prepare
+    from clew.store.postgres.turns import Desk, Turn
 except ImportError:
     raise MissingExtra("a store in PostgreSQL needs psycopg: pip install 'clew[postgres]'") from None
 
 T = TypeVar("T")
 
-CONNECTIONS = 4  # at most, made when needed
+CONNECTIONS = 4  # at most, made when needed, to read and write on
+LINES = 4  # more, to wait on for a turn, and one for turns that nobody waited for
 
 _LATE = (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
 
@@ -42,18 +46,18 @@ class Postgres(SQLStore):
         super().__init__(patience)
         self._address = Address(url, schema)
         self.place = self._address.place
-        self._idle: list[PostgresDatabase] = []
-        self._waiting: list[PostgresDatabase] = []  # one at most
-        try:
-            with self._telling(), self._taken() as db:
-                prepare(db.connection, self._address, create)
-                self.secret = reading.secret(db)
-        except BaseException:
-            _close(self._idle)
-            raise
+        with self._telling(), closing(connect(self._address)) as connection:
+            db = PostgresDatabase(connection, patience)
+            db.be_patient(patience)
+            prepare(connection, self._address, create)
+            self.secret = reading.secret(db)
+        self._connections = Connections(self._address, patience, CONNECTIONS + LINES + 1)
+        self._desk = Desk(self._connections)
+        self._here: WeakValueDictionary[str, Lock] = WeakValueDictionary()  # by branch: this process asks once
         self._threads = ThreadPoolExecutor(CONNECTIONS, "clew-postgres")
-        self._queue = ThreadPoolExecutor(1, "clew-postgres-queue")
-        self._held = (self._threads, self._idle), (self._queue, self._waiting)
+        self._asking = ThreadPoolExecutor(1, "clew-postgres-turns")
+        self._waiting = ThreadPoolExecutor(LINES, "clew-postgres-lines")
+        self._held = (self._threads, self._asking, self._waiting), self._desk, self._connections
         self._unused = weakref.finalize(self, _let_go, *self._held, wait=False)
 
     async def backup(
@@ -73,32 +77,16 @@ class Postgres(SQLStore):
 
     @asynccontextmanager
     async def alone(self, scope: Scope, branch: str) -> AsyncIterator[None]:
-        """Whoever else asks for it waits; the server ends the turn of a process that dies."""
-
-        got: list[bool] = []  # in the queue's thread: who is cancelled while asking does not hear the answer
-
-        def ask() -> bool:
-            got.append(self._queued("try_alone", branch))
-            return got[-1]
-
-        def end() -> None:
-            if any(got):
-                self._queued("end_alone", branch)
-
-        try:
-            await soon(lambda: self._run(self._queue, ask))
-            yield
-        finally:
-            with suppress(StoreError):  # what was written is written, and a lost connection holds nothing
-                await self._run(self._queue, end)
-
-    def _queued(self, statement: str, branch: str) -> bool:
-        # On a connection of its own: those that write must not be held up by those that wait to.
-        if not self._waiting or not (self._waiting[0].usable() and self._waiting[0].silent()):
-            _close(self._waiting)
-            self._waiting.append(PostgresDatabase(connect(self._address)))
-        row = self._waiting[0].ask(statement, branch=branch).fetchone()
-        return bool(row and row[0])
+        """Whoever else asks for it waits in line; the server ends the turn of a process that dies."""
+        async with self._here.setdefault(branch, Lock()):
+            turn, wait = Turn(self._connections, branch), Wait(self.patience)
+            try:
+                if not await self._run(self._asking, lambda: turn.at_once(self._desk)):
+                    await self._run(self._waiting, lambda: turn.in_line(wait), wait)
+                yield
+            finally:
+                with suppress(StoreError):  # what was written is written, and a lost connection holds nothing
+                    await self._run(self._asking, turn.end)
 
     async def close(self) -> None:
         """Finish what was begun and let go of the server."""
@@ -112,47 +100,10 @@ class Postgres(SQLStore):
         wait = Wait(self.patience)
 
         def work() -> T:
-            with self._taken() as db, self._hurried(db, wait):
+            with self._connections.taken() as db, db.hurried(wait):
                 return act(db)
 
         return await self._run(self._threads, work, wait)
-
-    @contextmanager
-    def _hurried(self, db: PostgresDatabase, wait: Wait) -> Iterator[None]:
-        """Where a caller has less patience than the store."""
-        if wait.most == self.patience:
-            yield
-            return
-        db.be_patient(wait.most)
-        try:
-            yield
-        except psycopg.errors.LockNotAvailable:
-            wait.end()
-            raise
-        finally:
-            if db.usable():
-                db.be_patient(self.patience)
-
-    @contextmanager
-    def _taken(self) -> Iterator[PostgresDatabase]:
-        """A connection nobody else uses; one that broke is not used again, nor are those made before it."""
-        db = self._pick() or PostgresDatabase(connect(self._address), self.patience)
-        try:
-            yield db
-        finally:
-            if db.usable():
-                self._idle.append(db)
-            else:
-                db.close()
-                _close(self._idle)
-
-    def _pick(self) -> PostgresDatabase | None:
-        """A connection that was used before and still stands, if there is one."""
-        with suppress(IndexError):  # not asked before: another thread may take the last one meanwhile
-            while not (db := self._idle.pop()).silent():
-                db.close()
-            return db
-        return None
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
@@ -166,14 +117,9 @@ class Postgres(SQLStore):
             raise StoreError(f"{self.place}: {self._address.clean(error)}") from error
 
 
-def _let_go(*held: tuple[ThreadPoolExecutor, list[PostgresDatabase]], wait: bool) -> None:
+def _let_go(executors: tuple[ThreadPoolExecutor, ...], desk: Desk, connections: Connections, wait: bool) -> None:
     # A store nobody holds has nothing under way, and may be collected in one of its own threads: do not wait then.
-    for threads, connections in held:
+    for threads in executors:
         threads.shutdown(wait)
-        _close(connections)
-
-
-def _close(idle: list[PostgresDatabase]) -> None:
-    with suppress(IndexError):
-        while True:
-            idle.pop().close()
+    desk.close()
+    connections.close(wait)

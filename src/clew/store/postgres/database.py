@@ -15,7 +15,7 @@ from clew.core.items import Scope
 from clew.store.database import BEGINNING, Sizes
 from clew.store.postgres.words import in_parts, split
 from clew.store.queries import statements
-from clew.store.waiting import PATIENCE
+from clew.store.waiting import PATIENCE, Wait
 
 MOST = 2_000  # bodies looked at for each word, where the whole scope is searched
 WIPING = 5.0  # seconds that a wipe waits for a table: whoever comes after it waits as long
@@ -40,8 +40,7 @@ class PostgresDatabase:
 
     def __init__(self, connection: psycopg.Connection[Any], patience: float = PATIENCE) -> None:
         self.connection = connection
-        self.patience = patience
-        self.be_patient(patience)
+        self.patience = patience  # that the connection was made with
 
     def ask(self, name: str, /, **given: Any) -> psycopg.Cursor[Any]:
         return self.connection.execute(SQL[name], given, binary=True)
@@ -105,6 +104,22 @@ class PostgresDatabase:
     def be_patient(self, seconds: float) -> None:
         """From here on wait no longer than this for a lock."""
         self.connection.execute(f"set lock_timeout = {max(1, round(1000 * seconds))}")
+
+    @contextmanager
+    def hurried(self, wait: Wait) -> Iterator[None]:
+        """Where a caller has less patience than the store."""
+        if wait.most == self.patience:
+            yield
+            return
+        self.be_patient(wait.most)
+        try:
+            yield
+        except psycopg.errors.LockNotAvailable:
+            wait.end()
+            raise
+        finally:
+            if self.usable():
+                self.be_patient(self.patience)
 
     def faults(self) -> list[str]:
         return []  # the server looks after its files itself

@@ -60,11 +60,16 @@ def connect(address: Address) -> psycopg.Connection[Any]:
     """A connection that finds our tables, and whose commits are on disk when they return."""
     connection = psycopg.Connection.connect(**address.parameters, autocommit=True)
     try:
-        connection.execute(SETTINGS, [Identifier(address.schema).as_string(connection)])
+        configure(connection, address)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def configure(connection: psycopg.Connection[Any], address: Address) -> None:
+    """Let a connection be such a one."""
+    connection.execute(SETTINGS, [Identifier(address.schema).as_string(connection)])
 
 
 def prepare(connection: psycopg.Connection[Any], address: Address, create: bool) -> None:

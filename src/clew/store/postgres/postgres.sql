@@ -32,6 +32,9 @@ select id from branch where id = :branch and scope = :owner for update;
 -- name: try_alone
 select pg_try_advisory_lock('session'::regclass::oid::int, hashtext(:branch));
 
+-- name: wait_alone
+select pg_advisory_lock('session'::regclass::oid::int, hashtext(:branch));
+
 -- name: end_alone
 select pg_advisory_unlock('session'::regclass::oid::int, hashtext(:branch));
 
