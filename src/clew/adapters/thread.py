@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from clew import config
 from clew.agent.control import Helm, Sent
+from clew.agent.results import Outcome
 from clew.core.bridge import cross
 from clew.core.items import Scope
 from clew.engine.engine import Engine, Request
@@ -88,10 +89,10 @@ class Thread:
             return False
         return await engine.compact(sent.view, method="reactive") is not sent.view
 
-    async def answer(self, name: str, given: Mapping[str, Any]) -> str:
+    async def answer(self, name: str, given: Mapping[str, Any]) -> Outcome:
         """What one of clew's tools gives back to the agent; what cannot be done is said, not raised."""
         if self.last is None:
-            return "Error: nothing was said yet"
+            return Outcome("Error: nothing was said yet", failed=True)
         return await cross(self.helm.answer(self.last.view, name, given))
 
     def child(self, name: str) -> "Thread":
