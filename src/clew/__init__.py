@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from clew.adapters.wrapping import wrap
     from clew.compression import Compressed, acompress, compress
+    from clew.config.wiring import configured
     from clew.core.bridge import run
     from clew.core.items import Digests, Edit, Frame, Item, Node
     from clew.core.limits import Budget, Size
@@ -109,6 +110,7 @@ __all__ = [
     "acompress",
     "body",
     "compress",
+    "configured",
     "counter_for",
     "open_store",
     "run",
@@ -119,6 +121,7 @@ __all__ = [
 _HOMES = {
     "adapters.wrapping": "wrap",
     "engine.append": "Addition",
+    "config.wiring": "configured",
     "core.bridge": "run",
     "core.limits": "Budget Size",
     "tokens.meter": "Meter",

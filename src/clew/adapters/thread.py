@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from clew import config
 from clew.agent.control import Helm, Sent
 from clew.agent.results import Outcome
+from clew.core import folders
 from clew.core.bridge import cross
 from clew.core.items import Scope
+from clew.core.limits import Budget
 from clew.engine.engine import Engine, Request
+from clew.engine.settings import Settings
 from clew.errors import ClewError, SecretFound
 from clew.store.places import open_store
 from clew.store.records import Origin
@@ -22,12 +24,14 @@ _LOGGER = logging.getLogger("clew")
 T = TypeVar("T")
 
 
-def engine_at(where: Engine | str | Path | None = None, **given: Any) -> Engine:
-    """An engine as it is, or one over this store, or over the configured one; what is `given` is as for `Engine`."""
+def engine_at(where: Engine | str | Path | None = None, budget: Budget | None = None, **given: Any) -> Engine:
+    """An engine as it is, or one over this store, or over the user's own; what is `given` is as for `Settings`.
+
+    No settings are read: who wants those of files and variables gives `clew.configured()`.
+    """
     if isinstance(where, Engine):
         return where
-    settings = config.load(os.environ, Path.cwd())
-    return config.engine(settings, open_store(settings.store if where is None else where), **given)
+    return Engine(open_store(folders.store(os.environ) if where is None else where), budget, Settings(**given))
 
 
 async def best(work: Awaitable[T], otherwise: T) -> T:
