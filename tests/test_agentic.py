@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from clew import Addition, BadRequest, Budget, Engine, Origin, Request, Sessions, SQLite, body
-from clew.agent.control import Busy, Helm
+from clew import Addition, BadRequest, Budget, Busy, Engine, Origin, Request, Sessions, SQLite, body
+from clew.agent.control import Helm
 from clew.engine.settings import Settings
 from clew.steps.handoff import BEGUN
 from clew.steps.threshold import threshold
@@ -117,9 +117,10 @@ async def test_a_new_session_begins_with_the_summary_and_what_must_not_be_forgot
     await steering.engine.pin(first.view, pinned.id)
     summary = "Task: read all pages. Done: p0, p1. Next: p2."
     assert await steering.answer(first.view, "new_session", {"summary": "  "}) == (
-        "Error: the summary is blank: say what is done, what remains, and what you must not forget"
+        "Error: the summary is blank: say what is done, what remains, and what you must not forget",
+        True,
     )
-    assert await steering.answer(first.view, "new_session", {"summary": summary}) == BEGUN
+    assert await steering.answer(first.view, "new_session", {"summary": summary}) == (BEGUN, False)
     messages += [
         {
             "role": "assistant",
@@ -149,7 +150,7 @@ async def test_a_new_session_begins_with_the_summary_and_what_must_not_be_forgot
     assert later.body["messages"][:3] == sent.body["messages"][:3]
     assert [m["content"] for m in later.body["messages"][3:-1]] == ["Going on with p2.", "Good."]
     # And a word said long ago can be had.
-    answer = await steering.answer(later.view, "search_history", {"query": "how to read a PDF"})
+    answer = (await steering.answer(later.view, "search_history", {"query": "how to read a PDF"})).text
     assert "how to read a PDF" in answer
     assert answer.startswith("[data: from earlier")
 
@@ -214,17 +215,17 @@ async def test_tools_of_the_agent_act_on_its_own_lineage(store: SQLite) -> None:
     sent = await steering.prepare(Request({"model": MODEL, "messages": messages}, session="s"))
     other = await steering.engine.prepare(Addition({"messages": [{"role": "user", "content": "ZX-81"}]}, "other"))
     page = next(n for n in sent.view.nodes if n.item.text.startswith("p3.txt"))
-    assert "value 3005" in await steering.answer(sent.view, "recall", {"id": page.id[:10], "lines": "6-6"})
-    assert "nothing here has the id" in await steering.answer(sent.view, "recall", {"id": other.nodes[0].id})
-    assert "ZX-81" not in await steering.answer(sent.view, "search_history", {"query": "ZX-81"})
-    assert "Pinned: 1" in await steering.answer(sent.view, "pin", {"id": page.id[:10]})
-    done = await steering.answer(sent.view, "truncate_context", {})
+    assert "value 3005" in (await steering.answer(sent.view, "recall", {"id": page.id[:10], "lines": "6-6"})).text
+    assert "nothing here has the id" in (await steering.answer(sent.view, "recall", {"id": other.nodes[0].id})).text
+    assert "ZX-81" not in (await steering.answer(sent.view, "search_history", {"query": "ZX-81"})).text
+    assert "Pinned: 1" in (await steering.answer(sent.view, "pin", {"id": page.id[:10]})).text
+    done = (await steering.answer(sent.view, "truncate_context", {})).text
     assert re.match(r"Done: [\d,]+ tokens became [\d,]+\.", done)
     messages += message(8)
     sent = await steering.prepare(Request({"model": MODEL, "messages": messages}, session="s"))
     assert page in sent.view.nodes
     assert (await Sessions(steering.engine).get("s")).method == "llm"
-    assert "Error: " in await steering.answer(sent.view, "recall", {})
+    assert "Error: " in (await steering.answer(sent.view, "recall", {})).text
 
 
 async def test_a_tool_of_the_same_name_is_nobodys(store: SQLite) -> None:
@@ -296,8 +297,9 @@ def test_off_is_off(given: Any) -> None:
     ],
 )
 def test_what_is_out_of_range_is_an_error(given: Any) -> None:
-    with pytest.raises(ValueError, match=r"must be|unknown|expected|not both"):
+    with pytest.raises(BadRequest, match=r"must be|unknown|expected|not both") as error:
         threshold(given)
+    assert isinstance(error.value, ValueError)
 
 
 async def test_unset_means_identical_requests_and_set_means_before_it_is_full(store: SQLite) -> None:

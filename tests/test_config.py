@@ -391,7 +391,7 @@ low = 1
         ("scope", "c", "'a # b'   #", '"c"   #'),
         ("servers", ["http://b"], '[  # our machines\n  "http://a", # = [\n]  # that', '["http://b"]  # that'),
         ("budget.high", 0.9, "high=0.7#", "high=0.9#"),
-        ("budget.low", 0.4, "tight\n", "tight\n  low = 0.4\n"),
+        ("budget.low", 0.4, "tight\n", "tight\nlow = 0.4\n"),
         ("log", "json", "that is all\n", 'that is all\nlog = "json"\n'),
         ("models.gpt-4.1.prices.output", 8, "input = 2\n", "input = 2\nprices.output = 8\n"),
         ("models.gpt-4.1.window", 9, 'low = 1\n"""\n', 'low = 1\n"""\nwindow = 9\n'),
@@ -423,10 +423,34 @@ def test_where_a_new_value_goes(text: str, key: str, result: str) -> None:
     assert changed(text, read_key(key), 5) == result
 
 
-def test_what_stands_in_an_inline_table_is_left_to_people() -> None:
-    for text in ("budget = { high = 0.7 }\n", "budget = 3\n"):
-        with pytest.raises(ValueError, match=r"budget\.low = 0\.5"):
-            changed(text, ("budget", "low"), 0.5)
+def test_a_value_is_set_in_an_inline_table() -> None:
+    assert changed("budget = { high = 0.7 }\n", ("budget", "high"), 0.5) == "budget = { high = 0.5 }\n"
+    assert tomllib.loads(changed("budget = { high = 0.7 } # x\n", ("budget", "low"), 0.5)) == {
+        "budget": {"high": 0.7, "low": 0.5}
+    }
+
+
+@pytest.mark.parametrize("text", ["budget = 3\n", "budget = 'a'\n", "budget = [1]\n", "[[budget]]\n"])
+def test_where_something_else_is_in_its_place_a_value_is_left_to_people(text: str) -> None:
+    with pytest.raises(ValueError, match=r"budget\.low = 0\.5"):
+        changed(text, ("budget", "low"), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "line"),
+    [
+        ("\n[budgt]\n# x\n", "budgt", 2),
+        ("a = 1\n[models.a]\nwindow = 1\n[budget]\nlow = 1\n[models.b]\nwindw = [\n1]\n", "models.b.windw", 7),
+        ("# x\n[models.a]\nwindow = 1\n", "models", 2),
+        ("budget.a.b = [\n1]\n", "budget.a", 1),
+        ("a = 1\nbudget = { low = 1, b = 2 }\n", "budget.b", 2),
+        ("a = 1\n[[budget]]\nb = 2\n", "budget", 2),
+        ("a = 1\n[budget]\nb = 2\n", "budget.c", 2),
+        ("a = 1\n", "b", None),
+    ],
+)
+def test_the_line_of_a_key(text: str, key: str, line: int | None) -> None:
+    assert line_of(text, tuple(key.split("."))) == line
 
 
 PIECES = st.sampled_from(

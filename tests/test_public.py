@@ -1,9 +1,13 @@
 """The public face is exactly what it says it is."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import clew
+from clew import errors
+from clew.llm.streaming import BrokenOff
 
 
 def test_every_public_name_is_there_and_sorted() -> None:
@@ -27,3 +31,12 @@ print("fine")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout == "fine\n", done.stderr
+
+
+def test_the_page_on_errors_and_the_tree_have_them_all() -> None:
+    known = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
+    assert known <= set(clew.__all__)
+    page = (Path(__file__).parents[1] / "docs" / "errors.md").read_text(encoding="utf-8")
+    listed = {"ClewError", *re.findall(r"^\| (?:⤷ )?`(\w+)`", page, re.MULTILINE)}
+    drawn = set(re.findall(r"^[│ ]*[├└]── (\w+)", errors.__doc__ or "", re.MULTILINE))
+    assert listed == {"ClewError"} | drawn == known | {BrokenOff.__name__}

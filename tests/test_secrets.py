@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from clew.core.items import Frame, Item, Opening
 from clew.errors import BadRequest
 from clew.secrets import find, kinds_in, masked, masked_frame, masked_item
-from clew.secrets.kinds import PLACES, SHAPES
-from secrets_rows import HARMLESS, ROWS, SHAPED, Row, cut, pem
+from clew.secrets.kinds import NAMES, PLACES, RULES, SHAPES, VALUES
+from clew.secrets.matching import found_by
+from clew.secrets.names import named, small
+from secrets_rows import HARMLESS, HEX, LOW, MIX, ROWS, SHAPED, UP, Row, cut, pem
 
 KEY = b"a store's secret"
 CASES = [
@@ -92,6 +94,43 @@ def test_look_alikes_are_left_alone(text: str) -> None:
 @pytest.mark.parametrize("row", SHAPED, ids=lambda row: f"{row.kind} {row.secret[:6]}")
 def test_a_shape_is_known_by_its_kind(row: Row) -> None:
     assert [s.kind for s in find(row.around[0].replace("{}", row.secret))] == [row.kind]
+
+
+STREAMS = {"mix": MIX, "hex": HEX, "low": LOW, "up": UP, "dig": "4917203856", "b32": "Q5LP7M3NHFIQRXYA"}
+
+
+def filled(example: str) -> str:
+    """The example of a rule, with its made-up letters and digits."""
+    return re.sub(r"<(\w+) (\d+)>", lambda m: cut(STREAMS[m[1]], int(m[2])), example)
+
+
+def examples(*tables: str) -> list[Any]:
+    rules = [(table, n, rule) for table in tables for n, rule in enumerate(RULES[table])]
+    return [pytest.param(n, rule, id=f"{rule.get('name') or rule['kind']} {n}") for _, n, rule in rules]
+
+
+@pytest.mark.parametrize(("n", "rule"), examples("shape", "place"))
+def test_each_rule_finds_its_example(n: int, rule: dict[str, Any]) -> None:
+    kind = (SHAPES if rule in RULES["shape"] else PLACES)[n]
+    text = filled(rule["example"])
+    words = [word for word in kind.words if word in small(text)]
+    assert [secret for word in words for secret in found_by(kind, word, text, small(text))]
+    assert find(text)
+    assert rule["source"] == "unrecorded" or rule["source"].startswith("gitleaks ")
+
+
+@pytest.mark.parametrize(("n", "rule"), examples("name"))
+def test_each_name_is_known_in_its_example(n: int, rule: dict[str, Any]) -> None:
+    text = filled(rule["example"])
+    assert [kind for kind, _, _ in named(text, small(text))] == [rule["kind"]]
+    assert NAMES[n].pattern.search(re.split("[ =:]", small(text))[0].replace("-", "_"))
+
+
+@pytest.mark.parametrize(("n", "rule"), examples("value"))
+def test_each_value_that_is_no_secret_is_known_in_its_example(n: int, rule: dict[str, Any]) -> None:
+    assert VALUES[rule["name"]].search(rule["example"])
+    assert find(f'password = "{rule["example"]}"') == [] or rule["name"] == "made up"
+    assert find(f'api_key = "{rule["example"]}"') == []
 
 
 def test_sixty_kinds_and_more() -> None:

@@ -1,5 +1,6 @@
 """Wrapped clients where processes fork and end: nobody waits for threads that are gone."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -56,3 +57,36 @@ def test_a_process_may_end_in_the_middle_of_a_stream(tmp_path: Path) -> None:
         with StrictProvider([Answer("A long answer. " * 500, packet=packet)]) as provider:
             left = done(provider, tmp_path / "clew.db", LEAVING)
         assert (left.returncode, left.stderr) == (0, "")
+
+
+SETTINGS = """
+import logging, sys
+import clew, openai
+from clew.errors import BadConfig
+
+client = clew.wrap(openai.OpenAI(api_key="none"))
+print(client.clew.engine.settings.secrets, logging.getLogger("clew").handlers, "clew.config" in sys.modules)
+print(clew.wrap(openai.OpenAI(api_key="none"), clew.configured()).clew.engine.settings.secrets)
+print(len(logging.getLogger("clew").handlers))
+open("clew.toml", "w").write("[budget\\n")
+clew.wrap(openai.OpenAI(api_key="none"))
+try:
+    clew.configured()
+except BadConfig as error:
+    print(error.problems[0].split(":")[2])
+"""
+
+
+def test_settings_are_read_by_who_asks_for_them_and_by_nobody_else(tmp_path: Path) -> None:
+    (tmp_path / "clew.toml").write_text('secrets = "redact"\n')
+    own = {"HOME": str(tmp_path / "home"), "XDG_DATA_HOME": str(tmp_path / "data"), "CLEW_LOG": "json"}
+    asked = subprocess.run(
+        [sys.executable, "-c", SETTINGS],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env=os.environ | own,
+    )
+    assert asked.stdout == "off [] False\nredact\n1\n not TOML\n", asked.stderr
+    assert (tmp_path / "data" / "clew" / "clew.db").exists()

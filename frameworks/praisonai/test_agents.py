@@ -78,9 +78,8 @@ def test_a_loop_grows_past_the_window_and_nothing_is_lost(engine: Engine) -> Non
     assert all(len(m["tool_calls"]) == 2 for m in provider.heard[-1].body["messages"] if m.get("tool_calls"))
     thread = backend.conversation.thread
     for n in (0, 5, 13):
-        assert f"a{n}.py line 33: setting_33 = 231" in run(
-            thread.answer("search_history", {"query": f"a{n}.py line 33"})
-        )
+        told = run(thread.answer("search_history", {"query": f"a{n}.py line 33"})).text
+        assert f"a{n}.py line 33: setting_33 = 231" in told
     chain = run(Sessions(engine).lineage("work"))
     assert len(chain) > 2
     assert {s.cause for s in chain[1:]} == {"compaction"}

@@ -9,7 +9,7 @@ import pytest
 from praisonaiagents import Agent
 from praisonaiagents.session.store import DefaultSessionStore
 
-from clew import Budget, Engine, Sessions, SQLite, run
+from clew import Budget, Engine, Sessions, SQLite, configured, run
 from clew.adapters.praisonai import Backend, Context, ContextCompressor
 from clew.core.view import View
 from clew.engine.settings import Settings
@@ -72,9 +72,9 @@ async def test_a_compressor_keeps_what_its_engine_would_keep(tmp_path: Path) -> 
     assert any(isinstance(event, Secret) for event in heard)
 
 
-async def test_a_compressor_at_a_path_obeys_what_is_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_compressor_obeys_what_is_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLEW_SECRETS", "redact")
-    await ContextCompressor(engine=tmp_path / "c.db").compress(leaking(30), protect_last_n_tokens=300)
+    await ContextCompressor(engine=configured(tmp_path / "c.db")).compress(leaking(30), protect_last_n_tokens=300)
     assert holders(tmp_path, "port 8017")
     assert holders(tmp_path, KEY) == []
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from clew.adapters.wrapping import wrap
     from clew.compression import Compressed, acompress, compress
+    from clew.config.wiring import configured
     from clew.core.bridge import run
     from clew.core.items import Digests, Edit, Frame, Item, Node
     from clew.core.limits import Budget, Size
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
         BadConfig,
         BadRequest,
         BrokenHistory,
+        Busy,
+        CannotWait,
         ClewError,
         Conflict,
         ForeignFile,
@@ -57,7 +60,9 @@ __all__ = [
     "BadRequest",
     "BrokenHistory",
     "Budget",
+    "Busy",
     "Call",
+    "CannotWait",
     "ClewError",
     "ClientEdit",
     "Compressed",
@@ -105,6 +110,7 @@ __all__ = [
     "acompress",
     "body",
     "compress",
+    "configured",
     "counter_for",
     "open_store",
     "run",
@@ -115,6 +121,7 @@ __all__ = [
 _HOMES = {
     "adapters.wrapping": "wrap",
     "engine.append": "Addition",
+    "config.wiring": "configured",
     "core.bridge": "run",
     "core.limits": "Budget Size",
     "tokens.meter": "Meter",
@@ -122,8 +129,8 @@ _HOMES = {
     "compression": "Compressed acompress compress",
     "engine.engine": "Engine Request body",
     "engine.settings": "Settings",
-    "errors": "Ambiguous BadConfig BadRequest BrokenHistory ClewError Conflict ForeignFile MissingExtra "
-    "ModelError NewerFile NotFound OverBudget Pinned Purged SecretFound StoreError ToolError",
+    "errors": "Ambiguous BadConfig BadRequest BrokenHistory Busy CannotWait ClewError Conflict ForeignFile "
+    "MissingExtra ModelError NewerFile NotFound OverBudget Pinned Purged SecretFound StoreError ToolError",
     "core.items": "Digests Edit Frame Item Node",
     "sessions.sessions": "Diff Sessions",
     "steps.protocol": "Fallback Pipeline Step When",

@@ -1,8 +1,10 @@
 """What can go wrong, as one tree.
 
 ClewError
-├── BadRequest        a body or setting that cannot be read; says where and why
+├── BadRequest        a body, an argument or a setting that cannot be read; says where and why; a ValueError, too
 │   └── BadConfig     settings that cannot hold; carries every problem, each with its remedy
+├── Busy              a running turn depends on what was to be changed
+├── CannotWait        clew.run was called where it cannot wait for an answer; a RuntimeError, too
 ├── SecretFound       a request holds secrets, and the policy is to refuse them
 ├── OverBudget        frame and pins alone exceed the limit; carries the numbers
 ├── BrokenHistory     an edit would break a provider's rule
@@ -29,8 +31,8 @@ class ClewError(Exception):
     """The root of all errors that clew raises on purpose."""
 
 
-class BadRequest(ClewError):
-    """A body or a setting cannot be read."""
+class BadRequest(ClewError, ValueError):
+    """A body, an argument or a setting cannot be read."""
 
 
 class BadConfig(BadRequest):
@@ -39,6 +41,14 @@ class BadConfig(BadRequest):
     def __init__(self, *problems: str) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
+
+
+class Busy(ClewError):
+    """Something was to be changed that a running turn depends on."""
+
+
+class CannotWait(ClewError, RuntimeError):
+    """`clew.run` was called from clew's own loop, or while the interpreter ends."""
 
 
 class SecretFound(ClewError):

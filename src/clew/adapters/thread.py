@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from clew import config
 from clew.agent.control import Helm, Sent
+from clew.agent.results import Outcome
+from clew.core import folders
 from clew.core.bridge import cross
 from clew.core.items import Scope
+from clew.core.limits import Budget
 from clew.engine.engine import Engine, Request
+from clew.engine.settings import Settings
 from clew.errors import ClewError, SecretFound
 from clew.store.places import open_store
 from clew.store.records import Origin
@@ -21,12 +24,14 @@ _LOGGER = logging.getLogger("clew")
 T = TypeVar("T")
 
 
-def engine_at(where: Engine | str | Path | None = None, **given: Any) -> Engine:
-    """An engine as it is, or one over this store, or over the configured one; what is `given` is as for `Engine`."""
+def engine_at(where: Engine | str | Path | None = None, budget: Budget | None = None, **given: Any) -> Engine:
+    """An engine as it is, or one over this store, or over the user's own; what is `given` is as for `Settings`.
+
+    No settings are read: who wants those of files and variables gives `clew.configured()`.
+    """
     if isinstance(where, Engine):
         return where
-    settings = config.load(os.environ, Path.cwd())
-    return config.engine(settings, open_store(settings.store if where is None else where), **given)
+    return Engine(open_store(folders.store(os.environ) if where is None else where), budget, Settings(**given))
 
 
 async def best(work: Awaitable[T], otherwise: T) -> T:
@@ -88,10 +93,10 @@ class Thread:
             return False
         return await engine.compact(sent.view, method="reactive") is not sent.view
 
-    async def answer(self, name: str, given: Mapping[str, Any]) -> str:
+    async def answer(self, name: str, given: Mapping[str, Any]) -> Outcome:
         """What one of clew's tools gives back to the agent; what cannot be done is said, not raised."""
         if self.last is None:
-            return "Error: nothing was said yet"
+            return Outcome("Error: nothing was said yet", failed=True)
         return await cross(self.helm.answer(self.last.view, name, given))
 
     def child(self, name: str) -> "Thread":

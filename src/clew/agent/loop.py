@@ -223,7 +223,7 @@ class Agent:
 
     async def _result(self, call: Call) -> Result:
         if self.helm.is_ours(call.name) and self._last is not None:
-            text = await self.helm.answer(self._last.view, call.name, call.arguments or {})
-            return Result(call.id, call.name, text, text.startswith("Error: "))
-        came = await self.workshop.call(call.name, call.raw or "{}")
-        return Result(call.id, call.name, came.text, came.failed)
+            came = await self.helm.answer(self._last.view, call.name, call.arguments or {})
+        else:
+            came = await self.workshop.call(call.name, call.raw or "{}")
+        return Result(call.id, call.name, *came)

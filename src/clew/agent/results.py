@@ -11,8 +11,15 @@ from clew.wire.convert.frame import Tool
 REASONS = re.compile(r"(?:^|/)(?:o\d|gpt-[5-9]|codex)")  # models that refuse nothing by being asked for their thoughts
 
 
+class Outcome(NamedTuple):
+    """What a model is told of its call."""
+
+    text: str
+    failed: bool = False
+
+
 class Result(NamedTuple):
-    """What came of a call."""
+    """The outcome of one call among others."""
 
     id: str
     name: str

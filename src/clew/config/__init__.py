@@ -3,7 +3,7 @@
 from clew.config.places import Places, is_file
 from clew.config.reading import assembled, edited, load
 from clew.config.table import NAME, SETTINGS, Config, Key, Setting, nearest, read_key, setting_of, write_key
-from clew.config.wiring import engine, listeners
+from clew.config.wiring import configured, engine, listeners
 
 __all__ = [
     "NAME",
@@ -13,6 +13,7 @@ __all__ = [
     "Places",
     "Setting",
     "assembled",
+    "configured",
     "edited",
     "engine",
     "is_file",

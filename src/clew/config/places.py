@@ -30,7 +30,7 @@ class Places:
 
     def store(self) -> Path:
         """Where the log is, unless somebody says otherwise."""
-        return folders.data(self.env, self.platform) / "clew.db"
+        return folders.store(self.env, self.platform)
 
     def user_files(self) -> list[Path]:
         """Where the user's file may be: the first that exists is read, the last is where a new one goes."""

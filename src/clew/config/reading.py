@@ -10,7 +10,6 @@ from typing import Any
 from clew.config.kinds import PATH, STORE
 from clew.config.places import Places, is_file
 from clew.config.table import NAME, SETTINGS, Config, Key, Setting, built, nearest, read_key, setting_of, write_key
-from clew.config.toml import changed, line_of
 from clew.errors import BadConfig
 from clew.store.places import Server, is_url
 
@@ -28,6 +27,8 @@ def load(env: Mapping[str, str], folder: Path, platform: str = sys.platform) -> 
 
 def edited(places: Places, key: str, value: str, *, project: bool = False) -> tuple[Path, str, Config]:
     """The file to write to set a key, its new text, and what would hold then. Raises `BadConfig`."""
+    from clew.config.toml import changed  # only who writes a file waits for it
+
     path = (places.project_file() or places.folder / "clew.toml") if project else places.user_file()
     shown, problems = places.shown(path), list[str]()
     try:
@@ -132,6 +133,8 @@ class _Reading:
         for key, value in _leaves(_tree(text, shown, self.problems)):
             setting = setting_of(key)
             if told := _wrong(key, value, setting, self._home() if project else ""):
+                from clew.config.toml import line_of  # a file that is right needs none
+
                 line = line_of(text, key)
                 self.problems.append(f"{shown}:{line}: {told}" if line else f"{shown}: {told}")
             else:

@@ -1,9 +1,12 @@
 """An engine as the configuration wants it."""
 
 import logging
+import os
 import sys
+from pathlib import Path
 from typing import Any
 
+from clew.config.reading import load
 from clew.config.table import Config, Override
 from clew.core.limits import Budget
 from clew.engine.engine import Engine
@@ -15,7 +18,17 @@ from clew.llm import named, read
 from clew.steps import PRESETS
 from clew.steps.notes.allowance import Allowance, Limits
 from clew.steps.notes.writer import Writer
+from clew.store.places import open_store
 from clew.store.protocol import Store
+
+
+def configured(where: str | Path | None = None, budget: Budget | Budgeting | None = None, **given: Any) -> Engine:
+    """An engine as files and variables want it here, over this store or theirs; what is `given` is above them.
+
+    Raises `BadConfig`. Where `log` is set, the logger `clew` writes to stderr from now on.
+    """
+    config = load(os.environ, Path.cwd())
+    return engine(config, open_store(config.store if where is None else where), budget, **given)
 
 
 def engine(config: Config, store: Store, budget: Budget | Budgeting | None = None, **given: Any) -> Engine:

@@ -9,6 +9,8 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from clew.errors import CannotWait
+
 T = TypeVar("T")
 
 _lock = threading.Lock()
@@ -23,10 +25,10 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     """
     if threading.current_thread().name == _NAME:
         work.close()
-        raise RuntimeError("clew.run was called from clew's own loop: await instead")
+        raise CannotWait("clew.run was called from clew's own loop: await instead")
     if sys.is_finalizing():  # its thread is gone, and nobody would ever answer
         work.close()
-        raise RuntimeError("clew.run was called while the interpreter ends")
+        raise CannotWait("clew.run was called while the interpreter ends")
     future = begin(work)
     try:
         return future.result()

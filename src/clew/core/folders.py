@@ -20,3 +20,8 @@ def data(env: Mapping[str, str], platform: str = sys.platform) -> Path:
     if platform == "darwin":
         return home(env, platform) / "Library" / "Application Support" / "clew"
     return home(env, platform) / ".local" / "share" / "clew"
+
+
+def store(env: Mapping[str, str], platform: str = sys.platform) -> Path:
+    """Where the log is, unless somebody says otherwise."""
+    return data(env, platform) / "clew.db"

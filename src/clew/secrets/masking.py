@@ -11,28 +11,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace as with_
 from functools import partial
 from hashlib import blake2b
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from clew.core.items import Frame, Item
 from clew.errors import BadRequest
 from clew.secrets.disguises import packed, plain
-from clew.secrets.kinds import PLACES, SHAPES, Kind
+from clew.secrets.matching import TELLING, Secret, matched
 from clew.secrets.names import kind_of, named, small
-from clew.secrets.values import is_base64, is_empty, proves
+from clew.secrets.values import is_base64
 
 Policy = Literal["off", "redact", "refuse"]
 
 ROUNDS = 4  # what a mask uncovers is masked too; more than two have not been seen
 BLOB = 1000  # characters of base64 that are a picture or a document; secrets are shorter
 DEPTH = 4  # of JSON inside JSON that is read exactly; below it the patterns see the escapes
-
-
-class Secret(NamedTuple):
-    """Where a secret stands in a text, and of which kind it is."""
-
-    kind: str
-    start: int
-    stop: int
 
 
 def find(text: str) -> list[Secret]:
@@ -185,16 +177,16 @@ def _seen(text: str) -> Iterator[Secret]:
     else:
         # A colour beside a value is no part of it, and between two words it may be all that parts them.
         plainly = small(read.text)
-        found = (*named(read.text, plainly), *_matched(read.text, plainly))
+        found = (*named(read.text, plainly), *matched(read.text, plainly))
         yield from (Secret(kind, *read.span(start, stop)) for kind, start, stop in found)
-    yield from _matched(text, lower)
+    yield from matched(text, lower)
     yield from _packed(text)
 
 
 def _packed(text: str) -> Iterator[Secret]:
     """The secrets that are packed in a text: only what says itself what it is, for names are in all that is packed."""
     for start, stop, said in packed(text):
-        if shaped := [secret.kind for secret in _matched(said, small(said)) if secret.kind in _TELLING]:
+        if shaped := [secret.kind for secret in matched(said, small(said)) if secret.kind in TELLING]:
             yield Secret(shaped[0], start, stop)
 
 
@@ -267,41 +259,3 @@ def _places(escaped: str, offset: int) -> Callable[[int], int]:
         grown.append(grown[-1] + len(match[0]) - 1)
         ends.append(match.end() - grown[-1])
     return lambda at: offset + at + grown[bisect_right(ends, at)]
-
-
-# Patterns
-
-_TELLING = frozenset(kind.name for kind in SHAPES) | {"private key"}
-_LONG = re.compile(r"[a-z0-9_.+/=~:$%|@{}-]{16,}")
-_SHAPES, _PLACES = (
-    {w: [k for k in table if w in k.words] for kind in table for w in kind.words} for table in (SHAPES, PLACES)
-)
-
-
-def _matched(text: str, lower: str) -> list[Secret]:
-    """The secrets that the patterns of kinds find; they may overlap."""
-    # A secret that is known by its shape has no spaces, and most text is short words.
-    long = " ".join(_LONG.findall(lower))
-    there = [(word, kind) for word in _SHAPES if word in long for kind in _SHAPES[word]]
-    there += [(word, kind) for word in _PLACES if word in lower for kind in _PLACES[word]]
-    found: list[Secret] = []
-    for word, kind in there:
-        for match in _tried(kind, word, text, lower):
-            start, stop = match.span(match.lastindex or 0)
-            value = text[start:stop]
-            if not is_empty(value, kind.proof) and (kind.proof is None or proves(kind.proof, value)):
-                found.append(Secret(kind.name, start, stop))
-    return found
-
-
-def _tried(kind: Kind, word: str, text: str, lower: str) -> Iterator[re.Match[str]]:
-    """Where the pattern of a kind fits; one that begins with its word is tried only there."""
-    if not kind.begins:
-        yield from kind.pattern.finditer(text)
-        return
-    at = lower.find(word)
-    while at >= 0:
-        match = kind.pattern.match(text, at)
-        if match:
-            yield match
-        at = lower.find(word, max(at + 1, match.end() if match else 0))

@@ -2,68 +2,14 @@
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from clew.core.caches import remembers
-from clew.secrets.kinds import Proof
+from clew.secrets.kinds import ANCHORS, BEFORE, BEHIND, NAMES, Name
 from clew.secrets.values import could_be_said_bare, is_empty, is_uuid, proves
 
 VALUE = 8192  # characters that are looked at for the end of a quoted value
 
 
-class Name(NamedTuple):
-    """What a field is called (small letters, words parted by _ or a space), and what its value must look like."""
-
-    kind: str
-    pattern: re.Pattern[str]
-    proof: Proof
-
-
-def _name(kind: str, pattern: str, proof: Proof) -> Name:
-    return Name(kind, re.compile(rf"(?:{pattern})(?=[_ ]|\d|$)"), proof)
-
-
-_KEYS = (
-    "access|secret|private|priv|encrypt(?:ion)?|decrypt(?:ion)?|cipher|crypto|sign(?:ing)?|master|account|auth|shared|app|client"
-    "|application|subscription|storage|hmac|jwt|aes|rsa|des|fernet|service|write|admin|licen[sc]e|deploy|integration|x_auth"
-    "|consumer|session|cookie|root|webhook|security|wg|pre_?shared|unseal|recovery|activation|rapidapi|ssh|tls|ssl|server"
-    "|datadog|dd|new_?relic|openai|anthropic|cohere|mistral|gemini|google|azure|stripe|twilio|sendgrid|mailgun|algolia"
-    "|heroku|cloudflare|sas|ingest(?:ion)?|hec|bot|global"
-)
-NAMES: tuple[Name, ...] = (
-    _name("secret", r"(?:^|_)secret_id$", "random"),
-    _name("password", r"passw(?:or)?d|passphrase|passcode|(?<!old)pwd|(?<=_)pass|(?:^|[_ ])(?:pw|psk)", "any"),
-    _name("password", r"(?:^| )pass", "mixed"),
-    _name("api key", r"api[_ ]?keys?", "mixed"),
-    _name("secret", r"secret|secretkey|secret[_ ](?:access[_ ])?key", "mixed"),
-    _name("token", r"token|(?:^|[_ ])(?:jwt|pat|bearer)", "random"),
-    _name("key", rf"(?:^|[_ ])(?:{_KEYS})[_ ]?key", "random"),
-    _name("key", r"(?<=[a-z0-9])_key$", "loud"),
-    _name("credentials", r"credentials?|(?:^|_)creds?", "random"),
-    _name("credentials", r"(?:^|[_ ])auth$", "base64"),
-    _name("session", r"sess(?:ion)?id$|(?:^|[_ ])sid$", "random"),
-)
-_ANCHORS = ("pass", "pw", "secret", "token", "key", "cred", "auth", "jwt", "pat", "psk", "bearer", "sess", "sid")
-
-# With these words before or behind, a name is about secrets and holds none.
-_BEFORE = frozenset(
-    """next page pagination continue continuation cursor sync eos bos pad unk stop cancel cancellation special
-    public pub cache primary foreign sort partition group idempotency dedup dedupe lookup forgot has is no
-    num max min n input output total prompt completion reasoning show change reset per cached first last
-    prev previous current_page""".split()
-)
-_BEHIND = frozenset(
-    """file filename path dir name names id ids url uri arn type types count counts len length min max policy field
-    fields label hint placeholder regex pattern expires expiry expiration expired ttl age limit limits size
-    usage budget endpoint ref refs rotation version versions manager store provider env var variable prefix
-    suffix format strength reset required enabled error errors invalid input prompt schema list map source
-    scope scopes kind status state valid check rule rules help text title message description class function
-    func handler exists used per audience issuer lifetime duration bucket logprob logprobs estimate total
-    word words algorithm alg algo spec column index event events pair ring code info at by in to is for from
-    with mode option options config settings fingerprint checksum created updated auth method login page
-    form embd embed embedding embeddings weight weights bias screen link stdin generator validator encoder
-    hasher needed and or estimates window threshold""".split()
-)
 _WORD_STARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[.-]")
 
 _WORDS = re.compile(r"[^_ ]+")
@@ -102,7 +48,7 @@ def small(text: str) -> str:
 
 def named(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
     """The values in a text that stand behind a name such as `password`: kind, start, stop."""
-    for anchor in _ANCHORS:
+    for anchor in ANCHORS:
         at = lower.find(anchor)
         while at >= 0:
             end = at + len(anchor)
@@ -126,7 +72,7 @@ def _row(name: str) -> Name | None:
     for row in NAMES:
         for match in row.pattern.finditer(plain):
             before, behind = _WORDS.findall(plain, 0, match.start()), _WORDS.findall(plain, match.end())
-            if _BEFORE.isdisjoint(before[-1:]) and _BEHIND.isdisjoint(behind):
+            if BEFORE.isdisjoint(before[-1:]) and BEHIND.isdisjoint(behind):
                 return row
     return None
 

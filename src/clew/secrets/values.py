@@ -3,36 +3,10 @@
 import re
 from base64 import b64decode
 
-from clew.secrets.kinds import Proof
+from clew.secrets.kinds import VALUES, Proof
 
 LOOK = 200  # characters of a value that say what it is
 
-# The value is elsewhere: in a variable, a vault, a template.
-_REFERENCE = re.compile(
-    r"\$[A-Za-z_]\w*\Z|\$[A-Z_]{2}|%[A-Za-z_]\w*%|%[sdvq]\Z|%\(|<[^<>]*>\Z|\[[A-Za-z_ -]*\]\Z|<%|&lt;|@@|@\{|"
-    r"@Microsoft|!(?i:vault|ref|sub|secret|getatt|env|include)\b|"
-    r"(?i:op|vault|env|file|ssm|sm|arn|gcp|projects|secrets?|https?|secretsmanager|awskms|keyring|doppler|ref)(?::|//|/)"
-)
-_TEMPLATE = re.compile(
-    r"\$\{|\$\(|\{\{|#\{|\{[A-Za-z_][\w.]*(?:\(\))?\}|\[secret:|\.\.\.|…|xxxx|XXXX|\*\*\*|•••|_{6}|0{16}"
-)
-# There is none: the value only says what belongs here.
-_EMPTY = re.compile(
-    r"(?i)(?:none|null|nil|undefined|true|false|yes|no|on|off|any|str|string|text|bytes|int|bool|boolean|number|object|optional|"
-    r"required|hidden|redacted|masked|omitted|unset|empty|default|disabled|enabled|todo|pass(?:word|wd|phrase)?|pwd|pw|secret|"
-    r"token|key|api[_ -]?key|secretstr|value|test|invalid|missing|bearer|basic|self|this|await|new|"
-    r"not|is|in|and|or|if|the)[!?;,.]?"
-)
-_OURS_TO_FILL = re.compile(
-    r"(?i)(?:^|[^a-z])your?(?![a-z])|placeholder|redacted|^<|_here\b|-here\b|insert[ _-]|replace[ _-]|\bexample\b"
-)
-_MADE_UP = re.compile(
-    r"(?i)(?:^|[^a-z])(?:my|example|sample|dummy|fake|mock|test|foo|bar|baz|some|abc|none|null|demo|invalid|unused|local|name)(?![a-z])"
-)
-_PROSE = re.compile(
-    r"(?i)\b(?:your?|the|an?|is|are|was|be|must|should|not|for|of|to|and|or|with|in|on|please|enter|forgot|invalid|reset|new|"
-    r"current|confirm|password|passwords|token|secret|key|required|incorrect|wrong|if|this|that|at|least|no|user|field)\b"
-)
 _CALL = re.compile(
     r"[A-Za-z_$][\w$]*(?:(?:\??\.|->|::)[A-Za-z_$][\w$]*)*[(\[{<]|[(\[{|>*&+?=/~.-]|[A-Za-z_]\w*(?:\.|->|::)[A-Za-z_]\w*\b"
 )
@@ -49,11 +23,15 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 def is_empty(value: str, proof: Proof | None) -> bool:
     """Whether a value stands for a secret that is elsewhere, or for none."""
-    if _REFERENCE.match(value) or _TEMPLATE.search(value, 0, LOOK) or _EMPTY.fullmatch(value):
+    if (
+        VALUES["reference"].match(value)
+        or VALUES["template"].search(value, 0, LOOK)
+        or VALUES["empty"].fullmatch(value)
+    ):
         return True
     # Words such as "example" in the middle of randomness are no words.
     wordy = len(_CLASSES[2].findall(value, 0, LOOK)) < 4 and not is_random(value)
-    return wordy and bool(_OURS_TO_FILL.search(value) or (proof != "any" and _MADE_UP.search(value)))
+    return wordy and bool(VALUES["to fill in"].search(value) or (proof != "any" and VALUES["made up"].search(value)))
 
 
 def proves(proof: Proof, value: str, *, loud: bool = False) -> bool:
@@ -66,7 +44,7 @@ def proves(proof: Proof, value: str, *, loud: bool = False) -> bool:
         return loud and is_random(value)
     if proof == "mixed":
         return is_mixed(value) or (value.isalnum() and len(value) >= (8 if loud else 14))
-    return len(value) >= 3 and not (_PROSE.search(value) and " " in value)
+    return len(value) >= 3 and not (VALUES["prose"].search(value) and " " in value)
 
 
 def could_be_said_bare(value: str, proof: Proof, *, plain: bool) -> bool:

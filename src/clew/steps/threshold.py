@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from dataclasses import replace as with_
 from typing import Any
 
+from clew.errors import BadRequest
 from clew.tokens.target import Target
 
 DEFAULT_SHARE = 0.7  # of the room
@@ -45,13 +46,13 @@ def _above(high: float, target: Target) -> Target:
 
 
 def of_window(given: bool | Mapping[str, Any] | None) -> OfWindow | None:
-    """What a setting means to a host that speaks of the window. Raises `ValueError` for what is out of range."""
+    """What a setting means to a host that speaks of the window. Raises `BadRequest` for what is out of range."""
     found = threshold(given)
     return None if found is None else OfWindow(found.share, found.buffer)
 
 
 def threshold(given: bool | Mapping[str, Any] | Threshold | None) -> Threshold | None:
-    """What a setting means: True is 0.7; None and False are off. Raises `ValueError` for what is out of range."""
+    """What a setting means: True is 0.7; None and False are off. Raises `BadRequest` for what is out of range."""
     match given:
         case Threshold():
             return given
@@ -61,20 +62,20 @@ def threshold(given: bool | Mapping[str, Any] | Threshold | None) -> Threshold |
             return Threshold()
         case Mapping():
             if unknown := set(given) - {SHARE, BUFFER}:
-                raise ValueError(f"unknown {', '.join(sorted(unknown))}: use {SHARE} or {BUFFER}")
+                raise BadRequest(f"unknown {', '.join(sorted(unknown))}: use {SHARE} or {BUFFER}")
             return _read(given)
-    raise ValueError(f"expected True, False, None or a mapping with {SHARE} or {BUFFER}, got {given!r}")
+    raise BadRequest(f"expected True, False, None or a mapping with {SHARE} or {BUFFER}, got {given!r}")
 
 
 def _read(given: Mapping[str, Any]) -> Threshold:
     share, buffer = given.get(SHARE), given.get(BUFFER)
     if share is not None and buffer is not None:
-        raise ValueError(f"give {SHARE} or {BUFFER}, not both")
+        raise BadRequest(f"give {SHARE} or {BUFFER}, not both")
     if buffer is not None:
         if isinstance(buffer, bool) or not isinstance(buffer, int) or buffer <= 0:
-            raise ValueError(f"{BUFFER} must be a whole number above 0, got {buffer!r}")
+            raise BadRequest(f"{BUFFER} must be a whole number above 0, got {buffer!r}")
         return Threshold(buffer=buffer)
     share = DEFAULT_SHARE if share is None else share
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
-        raise ValueError(f"{SHARE} must be above 0 and at most 1, got {share!r}")
+        raise BadRequest(f"{SHARE} must be above 0 and at most 1, got {share!r}")
     return Threshold(float(share))

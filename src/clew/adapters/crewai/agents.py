@@ -132,10 +132,10 @@ class _Asking(BaseTool):
     _seat: _Seat = PrivateAttr()
 
     def _run(self, **given: Any) -> str:
-        return run(self._seat.thread.answer(self.name, given))
+        return run(self._seat.thread.answer(self.name, given)).text
 
     async def _arun(self, **given: Any) -> str:
-        return await self._seat.thread.answer(self.name, given)
+        return (await self._seat.thread.answer(self.name, given)).text
 
 
 def _never(*_: Any) -> bool:

@@ -32,7 +32,7 @@ from clew.core.items import SHORT, Scope
 from clew.core.view import View
 from clew.engine.append import Addition
 from clew.engine.engine import Engine
-from clew.steps.handoff import BEGUN, NEW_SESSION
+from clew.steps.handoff import NEW_SESSION
 from clew.steps.lines import preview
 from clew.store.records import Origin
 from clew.wire.convert.frame import Tool
@@ -207,12 +207,12 @@ class Context(ContextManager):  # type: ignore[misc]
     async def _answered(self, name: str, given: Mapping[str, Any]) -> str:
         """A turn's own calls are not in the history that PraisonAI keeps, so a new session is begun here and now."""
         thread = self.conversation.thread
-        said = await thread.answer(name, given)
-        if self._aside and said.startswith("Error"):
-            said = await thread.helm.answer(self._aside, name, given)
-        if name == NEW_SESSION and said == BEGUN and thread.last:
+        came = await thread.answer(name, given)
+        if self._aside and came.failed:
+            came = await thread.helm.answer(self._aside, name, given)
+        if name == NEW_SESSION and not came.failed and thread.last:
             await self.engine.begin(thread.last.view, str(given["summary"]), "llm")
-        return said
+        return came.text
 
 
 def _function(tool: Tool, answer: Callable[[str, Mapping[str, Any]], str]) -> Callable[..., str]:

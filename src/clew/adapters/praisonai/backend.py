@@ -209,7 +209,7 @@ def _executing(thread: Thread, execute: Callable[..., Any] | None) -> Callable[.
 
     async def executed(name: str, given: Message, **more: Any) -> Any:
         if thread.last and thread.helm.is_ours(name):  # else none of ours were offered
-            return await thread.answer(name, given)
+            return (await thread.answer(name, given)).text
         if execute is None:
             return f"Error: there is no tool {name}"
         result = await asyncio.to_thread(execute, name, given, **more)

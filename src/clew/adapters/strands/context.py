@@ -41,6 +41,7 @@ from clew.adapters.strands.messages import (
 from clew.adapters.strands.structured import Structured
 from clew.adapters.thread import Thread, warn
 from clew.agent.control import STEERING, Helm, offered
+from clew.agent.results import Outcome
 from clew.core.bridge import cross
 from clew.core.items import Scope
 from clew.engine.engine import Engine
@@ -223,12 +224,12 @@ class Clew(Plugin):
     def _tool(self, tool: Tool) -> PythonAgentTool:
         async def answer(use: ToolUse, **state: Any) -> ToolResult:
             try:
-                text = await self.thread(state["agent"]).answer(tool.name, use["input"])
+                came = await self.thread(state["agent"]).answer(tool.name, use["input"])
             except Exception as error:
                 warn(f"a model that called {tool.name} got no answer", error)
-                text = "Error: that cannot be had now"
-            status: ToolResultStatus = "error" if text.startswith("Error:") else "success"
-            return {"toolUseId": use["toolUseId"], "status": status, "content": [{"text": text}]}
+                came = Outcome("Error: that cannot be had now", failed=True)
+            status: ToolResultStatus = "error" if came.failed else "success"
+            return {"toolUseId": use["toolUseId"], "status": status, "content": [{"text": came.text}]}
 
         spec: ToolSpec = {
             "name": tool.name,

@@ -12,7 +12,7 @@ from clew.adapters.thread import Thread, warn
 from clew.adapters.wrapping.answers import Hearing, Muted
 from clew.adapters.wrapping.asides import Aside, Asides
 from clew.adapters.wrapping.lines import Chunks, Line, answered, with_body
-from clew.agent.results import Result, messages
+from clew.agent.results import Outcome, Result, messages
 from clew.core import rawjson
 from clew.core.items import Item
 from clew.errors import OverBudget, SecretFound
@@ -197,11 +197,11 @@ class Exchange:
         results = []
         for call in calls:
             try:
-                text = await self._work(self._thread.answer(call.name, call.arguments or {}))
+                came = await self._work(self._thread.answer(call.name, call.arguments or {}))
             except Exception as error:
                 warn(f"a model that called {call.name} got no answer", error)
-                text = "Error: that cannot be had now"
-            results.append(Result(call.id, call.name, text, text.startswith("Error: ")))
+                came = Outcome("Error: that cannot be had now", failed=True)
+            results.append(Result(call.id, call.name, *came))
         return self._items(messages(results, self._format))
 
     def _items(self, said: Sequence[Mapping[str, Any]]) -> list[Item]:

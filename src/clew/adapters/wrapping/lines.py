@@ -179,7 +179,7 @@ def finish(work: Coroutine[Any, Any, T]) -> T:
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
     work.close()
-    raise RuntimeError("it was to wait for nothing")
+    raise AssertionError("it was to wait for nothing")
 
 
 async def _awaited(work: Awaitable[T]) -> T:

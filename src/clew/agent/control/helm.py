@@ -8,6 +8,7 @@ from typing import Any
 
 from clew.agent.control.offering import LOOKING, STEERING, cue_of, offered
 from clew.agent.control.status import status
+from clew.agent.results import Outcome
 from clew.core import rawjson
 from clew.core.items import Scope
 from clew.core.view import View
@@ -16,7 +17,7 @@ from clew.engine.cue import STATUS
 from clew.engine.engine import Engine, Request, body
 from clew.engine.pins import Back
 from clew.engine.recall import resolve
-from clew.errors import ClewError, NotFound
+from clew.errors import Busy, ClewError, ToolError
 from clew.steps import PRESETS
 from clew.steps.handoff import BEGUN
 from clew.store.records import Method
@@ -27,10 +28,6 @@ from clew.wire.rules.binding import binds
 
 METHOD = "method"  # under which the store keeps the method of a session
 SIZE = 8_000  # characters of what a tool gives back
-
-
-class Busy(ClewError):
-    """Something was to be changed that a running turn depends on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +126,12 @@ class Helm:
         """Whether a tool is one of those that are run here."""
         return self._offer and name in (STEERING if self.method == "llm" else LOOKING)
 
-    async def answer(self, view: View, name: str, given: Mapping[str, Any]) -> str:
+    async def answer(self, view: View, name: str, given: Mapping[str, Any]) -> Outcome:
         """What a call of one of these tools gives back; what cannot be done is said, not raised."""
         try:
-            return await self._answer(view, name, {k: v for k, v in given.items() if v is not None})
+            return Outcome(await self._answer(view, name, {k: v for k, v in given.items() if v is not None}))
         except ClewError as error:
-            return f"Error: {error}"
+            return Outcome(f"Error: {error}", failed=True)
 
     async def _answer(self, view: View, name: str, given: Mapping[str, Any]) -> str:
         scope, branch = view.scope, view.branch
@@ -142,7 +139,7 @@ class Helm:
             case "new_session", {"summary": str(summary)} if summary.strip():
                 return BEGUN
             case "new_session", _:
-                raise NotFound("the summary is blank: say what is done, what remains, and what you must not forget")
+                raise ToolError("the summary is blank: say what is done, what remains, and what you must not forget")
             case "recall", {"id": str(id)}:
                 lines, pattern = (str(given.get(key) or "") for key in ("lines", "pattern"))
                 return framed(await self.engine.excerpt(scope, id, branch, lines, pattern, SIZE))
@@ -157,7 +154,7 @@ class Helm:
                 return await self._compact(view, str(given.get("focus") or ""))
             case "truncate_context", _:
                 return await self._compact(view, "", truncate=True)
-        raise NotFound(f"{name}: expected other arguments than {', '.join(given) or 'none'}")
+        raise ToolError(f"{name}: expected other arguments than {', '.join(given) or 'none'}")
 
     async def _compact(self, view: View, focus: str, truncate: bool = False) -> str:
         step = PRESETS["sliding"]() if truncate else None

@@ -5,7 +5,8 @@ Nothing here knows a model. What tools give is text from elsewhere, unchanged: `
 
 from pathlib import Path
 
-from clew.agent.tools.calling import Ask, Outcome, Permissions, Rule, Workshop
+from clew.agent.results import Outcome
+from clew.agent.tools.calling import Ask, Permissions, Rule, Workshop
 from clew.agent.tools.editing import edit_file, write_file
 from clew.agent.tools.listing import list_files
 from clew.agent.tools.reading import read_file

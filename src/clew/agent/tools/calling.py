@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from clew.agent.results import Outcome
 from clew.agent.tools.tool import Arguments, Permission, Tool
 from clew.core import rawjson
 from clew.errors import BadRequest, ToolError
@@ -25,14 +26,6 @@ class Permissions:
         """What holds for tools that want this."""
         rules: Mapping[Permission, Rule] = {"read": self.read, "write": self.write, "run": self.run}
         return rules[permission]
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a model is told of its call."""
-
-    text: str
-    failed: bool = False
 
 
 class Workshop:

@@ -44,20 +44,25 @@ _LISTED = re.compile(r"[a-z]+(?:/[a-z]+)+|\d{1,6}[-–]\d{1,6}")  # number/date/
 _ESCAPED = re.compile(r"\\[nrt]")
 _FOR_THE_USER = re.compile(
     r"(?i)\b(?:by|from) the (?:user|human|owner)\b|\b(?:user|human|owner)(?:'s)?\s+(?:\w+ly |has |had |have |also )?"
-    r"(?:said|says|ask|want|wish|approv|confirm|agree|allow|grant|permi|request|demand|tell|told|instruct|prefer|accept"
-    r"|authori|consent|decid|order)"
+    r"(?:said|says|ask|want|wish|approv|confirm|permi|request|demand|tell|told|instruct|prefer|authori|consent|decid"
+    r"|order)"
     r"|\b(?:be?nutzer|anwender|utilisat|usuari|usuári|utente|пользовател|gebruiker|użytkownik)|用户|使用者|ユーザ|利用者|사용자"
 )
-# Who allowed something is told by the user's own words and by nobody else. A permission of a file is another thing.
+# Who allowed something is told by the user's own words and by nobody else. What a program takes, or a file permits, is
+# another thing. Each part has an example in the tests.
 _GRANT = re.compile(
-    r"(?i)\b(?:user|human|owner|they|he|she)\s(?:\w+\s){0,2}"
+    r"(?i)\b(?:user|human|owner)\s(?:(?!to\s)\w+\s){0,2}"
     r"(?:approv|authori[sz]|permitt?|grant|consent|green-?li|allow|agree|accept|confirm)"
+    r"|\b(?:they|he|she)\s(?:(?!to\s)\w+\s){0,2}(?:approv|authori[sz]|green-?li|agree|confirm)"
     r"|\b(?:is|are|was|were|been|got)\s(?:\w+\s)?(?:approved|authori[sz]ed|green-?lit)\b"
-    r"|\b(?:gave|given|has|have|had|got|with)\s(?:\w+\s){0,3}(?:approval|permission|consent|go-ahead)\b"
+    r"|\b(?:gave|given|has|have|had|got|with)\s(?:(?!no\s)[\w'’]+\s){0,3}"
+    r"(?:approval|consent|go-ahead|permission(?!\s(?:bits?|mode|\d)))\b"
     r"|\b(?:approved|authori[sz]ed|permitted|allowed) by the (?:user|human|owner)"
     r"|genehmigt|freigegeben|zugestimmt|approuv|aprob|aprov[ao]|approvat|одобр|批准|同意|承認|승인"
 )
-_ALLOWS = re.compile(r"(?i)erlaubt|gestattet|autoris|autoriz|permis|permiti|accept|разреш|соглас|允许|許可|허용|허락")
+_ALLOWS = re.compile(
+    r"(?i)erlaubt|gestattet|autoris|autoriz|permiso?\b|permiti|accepté|разреш|соглас|允许|許可|허용|허락"
+)
 
 
 class Dropped(NamedTuple):
