@@ -7,7 +7,8 @@ from clew import BadRequest, Budget, Digests, Engine, Item, NotFound, Request
 from clew.store.sql import SQLStore
 from clew.testing import conversation
 from clew.text.excerpts import excerpt, framed, matching
-from clew.text.search import NAME, QUESTION, Index, Line, Text, parts, terms, texts, wording
+from clew.text.search import Index, Line, Text, texts, wording
+from clew.text.words import NAME, QUESTION, parts, terms
 
 TALK = [
     Text("a1", "user", "Please port the parser.\nKeep the old flags."),

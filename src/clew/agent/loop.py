@@ -17,7 +17,7 @@ from clew.engine.append import Addition
 from clew.errors import ClewError, ModelError
 from clew.llm.streaming import Call, Speaker, Spoken, Text
 from clew.store.records import Origin
-from clew.wire.convert.frame import Tool
+from clew.wire.convert.tools import Tool
 from clew.wire.formats import named
 
 STEPS = 200  # calls of the model for one word of the user

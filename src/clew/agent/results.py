@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from clew.errors import BadRequest
 from clew.wire.convert.extras import with_tools
-from clew.wire.convert.frame import Tool
+from clew.wire.convert.tools import Tool
 
 REASONS = re.compile(r"(?:^|/)(?:o\d|gpt-[5-9]|codex)")  # models that refuse nothing by being asked for their thoughts
 

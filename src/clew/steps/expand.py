@@ -17,7 +17,8 @@ from clew.steps.worklog.requests import typed
 from clew.steps.worklog.wording import around, words
 from clew.text.decorations import undecorated
 from clew.text.excerpts import framed
-from clew.text.search import CHUNK, COMMON, Index, wording
+from clew.text.search import Index, wording
+from clew.text.words import CHUNK, COMMON
 from clew.tokens.target import Target
 from clew.wire.rules.binding import binds
 

@@ -14,7 +14,7 @@ from clew.store.packing import indexable, is_as_said, unpack, unpack_frame, unpa
 from clew.store.records import BranchInfo, Call, Found, Happened
 from clew.store.rows import ABSENT, call_of, event_of, read_row, replay
 from clew.store.trace import Trace
-from clew.text.search import terms
+from clew.text.words import terms
 
 _ALL = 1 << 62  # past every sequence number
 _WORDS = 40  # looked for at a time, the longest first: they tell most

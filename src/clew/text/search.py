@@ -1,48 +1,32 @@
 """Finding: which lines of what was said a question is about.
 
-Texts are cut into passages of a few lines and ranked with BM25. A name is found whole (`src/clew/view.py`) and by its
-parts (`view.py`, `view`; `token` in `countTokens`); any word may hit, rare ones weigh more; of equals the newer leads.
+Texts are cut into passages of a few lines and ranked with BM25. Any word may hit, rare ones weigh more; of equals the
+newer leads.
 """
 
 import json
-import re
 from collections import Counter as Tally
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import log
 from typing import Any, NamedTuple
 
-from clew.core.caches import remembers
 from clew.core.items import SHORT, Item, Node
 from clew.text.decorations import is_program_made
+from clew.text.words import CHUNK, JOINT, NAME, PIECE, is_name, parts, terms
 
 PASSAGE = 150  # characters after which a passage ends: many short ones answer better than few long ones
-PIECE = 200  # characters of a line in one passage
 TITLE = 120  # characters of a call that its result is known by
-QUESTION = 64_000  # characters read of a question, half of them its end
-KEPT = 64  # characters of a name whose parts are remembered: those of a long one take much room
 SHARE = 0.5  # of an answer that is passages; the rest names what stands near them
 NEAR = 300  # passages whose names are looked at
 FAINT = 0.15  # of the best score: what is below is noise
 
-# Weights, tuned on real conversations: how soon a repeated word adds little, how much a long passage loses; what a part
-# of a name, a path in the title, a word in it, a hit in the passage beside it or in the same text, being new is worth.
-SOON, LENGTH, PART, NAMED, ENTITLED, BESIDE, SAME, NEW = 1.2, 0.3, 0.4, 2, 0.2, 0.1, 0.6, 0.1
+# Weights, tuned on real conversations: how soon a repeated word adds little, how much a long passage loses; what a path
+# in the title, a word in it, a hit in the passage beside it or in the same text, being new is worth.
+SOON, LENGTH, NAMED, ENTITLED, BESIDE, SAME, NEW = 1.2, 0.3, 2, 0.2, 0.1, 0.6, 0.1
 
 TURN = 400  # words after which a part of a long text ends
 LONG = 0.75  # how much a long text loses: as always with BM25
-
-CHUNK = re.compile(r"\w+(?:[./:@-]+\w+)*")
-JOINT = re.compile(r"[./:@-]+")
-HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
-SIGNS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{2,}")  # no spaces between words
-NAME = re.compile(r"(?<![~./])[~./]*\w+(?:[./@-]+\w+)*")
-TELLING = re.compile(r"/|\w_\w|[a-z0-9][A-Z]|[A-Za-z]\d|\d[A-Za-z]|\w\.\w|[A-Z]{2}[a-z]|^\d{4}")
-COMMON = frozenset(
-    "a an and are as at be but by can do for from has have if in into is it its let ll me my no not now of on or so "
-    "that the then this to was we what when will with you your".split()
-)
-
 
 FENCED = "[data: "  # how what a tool said is framed where no call is left that it could answer
 
@@ -120,44 +104,6 @@ def _leaves(value: Any) -> Iterator[str]:
             pass
         case _:
             yield str(value)
-
-
-def terms(text: str) -> dict[str, float]:
-    """The words of a question and what each is worth: names whole, their parts less, what is repeated a little more."""
-    found: dict[str, float] = defaultdict(float)
-    read = text if len(text) <= QUESTION else f"{text[: QUESTION // 2]} {text[-QUESTION // 2 :]}"
-    for chunk in CHUNK.findall(read):
-        for at in range(0, len(chunk), PIECE):  # as long lines are cut: no passage has a longer one
-            name = chunk[at : at + PIECE]
-            for part in parts(name):
-                found[part] += 1 if part == name.lower() else PART
-    return {term: worth if worth <= 1 else 1 + log(worth) for term, worth in found.items()}
-
-
-def parts(chunk: str) -> tuple[str, ...]:
-    """A name whole, its ends, its neighbours (`clew/view`), the names in it and their humps; common words are none."""
-    return _known_parts(chunk) if len(chunk) <= KEPT else _parts(chunk)
-
-
-def _parts(chunk: str) -> tuple[str, ...]:
-    joints = [joint.span() for joint in JOINT.finditer(chunk)]
-    starts, stops = [0, *(b for _, b in joints)], [*(a for a, _ in joints), len(chunk)]
-    found = {chunk[start:] for start in starts}
-    found.update(chunk[start:stop] for start, stop in zip(starts, stops[1:], strict=False))
-    for start, stop in zip(starts, stops, strict=True):
-        found.add(chunk[start:stop])
-        found.update(HUMP.findall(chunk[start:stop]))
-        for run in SIGNS.findall(chunk[start:stop]):  # any two in a row may be a word
-            found.update(run[i : i + 2] for i in range(len(run) - 1))
-    return tuple(sorted({t.lower() for t in found if t.strip("_") and (len(t) > 1 or t.isdigit())} - COMMON))
-
-
-_known_parts = remembers(1 << 16)(_parts)
-
-
-def is_name(word: str) -> bool:
-    """Whether a word is a path, a symbol, an id or a number rather than a word of a language."""
-    return len(word) > 3 and bool(TELLING.search(word))
 
 
 class Index:

@@ -17,7 +17,7 @@ from clew.core.bridge import run
 from clew.core.items import Scope
 from clew.engine.engine import Engine
 from clew.store.records import Method
-from clew.wire.convert.frame import Tool
+from clew.wire.convert.tools import Tool
 
 TALKS = 32  # conversations of an agent that its tools may be called in
 KINDS: dict[str, Any] = {"string": str, "boolean": bool}  # of what clew's tools take

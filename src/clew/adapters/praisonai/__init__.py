@@ -35,7 +35,7 @@ from clew.engine.engine import Engine
 from clew.steps.handoff import BEGUN, NEW_SESSION
 from clew.steps.lines import preview
 from clew.store.records import Origin
-from clew.wire.convert.frame import Tool
+from clew.wire.convert.tools import Tool
 
 __all__ = ["Backend", "Compressed", "Context", "ContextCompressor", "register"]
 

@@ -46,7 +46,7 @@ from clew.core.items import Scope
 from clew.engine.engine import Engine
 from clew.errors import ClewError, SecretFound
 from clew.store.records import Cause, Method, Origin
-from clew.wire.convert.frame import Tool
+from clew.wire.convert.tools import Tool
 from clew.wire.formats.plain import fresh
 
 TOLD = "<context_status>"  # how the status begins

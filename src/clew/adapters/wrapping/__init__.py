@@ -24,7 +24,7 @@ from clew.core.view import View
 from clew.engine.engine import Engine
 from clew.errors import BadRequest, ClewError
 from clew.store.records import Method, Origin
-from clew.wire.convert.frame import declared
+from clew.wire.convert.tools import declared
 
 __all__ = ["Keeper", "wrap"]
 

@@ -7,7 +7,7 @@ from clew.engine.cue import NET, Cue
 from clew.errors import BadRequest
 from clew.steps.handoff import NEW_SESSION
 from clew.store.records import Method
-from clew.wire.convert.frame import Tool
+from clew.wire.convert.tools import Tool
 
 RECALL, SEARCH, PIN = "recall", "search_history", "pin"
 SUMMARIZE, TRUNCATE = "summarize_context", "truncate_context"

@@ -15,7 +15,7 @@ from clew.steps.lines import clip
 from clew.steps.notes.placing import UNSPACED, terms
 from clew.steps.notes.replies import TITLE, Note
 from clew.text.framing import neutral, seen, shown
-from clew.text.search import COMMON
+from clew.text.words import COMMON
 
 Doubt = Literal["invented", "unfounded", "not the user's words"]
 

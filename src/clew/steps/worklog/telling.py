@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from clew.core.items import Node
 from clew.steps.worklog.acts import NO_RESULT, REPORT, Act
+from clew.steps.worklog.commands import command_key
 from clew.steps.worklog.requests import Request, Step
-from clew.steps.worklog.standing import command_key
 from clew.steps.worklog.wording import (
     OFTEN,
     WHY,

@@ -15,8 +15,9 @@ from clew import wire
 from clew.core import rawjson
 from clew.core.items import Frame, Item, Opening
 from clew.errors import BadRequest
-from clew.wire.convert.frame import convert_frame, declare, plain_name
+from clew.wire.convert.frame import convert_frame, declare
 from clew.wire.convert.media import Media, has_failed, parts_of, read_media, words, write_media
+from clew.wire.convert.tools import plain_name
 from clew.wire.formats import named
 from clew.wire.formats.plain import Block, string
 
@@ -287,9 +288,8 @@ def _with_documents(items: list[Item]) -> list[Item]:
     said: list[Item] = []
     for _, turn in groupby(items, key=lambda item: item.role == "assistant"):
         said += (group := list(turn))
-        if not any(item.kind in ("text", "summary") for item in group) and any(
-            "document" in (i.wire or {}) for i in group
-        ):
+        shown = any("document" in (item.wire or {}) for item in group)
+        if shown and not any(item.kind in ("text", "summary") for item in group):
             said.append(Item("text", "user", "[the document above]"))
     return said
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from clew.core.items import Frame
 from clew.errors import BadRequest
-from clew.wire.convert.frame import Choice, Tool, declared, written
+from clew.wire.convert.tools import Choice, Tool, declared, written
 from clew.wire.formats import named
 
 Block = dict[str, Any]
