@@ -4,8 +4,9 @@ agent = Agent(speaker("claude-sonnet-4-5"), Helm(engine), Workshop(tools(folder)
 async for event in agent.run("Fix the failing test."): ...
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from clew.core.lazy import loader
 
 if TYPE_CHECKING:
     from clew.agent.delegating import Delegation, Report, let_delegate
@@ -32,11 +33,4 @@ _HOMES = {
     "events": "Answered Compacted Event Ran Retrying Running",
     "loop": "Agent Hook",
 }
-_HOME = {name: f"clew.agent.{module}" for module, names in _HOMES.items() for name in names.split()}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'clew.agent' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_HOME[name]), name)
-    return value
+__getattr__ = loader(__name__, _HOMES)
