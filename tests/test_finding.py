@@ -8,7 +8,7 @@ from clew.store.sql import SQLStore
 from clew.testing import conversation
 from clew.text.excerpts import excerpt, framed, matching
 from clew.text.search import Index, Line, Text, texts, wording
-from clew.text.words import NAME, QUESTION, parts, terms
+from clew.text.words import NAME_PATTERN, QUESTION, parts, terms
 
 TALK = [
     Text("a1", "user", "Please port the parser.\nKeep the old flags."),
@@ -263,8 +263,8 @@ def test_a_long_joined_word_is_found_by_what_passages_have_of_it() -> None:
 
 
 def test_a_million_dots_are_no_name_and_are_soon_read() -> None:
-    assert NAME.findall("." * 1_000_000) == []
-    assert NAME.findall("a.b ~/c/d ../e a/.~f g@h ...") == ["a.b", "~/c/d", "../e", "a", "/.~f", "g@h"]
+    assert NAME_PATTERN.findall("." * 1_000_000) == []
+    assert NAME_PATTERN.findall("a.b ~/c/d ../e a/.~f g@h ...") == ["a.b", "~/c/d", "../e", "a", "/.~f", "g@h"]
 
 
 async def test_a_huge_question_is_answered_everywhere(store: SQLStore) -> None:

@@ -4,7 +4,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 
-from clew.agent.control.helm import SIZE, framed
+from clew.agent.control.helm import TOOL_CHARACTERS, framed
 from clew.agent.events import Answered
 from clew.agent.loop import Agent
 from clew.agent.tasks import Strategy, Summaries
@@ -76,7 +76,7 @@ class Delegation:
         items = [nodes[place.id].item for place in said]
         start = max((at + 1 for at, item in enumerate(items) if item.role != "assistant"), default=0)
         text = "\n".join(item.text for item in items[start:] if item.kind == "text")
-        return framed(excerpt(text, session, lines, pattern, SIZE))
+        return framed(excerpt(text, session, lines, pattern, TOOL_CHARACTERS))
 
     def tools(self) -> list[Tool]:
         """What the agent can call."""

@@ -21,8 +21,8 @@ from clew.wire.convert.tools import Tool
 from clew.wire.formats import named
 
 STEPS = 200  # calls of the model for one word of the user
-TRIES = 4  # of one call
-LIMIT = 8_192  # tokens of an answer
+CALL_TRIES = 4  # of one call
+ANSWER_TOKENS = 8_192  # tokens of an answer
 CANCELLED = "Cancelled by the user before it was done."
 AGAIN = ("busy", "network", "timeout")  # faults after which a call is made again
 
@@ -47,7 +47,7 @@ class Agent:
         scope: Scope = "default",
         origin: Origin | None = None,
         steps: int = STEPS,
-        limit: int = LIMIT,
+        limit: int = ANSWER_TOKENS,
         hooks: Sequence[Hook] = (),
     ) -> None:
         self.speaker = speaker
@@ -127,7 +127,7 @@ class Agent:
     async def _speak(self, new: Sequence[dict[str, Any]]) -> AsyncGenerator[Event | Spoken, None]:
         """What the model says after this; tried again where that helps, with less where it was too much."""
         heard: list[str] = []
-        for left in range(TRIES - 1, -1, -1):
+        for left in range(CALL_TRIES - 1, -1, -1):
             sent = await self._prepare(new)
             if told := await self._compacted(sent):
                 yield told
@@ -182,7 +182,7 @@ class Agent:
             return Retrying("overflow", 0.0)
         if error.fault not in AGAIN or not left:
             raise error
-        seconds = error.retry_after or random.uniform(0.5, 1.0) * 2 ** (TRIES - left - 1)  # noqa: S311
+        seconds = error.retry_after or random.uniform(0.5, 1.0) * 2 ** (CALL_TRIES - left - 1)  # noqa: S311
         await asyncio.sleep(seconds)
         return Retrying(error.fault, seconds)
 

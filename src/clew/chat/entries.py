@@ -16,7 +16,7 @@ from clew.sessions.sessions import Diff
 
 Kind = Literal["you", "agent", "thought", "call", "result", "failed", "note", "problem", "stand-in"]
 
-MARKS: Mapping[Kind, str] = {
+ENTRY_MARKS: Mapping[Kind, str] = {
     "you": ">",
     "agent": " ",
     "thought": "·",
@@ -27,9 +27,9 @@ MARKS: Mapping[Kind, str] = {
     "problem": "!",
     "stand-in": "▣",
 }
-BRIEF = 8  # lines of a result that are shown at first
+BRIEF_LINES = 8  # lines of a result that are shown at first
 WIDE = 1_200  # and characters
-WHOLE = 200_000  # characters of anything that is opened
+OPENED_CHARACTERS = 200_000  # characters of anything that is opened
 ARGUMENTS = 300  # characters of a call
 PICTURE = "\u2190-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
 TONES = "\U0001f3fb-\U0001f3ff"
@@ -72,14 +72,14 @@ def called(name: str, arguments: Mapping[str, Any] | str) -> Entry:
     """A call of a tool."""
     given = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     text = f"{name} {given}"
-    return Entry("call", brief(text, ARGUMENTS), text[:WHOLE] if len(text) > ARGUMENTS else "")
+    return Entry("call", brief(text, ARGUMENTS), text[:OPENED_CHARACTERS] if len(text) > ARGUMENTS else "")
 
 
 def came(text: str, failed: bool = False) -> Entry:
     """What a tool gave: its first lines, and the rest on demand."""
     kind: Kind = "failed" if failed else "result"
     lines = text.rstrip().split("\n")
-    head = "\n".join(lines[:BRIEF])[:WIDE]
+    head = "\n".join(lines[:BRIEF_LINES])[:WIDE]
     if head == text.rstrip():
         return Entry(kind, head or "(nothing)")
     rest = f"… {len(lines):,} lines, {len(text):,} characters in all; F7 opens it"
@@ -88,9 +88,9 @@ def came(text: str, failed: bool = False) -> Entry:
 
 def bounded(text: str) -> str:
     """As much of a text as can be looked at."""
-    if len(text) <= WHOLE:
+    if len(text) <= OPENED_CHARACTERS:
         return text
-    return f"{text[:WHOLE]}\n… {len(text) - WHOLE:,} characters more: clew recall has all of it"
+    return f"{text[:OPENED_CHARACTERS]}\n… {len(text) - OPENED_CHARACTERS:,} characters more: clew recall has all of it"
 
 
 def history(view: View) -> Iterator[Entry]:
@@ -131,7 +131,7 @@ def standing(id: str, by: str, items: int, text: str) -> Entry:
 
 def opened(entry: Entry, nodes: Iterable[Node]) -> str:
     """What a stand-in stands for, in full."""
-    said = [f"{MARKS[of(n.item).kind]} {of(n.item).whole or of(n.item).text}" for n in nodes]
+    said = [f"{ENTRY_MARKS[of(n.item).kind]} {of(n.item).whole or of(n.item).text}" for n in nodes]
     head = f"{entry.text.partition(';')[0]}: {len(said):,} of what was said, word for word"
     return bounded("\n".join([head, *said, f"(end of {entry.id})"]))
 

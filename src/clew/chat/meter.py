@@ -7,7 +7,7 @@ from clew.chat.desk import Filling
 from clew.screens.lines import dollars
 from clew.screens.window import cells
 
-SHORT = {
+SHORT_LABELS = {
     "system and tools": "system",
     "other stand-ins": "stand-ins",
     "user text": "user",
@@ -45,7 +45,7 @@ class Meter(Widget):
         made = self._filling.parts if self._filling else []
         own = sum(part.tokens for part in made) or 1
         most = sorted(made, key=lambda part: -part.tokens)
-        return ", ".join(f"{SHORT.get(part.kind, part.kind)} {part.tokens / own:.0%}" for part in most)
+        return ", ".join(f"{SHORT_LABELS.get(part.kind, part.kind)} {part.tokens / own:.0%}" for part in most)
 
     def render(self) -> Text:
         words = Text(self.words)

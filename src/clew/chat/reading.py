@@ -13,13 +13,13 @@ from textual.widgets import Static
 from clew.chat.entries import Entry
 from clew.chat.transcript import Transcript
 
-BESIDE = 8  # columns of the box that are no text
+BOX_COLUMNS = 8  # columns of the box that are no text
 
 
 def width(screen: Size) -> int:
     """Columns for a line of text on a screen of this size."""
     whole = screen.width < 60 or screen.height < 30
-    return max(20, (screen.width if whole else min(110, screen.width * 9 // 10)) - BESIDE)
+    return max(20, (screen.width if whole else min(110, screen.width * 9 // 10)) - BOX_COLUMNS)
 
 
 class Reading(ModalScreen[None]):

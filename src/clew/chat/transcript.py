@@ -13,10 +13,10 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
-from clew.chat.entries import MARKS, Entry, Kind
+from clew.chat.entries import ENTRY_MARKS, Entry, Kind
 from clew.chat.wrapping import LOOKS, Line, Wrapped
 
-PAUSE = 0.05  # seconds for which what comes is gathered before it is drawn
+DRAW_PAUSE = 0.05  # seconds for which what comes is gathered before it is drawn
 LAZY = 1.0  # seconds between two looks of the scroll bar, which takes longer to draw than the text beside it
 GUTTER = 2  # columns
 DRAWN = 2_000  # lines that are kept as they were drawn
@@ -45,7 +45,7 @@ class Transcript(ScrollView, can_focus=True):
         self._follows = grows  # what is new is in view
 
     def on_mount(self) -> None:
-        self.set_interval(PAUSE, self.flush)
+        self.set_interval(DRAW_PAUSE, self.flush)
         self.set_interval(LAZY, self._move_bar)
 
     # --- what is shown ------------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ class Transcript(ScrollView, can_focus=True):
     def _drawn(self, at: int) -> Strip:
         n = bisect_right(self._starts, at) - 1
         line = self._wrapped[n].lines[at - self._starts[n]]
-        mark = MARKS[self.entries[n].kind] if at == self._starts[n] else " "
+        mark = ENTRY_MARKS[self.entries[n].kind] if at == self._starts[n] else " "
         segments = self._styled(f"{mark} {line.text}", self._style(line), at)
         around = self.get_component_rich_style("transcript--agent")
         return Strip(segments).adjust_cell_length(self.size.width, around).apply_offsets(0, at)

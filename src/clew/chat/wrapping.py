@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 from textual.content import Content
 
-from clew.chat.entries import MARKS, Entry, plain
+from clew.chat.entries import ENTRY_MARKS, Entry, plain
 
-LONGEST = 1_000  # characters that are wrapped again with every piece; of a longer paragraph, its last line
+REWRAPPED_CHARACTERS = 1_000  # characters that are wrapped again with every piece; of a longer paragraph, its last line
 APART = ("agent", "you", "failed", "result")  # kinds with a blank line below
 DIFF = {"+": "added", "-": "removed"}
 FENCE = "```"
-HEADING = re.compile("#{1,6} ")
-LOOKS = (*MARKS, *DIFF.values(), "code", "heading")
+HEADING_LINE = re.compile("#{1,6} ")
+LOOKS = (*ENTRY_MARKS, *DIFF.values(), "code", "heading")
 
 
 class Line(NamedTuple):
@@ -49,7 +49,7 @@ class Wrapped:
                 self._begun = ""
             self._open = rest
         last = self._wrap(self._open)
-        if len(self._open) > LONGEST:
+        if len(self._open) > REWRAPPED_CHARACTERS:
             self._settled += last[:-1]
             self._begun = last[-1].look
             spaces = self._open[len(self._open.rstrip(" ")) :]  # wrapping leaves out those that do not fit
@@ -71,4 +71,4 @@ class Wrapped:
             return DIFF.get(paragraph[:1], kind)
         if kind == "agent" and (self._fenced or paragraph.lstrip().startswith(FENCE)):
             return "code"
-        return "heading" if kind == "agent" and HEADING.match(paragraph) else kind
+        return "heading" if kind == "agent" and HEADING_LINE.match(paragraph) else kind

@@ -69,9 +69,9 @@ ScopeName = Annotated[
 StorePath = Annotated[
     str | None, typer.Option("--store", metavar="PATH|URL", help="The store, if not the configured one.")
 ]
-NAMED = "A conversation, name.3 for its third session, or an id; its beginning will do."
-Name = Annotated[str, typer.Argument(metavar="NAME", help=NAMED, autocompletion=names)]
-PerhapsName = Annotated[str | None, typer.Argument(metavar="[NAME]", help=NAMED, autocompletion=names)]
+NAME_HELP = "A conversation, name.3 for its third session, or an id; its beginning will do."
+Name = Annotated[str, typer.Argument(metavar="NAME", help=NAME_HELP, autocompletion=names)]
+PerhapsName = Annotated[str | None, typer.Argument(metavar="[NAME]", help=NAME_HELP, autocompletion=names)]
 AsJson = Annotated[bool, typer.Option("--json", help="Output JSON.")]
 CallNumber = Annotated[
     int | None, typer.Option("--call", metavar="N", help="As it was sent in this call; clew calls lists them.")

@@ -15,7 +15,8 @@ from clew.cli.completion import names
 from clew.errors import MissingExtra
 
 FRAMES = "240"  # a second at most: a key waits for the next one, and at Textual's 60 that alone may take 33 ms
-OLD = 1_000  # times that younger objects are looked through before all are: that takes longer than a key may wait
+# Times that younger objects are looked through before all are: that takes longer than a key may wait.
+COLLECT_AFTER = 1_000
 
 
 @app.command(epilog="Example: clew chat build")
@@ -55,7 +56,7 @@ async def _chat(session: str, model: str, last: bool, folder: Path, light: bool,
         desk = Desk(Places(os.environ, Path.cwd()), store, folder, scope=scope, model=model, session=session)
         if last and not session and (known := await desk.all()):
             await desk.open(known[0].name or "")
-        gc.set_threshold(*gc.get_threshold()[:2], OLD)
+        gc.set_threshold(*gc.get_threshold()[:2], COLLECT_AFTER)
         try:
             await Chat(desk, light).run_async()
         finally:

@@ -20,7 +20,7 @@ except ImportError as error:
     raise MissingExtra("traces need OpenTelemetry: pip install 'clew[otel]'") from error
 
 OPEN = 1_024  # branches with a span that has not ended, or with something noted for the next one
-NOTES = 128  # that wait for one span; by default a span holds no more
+SPAN_NOTES = 128  # that wait for one span; by default a span holds no more
 
 # Whose API a format is: who serves it is not known here.
 _PROVIDERS = {
@@ -125,7 +125,7 @@ class Traces:
         if call and isinstance(event, events.Recalled | events.Learned):
             _write(call.span, (event,))
         elif event.branch:  # a recall need not name one
-            self._notes.setdefault(_branch(event), deque(maxlen=NOTES)).append(event)
+            self._notes.setdefault(_branch(event), deque(maxlen=SPAN_NOTES)).append(event)
             if len(self._notes) > OPEN:
                 self._notes.popitem(last=False)
 

@@ -31,9 +31,9 @@ from clew.store.places import Server
 from clew.tokens.target import Target
 from clew.wire import check, decode
 
-SCOPE = "demo"
-MODEL = "gpt-4o"  # whose vocabulary counts
-FORMAT = "openai_chat"
+DEMO_SCOPE = "demo"
+DEMO_MODEL = "gpt-4o"  # whose vocabulary counts
+DEMO_FORMAT = "openai_chat"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +75,14 @@ class Replay:
     def __init__(self, store: Store, messages: Sequence[dict[str, Any]], window: int, session: str) -> None:
         self.messages = messages
         self.session = session
-        budget = Budget(window, model=MODEL)
+        budget = Budget(window, model=DEMO_MODEL)
         self.engine = Engine(store, budget)
         self.target = Target.of(budget)
         self.edits: tuple[Edit, ...] = ()
         self.largest = self.broken = 0
         self.seconds = 0.0
-        frame, items = decode({"messages": list(messages)}, FORMAT)
-        self.originals = {n.id: n for n in Digests(store.secret, SCOPE).chain(items)}
+        frame, items = decode({"messages": list(messages)}, DEMO_FORMAT)
+        self.originals = {n.id: n for n in Digests(store.secret, DEMO_SCOPE).chain(items)}
         self._tokens = {n.id: self._count(n) for n in self.originals.values()}
         self._before: list[int] = []  # tokens said before each message
         self.said = self.target.meter.frame(frame).tokens  # tokens of the whole conversation
@@ -122,16 +122,16 @@ class Replay:
         engine = Engine(store)
         hidden = {id for e in self.edits for id in e.sources if id in self.originals}
         stand_ins = {n.id for e in self.edits for n in e.new if n.id not in e.old}
-        found = {n.id: n.item for id in stand_ins for n in await engine.recall(SCOPE, id)}
+        found = {n.id: n.item for id in stand_ins for n in await engine.recall(DEMO_SCOPE, id)}
         recalled = sum(found.get(id) == self.originals[id].item for id in hidden)
         return Proof(len(hidden), recalled)
 
     async def _call(self, end: int) -> View:
-        request = Request({"model": MODEL, "messages": self.messages[:end]}, FORMAT, SCOPE, self.session)
+        request = Request({"model": DEMO_MODEL, "messages": self.messages[:end]}, DEMO_FORMAT, DEMO_SCOPE, self.session)
         begin = time.perf_counter()
         view = await self.engine.prepare(request)
         self.seconds += time.perf_counter() - begin
-        self.broken += len(check(body(view), FORMAT))
+        self.broken += len(check(body(view), DEMO_FORMAT))
         return view
 
     def _words(self, edits: Sequence[Edit]) -> str:
@@ -249,5 +249,5 @@ def threads(console: Console, replay: Replay) -> None:
     if example := replay.example():
         text, id = example
         console.print(Text(f"The model saw:   {words(text, 400)}"))
-        line(console, f"Get it back:     {command()} recall {id} --scope {SCOPE}")
-    line(console, f"See all it saw:  {command()} show {replay.session} --scope {SCOPE}")
+        line(console, f"Get it back:     {command()} recall {id} --scope {DEMO_SCOPE}")
+    line(console, f"See all it saw:  {command()} show {replay.session} --scope {DEMO_SCOPE}")

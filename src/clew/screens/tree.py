@@ -12,8 +12,9 @@ from clew.screens.lines import called, count, dollars, line, moment, table, word
 from clew.store.records import Session
 
 DEEPEST = 6  # levels that are indented
-LONG, FIRST, LAST = 20, 3, 10  # sessions of a chain from which on only so many are listed among others
-OTHERS = 56  # columns of the screen that are not the name's
+LONG_CHAIN = 20  # sessions: of a longer one, only so many are listed among others
+FIRST_SHOWN, LAST_SHOWN = 3, 10
+OTHER_COLUMNS = 56  # columns of the screen that are not the name's
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +88,8 @@ def _listed(row: Row, whole: bool) -> Iterator[Row]:
     depth, chain = row.depth, row.chain
     left_out = 0
     for n, session in enumerate(chain.sessions):
-        near = n < FIRST or n >= len(chain.sessions) - LAST
-        if whole or near or len(chain.sessions) <= LONG or session.id in chain.children:
+        near = n < FIRST_SHOWN or n >= len(chain.sessions) - LAST_SHOWN
+        if whole or near or len(chain.sessions) <= LONG_CHAIN or session.id in chain.children:
             if left_out:
                 yield Row(depth, chain, left_out=left_out)
             left_out = 0
@@ -103,7 +104,7 @@ def _listed(row: Row, whole: bool) -> Iterator[Row]:
 def tree(console: Console, roots: Collection[Chain], titles: Mapping[str, str], whole: bool, more: int) -> None:
     """Conversations and their sessions; `titles` has the first words of those that nobody named."""
     shown = table("session", "when", "calls", "items", "sent", "cost")
-    shown.columns[0].max_width = max(16, console.width - OTHERS)
+    shown.columns[0].max_width = max(16, console.width - OTHER_COLUMNS)
     shown.columns[0].overflow = "ellipsis"
     for root in roots:
         for row in rows(root, whole):

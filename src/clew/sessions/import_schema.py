@@ -144,9 +144,16 @@ ITEM: Shape = {
     "call_id": perhaps(string),
 }
 NODE: Shape = {"node": _id, "item": count, "opens": perhaps(string)}
-FRAME: Shape = {"format": _FORMAT, "model": string, "lead": _list, "tools": _list, "body": _OBJECT, "system": string}
+FRAME_FIELDS: Shape = {
+    "format": _FORMAT,
+    "model": string,
+    "lead": _list,
+    "tools": _list,
+    "body": _OBJECT,
+    "system": string,
+}
 EVENT: Shape = {"at": number, "start": perhaps(count), "stop": perhaps(count), "old": ids, "new": ids}
-NOTES: Mapping[str, Fits] = {
+NOTE_FIELDS: Mapping[str, Fits] = {
     "said": perhaps(_OBJECT),
     "pin": perhaps(_OBJECT),
     "unpin": perhaps(_OBJECT),

@@ -18,7 +18,7 @@ from clew.store.records import Call, Session
 from clew.tokens.meter import Meter
 
 Within = Literal["session", "lineage", "all"]
-NEAR = 5  # names to choose from
+NAMES_OFFERED = 5  # names to choose from
 
 
 class StandIn(NamedTuple):
@@ -105,7 +105,7 @@ class Sessions:
             return await self.engine.view(self.scope, session.branch, await self._last(session))
         made = {c.seq: c for c in await self._store.calls(self.scope, session.branch)}
         if call not in made:
-            near = ", ".join(str(seq) for seq in sorted(made, key=lambda seq: abs(seq - call))[:NEAR])
+            near = ", ".join(str(seq) for seq in sorted(made, key=lambda seq: abs(seq - call))[:NAMES_OFFERED])
             raise NotFound(f"no call {call} in {name}; there are {near or 'none'}")
         return await self.engine.resume(self.scope, made[call])
 
@@ -254,6 +254,6 @@ def _named(name: str, sessions: Collection[Session], fits: Callable[[str, str], 
         elif fits(session.id, name):
             found.setdefault(session.id, session)
     if len(found) > 1:
-        few = ", ".join(list(found)[:NEAR])
+        few = ", ".join(list(found)[:NAMES_OFFERED])
         raise Ambiguous(f"{name} fits {len(found)} sessions; give more of it: {few}")
     return next(iter(found.values()), None)

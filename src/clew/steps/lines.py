@@ -79,7 +79,7 @@ def omitted(nodes: Sequence[Node], earlier: Mapping[str, Mapping[str, int]], rec
     return f"[{OUT_OF_VIEW}: {', '.join(parts)}; recall {recall}]", dict(tally)
 
 
-LONGEST = (
+LONGEST_LINE = (
     f"[{OUT_OF_VIEW}: "
     + ", ".join(
         f"999,999 {noun}"

@@ -22,7 +22,7 @@ from clew.tokens.target import Target
 from clew.wire import FORMATS
 from clew.wire.formats import anthropic, openai_responses
 
-LEAST = 1_000  # tokens that the provider has not compacted yet: for less, it is not asked
+LEAST_NEW_TOKENS = 1_000  # tokens that the provider has not compacted yet: for less, it is not asked
 
 
 class Compactor(Protocol):
@@ -40,7 +40,7 @@ class Native:
     """
 
     model: Compactor
-    least: int = LEAST
+    least: int = LEAST_NEW_TOKENS
 
     async def __call__(self, view: View, target: Target) -> View:
         if not target.excess(view) or self._fresh(view, target) < self.least:

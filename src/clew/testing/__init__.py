@@ -46,7 +46,7 @@ def view_of(body: Mapping[str, Any], format: str | None = None, pins: int = 0, s
 # --- fakes --------------------------------------------------------------------------------------------------------
 
 
-NOTES = 14  # that `take_notes` takes, at most
+NOTES_TAKEN = 14  # that `take_notes` takes, at most
 
 
 @dataclass
@@ -75,7 +75,7 @@ class ScriptedModel:
 
 def take_notes(prompt: Prompt) -> str:
     """A script for a `ScriptedModel`: a note on each of the newest items it is shown."""
-    shown = re.findall(r"^(n\d+) [^:\n]+: (.{20,90})", prompt.text, re.MULTILINE)[-NOTES:]
+    shown = re.findall(r"^(n\d+) [^:\n]+: (.{20,90})", prompt.text, re.MULTILINE)[-NOTES_TAKEN:]
     return "\n".join(f"- It says: {text} [{label}]" for label, text in shown) or "- none"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 Message = dict[str, Any]
 
-WORDS = (
+SAMPLE_WORDS = (
     "the parser reads src/clew/view.py and fails with KeyError 'id' at line 42 while 17 of 93 tests pass; retry after "
     '250 ms, see issue #381 and build 7f3a9c; Übergröße 東京 данные 🙂 {"a": [1, 2]} --flag=x'
 ).split(" ")
@@ -66,7 +66,7 @@ def script(seed: int, turns: int, wordy: int) -> tuple[str, list[Step]]:
 
     def text() -> str:
         size = random.choice((1, 3, wordy // 4, wordy, wordy * random.choice((1, 1, 1, 8))))
-        return " ".join(random.choices(WORDS, k=max(1, size)))
+        return " ".join(random.choices(SAMPLE_WORDS, k=max(1, size)))
 
     def work() -> Worked:
         nonlocal made

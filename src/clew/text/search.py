@@ -13,20 +13,21 @@ from typing import Any, NamedTuple
 
 from clew.core.items import SHORT, Item, Node
 from clew.text.decorations import is_program_made
-from clew.text.words import CHUNK, JOINT, NAME, PIECE, is_name, parts, terms
+from clew.text.words import CHUNK, JOINT, NAME_PATTERN, PIECE, is_name, parts, terms
 
 PASSAGE = 150  # characters after which a passage ends: many short ones answer better than few long ones
-TITLE = 120  # characters of a call that its result is known by
-SHARE = 0.5  # of an answer that is passages; the rest names what stands near them
-NEAR = 300  # passages whose names are looked at
-FAINT = 0.15  # of the best score: what is below is noise
+TITLE_CHARACTERS = 120  # characters of a call that its result is known by
+PASSAGES_SHARE = 0.5  # of an answer that is passages; the rest names what stands near them
+NAMED_PASSAGES = 300  # passages whose names are looked at
+FAINT_SHARE = 0.15  # of the best score: what is below is noise
 
 # Weights, tuned on real conversations: how soon a repeated word adds little, how much a long passage loses; what a path
 # in the title, a word in it, a hit in the passage beside it or in the same text, being new is worth.
-SOON, LENGTH, NAMED, ENTITLED, BESIDE, SAME, NEW = 1.2, 0.3, 2, 0.2, 0.1, 0.6, 0.1
+SATURATION, PASSAGE_LENGTH_LOSS = 1.2, 0.3
+TITLE_PATH_WEIGHT, TITLE_WORD_WEIGHT, BESIDE_WEIGHT, SAME_TEXT_WEIGHT, NEW_WEIGHT = 2, 0.2, 0.1, 0.6, 0.1
 
-TURN = 400  # words after which a part of a long text ends
-LONG = 0.75  # how much a long text loses: as always with BM25
+TURN_WORDS = 400  # words after which a part of a long text ends
+TEXT_LENGTH_LOSS = 0.75  # how much a long text loses: as always with BM25
 
 FENCED = "[data: "  # how what a tool said is framed where no call is left that it could answer
 
@@ -72,7 +73,7 @@ def texts(nodes: Iterable[Node]) -> list[Text]:
         made = item.role == "user" and (is_program_made(item.text) or item.text.startswith(FENCED))
         title = "a program" if made else item.name or item.role
         if item.kind == "call":
-            calls[item.call_id] = f"{item.name} {' '.join(body[: TITLE * 4].split())[:TITLE]}"
+            calls[item.call_id] = f"{item.name} {' '.join(body[: TITLE_CHARACTERS * 4].split())[:TITLE_CHARACTERS]}"
         elif item.kind == "result":
             title = f"result of {calls.get(item.call_id, 'a tool')}"
         if body.strip():
@@ -124,7 +125,7 @@ class Index:
         self._of: list[int] = []  # the text of each part
         self._sizes: list[int] = []  # its words
         for passage in self.passages:
-            if not self._of or self._of[-1] != passage.text or self._sizes[-1] >= TURN:
+            if not self._of or self._of[-1] != passage.text or self._sizes[-1] >= TURN_WORDS:
                 self._of.append(passage.text)
                 self._sizes.append(0)
             self._sizes[-1] += passage.words
@@ -162,13 +163,13 @@ class Index:
         return [
             Found(self.texts[n].id, self.texts[n].title, round(scores[n], 3), self._lines(chosen[n][:passages]))
             for n in order[:limit]
-            if scores[n] >= FAINT * scores[order[0]]
+            if scores[n] >= FAINT_SHARE * scores[order[0]]
         ]
 
     def answer(self, question: str, size: int = 8_000) -> str:
         """What a question is about, in at most so many characters: the best passages, then the names around them."""
         ranked = self.ranked(question)
-        taken = self._passages_within(ranked, int(size * SHARE))
+        taken = self._passages_within(ranked, int(size * PASSAGES_SHARE))
         told = "\n".join(taken)
         near = self._names_within(question, ranked, told, size - len(told) - len(ALSO) - 1)
         return f"{told}\n{ALSO}{near}" if near else told
@@ -183,16 +184,17 @@ class Index:
             held = Tally(i for chunk in self._holding.get(term, ()) for i in self._chunks[chunk])
             weight = _rarity(len(held), len(self.passages)) * worth
             for i, times in held.items():
-                long = 1 - LENGTH + LENGTH * self.passages[i].words / mean
-                scores[i] += weight * times * (SOON + 1) / (times + SOON * long)
-        best = {n: SAME * score for n, score in self._turns(wanted).items()}  # of its turn, its title among it
+                long = 1 - PASSAGE_LENGTH_LOSS + PASSAGE_LENGTH_LOSS * self.passages[i].words / mean
+                scores[i] += weight * times * (SATURATION + 1) / (times + SATURATION * long)
+        # Of its turn, its title among it.
+        best = {n: SAME_TEXT_WEIGHT * score for n, score in self._turns(wanted).items()}
         return self._spread(scores, best)
 
     def _entitled(self, wanted: Mapping[str, float]) -> Iterator[tuple[int, float]]:
         """What it is worth to a text that words stand in its title."""
         for term, worth in wanted.items():
             entitled = self._titles.get(term, ())
-            share = NAMED if worth >= 1 and JOINT.search(term) else ENTITLED
+            share = TITLE_PATH_WEIGHT if worth >= 1 and JOINT.search(term) else TITLE_WORD_WEIGHT
             yield from ((n, worth * share * _rarity(len(entitled), len(self.texts))) for n in entitled)
 
     def _turns(self, wanted: Mapping[str, float]) -> dict[int, float]:
@@ -203,8 +205,8 @@ class Index:
             held = Tally(self._part[i] for chunk in self._holding.get(term, ()) for i in self._chunks[chunk])
             weight = _rarity(len(held), len(self._sizes)) * worth
             for part, times in held.items():
-                long = 1 - LONG + LONG * self._sizes[part] / mean
-                scores[part] += weight * times * (SOON + 1) / (times + SOON * long)
+                long = 1 - TEXT_LENGTH_LOSS + TEXT_LENGTH_LOSS * self._sizes[part] / mean
+                scores[part] += weight * times * (SATURATION + 1) / (times + SATURATION * long)
         best: dict[int, float] = defaultdict(float)
         for part, score in scores.items():
             best[self._of[part]] = max(best[self._of[part]], score)
@@ -222,8 +224,8 @@ class Index:
             span = self._spans[self.passages[i].text]
             for beside in (i - 1, i + 1):
                 if beside in span:
-                    out[beside] += BESIDE * score
-        return {i: score * (1 + NEW * i / len(self.passages)) for i, score in out.items()}
+                    out[beside] += BESIDE_WEIGHT * score
+        return {i: score * (1 + NEW_WEIGHT * i / len(self.passages)) for i, score in out.items()}
 
     def _passages_within(self, ranked: Iterable[tuple[int, float]], size: int) -> list[str]:
         """Passages as lines, each under the text it is from, while they fit."""
@@ -232,7 +234,7 @@ class Index:
             passage = self.passages[i]
             n = passage.text
             lines = [f"{line.number}: {line.text}" for line in passage.lines]
-            head = [] if n in under else [f"{self.texts[n].id[:SHORT]} {self.texts[n].title[:TITLE]}"]
+            head = [] if n in under else [f"{self.texts[n].id[:SHORT]} {self.texts[n].title[:TITLE_CHARACTERS]}"]
             cost = sum(len(line) + 1 for line in (*head, *lines))
             if cost > size:
                 if size < PASSAGE:
@@ -245,9 +247,9 @@ class Index:
     def _names_within(self, question: str, ranked: Sequence[tuple[int, float]], told: str, size: int) -> str:
         """Names that stand in the best passages and are not told yet, the likeliest first."""
         scores: dict[str, float] = defaultdict(float)
-        near = ranked[:NEAR] or [(i, 0.0) for i in range(len(self.passages))[-NEAR:]]
+        near = ranked[:NAMED_PASSAGES] or [(i, 0.0) for i in range(len(self.passages))[-NAMED_PASSAGES:]]
         for rank, (i, score) in enumerate(near):
-            for name in {m for line in self.passages[i].lines for m in NAME.findall(line.text)}:
+            for name in {m for line in self.passages[i].lines for m in NAME_PATTERN.findall(line.text)}:
                 if is_name(name):
                     scores[name] += score / (rank + 10)
         asked = terms(question)

@@ -11,14 +11,14 @@ from clew.core.caches import remembers
 
 PIECE = 200  # characters of a line in one passage
 QUESTION = 64_000  # characters read of a question, half of them its end
-KEPT = 64  # characters of a name whose parts are remembered: those of a long one take much room
-PART = 0.4  # what a part of a name is worth, tuned on real conversations
+REMEMBERED_CHARACTERS = 64  # characters of a name whose parts are remembered: those of a long one take much room
+PART_WEIGHT = 0.4  # what a part of a name is worth, tuned on real conversations
 
 CHUNK = re.compile(r"\w+(?:[./:@-]+\w+)*")
 JOINT = re.compile(r"[./:@-]+")
 HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 SIGNS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{2,}")  # no spaces between words
-NAME = re.compile(r"(?<![~./])[~./]*\w+(?:[./@-]+\w+)*")
+NAME_PATTERN = re.compile(r"(?<![~./])[~./]*\w+(?:[./@-]+\w+)*")
 TELLING = re.compile(r"/|\w_\w|[a-z0-9][A-Z]|[A-Za-z]\d|\d[A-Za-z]|\w\.\w|[A-Z]{2}[a-z]|^\d{4}")
 COMMON = frozenset(
     "a an and are as at be but by can do for from has have if in into is it its let ll me my no not now of on or so "
@@ -34,13 +34,13 @@ def terms(text: str) -> dict[str, float]:
         for at in range(0, len(chunk), PIECE):  # as long lines are cut: no passage has a longer one
             name = chunk[at : at + PIECE]
             for part in parts(name):
-                found[part] += 1 if part == name.lower() else PART
+                found[part] += 1 if part == name.lower() else PART_WEIGHT
     return {term: worth if worth <= 1 else 1 + log(worth) for term, worth in found.items()}
 
 
 def parts(chunk: str) -> tuple[str, ...]:
     """A name whole, its ends, its neighbours (`clew/view`), the names in it and their humps; common words are none."""
-    return _known_parts(chunk) if len(chunk) <= KEPT else _parts(chunk)
+    return _known_parts(chunk) if len(chunk) <= REMEMBERED_CHARACTERS else _parts(chunk)
 
 
 def _parts(chunk: str) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from clew.store.records import Method
 from clew.wire.convert.tools import Tool
 
 TALKS = 32  # conversations of an agent that its tools may be called in
-KINDS: dict[str, Any] = {"string": str, "boolean": bool}  # of what clew's tools take
+ARGUMENT_TYPES: dict[str, Any] = {"string": str, "boolean": bool}  # of what clew's tools take
 
 
 class Compaction:
@@ -145,8 +145,10 @@ def _never(*_: Any) -> bool:
 
 def _asking(tool: Tool, seat: _Seat) -> _Asking:
     told = tool.schema or {}
-    fields: dict[str, Any] = {name: (KINDS[of["type"]] | None, None) for name, of in told["properties"].items()}
-    fields |= {name: (KINDS[told["properties"][name]["type"]], ...) for name in told["required"]}
+    fields: dict[str, Any] = {
+        name: (ARGUMENT_TYPES[of["type"]] | None, None) for name, of in told["properties"].items()
+    }
+    fields |= {name: (ARGUMENT_TYPES[told["properties"][name]["type"]], ...) for name in told["required"]}
     schema = create_model(tool.name, **fields)
     made = _Asking(name=tool.name, description=tool.description, args_schema=schema, cache_function=_never)
     made._seat = seat

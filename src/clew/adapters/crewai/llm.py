@@ -28,7 +28,7 @@ from clew.tokens import counter_for
 
 Talk = Callable[[Any, Any], Thread]  # from a task and an agent to the conversation in which a model is asked
 
-TRIES = 3  # for one answer, while a provider finds it too long
+OVERFLOW_TRIES = 3  # for one answer, while a provider finds it too long
 HELD = ("files", "raw_tool_call_parts")  # of a message: objects for crewAI, not for a model
 STARTED = "llm_call_started"  # crewAI's event before a call
 
@@ -56,7 +56,7 @@ class _Turn:
 
     def __init__(self, llm: BaseLLM, thread: Thread, messages: list[Any], tools: Any) -> None:
         self._llm, self._thread, self._messages, self._tools = llm, thread, messages, tools
-        self._left = TRIES
+        self._left = OVERFLOW_TRIES
         self._before = llm.get_token_usage_summary()
 
     async def shown(self) -> list[Any]:

@@ -22,7 +22,7 @@ from praisonaiagents.hooks import BeforeLLMInput, HookEvent, HookRegistry
 from praisonaiagents.tools.schema import build_tool_definition
 
 from clew.adapters.praisonai.backend import Backend, Conversation
-from clew.adapters.praisonai.compressor import FORMAT, SYSTEM, Compressed, ContextCompressor
+from clew.adapters.praisonai.compressor import PRAISON_FORMAT, SYSTEM_ROLES, Compressed, ContextCompressor
 from clew.adapters.thread import Thread, best, engine_at
 from clew.adapters.weaving import Message, plain
 from clew.agent.control import Helm, offered
@@ -39,10 +39,10 @@ from clew.wire.convert.tools import Tool
 
 __all__ = ["Backend", "Compressed", "Context", "ContextCompressor", "register"]
 
-SHARE = 4  # of the tokens that an optimizer may leave, one part for the summary and two for the tail
-LEAST = 750  # tokens of a summary, where PraisonAI finds no room for a history at all
+BUDGET_PARTS = 4  # of the tokens that an optimizer may leave, one part for the summary and two for the tail
+LEAST_SUMMARY_TOKENS = 750  # tokens of a summary, where PraisonAI finds no room for a history at all
 ANY = 1_000_000_000  # tokens: how many may stay is said with each call
-HEAD = 2  # characters of a result's beginning for each token that it may have; of its end, half of that
+HEAD_PER_TOKEN = 2  # characters of a result's beginning for each token that it may have; of its end, half of that
 
 
 def register(
@@ -72,7 +72,7 @@ def register(
             )
 
         async def _compressed(self, messages: list[Message], target: int) -> list[Message]:
-            tail, size = max(0, target * 2 // SHARE), max(LEAST, target // SHARE)
+            tail, size = max(0, target * 2 // BUDGET_PARTS), max(LEAST_SUMMARY_TOKENS, target // BUDGET_PARTS)
             result = await compressor.compress(
                 messages,
                 protect_last_n_tokens=tail,
@@ -144,7 +144,9 @@ class Context(ContextManager):  # type: ignore[misc]
         trigger: str = "turn",
     ) -> dict[str, Any]:
         """What PraisonAI sends instead of its messages, and how many tokens that saves."""
-        lead = [] if not system_prompt or any(m.get("role") in SYSTEM for m in messages) else [_said(system_prompt)]
+        lead = (
+            [] if not system_prompt or any(m.get("role") in SYSTEM_ROLES for m in messages) else [_said(system_prompt)]
+        )
         asked: Message = {"model": self.model, "messages": [*lead, *plain(messages)]}
         if schemas := [schema for tool in tools or () if (schema := _schema(tool))]:
             asked["tools"] = schemas
@@ -195,11 +197,11 @@ class Context(ContextManager):  # type: ignore[misc]
         ]
         origin = Origin("task", thread.last.view.branch) if thread.last else None
         name = f"{thread.session or self._name}-results"
-        aside = Addition({"model": self.model, "messages": said}, name, FORMAT, thread.scope, origin)
+        aside = Addition({"model": self.model, "messages": said}, name, PRAISON_FORMAT, thread.scope, origin)
         await self.engine.append(aside)
         self._aside = await self.engine.open(aside)
         kept = self._aside.nodes[-1]
-        return preview(kept.item, kept.id[:SHORT], HEAD * most, most, ()).text
+        return preview(kept.item, kept.id[:SHORT], HEAD_PER_TOKEN * most, most, ()).text
 
     def _answer(self, name: str, given: Mapping[str, Any]) -> str:
         return run(self._answered(name, given))

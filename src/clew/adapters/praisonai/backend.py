@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from praisonaiagents.llm.openai_client import OpenAIClient
 from praisonaiagents.utils.async_bridge import run_coroutine_from_any_context
 
-from clew.adapters.praisonai.compressor import FORMAT, SYSTEM, newest, open_child
+from clew.adapters.praisonai.compressor import PRAISON_FORMAT, SYSTEM_ROLES, newest, open_child
 from clew.adapters.thread import Thread, best, engine_at
 from clew.adapters.weaving import Message, is_same, plain, told_in, unquoted, woven
 from clew.agent.control import Helm
@@ -49,7 +49,7 @@ class Conversation:
 
     async def fit(self, asked: Message) -> Message:
         """The body to send instead, or the same one. Raises `SecretFound`: what is refused may not go out."""
-        sent = await best(self.thread.fit(asked, FORMAT), None)
+        sent = await best(self.thread.fit(asked, PRAISON_FORMAT), None)
         if sent is None:
             return asked
         if self.sessions is not None and len(sent.view.edits) != self._edits:
@@ -164,7 +164,7 @@ class Backend(OpenAIClient):  # type: ignore[misc]
         """One request, and the next try should the provider find it too long."""
         said = unquoted(plain(messages))
         conversation = _RUNNING.get() or self.conversation
-        conversation.told = [_kept(m) for m in said if m.get("role") not in SYSTEM]
+        conversation.told = [_kept(m) for m in said if m.get("role") not in SYSTEM_ROLES]
         asked: Message = {"model": self.model, "messages": said, **({"tools": tools} if tools else {})}
         try:
             return await self._sent(conversation, asked, given)

@@ -30,7 +30,7 @@ __all__ = ["Keeper", "wrap"]
 
 Client = TypeVar("Client")
 
-PATHS = {"/chat/completions": "openai_chat", "/responses": "openai_responses", "/v1/messages": "anthropic"}
+FORMAT_OF_PATH = {"/chat/completions": "openai_chat", "/responses": "openai_responses", "/v1/messages": "anthropic"}
 ELSEWHERE = ("previous_response_id", "conversation", "thread")  # the provider has the history, and it cannot be seen
 ROOTS = {"openai": "OpenAIError", "anthropic": "AnthropicError"}
 
@@ -151,7 +151,7 @@ class Keeper:
 def _format_of(request: Any) -> str | None:
     if request.method != "POST":
         return None
-    return next((format for path, format in PATHS.items() if request.url.path.endswith(path)), None)
+    return next((format for path, format in FORMAT_OF_PATH.items() if request.url.path.endswith(path)), None)
 
 
 def _read(request: Any, format: str) -> Mapping[str, Any] | None:

@@ -12,7 +12,7 @@ from clew.recognition.sameness import arguments
 K = TypeVar("K")
 V = TypeVar("V")
 
-MOST = 1_000  # asides that are remembered, and histories that were seen
+MOST_REMEMBERED = 1_000  # asides that are remembered, and histories that were seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,5 +126,5 @@ def _sign(said: Sequence[Item]) -> tuple[str, tuple[str, ...]]:
 
 def _put(known: dict[K, V], key: K, value: V) -> None:
     known[key] = value
-    if len(known) > MOST:
+    if len(known) > MOST_REMEMBERED:
         del known[next(iter(known))]

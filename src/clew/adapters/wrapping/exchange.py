@@ -22,7 +22,7 @@ from clew.store.waiting import patience
 T = TypeVar("T")
 
 MENDS = 3  # times that a request is made shorter because its provider refused it
-ROUNDS = 20  # calls of clew's own tools before an answer
+TOOL_ROUNDS = 20  # calls of clew's own tools before an answer
 CANDIDATES = 4  # conversations that began alike, in which asides are looked for
 RAISED = (OverBudget, SecretFound)  # to send it all the same would not do
 
@@ -65,7 +65,7 @@ class Exchange:
                 self._asides.begin(self._said, self._aside)
 
     async def _run(self) -> Any:
-        for left in range(ROUNDS, -1, -1):
+        for left in range(TOOL_ROUNDS, -1, -1):
             reply = await self._ask()
             if reply.rest is not None:
                 stream = self._line.streaming(self._passed(reply), reply.response)

@@ -30,10 +30,10 @@ __all__ = [
     "tools",
 ]
 
-SIZE = 30_000  # characters of a result
+RESULT_CHARACTERS = 30_000  # characters of a result
 
 
-def tools(folder: Path, *, anywhere: bool = False, size: int = SIZE) -> list[Tool]:
+def tools(folder: Path, *, anywhere: bool = False, size: int = RESULT_CHARACTERS) -> list[Tool]:
     """The tools for a folder; with `anywhere`, paths may lead out of it."""
     root = Root(folder, anywhere)
     return [

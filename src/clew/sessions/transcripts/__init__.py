@@ -41,8 +41,9 @@ __all__ = [
 Writer = Callable[[Transcript], bytes]
 
 AGENTS: Mapping[str, ModuleType] = {m.NAME: m for m in (claude_code, codex, pi, opencode)}
-PLAIN: Mapping[str, str] = {"openai": "openai_chat"} | {name: name for name in WIRE}  # bodies, by any of their names
-READERS = (*AGENTS, *PLAIN)
+# Bodies, by any of their names.
+PLAIN_FORMATS: Mapping[str, str] = {"openai": "openai_chat"} | {name: name for name in WIRE}
+READERS = (*AGENTS, *PLAIN_FORMATS)
 # Each with the wire format that it wants its messages in.
 WRITERS: Mapping[str, tuple[str, Writer]] = {
     claude_code.NAME: (claude_code.WIRE, claude_write.write),
@@ -73,7 +74,7 @@ def read_all(
     format = format or _detected(source)
     try:
         found: list[Transcript] = (
-            AGENTS[format].read(source) if format in AGENTS else plain.read(source, PLAIN.get(format))
+            AGENTS[format].read(source) if format in AGENTS else plain.read(source, PLAIN_FORMATS.get(format))
         )
     except RecursionError:
         raise BadRequest(f"{name or 'the file'}: nested too deeply to read") from None

@@ -15,7 +15,7 @@ from clew.wire.formats.plain import text_of
 NAME = "codex"
 FRAME = "clew"  # a key of our own in the head: the prompt and tools of whoever had the session
 WIRE = "openai_responses"
-LINES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
+LINE_TYPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 ASIDE = frozenset({"world_state", "security_risk_score", "inter_agent_communication_metadata"})
 BARE = frozenset(  # items that stood in the file by themselves, before September 2025
     "message reasoning function_call function_call_output custom_tool_call custom_tool_call_output local_shell_call "
@@ -23,12 +23,12 @@ BARE = frozenset(  # items that stood in the file by themselves, before Septembe
 )
 STAND_INS = frozenset({"compaction", "compaction_summary", "context_compaction"})
 SAYING = ("role", "content", "call_id", "name", "arguments", "input", "output", "encrypted_content", "action")
-SILENT = frozenset({"ghost_snapshot", "compaction_trigger"})
+SILENT_ITEMS = frozenset({"ghost_snapshot", "compaction_trigger"})
 
 
 def recognises(value: Mapping[str, Any]) -> bool:
     """Whether a record is a line of a rollout."""
-    if string(value.get("type")) in LINES and "payload" in value:
+    if string(value.get("type")) in LINE_TYPES and "payload" in value:
         return True
     return value.get("record_type") == "state" or (
         "type" not in value and {"id", "timestamp", "instructions"} <= value.keys()
@@ -71,7 +71,7 @@ class Reading:
             self._item({k: v for k, v in value.items() if k != "timestamp"})
         elif "type" not in value and "id" in value:
             self._meta(value)
-        elif kind in LINES:
+        elif kind in LINE_TYPES:
             payload = value.get("payload")
             if not isinstance(payload, Mapping):
                 where = self.source.where(record.line)
@@ -117,7 +117,7 @@ class Reading:
         self.about = with_(self.about, model=model or self.about.model, cwd=self.about.cwd or cwd)
 
     def _item(self, item: Mapping[str, Any]) -> None:
-        if string(item.get("type")) not in STAND_INS | SILENT:
+        if string(item.get("type")) not in STAND_INS | SILENT_ITEMS:
             self.script.say(item)
 
     def _event(self, event: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ from clew.sessions.transcripts.source import NEVER, uuid_for
 Line = tuple[str, Mapping[str, Any], str]  # its type, its payload, and its time where it has one of its own
 VERSION = "0.104.0"  # whose lines these look like
 NO_TOKENS = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_output_tokens": 0}
-TURN = {"approval_policy": "on-request", "sandbox_policy": {"type": "read-only"}, "summary": "auto"}
+TURN_CONTEXT = {"approval_policy": "on-request", "sandbox_policy": {"type": "read-only"}, "summary": "auto"}
 
 
 def write(transcript: Transcript) -> bytes:
@@ -35,7 +35,7 @@ def _lines(transcript: Transcript) -> Iterator[Line]:
         FRAME: {"system": transcript.system, "tools": [*transcript.tools]},
     }
     yield "session_meta", meta, ""
-    yield "turn_context", {"cwd": transcript.cwd or "/", "model": transcript.model} | TURN, ""
+    yield "turn_context", {"cwd": transcript.cwd or "/", "model": transcript.model} | TURN_CONTEXT, ""
     before: tuple[Message, ...] = ()
     for stretch in transcript.stretches:
         if stretch.began is not None:

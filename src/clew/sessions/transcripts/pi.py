@@ -13,7 +13,7 @@ from clew.sessions.transcripts.tree import Entry, branches
 NAME = "pi"
 WIRE = "anthropic"
 VERSION = 3
-FRAME = "clew"  # the type of our own entry: what pi keeps in no file
+FRAME_ENTRY = "clew"  # the type of our own entry: what pi keeps in no file
 ASIDE = frozenset({"model_change", "thinking_level_change", "label", "session_info", "custom"})
 SAYING = frozenset({"message", "custom_message", "branch_summary"})
 OWN_APIS = ("anthropic", "bedrock", "google-vertex-anthropic")  # whose thoughts go back to Claude
@@ -72,7 +72,7 @@ def _about(header: Mapping[str, Any], entries: Sequence[Entry], source: Source) 
         model = string(value.get("modelId")) or string(message.get("model")) or model
         if value.get("type") == "session_info":
             title = string(value.get("name"))
-        if value.get("customType") == FRAME:
+        if value.get("customType") == FRAME_ENTRY:
             held = mapping(value.get("data"))
             system, tools = string(held.get("system")), tuple(objects(held.get("tools")))
     parent = string(header.get("parentSession")) or string(header.get("branchedFrom"))

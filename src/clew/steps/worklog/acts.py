@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from clew.core.items import Item
-from clew.steps.dedupe import COMMANDS, PATHS, WHOLE_TEXTS
+from clew.steps.dedupe import COMMAND_KEYS, PATH_KEYS, WHOLE_TEXTS
 from clew.steps.outcome import exit_code, failed
 from clew.steps.shorten import parsed
 from clew.steps.worklog.changes import Change, change, patched, written
@@ -18,12 +18,12 @@ Kind = Literal["edit", "run", "look", "plan", "ask", "report", "refused", "did"]
 
 SCRIPT = 8_000  # characters of a command that are looked at
 NO_RESULT = "no result was seen"
-REPORT = 900  # characters of what a sub-agent said
-ENTRIES = 20  # of a list
+REPORT_CHARACTERS = 900  # characters of what a sub-agent said
+LIST_ENTRIES = 20  # of a list
 ARGUMENT = 80  # characters of an argument
 
-OLD = ("old_string", "old_str", "oldText", "old_text", "search", "old")
-NEW = ("new_string", "new_str", "newText", "new_text", "replace", "replacement", "new")
+OLD_KEYS = ("old_string", "old_str", "oldText", "old_text", "search", "old")
+NEW_KEYS = ("new_string", "new_str", "newText", "new_text", "replace", "replacement", "new")
 PATCHES = ("patch", "diff", "input", "patchText", "patch_text")
 SOUGHT = ("pattern", "query", "regex", "q", "search_term", "url", "uri", "glob", "path", "symbol", "name")
 _PATCH = "*** Begin Patch"
@@ -67,7 +67,7 @@ def act_of(call: Item, result: Item | None) -> Act:
     given: Any = parsed(call.text)
     said = _ANSI.sub("", result.text) if result else ""
     if result and _REFUSED.match(said):
-        return Act("refused", _asked_for(call, given), _reason(said[:REPORT]), ok=False)
+        return Act("refused", _asked_for(call, given), _reason(said[:REPORT_CHARACTERS]), ok=False)
     ok = result is not None and not failed(result)
     if not isinstance(given, Mapping):
         given = {"input": call.text} if call.text.strip() else {}
@@ -127,8 +127,8 @@ def _edit(call: Item, given: Mapping[str, Any], result: Item | None, said: str, 
 
 
 def _changes(call: Item, given: Mapping[str, Any]) -> Iterator[Change]:
-    path = _first(given, PATHS) or _first(given, ("notebook_path",))
-    texts = [given[k] for k in (*PATCHES, *COMMANDS) if isinstance(given.get(k), str)]
+    path = _first(given, PATH_KEYS) or _first(given, ("notebook_path",))
+    texts = [given[k] for k in (*PATCHES, *COMMAND_KEYS) if isinstance(given.get(k), str)]
     if patch := next((t for t in texts if _PATCH in t or t.startswith(("diff --git", "--- "))), ""):
         yield from patched(patch)
         return
@@ -138,7 +138,7 @@ def _changes(call: Item, given: Mapping[str, Any]) -> Iterator[Change]:
     for edit in edits if isinstance(edits, list) else [given]:
         if not isinstance(edit, Mapping):
             continue
-        old, new = _text(edit, OLD), _text(edit, NEW)
+        old, new = _text(edit, OLD_KEYS), _text(edit, NEW_KEYS)
         if new is not None and (old is not None or edit is not given):
             told = change(old or "", new)
             every = " (everywhere)" if edit.get("replace_all") is True else ""
@@ -152,7 +152,7 @@ def _changes(call: Item, given: Mapping[str, Any]) -> Iterator[Change]:
 
 
 def _command(call: Item, given: Mapping[str, Any], result: Item | None, said: str, ok: bool) -> Act | None:
-    command = _first(given, (*COMMANDS, "script", "code"))
+    command = _first(given, (*COMMAND_KEYS, "script", "code"))
     if not command or ("path" in given and len(command.split()) == 1):
         return None
     return command_act(command, result, said, ok, given.get("run_in_background") is True)
@@ -206,7 +206,7 @@ def _report(call: Item, given: Mapping[str, Any], result: Item | None, said: str
 
 
 def _look(call: Item, given: Mapping[str, Any], result: Item | None, said: str, ok: bool) -> Act | None:
-    path = _first(given, PATHS)
+    path = _first(given, PATH_KEYS)
     if not path and not _LOOKING.match(call.name):
         return None
     sought = [on_one_line(str(given[k])) for k in SOUGHT if isinstance(given.get(k), str | int) and given[k]]
@@ -228,7 +228,9 @@ def arguments(given: Mapping[str, Any], depth: int = 4) -> str:
         if isinstance(value, Mapping):
             value = arguments(value, depth - 1)
         elif isinstance(value, list):
-            value = "; ".join(arguments(v, depth - 1) if isinstance(v, Mapping) else _flat(v) for v in value[:ENTRIES])
+            value = "; ".join(
+                arguments(v, depth - 1) if isinstance(v, Mapping) else _flat(v) for v in value[:LIST_ENTRIES]
+            )
         told.append(
             f"{key.replace('_', ' ')} {words(str(value), ARGUMENT)}" if key != "input" else words(str(value), ARGUMENT)
         )
@@ -246,11 +248,11 @@ def _title(name: str) -> str:
 def _asked_for(call: Item, given: Any) -> str:
     if not isinstance(given, Mapping):
         return _title(call.name)
-    if command := _first(given, COMMANDS):
+    if command := _first(given, COMMAND_KEYS):
         return f"`{shortened_command(command)}`"
     if isinstance(given.get("plan"), str):
         return f"a plan: {opening(given['plan'], RESULT_LINE)}"
-    if path := _first(given, PATHS):
+    if path := _first(given, PATH_KEYS):
         return f"{_title(call.name)} {path}"
     return f"{_title(call.name)} {arguments(given)}".strip()
 

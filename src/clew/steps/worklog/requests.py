@@ -15,7 +15,7 @@ from clew.text.decorations import OBSERVED, is_program_made, undecorated
 
 NOTE = 4_000  # characters of what a program reported that are looked at
 PASTE = 2_000  # characters: a longer message was not all typed
-SILENT = ("No response requested.", "(no content)")  # what clients write where the assistant said nothing
+SAID_NOTHING = ("No response requested.", "(no content)")  # what clients write where the assistant said nothing
 _COMMAND = re.compile(r"```(?:bash|sh|shell|mswea_bash_command)\s*\n(.*?)\n```", re.DOTALL)
 _NOTIFIED = re.compile(r"<summary>(.*?)</summary>", re.DOTALL)
 _TASK = re.compile(r"<task-id>\s*([\w-]+)")
@@ -127,7 +127,7 @@ def _spoken(text: str) -> str:
         value = parsed(text.strip())
         if isinstance(value, dict) and isinstance(said := next(iter(value.values()), None), str):
             text = said
-    return "" if (said := text.strip()) in SILENT else said
+    return "" if (said := text.strip()) in SAID_NOTHING else said
 
 
 def _note(item: Item) -> str:

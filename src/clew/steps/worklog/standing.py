@@ -12,19 +12,19 @@ from clew.steps.worklog.requests import Request
 from clew.steps.worklog.rules import RULE_LENGTH, Rule, rules_in, speaks_to_us
 from clew.steps.worklog.wording import below, both_ends, indented, listed, on_one_line, opening, words
 
-HEADING = "How things stood here:"
-RULES = 120  # that are kept in mind
+STANDING_HEADING = "How things stood here:"
+RULES_KEPT = 120  # that are kept in mind
 FILES = 200
 CHANGES = 5  # of a file that are kept in mind
 CHANGED = 240  # characters of them that are told
-FULLY, NAMED = 0.3, 0.2  # of the room, at most, for what changed in files, and for the names of the others
-LATELY = 12  # files of which it is told what changed: of the others the log does
-NAMES = 1_500  # characters of their names
+FULLY_SHARE, NAMED_SHARE = 0.3, 0.2  # of the room, at most, for what changed in files, and for the names of the others
+FILES_TOLD = 12  # files of which it is told what changed: of the others the log does
+FILE_NAMES_CHARACTERS = 1_500  # characters of their names
 ERRORS = 8
-LEFT = 12  # commands after which a failure that nobody came back to is no longer open
+OPEN_COMMANDS = 12  # commands after which a failure that nobody came back to is no longer open
 ALIKE = 0.5  # of the words that two calls have in common if one is the other, tried again
 TASKS = 60
-COMMANDS = 12
+COMMANDS_TOLD = 12
 LIKE = 120  # characters by which a request is known
 ASK = 2_000  # characters of the newest request that are kept in mind
 
@@ -73,7 +73,7 @@ class Standing:
             known = self.rules.pop(said, None)
             strict = max(strict, known.strict) if known else strict
             self.rules[said] = Rule(strict, request.ids[0] if request.ids else "", self.count)
-        while len(self.rules) > RULES:
+        while len(self.rules) > RULES_KEPT:
             del self.rules[min(self.rules, key=lambda s: self.rules[s].strict)]
 
     def _take(self, act: Act, ids: Sequence[str]) -> None:
@@ -117,7 +117,7 @@ class Standing:
 
     def _take_command(self, act: Act) -> None:
         self.runs += 1
-        self.errors = {what: (how, run) for what, (how, run) in self.errors.items() if self.runs - run <= LEFT}
+        self.errors = {what: (how, run) for what, (how, run) in self.errors.items() if self.runs - run <= OPEN_COMMANDS}
         if act.commit:
             self.errors = {what: how for what, how in self.errors.items() if not _COMMITS.search(what)}
             return
@@ -156,7 +156,7 @@ class Standing:
         wanted = ""
         if newest and self.ask and self.ask[:LIKE].strip() not in shown:
             wanted = f"The newest request: {indented(both_ends(self.ask, max(200, size // 4)))}"
-        head = f"{HEADING} Paths are relative to {self.root}" if self.root else HEADING
+        head = f"{STANDING_HEADING} Paths are relative to {self.root}" if self.root else STANDING_HEADING
         left = size - len(head) - len(wanted) - 2
         kept: list[list[str]] = [[] for _ in parts]
         for share in (0.4, 1.0):  # a part of the room each, then what is left in turn
@@ -210,14 +210,15 @@ class Standing:
             [rel(f"`{what}`: {how}") for what, (how, _) in list(self.errors.items())[: -ERRORS - 1 : -1]],
         )
         yield "Started in the background, not seen to end", [rel(f"`{what}`") for what in self.running.values()]
-        lately = [rel(self._file(path, shown)) for path in list(reversed(self.files))[:LATELY]]
+        lately = [rel(self._file(path, shown)) for path in list(reversed(self.files))[:FILES_TOLD]]
         sizes = accumulate(map(len, lately))
-        fully = max(1, sum(taken <= FULLY * size for taken in sizes))  # of the others the names: all of those are told
+        # Of the others the names: all of those are told.
+        fully = max(1, sum(taken <= FULLY_SHARE * size for taken in sizes))
         yield "Files changed, the last one last", lately[:fully]
         others = [rel(path if (verb := self.files[path][0]) == "edited" else f"{path} ({verb})") for path in self.files]
-        names = listed(reversed(others[: len(others) - fully]), min(NAMES, int(NAMED * size)))
+        names = listed(reversed(others[: len(others) - fully]), min(FILE_NAMES_CHARACTERS, int(NAMED_SHARE * size)))
         yield "Files changed before those", [names] if names else []
-        often = [w for w in reversed(self.commands) if self.commands[w][0] > 1][:COMMANDS]
+        often = [w for w in reversed(self.commands) if self.commands[w][0] > 1][:COMMANDS_TOLD]
         yield (
             "Commands run more than once",
             [

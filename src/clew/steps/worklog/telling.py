@@ -8,12 +8,12 @@ from dataclasses import replace as with_
 from typing import NamedTuple
 
 from clew.core.items import Node
-from clew.steps.worklog.acts import NO_RESULT, REPORT, Act
+from clew.steps.worklog.acts import NO_RESULT, REPORT_CHARACTERS, Act
 from clew.steps.worklog.commands import command_key
 from clew.steps.worklog.requests import Request, Step
 from clew.steps.worklog.wording import (
     OFTEN,
-    WHY,
+    SAYS_WHY,
     Phrases,
     both_ends,
     chooses,
@@ -29,14 +29,14 @@ from clew.steps.worklog.wording import (
 )
 
 SAY = 260  # characters of the words with which a step begins
-LITTLE = 60  # characters: what is said in fewer says less
+LITTLE_SAID = 60  # characters: what is said in fewer says less
 CAUSE = 420  # and of those that follow on a failure: they say why
 CLOSE = 1_400  # of the last words of a request
 GIST = 320  # characters of them at the least
 OPTIONS = 2_400  # and of those that the user answered in a few words: the choice is in them
-BRIEF = 160  # characters of an answer that says nothing without what it answers
-NAMES = 200  # characters of names in a row
-WHOLE = 6_000  # characters of what was said at once, at most
+BRIEF_ANSWER = 160  # characters of an answer that says nothing without what it answers
+NAMES_IN_A_ROW = 200  # characters of names in a row
+SAID_AT_ONCE = 6_000  # characters of what was said at once, at most
 LOOKED, USED = 0.15, 0.8  # what it is worth that something was looked at, and a line of a result that mattered
 INNER = "    "  # before the lines of what a call brought
 
@@ -118,12 +118,16 @@ class Teller:
                 full[0] = said[0]
                 full[1] = full[1][0], full[1][1] + worth
             yield Line(
-                tuple(t for t, _ in full), tuple(w for _, w in full), needed=last and len(told[0][0]) >= LITTLE // 2
+                tuple(t for t, _ in full),
+                tuple(w for _, w in full),
+                needed=last and len(told[0][0]) >= LITTLE_SAID // 2,
             )
         elif done:
             yield line(done, worth)
         if looked:
-            yield line(f"  * looked at {listed(dict.fromkeys(looked), NAMES)}", LOOKED if told or done else 2 * LOOKED)
+            yield line(
+                f"  * looked at {listed(dict.fromkeys(looked), NAMES_IN_A_ROW)}", LOOKED if told or done else 2 * LOOKED
+            )
         for act, result in step.results:
             if act.ok and (act.kind in ("did", "run") or (act.kind == "look" and not _READS.search(act.what))):
                 yield from (line(f"  > {rel(found)}", USED) for found in self.used(result))
@@ -135,9 +139,9 @@ class Teller:
 
         Where nothing was done they are all there is; where the user chose between what they offer, all are needed.
         """
-        brief = bool(answered) and (len(answered) <= BRIEF or chooses(answered, step.say))
+        brief = bool(answered) and (len(answered) <= BRIEF_ANSWER or chooses(answered, step.say))
         words = self.phrases.news(step.say)
-        yield gist(words, GIST // 2), 3.0 * min(1.0, len(words) / LITTLE)
+        yield gist(words, GIST // 2), 3.0 * min(1.0, len(words) / LITTLE_SAID)
         if len(words) > GIST // 2 and not brief:
             yield gist(words, GIST), 2.5 if only_said else 1.5
         most = OPTIONS if brief else CLOSE
@@ -153,8 +157,8 @@ class Teller:
         news = self.phrases.news(words)
         routine = self.phrases.only_set(words)
         announces = not acted and len(words) <= SAY and all(a.kind == "look" for a in step.acts) and step.acts
-        why = bool(WHY.search(news)) and not routine
-        least = (0.3 if announces or routine else 1.0 + 1.2 * failed) * min(1.0, len(news) / LITTLE)
+        why = bool(SAYS_WHY.search(news)) and not routine
+        least = (0.3 if announces or routine else 1.0 + 1.2 * failed) * min(1.0, len(news) / LITTLE_SAID)
         if not words:
             return
         yield gist(news, CAUSE) if why else opening(news, CAUSE if failed else SAY), least + 1.0 * why
@@ -163,7 +167,7 @@ class Teller:
 
 def _whole(step: Step) -> Iterator[tuple[str, float]]:
     if len(step.text) > SAY:
-        yield first_lines(plain(step.text), WHOLE), 1.0
+        yield first_lines(plain(step.text), SAID_AT_ONCE), 1.0
 
 
 def _worth(act: Act) -> float:
@@ -217,7 +221,8 @@ def _phrase(act: Act, failures: Failures) -> Iterator[str]:
                 else on_one_line(act.what)
             )
         case Act(kind="report"):
-            yield f"a sub-agent was asked: {act.what}. It reported: {indented(outline(act.told, REPORT), INNER)}"
+            reported = indented(outline(act.told, REPORT_CHARACTERS), INNER)
+            yield f"a sub-agent was asked: {act.what}. It reported: {reported}"
         case Act(kind="refused"):
             yield f"REFUSED by the user: {act.what}" + (f": “{opening(act.told, CAUSE)}”" if act.told else "")
         case Act(kind="did"):
@@ -241,6 +246,6 @@ def _run(act: Act, failures: Failures) -> str:
     how = f": {act.told}" if act.told else ""
     if failures.open.pop(key, None) is not None:
         by = failures.changed.pop(key, [])
-        after = f" after the change{'s' if len(by) > 1 else ''} to {listed(by, NAMES)}" if by else ""
+        after = f" after the change{'s' if len(by) > 1 else ''} to {listed(by, NAMES_IN_A_ROW)}" if by else ""
         return f"`{act.what}` now went well{after}{how}"
     return f"ran `{act.what}`{left}{how}"

@@ -8,7 +8,7 @@ from clew.testing.clients.shape import Client, Kind, Message, Sent, Tool, Worked
 from clew.testing.clients.tongues import Messages, tools_of
 from clew.testing.clients.wording import Pen
 
-MARK = {"type": "ephemeral"}
+CACHE_CONTROL = {"type": "ephemeral"}
 SUMMARISE = (
     "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\n"
     "Your task is to create a detailed summary of the conversation so far, for us to go on with."
@@ -68,7 +68,7 @@ class ClaudeCode(Client):
     def _body(self, model: str, system: str, tools: list[tuple[str, str]], history: list[Message], by: str) -> Message:
         body = self.tongue.body(model, system, tools, deepcopy(history))
         billed = f"x-anthropic-billing-header: cc_version={self.version}{by};"
-        who = {"type": "text", "text": "You help with code.", "cache_control": MARK}
+        who = {"type": "text", "text": "You help with code.", "cache_control": CACHE_CONTROL}
         body["system"] = [{"type": "text", "text": billed}, who, *body["system"]]
         user = {"device_id": "0" * 16, "account_uuid": "", "session_id": self.id}
         body["metadata"] = {"user_id": json.dumps(user)}
@@ -82,7 +82,7 @@ class ClaudeCode(Client):
         last = next(m for m in reversed(messages) if m["role"] == "user")
         if isinstance(last["content"], str):
             last["content"] = [{"type": "text", "text": last["content"]}]
-        last["content"][-1] = {**last["content"][-1], "cache_control": MARK}
+        last["content"][-1] = {**last["content"][-1], "cache_control": CACHE_CONTROL}
 
     def headers(self, kind: Kind) -> dict[str, str]:
         about = {"x-claude-code-session-id": self.id, "anthropic-version": "2023-06-01", "anthropic-beta": BETAS}

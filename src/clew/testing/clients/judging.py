@@ -24,16 +24,16 @@ from clew.tokens.target import Target
 from clew.wire import check, decode
 from clew.wire.rules.binding import binds
 
-WORDS = ("amber", "birch")  # two conversations side by side, in one folder
+CODE_WORDS = ("amber", "birch")  # two conversations side by side, in one folder
 ALONE = "cedar"  # a third one, that was given up before anything was answered
 ID = re.compile(r"[0-9a-f]{10}")
-KEPT = frozenset({"additional_tools", "configuration_update", "compaction", "compaction_trigger"})
+KEPT_ITEMS = frozenset({"additional_tools", "configuration_update", "compaction", "compaction_trigger"})
 SECRET = frozenset({"thinking", "redacted_thinking", "reasoning"})
-TURN = ("main", "continued")
+TURN_KINDS = ("main", "continued")
 SESSION = ("x-claude-code-session-id", "session-id", "x-session-id", "session_id")  # headers that name one
-LITTLE = 0.13  # of the room beside the frame: less is not worth another fold
+LITTLE_ROOM = 0.13  # of the room beside the frame: less is not worth another fold
 SURE = 1.03  # times our count: what a provider counts is known only so well before it is asked
-LINES = 500  # tokens that stand-ins need beside what must be seen
+STAND_IN_TOKENS = 500  # tokens that stand-ins need beside what must be seen
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Tally:
         return {name: getattr(self, name) for name in FAULTS if getattr(self, name)}
 
 
-WHOLE = ("Repair", "Unbind")  # edits that leave every word where it is
+WORDLESS_EDITS = ("Repair", "Unbind")  # edits that leave every word where it is
 FAULTS = tuple(f.name for f in fields(Tally) if f.name not in ("turns", "fits", "folds", "bodies"))
 
 
@@ -81,7 +81,7 @@ class Judge:
 
     async def take(self, sent: Sent) -> None:
         """One request."""
-        turn, room = sent.kind in TURN, await self._room(sent)
+        turn, room = sent.kind in TURN_KINDS, await self._room(sent)
         fits = SURE * (room.least() if turn else room.whole()) <= room.limit
         self.tally.turns += turn
         self.tally.fits += turn and fits
@@ -113,15 +113,15 @@ class Judge:
             tally.task += sent.asked not in told and sent.asked in "\0".join(_strings(sent.body))
         was = {broken.rule for broken in check(sent.body, sent.format)}
         tally.invalid += any(broken.rule not in was for broken in check(body, sent.format))
-        tally.mixed += any(word in told for word in (*WORDS, ALONE) if word != sent.conversation)
+        tally.mixed += any(word in told for word in (*CODE_WORDS, ALONE) if word != sent.conversation)
         tally.changed += _changed(sent.body, body)
         if binds(sent.format, body.get("model", "")) and sent.kind != "subagent":
-            tally.bound += self.bindings[sent.conversation].broken(sent.body, body, answered=sent.kind in TURN)
+            tally.bound += self.bindings[sent.conversation].broken(sent.body, body, answered=sent.kind in TURN_KINDS)
 
     async def _place(self, sent: Sent, view: View, fits: bool) -> None:
-        turn, before = sent.kind in TURN, self.branch.get(sent.conversation)
+        turn, before = sent.kind in TURN_KINDS, self.branch.get(sent.conversation)
         if sent.kind == "compaction":
-            self.tally.folded += fits and any(not edit.by.startswith(WHOLE) for edit in view.edits)
+            self.tally.folded += fits and any(not edit.by.startswith(WORDLESS_EDITS) for edit in view.edits)
             return
         if not turn:
             self.aside.append(view.branch)
@@ -163,7 +163,7 @@ class Growth:
         """Whether this fold came though all would have fit and little was new."""
         given = room.whole()
         before = self.sent + given - self.given
-        hasty = folded and before <= room.limit and self.folded > 0 and before - self.folded < LITTLE * room.left()
+        hasty = folded and before <= room.limit and self.folded > 0 and before - self.folded < LITTLE_ROOM * room.left()
         self.given, self.sent = given, after
         self.folded = after if folded else self.folded
         return hasty
@@ -190,7 +190,7 @@ class _Room:
             start -= 1
         asked = max((i for i, item in enumerate(items) if self._sent.asked in item.text), default=0)
         system = {i for i, item in enumerate(items) if item.role == "system"}
-        return self._with({asked, *system, *range(start, len(items))}) + LINES
+        return self._with({asked, *system, *range(start, len(items))}) + STAND_IN_TOKENS
 
     def sized(self, view: View) -> int:
         """Tokens of what is sent in its place."""
@@ -240,7 +240,7 @@ def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> int:
 
 
 def _must_stay(item: Mapping[str, Any]) -> bool:
-    return item.get("type") in KEPT or item.get("role") in ("system", "developer")
+    return item.get("type") in KEPT_ITEMS or item.get("role") in ("system", "developer")
 
 
 async def judged(client: str, window: int, turns: int = TURNS, seed: int = 0) -> Tally:
@@ -254,7 +254,7 @@ async def judged(client: str, window: int, turns: int = TURNS, seed: int = 0) ->
     judge = Judge(engine, tally, f"{client}-{window}")
     for sent in session(client, ALONE, 1, seed):
         await judge.take(sent)
-    sides = [session(client, word, turns, seed) for word in WORDS]
+    sides = [session(client, word, turns, seed) for word in CODE_WORDS]
     for both in zip_longest(*sides):
         for sent in filter(None, both):
             await judge.take(sent)

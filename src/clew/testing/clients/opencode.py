@@ -7,7 +7,7 @@ from clew.testing.clients.shape import Client, Kind, Message, Sent, Worked
 from clew.testing.clients.tongues import TONGUES, Chat, Spec, tools_of
 from clew.testing.clients.wording import Pen
 
-MARK = {"type": "ephemeral"}
+CACHE_CONTROL = {"type": "ephemeral"}
 
 
 class OpenCode(Client):
@@ -62,7 +62,7 @@ class OpenCode(Client):
             for message in body["messages"][-2:]:
                 if isinstance(message["content"], str):
                     message["content"] = [{"type": "text", "text": message["content"]}]
-                message["content"][-1]["cache_control"] = MARK
+                message["content"][-1]["cache_control"] = CACHE_CONTROL
         return body
 
     def headers(self, kind: Kind) -> dict[str, str]:

@@ -85,7 +85,7 @@ class Sent:
 
 
 RESULTS = (500, 700, 1_000, 1_500, 2_000, 3_000, 4_500, 8_000)  # tokens
-COMMANDS = ("pytest tests/test_{}.py", "cat src/{}.py", "grep -rn {} src", "git log -5 -- {}.md", "make {}")
+COMMAND_SHAPES = ("pytest tests/test_{}.py", "cat src/{}.py", "grep -rn {} src", "git log -5 -- {}.md", "make {}")
 
 
 def script(pen: Pen, word: str, turns: int, in_loop: bool = False, delegates: bool = False) -> list[Step]:
@@ -130,7 +130,7 @@ def _work(pen: Pen, word: str, n: int) -> Worked:
     calls = []
     for k, name in enumerate(names):
         mark, size = f"{name}-{k}", pen.random.choice(RESULTS) // len(names)
-        command = pen.random.choice(COMMANDS).format(mark)
+        command = pen.random.choice(COMMAND_SHAPES).format(mark)
         calls.append(Tool(pen.id(), "shell", {"command": command}, pen.output(size, mark)))
     return Worked(f"In {word} I should look. {pen.prose(40)}", f"Next in {word}: step {n}.", tuple(calls))
 

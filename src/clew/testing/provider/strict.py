@@ -17,7 +17,7 @@ from clew.testing.provider.serving import Asked, Reply, Server
 from clew.wire import check
 
 COMPACT = "/v1/responses/compact"
-PATHS = {
+SERVED_PATHS = {
     "/v1/chat/completions": "openai_chat",
     "/v1/responses": "openai_responses",
     COMPACT: "openai_responses",
@@ -112,7 +112,7 @@ class StrictProvider:
         return Reply(200, [rawjson.dumps(found)])
 
     def _post(self, asked: Asked) -> Reply:
-        format = PATHS.get(asked.path)
+        format = SERVED_PATHS.get(asked.path)
         if format is None:
             format = _speaker(asked)
             return _failed(Turn(format), faults.told(404, format, words=f"Invalid URL (POST {asked.path})"))

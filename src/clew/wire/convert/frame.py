@@ -13,7 +13,7 @@ ANSWER_LIMIT = 8192  # tokens of an answer, where the target wants a number and 
 STOPS = 4  # sequences that every provider takes
 # Where each format has its parameters: the object that holds them, and how they are called there.
 PARAMETERS = ("limit", "temperature", "top_p", "stream", "stop")
-PLACES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+PARAMETER_PLACES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "openai_chat": ("", ("max_completion_tokens", "temperature", "top_p", "stream", "stop")),
     "anthropic": ("", ("max_tokens", "temperature", "top_p", "stream", "stop_sequences")),
     "openai_responses": ("", ("max_output_tokens", "temperature", "top_p", "stream", "")),
@@ -73,14 +73,14 @@ def _parameters(frame: Frame, to: str) -> Block:
         told["temperature"] = min(told["temperature"], 1)
     if isinstance(stop := told.get("stop"), str | list):
         told["stop"] = [stop] if isinstance(stop, str) else fresh(stop)[:STOPS]
-    holder, keys = PLACES[to]
+    holder, keys = PARAMETER_PLACES[to]
     written = {key: told[name] for name, key in zip(PARAMETERS, keys, strict=True) if key and name in told}
     return {holder: written} if holder and written else written
 
 
 def _told(frame: Frame) -> dict[str, Any]:
     """The parameters that a frame names, under names of our own."""
-    holder, keys = PLACES[frame.format]
+    holder, keys = PARAMETER_PLACES[frame.format]
     held: Mapping[str, Any] = object_at(frame.body, holder) if holder else frame.body
     if frame.format == "gemini":
         body = camel_keys(frame.body)

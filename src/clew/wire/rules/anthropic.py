@@ -25,7 +25,7 @@ from clew.wire.rules.turns import (
 
 ROLES = ("user", "assistant", "system")
 MARKS = 4
-MEDIA = 600  # on models with a window of a million tokens; 100 on others
+MOST_MEDIA = 600  # on models with a window of a million tokens; 100 on others
 
 
 def has_messages(body: Body) -> Found:
@@ -170,8 +170,8 @@ def long_marks_come_first(body: Body) -> Found:
 def media_fit(body: Body) -> Found:
     """too many images and documents: 601 + 0 > 600"""
     media = [where for where, block in nested(body) if block["type"] in ("image", "document")]
-    if len(media) > MEDIA:
-        yield media[MEDIA], f"the request holds {len(media)} images and documents"
+    if len(media) > MOST_MEDIA:
+        yield media[MOST_MEDIA], f"the request holds {len(media)} images and documents"
 
 
 RULES: list[Rule] = [

@@ -29,7 +29,7 @@ DATA = {
     "tool_call": "toolCall",
     "tool_response": "toolResponse",
 }
-BESIDE = {  # keys that say something about a part, and nothing without it
+BESIDE_KEYS = {  # keys that say something about a part, and nothing without it
     "thought": "thought",
     "thought_signature": "thoughtSignature",
     "video_metadata": "videoMetadata",
@@ -87,7 +87,7 @@ def part_has_data(body: Body) -> Found:
     """* GenerateContentRequest.contents[0].parts[0].data: required oneof field 'data' must have one initialized
     field
     """
-    beside = {*BESIDE, *BESIDE.values()}
+    beside = {*BESIDE_KEYS, *BESIDE_KEYS.values()}
     for where, part in _parts(body):
         said = [key for key, value in part.items() if value is not None]
         if beside.issuperset(said):

@@ -42,7 +42,7 @@ PREFIXES = {
     "reasoning": "rs",
     "web_search_call": "ws",
 }
-NAMED = ("function", "custom", "function_call", "custom_tool_call")
+NAMED_TYPES = ("function", "custom", "function_call", "custom_tool_call")
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]+")
 ID_LENGTH = 64
 
@@ -207,7 +207,7 @@ def tool_name_is_plain(body: Body) -> Found:
     '^[a-zA-Z0-9_-]+$'.
     """
     for where, holder in [*listed(body, "tools"), *_items(body)]:
-        name = holder.get("name") if _kind(holder) in NAMED else None
+        name = holder.get("name") if _kind(holder) in NAMED_TYPES else None
         if isinstance(name, str) and not TOOL_NAME.fullmatch(name):
             yield f"{where}.name", f"{name!r} is not of letters, digits, underscores or dashes"
 
