@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from clew import config
-from clew.agent.control import Helm, Sent
+from clew.agent.control import Helm, SentBody
 from clew.core.bridge import cross
 from clew.core.items import Scope
 from clew.engine.engine import Engine, Request
@@ -60,9 +60,9 @@ class Thread:
         self.session = session  # the host's name for it; without one it is known by its past
         self.scope = scope
         self.origin = origin
-        self.last: Sent | None = None
+        self.last: SentBody | None = None
 
-    async def fit(self, body: Mapping[str, Any], format: str | None = None) -> Sent:
+    async def fit(self, body: Mapping[str, Any], format: str | None = None) -> SentBody:
         """What to send instead of a request of the host. Raises `OverBudget`."""
         request = Request(body, format, self.scope, self.session, self.origin)
         self.last = None  # should this fail, the host sends its own, and no report is of what was fitted before
@@ -82,7 +82,7 @@ class Thread:
         """Whether an error says that it was too long, and what `fit` gives next is shorter."""
         return self.last is not None and await cross(self._refused(self.last, error))
 
-    async def _refused(self, sent: Sent, error: BaseException | Mapping[str, Any] | str) -> bool:
+    async def _refused(self, sent: SentBody, error: BaseException | Mapping[str, Any] | str) -> bool:
         engine = self.helm.engine
         if await engine.refused(sent.view, error) is None:
             return False

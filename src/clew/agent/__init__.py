@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 from clew.core.lazy import loader
 
 if TYPE_CHECKING:
-    from clew.agent.delegating import Delegation, Report, let_delegate
-    from clew.agent.events import Answered, Compacted, Event, Ran, Retrying, Running
+    from clew.agent.delegating import Delegation, DelegationReport, let_delegate
+    from clew.agent.events import AgentEvent, Answered, Compacted, Ran, Retrying, Running
     from clew.agent.loop import Agent, Hook
 
 __all__ = [
     "Agent",
+    "AgentEvent",
     "Answered",
     "Compacted",
     "Delegation",
-    "Event",
+    "DelegationReport",
     "Hook",
     "Ran",
-    "Report",
     "Retrying",
     "Running",
     "let_delegate",
@@ -29,8 +29,8 @@ __all__ = [
 
 # Loaded when first used: a tool that runs in a process of its own needs none of it.
 _HOMES = {
-    "delegating": "Delegation Report let_delegate",
-    "events": "Answered Compacted Event Ran Retrying Running",
+    "delegating": "Delegation DelegationReport let_delegate",
+    "events": "AgentEvent Answered Compacted Ran Retrying Running",
     "loop": "Agent Hook",
 }
 __getattr__ = loader(__name__, _HOMES)

@@ -24,7 +24,7 @@ _PATTERN = {"type": "string", "description": "Only the lines around what matches
 
 
 @dataclass(slots=True)
-class Report:
+class DelegationReport:
     """What came of a part of the work, and the session in which it was done."""
 
     session: str
@@ -46,7 +46,7 @@ class Delegation:
     strategy: Strategy = "full"  # how the agent reads what they report
     summaries: Summaries | None = None
 
-    async def ask(self, name: str, task: str) -> Report:
+    async def ask(self, name: str, task: str) -> DelegationReport:
         """Have a part of the work done. Raises `ToolError` where it was not."""
         child = self.agent.child("-".join(name.split()) or "part", self.workshop)
         answer: Answered | None = None
@@ -60,7 +60,7 @@ class Delegation:
             raise ToolError(
                 f"sub-agent {child.session} reported nothing: {answer.stop if answer else 'it was stopped'}"
             )
-        report = Report(child.session, answer.text)
+        report = DelegationReport(child.session, answer.text)
         if self.strategy == "summarized" and self.summaries:
             await self.summaries.summarize(report, name=child.session)
         return report

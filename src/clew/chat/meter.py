@@ -3,7 +3,7 @@
 from rich.text import Text
 from textual.widget import Widget
 
-from clew.chat.desk import Filling
+from clew.chat.desk import WindowFilling
 from clew.screens.lines import dollars
 from clew.screens.window import cells
 
@@ -15,15 +15,15 @@ SHORT_LABELS = {
 }
 
 
-class Meter(Widget):
+class WindowMeter(Widget):
     """Two lines; in a low pane the words alone."""
 
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._filling: Filling | None = None
+        self._filling: WindowFilling | None = None
         self._who = ""
 
-    def tell(self, filling: Filling | None, who: str) -> None:
+    def tell(self, filling: WindowFilling | None, who: str) -> None:
         """Show this; `who` is the model and who decides."""
         self._filling, self._who = filling, who
         self.refresh()

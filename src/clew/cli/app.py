@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from clew.store.sql import SQLStore
 
 # Newer typers bring their own copy of click; this is `UsageError` in all of them.
-Usage = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
+UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
 
 
 class Commands(TyperGroup):
@@ -33,7 +33,7 @@ class Commands(TyperGroup):
             code = super().main(*args, **{**extra, "standalone_mode": False})
         except typer.Abort:
             code = 130
-        except Usage as error:
+        except UsageError as error:
             code = _fail(f"{error.format_message()} (see clew --help)", 2)
         except BadConfig as error:
             code = max(_fail(problem) for problem in error.problems)
@@ -54,7 +54,7 @@ def printable(message: str) -> str:
 
 app = typer.Typer(cls=Commands, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
-Source = Annotated[str, typer.Argument(metavar="FILE", help="A file, or - for standard input.")]
+SourceFile = Annotated[str, typer.Argument(metavar="FILE", help="A file, or - for standard input.")]
 ModelName = Annotated[str, typer.Option("--model", metavar="NAME", help="Whose tokens to count.")]
 
 
@@ -70,7 +70,7 @@ StorePath = Annotated[
     str | None, typer.Option("--store", metavar="PATH|URL", help="The store, if not the configured one.")
 ]
 NAME_HELP = "A conversation, name.3 for its third session, or an id; its beginning will do."
-Name = Annotated[str, typer.Argument(metavar="NAME", help=NAME_HELP, autocompletion=names)]
+SessionName = Annotated[str, typer.Argument(metavar="NAME", help=NAME_HELP, autocompletion=names)]
 PerhapsName = Annotated[str | None, typer.Argument(metavar="[NAME]", help=NAME_HELP, autocompletion=names)]
 AsJson = Annotated[bool, typer.Option("--json", help="Output JSON.")]
 CallNumber = Annotated[

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from clew.cli.app import ScopeName, StorePath, Usage, app, configured, opened, printable
+from clew.cli.app import ScopeName, StorePath, UsageError, app, configured, opened, printable
 from clew.cli.completion import names
 from clew.errors import MissingExtra
 
@@ -38,7 +38,7 @@ def chat(
     if find_spec("textual") is None:
         raise MissingExtra("clew chat needs Textual: pip install 'clew[chat]'")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise Usage("clew chat needs a terminal, and its input or output is none; clew run does one task without")
+        raise UsageError("clew chat needs a terminal, and its input or output is none; clew run does one task without")
     if not folder.is_dir():
         raise typer.BadParameter(f"{folder} is no folder")
     name = asyncio.run(_chat(session, model, last, folder, light, scope, store))

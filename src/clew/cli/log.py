@@ -9,8 +9,8 @@ import typer
 
 from clew.cli.app import (
     AsJson,
-    Name,
     ScopeName,
+    SessionName,
     StorePath,
     app,
     configured,
@@ -34,7 +34,7 @@ FOUND = 10  # texts that a search shows
 
 @app.command(epilog="Example: clew calls demo --scope demo")
 def calls(
-    name: Name,
+    name: SessionName,
     as_json: AsJson = False,
     scope: ScopeName = "",
     store: StorePath = None,
@@ -43,11 +43,11 @@ def calls(
     from rich.console import Console
 
     from clew.screens.calls import bills
-    from clew.sessions.bill import Bill
+    from clew.sessions.bill import CallBill
 
     found = asyncio.run(_called(name, scope, store))
     config = configured()
-    rows = [Bill.of(call, config.model(call.model).prices) for call in found]
+    rows = [CallBill.of(call, config.model(call.model).prices) for call in found]
     if as_json:
         echo_json([row._asdict() for row in rows])
     else:
@@ -148,7 +148,7 @@ async def _search(
 
 @app.command(epilog="Example: clew coverage demo --scope demo")
 def coverage(
-    name: Name,
+    name: SessionName,
     most: Annotated[int, typer.Option(metavar="N", help="How many facts to list.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
     scope: ScopeName = "",

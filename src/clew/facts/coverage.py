@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 from clew.core.items import SHORT, Node
 from clew.facts.sheets import sheet
-from clew.facts.worth import Trace, trace, worths
+from clew.facts.worth import FactTrace, trace, worths
 
 State = Literal["in view", "recallable", "flagged"]
 STATES: tuple[State, ...] = ("in view", "recallable", "flagged")
@@ -42,7 +42,7 @@ def ledger(hidden: Sequence[Node], words: Collection[str]) -> Ledger:
 
 
 def ledger_of(
-    hidden: Sequence[Node], traces: Mapping[str, Trace], worth: Mapping[str, float], words: Collection[str]
+    hidden: Sequence[Node], traces: Mapping[str, FactTrace], worth: Mapping[str, float], words: Collection[str]
 ) -> Ledger:
     """The same, of nodes whose facts were traced and weighed before."""
     fates = []

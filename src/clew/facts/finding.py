@@ -16,7 +16,7 @@ class Fact(NamedTuple):
     stop: int
 
 
-Part = tuple[str, int, int]  # kind, start and stop within a chunk
+ChunkPart = tuple[str, int, int]  # kind, start and stop within a chunk
 
 # One pass finds whatever is written without a space; what it is gets decided once per distinct chunk.
 FACT_CHUNK = re.compile(
@@ -59,7 +59,7 @@ def find(text: str) -> list[Fact]:
 
 
 @remembers(1 << 16)
-def classify(chunk: str) -> tuple[Part, ...]:
+def classify(chunk: str) -> tuple[ChunkPart, ...]:
     """What a chunk without spaces holds: nothing for an ordinary word."""
     if PLAIN_WORD.fullmatch(chunk) or len(chunk) > 400:
         return ()
@@ -76,7 +76,7 @@ def classify(chunk: str) -> tuple[Part, ...]:
     return tuple((kind, a + start, b + start) for kind, a, b in _bare(chunk[start:]))
 
 
-def _bare(chunk: str) -> list[Part]:
+def _bare(chunk: str) -> list[ChunkPart]:
     """The parts of a chunk that is no URL, amount or flag."""
     if "/" in chunk:
         return _path(chunk)
@@ -88,21 +88,21 @@ def _bare(chunk: str) -> list[Part]:
     return _names(chunk) if "." in chunk else []
 
 
-def _path(chunk: str) -> list[Part]:
+def _path(chunk: str) -> list[ChunkPart]:
     names = [n for n in chunk.split("/") if n.strip(".~")]
     if len(names) < 2 and not (names and EXTENSION.search(chunk)):
         return []
     plain = len(names) == 2 and chunk[0] not in "/.~" and not EXTENSION.search(chunk)
-    found: list[Part] = [("pair" if plain else "path", 0, len(chunk))]
+    found: list[ChunkPart] = [("pair" if plain else "path", 0, len(chunk))]
     last = chunk.rfind("/") + 1
     if kind := _kind(chunk[last:]):
         found.append((kind, last, len(chunk)))
     return found
 
 
-def _names(chunk: str) -> list[Part]:
+def _names(chunk: str) -> list[ChunkPart]:
     """The names worth keeping of a dotted name."""
-    found: list[Part] = []
+    found: list[ChunkPart] = []
     at = 0
     for name in chunk.split("."):
         if kind := _kind(name):

@@ -32,7 +32,7 @@ class Mention(NamedTuple):
     stop: int
 
 
-class Line(NamedTuple):
+class FactLine(NamedTuple):
     """A line, or a clause of a long one, and its facts."""
 
     text: str
@@ -49,7 +49,7 @@ class Sheet:
     heading: str  # what a call does, in few words
     call_id: str
     size: int
-    lines: tuple[Line, ...]
+    lines: tuple[FactLine, ...]
     facts: dict[str, str]  # key -> kind, each once
     folders: tuple[str, ...]  # of its absolute paths, one for each mention
 
@@ -73,14 +73,14 @@ def sheet(item: Item) -> Sheet:
     return Sheet(voice, heading, item.call_id, len(item.text) + 1, lines, facts, folders)
 
 
-def _folders(lines: Sequence[Line]) -> Iterator[str]:
+def _folders(lines: Sequence[FactLine]) -> Iterator[str]:
     for line in lines:
         for m in line.mentions:
             if m.kind == "path" and line.text[m.start] == "/":
                 yield line.text[m.start : m.stop].rpartition("/")[0]
 
 
-def _with_command(line: Line) -> Line:
+def _with_command(line: FactLine) -> FactLine:
     """The heading of a shell call, with the command itself as a fact."""
     moved = MOVE.match(line.text, 2)
     start = moved.end() if moved else 2
@@ -182,7 +182,7 @@ def _parsed(text: str) -> Any:
         return None
 
 
-def _clauses(text: str) -> Iterator[Line]:
+def _clauses(text: str) -> Iterator[FactLine]:
     """A line with its facts; a long one in pieces that break between words."""
     if len(text) <= QUOTED_LINE:
         yield _line(text)
@@ -208,14 +208,16 @@ def _stop(text: str, start: int) -> int:
     return best or start + QUOTED_LINE
 
 
-def _line(text: str) -> Line:
+def _line(text: str) -> FactLine:
     found = []
     for match in FACT_CHUNK.finditer(text):
         if parts := classify(match.group()):
             at = match.start()
             for kind, start, stop in parts:
                 found.append(Mention(key_of(kind, text[at + start : at + stop]), kind, at + start, at + stop))
-    return Line(text, tuple(found), _keys(found), _words_beside(text, found)) if found else Line(text, (), (), ())
+    return (
+        FactLine(text, tuple(found), _keys(found), _words_beside(text, found)) if found else FactLine(text, (), (), ())
+    )
 
 
 def _keys(mentions: Sequence[Mention]) -> tuple[str, ...]:

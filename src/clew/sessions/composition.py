@@ -44,7 +44,7 @@ class Shown(NamedTuple):
         return TEXTS.get(item.role, "other") if item.kind == "text" else SAID.get(item.kind, "other")
 
 
-class Part(NamedTuple):
+class CompositionPart(NamedTuple):
     """All of one kind."""
 
     kind: str
@@ -58,9 +58,9 @@ def shown(nodes: Iterable[Node], edits: Iterable[Edit], meter: Meter) -> list[Sh
     return [Shown(n, meter.node(n).tokens, by.get(n.id, "")) for n in nodes]
 
 
-def parts(nodes: Iterable[Shown], frame: int = 0) -> list[Part]:
+def parts(nodes: Iterable[Shown], frame: int = 0) -> list[CompositionPart]:
     """The kinds that there are, with so many tokens of the frame among them."""
     sizes: dict[str, list[int]] = {SYSTEM_AND_TOOLS: [frame]} if frame else {}
     for node in nodes:
         sizes.setdefault(node.kind, []).append(node.tokens)
-    return [Part(kind, len(sizes[kind]), sum(sizes[kind])) for kind in PART_KINDS if kind in sizes]
+    return [CompositionPart(kind, len(sizes[kind]), sum(sizes[kind])) for kind in PART_KINDS if kind in sizes]

@@ -3,7 +3,7 @@
 Digests are keyed by a store's secret and stay out. Ids stay as they are: stand-ins name them.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -13,11 +13,10 @@ from clew.errors import NotFound
 from clew.store.packing import fields_of, pack_opening
 from clew.store.protocol import Store
 from clew.store.records import BranchInfo, Happened, Session
+from clew.store.upkeep import Progress
 
 EXPORT_VERSION = 1
 NODES_AT_ONCE = 1_000  # nodes read at a time
-
-Progress = Callable[[int, int], None]  # so many done, of so many
 
 
 class _Sessions:

@@ -1,6 +1,6 @@
 """Conversations that `exports.py` wrote, back into a store: this one, another one, another scope."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
 from typing import Any
@@ -18,8 +18,7 @@ from clew.store.protocol import Store
 from clew.store.records import Batch, Began, Call, ClientEdit, Event, Fork, Origin, Revert, Row, Said
 from clew.store.rows import ABSENT, event_of
 from clew.store.trace import Trace
-
-Progress = Callable[[int, int], None]  # so many done, of so many
+from clew.store.upkeep import Progress
 
 
 @dataclass(slots=True)

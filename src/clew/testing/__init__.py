@@ -14,7 +14,7 @@ from clew.core.view import View
 from clew.steps.notes.model import Prompt, Reply
 from clew.testing.conversations import PICTURE, conversation
 from clew.testing.laws import check_laws
-from clew.testing.provider import Answer, Call, Heard, StrictProvider
+from clew.testing.provider import Answer, Call, HeardRequest, StrictProvider
 from clew.testing.provider.answers import Turn
 from clew.testing.provider.responses import compacted
 from clew.wire import decode, encode
@@ -23,7 +23,7 @@ __all__ = [
     "PICTURE",
     "Answer",
     "Call",
-    "Heard",
+    "HeardRequest",
     "ScriptedCompactor",
     "ScriptedModel",
     "StrictProvider",

@@ -84,7 +84,9 @@ def _check_fits(view: View, after: View, target: Target) -> None:
         stays = _with_groups(after, [n.id in view.pinned or i in fixed for i, n in enumerate(after.nodes)])
         gaps = len(stays) + 3
         floor = (
-            target.meter.frame(view.frame).plus(target.meter.nodes(stays)).plus(Size(LINE_TOKENS * gaps, 200 * gaps, 0, gaps))
+            target.meter.frame(view.frame)
+            .plus(target.meter.nodes(stays))
+            .plus(Size(LINE_TOKENS * gaps, 200 * gaps, 0, gaps))
         )
         assert not floor.within(target.limit), (
             f"7 convergent: {has} is over {target.limit}, frame and pins take {floor}"

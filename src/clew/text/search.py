@@ -32,7 +32,7 @@ TEXT_LENGTH_LOSS = 0.75  # how much a long text loses: as always with BM25
 FENCED = "[data: "  # how what a tool said is framed where no call is left that it could answer
 
 
-class Text(NamedTuple):
+class SearchText(NamedTuple):
     """Something said, as it is searched: by whom or what, and its words."""
 
     id: str
@@ -40,7 +40,7 @@ class Text(NamedTuple):
     body: str
 
 
-class Line(NamedTuple):
+class NumberedLine(NamedTuple):
     """A line of a text, counted from 1."""
 
     number: int
@@ -53,18 +53,18 @@ class Found(NamedTuple):
     id: str
     title: str
     score: float
-    lines: tuple[Line, ...]
+    lines: tuple[NumberedLine, ...]
 
 
 class Passage(NamedTuple):
     """A few lines of a text."""
 
     text: int  # which one, by position
-    lines: tuple[Line, ...]
+    lines: tuple[NumberedLine, ...]
     words: int
 
 
-def texts(nodes: Iterable[Node]) -> list[Text]:
+def texts(nodes: Iterable[Node]) -> list[SearchText]:
     """What was said, ready to be searched; a result has the call it answers as its title."""
     found, calls = [], dict[str, str]()
     for node in nodes:
@@ -77,7 +77,7 @@ def texts(nodes: Iterable[Node]) -> list[Text]:
         elif item.kind == "result":
             title = f"result of {calls.get(item.call_id, 'a tool')}"
         if body.strip():
-            found.append(Text(node.id, title, body))
+            found.append(SearchText(node.id, title, body))
     return found
 
 
@@ -110,7 +110,7 @@ def _leaves(value: Any) -> Iterator[str]:
 class Index:
     """Texts cut into passages, oldest first; made once, asked often."""
 
-    def __init__(self, texts: Sequence[Text]) -> None:
+    def __init__(self, texts: Sequence[SearchText]) -> None:
         self.texts = texts
         self.passages: list[Passage] = []
         self._spans: list[range] = []  # the passages of each text
@@ -135,7 +135,7 @@ class Index:
             for term in terms(text.title):
                 self._titles[term].append(n)
 
-    def _add(self, text: int, lines: tuple[Line, ...]) -> None:
+    def _add(self, text: int, lines: tuple[NumberedLine, ...]) -> None:
         words = [chunk for line in lines for chunk in CHUNK.findall(line.text)]
         for chunk in words:
             self._chunks.setdefault(chunk, []).append(len(self.passages))
@@ -174,7 +174,7 @@ class Index:
         near = self._names_within(question, ranked, told, size - len(told) - len(ALSO) - 1)
         return f"{told}\n{ALSO}{near}" if near else told
 
-    def _lines(self, passages: Iterable[int]) -> tuple[Line, ...]:
+    def _lines(self, passages: Iterable[int]) -> tuple[NumberedLine, ...]:
         return tuple(line for i in sorted(passages) for line in self.passages[i].lines)
 
     def _scores(self, wanted: Mapping[str, float]) -> dict[int, float]:
@@ -265,9 +265,9 @@ class Index:
 ALSO = "also named near these: "
 
 
-def passages(body: str) -> Iterator[tuple[Line, ...]]:
+def passages(body: str) -> Iterator[tuple[NumberedLine, ...]]:
     """A text in passages: whole lines, or pieces of long ones; empty lines are left out."""
-    lines: list[Line] = []
+    lines: list[NumberedLine] = []
     size = 0
     for number, line in enumerate(body.split("\n"), 1):
         for at in range(0, len(line) if line.strip() else 0, PIECE):
@@ -275,7 +275,7 @@ def passages(body: str) -> Iterator[tuple[Line, ...]]:
             if lines and size + len(piece) > PASSAGE:
                 yield tuple(lines)
                 lines, size = [], 0
-            lines.append(Line(number, piece))
+            lines.append(NumberedLine(number, piece))
             size += len(piece) + 1
     if lines:
         yield tuple(lines)

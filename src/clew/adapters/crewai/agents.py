@@ -17,7 +17,7 @@ from clew.core.bridge import run
 from clew.core.items import Scope
 from clew.engine.engine import Engine
 from clew.store.records import Method
-from clew.wire.convert.tools import Tool
+from clew.wire.convert.tools import ToolDeclaration
 
 TALKS = 32  # conversations of an agent that its tools may be called in
 ARGUMENT_TYPES: dict[str, Any] = {"string": str, "boolean": bool}  # of what clew's tools take
@@ -143,7 +143,7 @@ def _never(*_: Any) -> bool:
     return False
 
 
-def _asking(tool: Tool, seat: _Seat) -> _Asking:
+def _asking(tool: ToolDeclaration, seat: _Seat) -> _Asking:
     told = tool.schema or {}
     fields: dict[str, Any] = {
         name: (ARGUMENT_TYPES[of["type"]] | None, None) for name, of in told["properties"].items()

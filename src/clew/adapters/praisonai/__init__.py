@@ -22,9 +22,9 @@ from praisonaiagents.hooks import BeforeLLMInput, HookEvent, HookRegistry
 from praisonaiagents.tools.schema import build_tool_definition
 
 from clew.adapters.praisonai.backend import Backend, Conversation
-from clew.adapters.praisonai.compressor import PRAISON_FORMAT, SYSTEM_ROLES, Compressed, ContextCompressor
+from clew.adapters.praisonai.compressor import PRAISON_FORMAT, SYSTEM_ROLES, ContextCompressor, PraisonCompressed
 from clew.adapters.thread import Thread, best, engine_at
-from clew.adapters.weaving import Message, plain
+from clew.adapters.weaving import ChatMessage, plain
 from clew.agent.control import Helm, offered
 from clew.compression import compress
 from clew.core.bridge import run
@@ -35,9 +35,9 @@ from clew.engine.engine import Engine
 from clew.steps.handoff import BEGUN, NEW_SESSION
 from clew.steps.lines import preview
 from clew.store.records import Origin
-from clew.wire.convert.tools import Tool
+from clew.wire.convert.tools import ToolDeclaration
 
-__all__ = ["Backend", "Compressed", "Context", "ContextCompressor", "register"]
+__all__ = ["Backend", "Context", "ContextCompressor", "PraisonCompressed", "register"]
 
 BUDGET_PARTS = 4  # of the tokens that an optimizer may leave, one part for the summary and two for the tail
 LEAST_SUMMARY_TOKENS = 750  # tokens of a summary, where PraisonAI finds no room for a history at all
@@ -58,8 +58,8 @@ def register(
             super().__init__()
 
         def optimize(
-            self, messages: list[Message], target_tokens: int, ledger: ContextLedger | None = None
-        ) -> tuple[list[Message], OptimizationResult]:
+            self, messages: list[ChatMessage], target_tokens: int, ledger: ContextLedger | None = None
+        ) -> tuple[list[ChatMessage], OptimizationResult]:
             """Messages in about so many tokens; the same ones if they are no more, or if nothing can be done."""
             had = estimate_messages_tokens(messages)
             out = messages
@@ -71,7 +71,7 @@ def register(
                 had, has, had - has, OptimizerStrategy.SUMMARIZE, removed, summary_added=out is not messages
             )
 
-        async def _compressed(self, messages: list[Message], target: int) -> list[Message]:
+        async def _compressed(self, messages: list[ChatMessage], target: int) -> list[ChatMessage]:
             tail, size = max(0, target * 2 // BUDGET_PARTS), max(LEAST_SUMMARY_TOKENS, target // BUDGET_PARTS)
             result = await compressor.compress(
                 messages,
@@ -111,7 +111,7 @@ class Context(ContextManager):  # type: ignore[misc]
         # PraisonAI runs tools that are functions of its agent: they are offered in `tools`, not in a request.
         helm = Helm(self.engine, when=when, how=how, offer=False)
         self.conversation = Conversation(Thread(helm, session, scope=scope), sessions)
-        self._sent: list[Message] = []  # what was last given back
+        self._sent: list[ChatMessage] = []  # what was last given back
         self._name = uuid4().hex[:8]
         self._aside: View | None = None  # results that were too large, each with its call
 
@@ -132,13 +132,13 @@ class Context(ContextManager):  # type: ignore[misc]
         if call.messages is not self._sent:  # else the context was asked after all
             call.messages = await self._fitted({"model": self.model, "messages": plain(call.messages)})
 
-    async def _fitted(self, asked: Message) -> list[Message]:
+    async def _fitted(self, asked: ChatMessage) -> list[ChatMessage]:
         self._sent = (await self.conversation.fit(asked))["messages"]
         return self._sent
 
     def process(
         self,
-        messages: list[Message],
+        messages: list[ChatMessage],
         system_prompt: str = "",
         tools: Sequence[Any] | None = None,
         trigger: str = "turn",
@@ -147,7 +147,7 @@ class Context(ContextManager):  # type: ignore[misc]
         lead = (
             [] if not system_prompt or any(m.get("role") in SYSTEM_ROLES for m in messages) else [_said(system_prompt)]
         )
-        asked: Message = {"model": self.model, "messages": [*lead, *plain(messages)]}
+        asked: ChatMessage = {"model": self.model, "messages": [*lead, *plain(messages)]}
         if schemas := [schema for tool in tools or () if (schema := _schema(tool))]:
             asked["tools"] = schemas
         out = self._sent = run(self._fitted(asked))[len(lead) :]
@@ -163,14 +163,14 @@ class Context(ContextManager):  # type: ignore[misc]
             "optimization_result": None,
         }
 
-    def emergency_truncate(self, messages: list[Message], target_tokens: int) -> list[Message]:
+    def emergency_truncate(self, messages: list[ChatMessage], target_tokens: int) -> list[ChatMessage]:
         """Messages in so many tokens, pairs whole, with a line where something is missing."""
         short = run(best(self._shortened(messages, target_tokens), None))
         if short is None:
             return list(super().emergency_truncate(messages, target_tokens))
         return short
 
-    async def _shortened(self, messages: list[Message], target: int) -> list[Message]:
+    async def _shortened(self, messages: list[ChatMessage], target: int) -> list[ChatMessage]:
         return await asyncio.to_thread(
             lambda: compress(plain(messages), model=self.model, target_tokens=target).messages
         )
@@ -217,7 +217,7 @@ class Context(ContextManager):  # type: ignore[misc]
         return said
 
 
-def _function(tool: Tool, answer: Callable[[str, Mapping[str, Any]], str]) -> Callable[..., str]:
+def _function(tool: ToolDeclaration, answer: Callable[[str, Mapping[str, Any]], str]) -> Callable[..., str]:
     """A tool as a function with the signature that PraisonAI reads its schema from."""
 
     def function(**given: Any) -> str:
@@ -243,5 +243,5 @@ def _schema(tool: Any) -> Any:
     return tool if isinstance(tool, dict) else build_tool_definition(tool) if callable(tool) else None
 
 
-def _said(text: str) -> Message:
+def _said(text: str) -> ChatMessage:
     return {"role": "system", "content": text}

@@ -15,7 +15,7 @@ from clew import catalog
 from clew.adapters.askable import askable
 from clew.adapters.middle import Middle
 from clew.adapters.thread import engine_at
-from clew.adapters.weaving import Message, plain
+from clew.adapters.weaving import ChatMessage, plain
 from clew.core.bridge import cross
 from clew.core.items import Scope
 from clew.core.limits import Budget
@@ -38,7 +38,7 @@ SYSTEM_ROLES = ("system", "developer")
 
 
 @dataclass
-class Compressed(CompressResult):  # type: ignore[misc]
+class PraisonCompressed(CompressResult):  # type: ignore[misc]
     """PraisonAI's own result, and what went wrong with the model where code alone wrote the summary."""
 
     faults: tuple[str, ...] = ()
@@ -83,13 +83,13 @@ class ContextCompressor:
 
     async def compress(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[ChatMessage],
         *,
         protect_last_n_tokens: int = 20_000,
         summary_target_tokens: int = 750,
         auxiliary_model: Any = None,
         parent_session_id: str | None = None,
-    ) -> Compressed:
+    ) -> PraisonCompressed:
         """Messages with one summary for their middle; the same ones where there is nothing between head and tail."""
         faults: list[str] = []
         async with self._writer(auxiliary_model, summary_target_tokens) as writer:
@@ -129,7 +129,7 @@ class ContextCompressor:
             if isinstance(model, Remote) and model is not given:  # one that we made, we close
                 await cross(model.close())
 
-    async def _compacted(self, given: list[Message], step: Middle, name: str | None) -> tuple[View, Session | None]:
+    async def _compacted(self, given: list[ChatMessage], step: Middle, name: str | None) -> tuple[View, Session | None]:
         """The conversation as it is then, and the session in which it is."""
         name = await self._begun_as(name) if name else None
         request = Request({"messages": given}, PRAISON_FORMAT, self.scope, name)
@@ -150,7 +150,7 @@ class ContextCompressor:
             return session
         return next((s.name for s in await store.sessions(self.scope) if s.id == session), session)
 
-    def _result(self, given: list[Message], view: View, faults: Sequence[str]) -> Compressed:
+    def _result(self, given: list[ChatMessage], view: View, faults: Sequence[str]) -> PraisonCompressed:
         """What was given against what is left of it: a history that comes again is already folded."""
         frame, items = decode({"messages": given}, PRAISON_FORMAT)
         out = body(view)["messages"]
@@ -158,12 +158,12 @@ class ContextCompressor:
         new = [n for n in view.nodes if n.item.kind == "summary" and n.item.text not in known]
         had = self._meter.frame(frame).plus(self._meter.items(items)).tokens
         if not new:
-            return Compressed(given, 0, had, had, 1.0, head_preserved_count=len(given))
+            return PraisonCompressed(given, 0, had, had, 1.0, head_preserved_count=len(given))
         has = self._meter.frame(view.frame).plus(self._meter.nodes(view.nodes)).tokens
         told = [n.item.text for n in new]
         head = next(i for i, m in enumerate(out) if m.get("content") in told)
         tail = len(out) - len(new) - head
-        return Compressed(
+        return PraisonCompressed(
             messages=out,
             tokens_saved=had - has,
             original_tokens=had,

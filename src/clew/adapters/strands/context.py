@@ -46,7 +46,7 @@ from clew.core.items import Scope
 from clew.engine.engine import Engine
 from clew.errors import ClewError, SecretFound
 from clew.store.records import Cause, Method, Origin
-from clew.wire.convert.tools import Tool
+from clew.wire.convert.tools import ToolDeclaration
 from clew.wire.formats.plain import fresh
 
 STATUS_START = "<context_status>"  # how the status begins
@@ -220,7 +220,7 @@ class Clew(Plugin):
         except Exception as error:
             warn("clew could not keep the last answer", error)
 
-    def _tool(self, tool: Tool) -> PythonAgentTool:
+    def _tool(self, tool: ToolDeclaration) -> PythonAgentTool:
         async def answer(use: ToolUse, **state: Any) -> ToolResult:
             try:
                 text = await self.thread(state["agent"]).answer(tool.name, use["input"])

@@ -34,7 +34,7 @@ class Busy(ClewError):
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentBody:
     """What to send: the view, and the body with what is told and offered beside it."""
 
     view: View
@@ -99,15 +99,15 @@ class Helm:
         finally:
             self._running -= 1
 
-    async def prepare(self, request: Request | Addition) -> Sent:
+    async def prepare(self, request: Request | Addition) -> SentBody:
         """What to send instead of a request: with the tools on offer, and the status where the agent decides."""
         view = await self.engine.prepare(with_(request, **self._offering(request)))
         window = None if self.method == "auto" or _is_of_subagent(request) else await self.engine.window(view)
         # What is told once and not again would change what the thinking after it is bound to.
         if window is None or binds(view.frame.format, view.frame.model):
-            return Sent(view, body(view))
+            return SentBody(view, body(view))
         told = status(await self.engine.filled(view, STATUS), self._cue)
-        return Sent(view, with_tail(body(view), view.frame.format, told))
+        return SentBody(view, with_tail(body(view), view.frame.format, told))
 
     async def keep(self, request: Request | Addition) -> None:
         """Write down what was said, in the frame in which it would be sent."""

@@ -5,7 +5,7 @@ Nothing here knows a model. What tools give is text from elsewhere, unchanged: `
 
 from pathlib import Path
 
-from clew.agent.tools.calling import Ask, Outcome, Permissions, Rule, Workshop
+from clew.agent.tools.calling import AskUser, Outcome, PermissionRule, Permissions, Workshop
 from clew.agent.tools.editing import edit_file, write_file
 from clew.agent.tools.listing import list_files
 from clew.agent.tools.reading import read_file
@@ -18,12 +18,12 @@ from clew.agent.tools.tool import Arguments, Permission, Plan, Tool
 __all__ = [
     "SIZE",
     "Arguments",
-    "Ask",
+    "AskUser",
     "Outcome",
     "Permission",
+    "PermissionRule",
     "Permissions",
     "Plan",
-    "Rule",
     "Tool",
     "Workshop",
     "shown",

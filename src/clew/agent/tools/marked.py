@@ -18,7 +18,7 @@ def can_look() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ProcessMark:
     """What tells the processes of one command from all others."""
 
     value: str = field(default_factory=lambda: secrets.token_hex(8))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from clew.agent.tools.bounds import Ends
-from clew.agent.tools.marked import MARK_VARIABLE, Mark, pipe_of
+from clew.agent.tools.marked import MARK_VARIABLE, ProcessMark, pipe_of
 from clew.errors import ToolError
 
 LINGER = 1.0  # seconds that output may stay open after the process itself has ended
@@ -56,7 +56,7 @@ async def finish(
     command: Sequence[str], folder: Path, seconds: float, output: Ends, env: Mapping[str, str] | None = None
 ) -> Ended:
     """Run a command to its end or for so many seconds; what it and its children write goes to `output`."""
-    mark = Mark()
+    mark = ProcessMark()
     env = {**(os.environ if env is None else env), MARK_VARIABLE: mark.value}
     starting = asyncio.ensure_future(_start(command, folder, output, env))
     how: How = "late"
@@ -107,7 +107,7 @@ async def _start(
         raise ToolError(f"no process can be started with this: {error}") from None
 
 
-async def _end(group: int, heard: _Listening, mark: Mark, output: str) -> bool:
+async def _end(group: int, heard: _Listening, mark: ProcessMark, output: str) -> bool:
     """End a process and all it started: politely, then for good, whatever interrupts; whether something is left."""
     try:
         _signal(group, signal.SIGTERM)

@@ -60,7 +60,7 @@ _GRANT = re.compile(
 _ALLOWS = re.compile(r"(?i)erlaubt|gestattet|autoris|autoriz|permis|permiti|accept|разреш|соглас|允许|許可|허용|허락")
 
 
-class Dropped(NamedTuple):
+class DroppedNote(NamedTuple):
     """A note that is not believed."""
 
     why: Doubt
@@ -71,7 +71,7 @@ class Checked(NamedTuple):
     """The claims that hold, and the notes that are not believed."""
 
     claims: tuple[Claim, ...]
-    dropped: tuple[Dropped, ...]
+    dropped: tuple[DroppedNote, ...]
 
     @property
     def doubts(self) -> Mapping[Doubt, int]:
@@ -91,14 +91,14 @@ class Sources:
 
     def check(self, notes: Iterable[Note]) -> Checked:
         """Which notes hold."""
-        dropped: list[Dropped] = []
+        dropped: list[DroppedNote] = []
         claims: list[Claim | None] = []  # None where one was not believed
         for note in notes:
             found = self._judged(note)
             if isinstance(found, Claim):
                 claims.append(found)
             else:
-                dropped.append(Dropped(found, _short(neutral(note.text))))
+                dropped.append(DroppedNote(found, _short(neutral(note.text))))
                 claims += [] if note.goes_on else [None]
         return Checked(tuple(_once(claims)), tuple(dropped))
 

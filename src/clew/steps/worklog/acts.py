@@ -9,12 +9,12 @@ from clew.core.items import Item
 from clew.steps.dedupe import COMMAND_KEYS, PATH_KEYS, WHOLE_TEXTS
 from clew.steps.outcome import exit_code, failed
 from clew.steps.shorten import parsed
-from clew.steps.worklog.changes import Change, change, patched, written
+from clew.steps.worklog.changes import FileChange, change, patched, written
 from clew.steps.worklog.commands import commit_told, looks, shortened_command, written_by
 from clew.steps.worklog.results import RESULT_LINE, broke, outcome
 from clew.steps.worklog.wording import MORE, on_one_line, opening, words
 
-Kind = Literal["edit", "run", "look", "plan", "ask", "report", "refused", "did"]
+ActKind = Literal["edit", "run", "look", "plan", "ask", "report", "refused", "did"]
 
 SCRIPT = 8_000  # characters of a command that are looked at
 NO_RESULT = "no result was seen"
@@ -51,11 +51,11 @@ _PLANS = re.compile(r"(?i)todo|plan|task")
 class Act:
     """One call, in words."""
 
-    kind: Kind
+    kind: ActKind
     what: str  # the file, the command, what was looked for
     told: str  # what came of it
     ok: bool = True
-    changes: tuple[Change, ...] = ()
+    changes: tuple[FileChange, ...] = ()
     commit: bool = False
     background: str = ""  # how a process that was started and left running is called
     tasks: tuple[tuple[str, str, str], ...] = ()  # (number, state, what) of a list of tasks
@@ -126,7 +126,7 @@ def _edit(call: Item, given: Mapping[str, Any], result: Item | None, said: str, 
     return Act("edit", what, "" if ok else outcome(said, ok, result), ok, changes)
 
 
-def _changes(call: Item, given: Mapping[str, Any]) -> Iterator[Change]:
+def _changes(call: Item, given: Mapping[str, Any]) -> Iterator[FileChange]:
     path = _first(given, PATH_KEYS) or _first(given, ("notebook_path",))
     texts = [given[k] for k in (*PATCHES, *COMMAND_KEYS) if isinstance(given.get(k), str)]
     if patch := next((t for t in texts if _PATCH in t or t.startswith(("diff --git", "--- "))), ""):
@@ -142,13 +142,13 @@ def _changes(call: Item, given: Mapping[str, Any]) -> Iterator[Change]:
         if new is not None and (old is not None or edit is not given):
             told = change(old or "", new)
             every = " (everywhere)" if edit.get("replace_all") is True else ""
-            yield Change(path, "edited", f"{told}{every}")
+            yield FileChange(path, "edited", f"{told}{every}")
         elif (insert := _text(edit, ("insert_text", "insert", "new_source"))) is not None:
-            yield Change(path, "edited", f"added {written(insert)}")
+            yield FileChange(path, "edited", f"added {written(insert)}")
         elif (whole := _text(edit, WHOLE_TEXTS)) is not None:
-            yield Change(path, "wrote", written(whole))
+            yield FileChange(path, "wrote", written(whole))
     if not edits and re.search(r"(?i)\b(?:delete|remove)_?(?:file)?", call.name) and len(given) == 1:
-        yield Change(path, "deleted", "")
+        yield FileChange(path, "deleted", "")
 
 
 def _command(call: Item, given: Mapping[str, Any], result: Item | None, said: str, ok: bool) -> Act | None:

@@ -39,7 +39,7 @@ _COMMENT = re.compile(r"\s*(?:#|//|/?\*|--|<!--)")
 _CODE = re.compile(r"^```")
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """What became of one file."""
 
     path: str
@@ -144,19 +144,19 @@ def _quoted(line: str) -> str:
     return f"`{words(line.strip().replace('`', ''), CHANGED_LINE)}`"
 
 
-def patched(patch: str) -> Iterator[Change]:
+def patched(patch: str) -> Iterator[FileChange]:
     """What a patch does to each of its files, in either of the usual forms."""
     path, verb, moved = "", "", ""
     old, new = list[str](), list[str]()
 
-    def done() -> Iterator[Change]:
+    def done() -> Iterator[FileChange]:
         if path and verb == "deleted":
-            yield Change(path, verb, "")
+            yield FileChange(path, verb, "")
         elif path and moved:
-            yield Change(path, "moved", f"to {moved}")
+            yield FileChange(path, "moved", f"to {moved}")
         elif path:
             body = "\n".join(new)
-            yield Change(path, verb, written(body) if verb == "wrote" else change("\n".join(old), body))
+            yield FileChange(path, verb, written(body) if verb == "wrote" else change("\n".join(old), body))
 
     for line in patch.splitlines():
         if (begun := _PATCHED.match(line)) or (begun := _DIFFED.match(line)):

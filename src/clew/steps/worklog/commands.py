@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from clew.steps.worklog.changes import Change, written
+from clew.steps.worklog.changes import FileChange, written
 from clew.steps.worklog.results import RESULT_LINE
 from clew.steps.worklog.wording import on_one_line, opening, words
 
@@ -47,19 +47,19 @@ def looks(command: str) -> bool:
     )
 
 
-def written_by(command: str) -> Iterator[Change]:
+def written_by(command: str) -> Iterator[FileChange]:
     """Files that a command writes as a whole from text in it, and those that it changes, moves or removes."""
     for body in _HEREDOC.finditer(command):
         line = command[command.rfind("\n", 0, body.start()) + 1 : body.start(2)]
         if into := _INTO.search(line):
-            yield Change(into[1] or into[2], "wrote", written(body[2]))
+            yield FileChange(into[1] or into[2], "wrote", written(body[2]))
     for part in _PARTS.split(_HEREDOC.sub("", command)):
         if found := _IN_PLACE.match(part):
-            yield from (Change(path, "edited", f"by `{words(part, RESULT_LINE)}`") for path in found[1].split())
+            yield from (FileChange(path, "edited", f"by `{words(part, RESULT_LINE)}`") for path in found[1].split())
         elif found := _MOVES.match(part):
-            yield Change(found[1], "moved", f"to {found[2]}")
+            yield FileChange(found[1], "moved", f"to {found[2]}")
         elif found := _REMOVES.match(part):
-            yield from (Change(path, "deleted", "") for path in found[1].split() if not path.startswith("-"))
+            yield from (FileChange(path, "deleted", "") for path in found[1].split() if not path.startswith("-"))
 
 
 def shortened_command(command: str) -> str:

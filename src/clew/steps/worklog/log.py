@@ -7,9 +7,9 @@ from clew.core.items import Node
 from clew.facts.claims import Claim
 from clew.facts.sheets import sheet
 from clew.steps.notes.placing import terms, told
-from clew.steps.worklog.requests import Request, common_root, requests
+from clew.steps.worklog.requests import WorkRequest, common_root, requests
 from clew.steps.worklog.standing import Standing
-from clew.steps.worklog.telling import Line, Teller, ask
+from clew.steps.worklog.telling import LogLine, Teller, ask
 from clew.steps.worklog.wording import ENOUGH, below, gist, listed, on_one_line, unannounced, words
 
 ASKS = 0.4  # of the room, for what the user said
@@ -36,7 +36,7 @@ COARSE = 0.3  # of its first size, for a block at its second level
 Noted = tuple[str, str]  # a line that a model wrote, after its heading
 
 
-class Part:
+class BlockPart:
     """What a block is made of."""
 
     def __init__(self, nodes: Sequence[Node], number: int) -> None:
@@ -44,7 +44,7 @@ class Part:
         self.continued = not (self.requests and self.requests[0].ask)
         self.first = max(1, number + (not self.continued))
         self.last = max(1, number + sum(bool(r.ask) for r in self.requests))
-        self.lines: list[tuple[Request, list[Line]]] = []
+        self.lines: list[tuple[WorkRequest, list[LogLine]]] = []
         self.noted: list[Noted] = []  # what a model wrote of it
         self.shown: list[Noted] = []  # what of all that a model wrote stands in its block
 
@@ -61,11 +61,11 @@ class Log:
         noted: Sequence[Sequence[Claim]] = (),
     ) -> None:
         self.standing = Standing.from_json(since.to_json()) if since else Standing()
-        self.parts = list[Part]()
+        self.parts = list[BlockPart]()
         self._terms: dict[str, set[str]] = {}  # by line
         for n, nodes in enumerate(parts):
             self.standing.count += between[n] if between else 0  # requests that stay as they are before it
-            self.parts.append(Part(nodes, self.standing.count))
+            self.parts.append(BlockPart(nodes, self.standing.count))
             for request in self.parts[-1].requests:
                 self.standing.add(request)
         every = [r for part in self.parts for r in part.requests]
@@ -113,7 +113,7 @@ class Log:
             out.append(full or self._briefly(part))
         return out
 
-    def _beside(self, entry: Line, noted: AbstractSet[str]) -> Line:
+    def _beside(self, entry: LogLine, noted: AbstractSet[str]) -> LogLine:
         """A line as it is worth beside what a model noted: words that it tells, too, are worth less."""
         text = entry.texts[0]
         if not text.startswith("- "):
@@ -123,12 +123,12 @@ class Log:
             return entry
         return entry._replace(worths=tuple(LESS * worth for worth in entry.worths), needed=False)
 
-    def _briefly(self, part: Part) -> str:
+    def _briefly(self, part: BlockPart) -> str:
         """The least that there is to say, where nothing has room: no block is a mere heading."""
         texts = [entry.texts[0] for _, found in part.lines for entry in found]
         return self._rel(words(min(texts, key=len), BRIEF_ASK)) if texts else "(nothing was said)"
 
-    def _within(self, part: Part, most: int) -> str:
+    def _within(self, part: BlockPart, most: int) -> str:
         """The block in so many characters, where there is room for so few."""
         asks = [r for r, _ in part.lines if r.ask]
         caps = {id(r): min(len(r.ask), max(ENOUGH, most // (2 * len(asks)))) for r in asks}
@@ -151,7 +151,7 @@ class Log:
                 room -= more
         return caps
 
-    def levels(self, part: Part, full: str) -> tuple[str, ...]:
+    def levels(self, part: BlockPart, full: str) -> tuple[str, ...]:
         """A block as it is told, and in fewer words, twice."""
         own = [entry for _, found in part.lines for entry in found]
         asks = [r for r, _ in part.lines if r.ask]
@@ -173,7 +173,7 @@ class Log:
                 levels.append(text)
         return tuple(levels)
 
-    def _text(self, part: Part, caps: Mapping[int, int], chosen: Mapping[int, str]) -> str:
+    def _text(self, part: BlockPart, caps: Mapping[int, int], chosen: Mapping[int, str]) -> str:
         out, at, silent = list[str](), 0, 0
         for request, found in part.lines:
             most = caps.get(id(request), 0)
@@ -245,7 +245,7 @@ def _noted(lines: Sequence[Noted]) -> str:
     return "\n".join(out)
 
 
-def _chosen(found: Sequence[Line], room: int) -> dict[int, str]:
+def _chosen(found: Sequence[LogLine], room: int) -> dict[int, str]:
     """Which lines to tell, and how: the last words of each request in short, then what is worth most for what it takes.
 
     Newer lines come before older ones.
@@ -264,7 +264,7 @@ def _chosen(found: Sequence[Line], room: int) -> dict[int, str]:
     return {i: found[i].texts[level] for i, level in kept.items()}
 
 
-def _steps(found: Sequence[Line]) -> Iterator[tuple[float, int, int]]:
+def _steps(found: Sequence[LogLine]) -> Iterator[tuple[float, int, int]]:
     """What each length of each line is worth for what it takes beyond the one before it, and never more than that."""
     count = max(1, len(found))
     for i, entry in enumerate(found):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from clew.steps.worklog.requests import Request
+from clew.steps.worklog.requests import WorkRequest
 from clew.steps.worklog.wording import on_one_line, plain, sentences
 
 RULE_LENGTH = 300  # characters of a rule, at most
@@ -58,7 +58,7 @@ _TELLS = re.compile(
 _OPINES = re.compile(r"(?i)\b(?:i|we) (?:do not |don['’]?t )?(?:think|guess|manually|already|just)\b")
 
 
-class Rule(NamedTuple):
+class UserRule(NamedTuple):
     """How the user wants things done."""
 
     strict: int  # from 0, a wish perhaps, to 3, a word that forbids or demands
@@ -66,7 +66,7 @@ class Rule(NamedTuple):
     request: int  # in which
 
 
-def rules_in(request: Request) -> Iterator[tuple[list[str], int]]:
+def rules_in(request: WorkRequest) -> Iterator[tuple[list[str], int]]:
     """Sentences about how, from what was typed, and how strict; so is a short message that nothing was done about."""
     found, brief = list(_quotable(request.ask)), len(request.ask) <= TYPED
     own = [s for s in found if not any(said.search(s) for said in (_LACKS, _OPINES, _WONDERS, _TELLS))]

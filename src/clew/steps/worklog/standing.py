@@ -8,8 +8,8 @@ from typing import Any, Self
 
 from clew.steps.worklog.acts import Act
 from clew.steps.worklog.commands import command_key, program
-from clew.steps.worklog.requests import Request
-from clew.steps.worklog.rules import RULE_LENGTH, Rule, rules_in, speaks_to_us
+from clew.steps.worklog.requests import WorkRequest
+from clew.steps.worklog.rules import RULE_LENGTH, UserRule, rules_in, speaks_to_us
 from clew.steps.worklog.wording import below, both_ends, indented, listed, on_one_line, opening, words
 
 STANDING_HEADING = "How things stood here:"
@@ -37,7 +37,7 @@ _KILLS = re.compile(r"\b(?:kill|pkill|killall)\b|(?i:kill_?shell|kill_?bash|task
 class Standing:
     """All of it; lists are in the order in which things were said."""
 
-    rules: dict[str, Rule] = field(default_factory=dict)  # by their words
+    rules: dict[str, UserRule] = field(default_factory=dict)  # by their words
     refusals: dict[str, str] = field(default_factory=dict)  # what was refused and why: the id
     tasks: dict[str, tuple[str, str]] = field(default_factory=dict)  # by number: state, what
     files: dict[str, tuple[str, int, list[str]]] = field(default_factory=dict)  # by path: verb, times, what changed
@@ -52,7 +52,7 @@ class Standing:
     runs: int = 0  # commands so far
     root: str = ""  # of most paths: the log leaves it out
 
-    def add(self, request: Request) -> None:
+    def add(self, request: WorkRequest) -> None:
         """Take in what was asked and done."""
         if request.ask:
             self.count += 1
@@ -68,11 +68,11 @@ class Standing:
             for name in [n for n in self.running if n in said and _ENDED.search(said)]:
                 del self.running[name]
 
-    def _keep(self, found: Sequence[str], request: Request, strict: int) -> None:
+    def _keep(self, found: Sequence[str], request: WorkRequest, strict: int) -> None:
         for said in found:
             known = self.rules.pop(said, None)
             strict = max(strict, known.strict) if known else strict
-            self.rules[said] = Rule(strict, request.ids[0] if request.ids else "", self.count)
+            self.rules[said] = UserRule(strict, request.ids[0] if request.ids else "", self.count)
         while len(self.rules) > RULES_KEPT:
             del self.rules[min(self.rules, key=lambda s: self.rules[s].strict)]
 
@@ -261,7 +261,7 @@ class Standing:
     def from_json(cls, kept: Mapping[str, Any]) -> Self:
         """As an edit kept it."""
         return cls(
-            rules={said: Rule(*rest) for said, *rest in kept["rules"]},
+            rules={said: UserRule(*rest) for said, *rest in kept["rules"]},
             refusals=dict(kept["refusals"]),
             tasks={n: (state, what) for n, state, what in kept["tasks"]},
             files={path: (verb, times, list(told)) for path, verb, times, told in kept["files"]},

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from clew.core.items import Node
 from clew.steps.worklog.acts import NO_RESULT, REPORT_CHARACTERS, Act
 from clew.steps.worklog.commands import command_key
-from clew.steps.worklog.requests import Request, Step
+from clew.steps.worklog.requests import WorkRequest, WorkStep
 from clew.steps.worklog.wording import (
     OFTEN,
     SAYS_WHY,
@@ -47,7 +47,7 @@ _READS = re.compile(r"/|\.\w{1,5}$")  # a file: what was done with it is told by
 Used = Callable[[Node], Sequence[str]]  # the lines of a result with values that were used later
 
 
-class Line(NamedTuple):
+class LogLine(NamedTuple):
     """A line of the log, in several lengths, each with what it is worth beyond the one before it."""
 
     texts: tuple[str, ...]
@@ -55,9 +55,9 @@ class Line(NamedTuple):
     needed: bool = False  # the first of them is the least that must be told of a request
 
 
-def line(text: str, worth: float) -> Line:
+def line(text: str, worth: float) -> LogLine:
     """One in a single length."""
-    return Line((text,), (worth,))
+    return LogLine((text,), (worth,))
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class Failures:
     changed: dict[str, list[str]] = field(default_factory=dict)  # files since then
 
 
-def ask(request: Request, most: int) -> str:
+def ask(request: WorkRequest, most: int) -> str:
     """What was asked, in so many characters."""
     if len(request.ask) <= most:
         told = request.ask
@@ -82,14 +82,14 @@ def ask(request: Request, most: int) -> str:
 class Teller:
     """Tells of one request after the other, in their order."""
 
-    def __init__(self, requests: Sequence[Request], used: Used, rel: Callable[[str], str]) -> None:
+    def __init__(self, requests: Sequence[WorkRequest], used: Used, rel: Callable[[str], str]) -> None:
         self.used, self.rel = used, rel
         self.failures = Failures()
         steps = [step for request in requests for step in request.steps]
         self.phrases = Phrases(step.say for step in steps)
         self.printed = Counter(act.told for step in steps for act in step.acts if act.ok)
 
-    def lines(self, request: Request, answered: str) -> Iterator[Line]:
+    def lines(self, request: WorkRequest, answered: str) -> Iterator[LogLine]:
         """The lines of a request after its ask; `answered` is what the user said next."""
         last = max((i for i, step in enumerate(request.steps) if step.text), default=-1)
         only_said = all(act.kind in ("look", "plan") for step in request.steps for act in step.acts)
@@ -100,8 +100,8 @@ class Teller:
             failed = any(not act.ok and act.kind in ("run", "edit", "did") for act in step.acts)
 
     def _step(
-        self, step: Step, last: bool, told: Sequence[tuple[str, float]], changed: Container[str]
-    ) -> Iterator[Line]:
+        self, step: WorkStep, last: bool, told: Sequence[tuple[str, float]], changed: Container[str]
+    ) -> Iterator[LogLine]:
         rel = self.rel
         # What is printed each time says nothing. One line each: a name may have several.
         acts = [with_(a, told="") if a.ok and self.printed[a.told] >= OFTEN else a for a in step.acts]
@@ -117,7 +117,7 @@ class Teller:
             if last and done:  # of the last words there is a length without what was done
                 full[0] = said[0]
                 full[1] = full[1][0], full[1][1] + worth
-            yield Line(
+            yield LogLine(
                 tuple(t for t, _ in full),
                 tuple(w for _, w in full),
                 needed=last and len(told[0][0]) >= LITTLE_SAID // 2,
@@ -134,7 +134,7 @@ class Teller:
         for note in step.notes:
             yield line(f"- (a program reported: {indented(first_lines(rel(note), CLOSE))})", 1.0)
 
-    def _closing(self, step: Step, answered: str, only_said: bool) -> Iterator[tuple[str, float]]:
+    def _closing(self, step: WorkStep, answered: str, only_said: bool) -> Iterator[tuple[str, float]]:
         """The last words of a request, from few of them to all, each with what it is worth beyond the one before.
 
         Where nothing was done they are all there is; where the user chose between what they offer, all are needed.
@@ -150,7 +150,7 @@ class Teller:
         yield outline(step.say, most), 4.0 if brief else 2.5
         yield from _whole(step)
 
-    def _saying(self, step: Step, failed: bool) -> Iterator[tuple[str, float]]:
+    def _saying(self, step: WorkStep, failed: bool) -> Iterator[tuple[str, float]]:
         """What was said on the way; `failed` if something had just gone wrong."""
         acted = any(act.kind not in ("look", "plan") or not act.ok for act in step.acts)
         words = unannounced(step.say) if acted else step.say
@@ -165,7 +165,7 @@ class Teller:
         yield from _whole(step)
 
 
-def _whole(step: Step) -> Iterator[tuple[str, float]]:
+def _whole(step: WorkStep) -> Iterator[tuple[str, float]]:
     if len(step.text) > SAY:
         yield first_lines(plain(step.text), SAID_AT_ONCE), 1.0
 

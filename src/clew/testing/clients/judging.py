@@ -18,7 +18,7 @@ from clew.engine.settings import Settings
 from clew.engine.turns import Request
 from clew.errors import ClewError
 from clew.store.sqlite import SQLite
-from clew.testing.clients import TURNS, Sent, session
+from clew.testing.clients import TURNS, ClientRequest, session
 from clew.testing.clients.binding import Bindings
 from clew.tokens.target import Target
 from clew.wire import check, decode
@@ -37,7 +37,7 @@ STAND_IN_TOKENS = 500  # tokens that stand-ins need beside what must be seen
 
 
 @dataclass
-class Tally:
+class ClientTally:
     """What one client's sessions came to in one window; all but the first three should be nought."""
 
     turns: int = 0  # of the conversations
@@ -65,13 +65,13 @@ class Tally:
 
 
 WORDLESS_EDITS = ("Repair", "Unbind")  # edits that leave every word where it is
-FAULTS = tuple(f.name for f in fields(Tally) if f.name not in ("turns", "fits", "folds", "bodies"))
+FAULTS = tuple(f.name for f in fields(ClientTally) if f.name not in ("turns", "fits", "folds", "bodies"))
 
 
-class Judge:
+class ClientJudge:
     """Sends what clients send through one engine, and keeps count."""
 
-    def __init__(self, engine: Engine, tally: Tally, scope: str) -> None:
+    def __init__(self, engine: Engine, tally: ClientTally, scope: str) -> None:
         self.engine, self.tally, self.scope = engine, tally, scope
         self.branch: dict[str, str] = {}  # of each conversation, now
         self.used: dict[str, set[tuple[str, str]]] = defaultdict(set)  # by branch: who sent something there, and what
@@ -79,7 +79,7 @@ class Judge:
         self.bindings: dict[str, Bindings] = defaultdict(Bindings)
         self.growth: dict[str, Growth] = defaultdict(Growth)
 
-    async def take(self, sent: Sent) -> None:
+    async def take(self, sent: ClientRequest) -> None:
         """One request."""
         turn, room = sent.kind in TURN_KINDS, await self._room(sent)
         fits = SURE * (room.least() if turn else room.whole()) <= room.limit
@@ -104,7 +104,7 @@ class Judge:
             grown = self.growth[sent.conversation]
             self.tally.hasty += grown.is_hasty(room, after, folded=self.tally.folds > folds)
 
-    def look(self, sent: Sent, body: Mapping[str, Any], fits: bool) -> None:
+    def look(self, sent: ClientRequest, body: Mapping[str, Any], fits: bool) -> None:
         """Whether a body that goes out for a request shows what it must, and nothing else."""
         tally, told = self.tally, "\0".join(_strings(body))
         if fits:
@@ -118,7 +118,7 @@ class Judge:
         if binds(sent.format, body.get("model", "")) and sent.kind != "subagent":
             tally.bound += self.bindings[sent.conversation].broken(sent.body, body, answered=sent.kind in TURN_KINDS)
 
-    async def _place(self, sent: Sent, view: View, fits: bool) -> None:
+    async def _place(self, sent: ClientRequest, view: View, fits: bool) -> None:
         turn, before = sent.kind in TURN_KINDS, self.branch.get(sent.conversation)
         if sent.kind == "compaction":
             self.tally.folded += fits and any(not edit.by.startswith(WORDLESS_EDITS) for edit in view.edits)
@@ -149,7 +149,7 @@ class Judge:
         self.tally.shared += sum(branch in self.used for branch in self.aside)
         self.tally.joined += sum(len({who for who, _ in users}) > 1 for users in self.used.values())
 
-    async def _room(self, sent: Sent) -> "_Room":
+    async def _room(self, sent: ClientRequest) -> "_Room":
         frame, _ = decode(sent.body, sent.format)
         return _Room(await self.engine.limits.target(self.scope, frame), sent)
 
@@ -172,7 +172,7 @@ class Growth:
 class _Room:
     """How large a request is, by the engine's own count."""
 
-    def __init__(self, target: Target, sent: Sent) -> None:
+    def __init__(self, target: Target, sent: ClientRequest) -> None:
         self._meter, self._sent = target.meter, sent
         self._frame, self._items = decode(sent.body, sent.format)
         self.limit = target.limit.tokens
@@ -205,7 +205,7 @@ class _Room:
         return self._meter.frame(self._frame).plus(said).tokens
 
 
-def request_of(sent: Sent, scope: str) -> Request:
+def request_of(sent: ClientRequest, scope: str) -> Request:
     """A client's request as a gateway would hand it on: under the name that its client gives the session, if any."""
     named = next((sent.headers[name] for name in SESSION if name in sent.headers), None)
     return Request(rawjson.dumps(sent.body), sent.format, scope, named)
@@ -243,15 +243,15 @@ def _must_stay(item: Mapping[str, Any]) -> bool:
     return item.get("type") in KEPT_ITEMS or item.get("role") in ("system", "developer")
 
 
-async def judged(client: str, window: int, turns: int = TURNS, seed: int = 0) -> Tally:
+async def judged(client: str, window: int, turns: int = TURNS, seed: int = 0) -> ClientTally:
     """What becomes of two sessions of a client side by side in one window, after one that was given up."""
-    tally = Tally()
+    tally = ClientTally()
 
     def heard(event: events.Event) -> None:
         tally.folds += isinstance(event, events.Began)
 
     engine = Engine(SQLite(":memory:"), Budget(window=window), Settings(listeners=[heard]))
-    judge = Judge(engine, tally, f"{client}-{window}")
+    judge = ClientJudge(engine, tally, f"{client}-{window}")
     for sent in session(client, ALONE, 1, seed):
         await judge.take(sent)
     sides = [session(client, word, turns, seed) for word in CODE_WORDS]

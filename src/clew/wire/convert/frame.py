@@ -5,7 +5,7 @@ from dataclasses import replace as with_
 from typing import Any
 
 from clew.core.items import Frame
-from clew.wire.convert.tools import Choice, Tool, camel_keys, choice_of, object_at, tools_of, written
+from clew.wire.convert.tools import Choice, ToolDeclaration, camel_keys, choice_of, object_at, tools_of, written
 from clew.wire.formats import named
 from clew.wire.formats.plain import Block, fresh
 
@@ -43,7 +43,7 @@ def convert_frame(frame: Frame, to: str, model: str | None = None) -> Frame:
 
 def declare(frame: Frame, names: Iterable[str]) -> Frame:
     """The frame with these tools declared, where it declares none: some providers take no calls without."""
-    tools = [Tool(name, "Called earlier, and not on offer now.") for name in dict.fromkeys(names)]
+    tools = [ToolDeclaration(name, "Called earlier, and not on offer now.") for name in dict.fromkeys(names)]
     if frame.tools or not tools:
         return frame
     codec = named(frame.format)

@@ -15,7 +15,7 @@ FREE: Mapping[str, Any] = {"type": "object", "properties": {"input": {"type": "s
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class ToolDeclaration:
     """A tool that the host runs."""
 
     name: str
@@ -43,7 +43,7 @@ class Choice:
     alone: bool = False  # no two calls at once
 
 
-def tools_of(frame: Frame) -> dict[str, Tool]:
+def tools_of(frame: Frame) -> dict[str, ToolDeclaration]:
     """The tools that a frame declares, by name."""
     return {tool.name: tool for told in _declared(frame) if (tool := _tool(told, frame.format))}
 
@@ -59,7 +59,7 @@ def declared(body: Mapping[str, Any], format: str) -> set[str]:
     return set(tools_of(codec.split({**body, codec.LIST: []})[0]))
 
 
-def written(tools: list[Tool], choice: Choice, format: str) -> Block:
+def written(tools: list[ToolDeclaration], choice: Choice, format: str) -> Block:
     """Tools as a format declares them."""
     return _WRITERS[format](tools, choice)
 
@@ -75,7 +75,7 @@ def _declared(frame: Frame) -> list[Any]:
     return [*frame.tools, *(legacy if isinstance(legacy, list) else ())]
 
 
-def _tool(told: Any, was: str) -> Tool | None:
+def _tool(told: Any, was: str) -> ToolDeclaration | None:
     """A tool as anybody declares it; None where the provider itself runs it or knows what it takes."""
     kind = told.get("type") or "function" if isinstance(told, Mapping) else ""
     if kind not in ("function", "custom"):
@@ -93,7 +93,11 @@ def _tool(told: Any, was: str) -> Tool | None:
     if kind == "custom" and not key:
         schema = FREE
     schema = schema if isinstance(schema, Mapping) else None
-    return Tool(plain_name(name), string(held.get("description")), schema, held.get("strict") is True) if name else None
+    return (
+        ToolDeclaration(plain_name(name), string(held.get("description")), schema, held.get("strict") is True)
+        if name
+        else None
+    )
 
 
 def lowered(schema: Any) -> Any:
@@ -174,14 +178,14 @@ def _gemini_choice(body: Mapping[str, Any]) -> Choice:
     return Choice()
 
 
-def _chat_tools(tools: list[Tool], choice: Choice) -> Block:
+def _chat_tools(tools: list[ToolDeclaration], choice: Choice) -> Block:
     functions = [t.about | {"parameters": t.takes} | ({"strict": True} if t.strict else {}) for t in tools]
     body: Block = {"tools": [{"type": "function", "function": function} for function in functions]}
     only = {"type": "function", "function": {"name": choice.only}}
     return body | _openai_wish(choice, only)
 
 
-def _responses_tools(tools: list[Tool], choice: Choice) -> Block:
+def _responses_tools(tools: list[ToolDeclaration], choice: Choice) -> Block:
     # Without a word, this API makes schemas strict, and what was optional required.
     body: Block = {
         "tools": [{"type": "function", **t.about, "parameters": t.takes, "strict": t.strict} for t in tools],
@@ -196,7 +200,7 @@ def _openai_wish(choice: Choice, only: Block) -> Block:
     return ({"tool_choice": "required" if choice.mode == "any" else choice.mode} if choice.mode else {}) | alone
 
 
-def _anthropic_tools(tools: list[Tool], choice: Choice) -> Block:
+def _anthropic_tools(tools: list[ToolDeclaration], choice: Choice) -> Block:
     body: Block = {"tools": [{**t.about, "input_schema": t.takes} for t in tools]}
     wish = {"type": "tool", "name": choice.only} if choice.only else {"type": choice.mode or "auto"}
     if choice.alone and choice.mode != "none":
@@ -204,7 +208,7 @@ def _anthropic_tools(tools: list[Tool], choice: Choice) -> Block:
     return body | ({"tool_choice": wish} if choice != Choice() else {})
 
 
-def _bedrock_tools(tools: list[Tool], choice: Choice) -> Block:
+def _bedrock_tools(tools: list[ToolDeclaration], choice: Choice) -> Block:
     config: Block = {"tools": [{"toolSpec": {**t.about, "inputSchema": {"json": t.takes}}} for t in tools]}
     if choice.only:
         config["toolChoice"] = {"tool": {"name": choice.only}}
@@ -213,7 +217,7 @@ def _bedrock_tools(tools: list[Tool], choice: Choice) -> Block:
     return {"toolConfig": config}
 
 
-def _gemini_tools(tools: list[Tool], choice: Choice) -> Block:
+def _gemini_tools(tools: list[ToolDeclaration], choice: Choice) -> Block:
     body: Block = {"tools": [{"functionDeclarations": [t.about | {"parametersJsonSchema": t.takes} for t in tools]}]}
     if not choice.only and not choice.mode:
         return body
@@ -230,7 +234,7 @@ _CHOICES: Mapping[str, Callable[[Mapping[str, Any]], Choice]] = {
     "bedrock": _bedrock_choice,
     "gemini": _gemini_choice,
 }
-_WRITERS: Mapping[str, Callable[[list[Tool], Choice], Block]] = {
+_WRITERS: Mapping[str, Callable[[list[ToolDeclaration], Choice], Block]] = {
     "openai_chat": _chat_tools,
     "anthropic": _anthropic_tools,
     "openai_responses": _responses_tools,
