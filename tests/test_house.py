@@ -13,10 +13,8 @@ TYPE = re.compile(r"_?[A-Z]\w*[a-z]\w*")
 
 UNDIVIDED = "two duties that are still to be told apart"
 LONG_FILES = {
+    "adapters/strands/messages.py": UNDIVIDED,
     "core/view.py": UNDIVIDED,
-    "engine/compaction.py": UNDIVIDED,
-    "engine/engine.py": UNDIVIDED,
-    "engine/turn.py": UNDIVIDED,
     "recognition/recognise.py": UNDIVIDED,
     "secrets/masking.py": UNDIVIDED,
     "steps/summarize.py": UNDIVIDED,

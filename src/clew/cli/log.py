@@ -26,7 +26,7 @@ from clew.errors import Ambiguous, NotFound, Purged
 if TYPE_CHECKING:
     from clew.core.items import Node
     from clew.engine.recall import Hit
-    from clew.facts.coverage import Ledger
+    from clew.facts.coverage import CoverageLedger
     from clew.store import Call
 
 FOUND = 10  # texts that a search shows
@@ -165,6 +165,6 @@ def coverage(
         typer.echo(printable(line))
 
 
-async def _covered(name: str, scope: str, path: str | None) -> "Ledger":
+async def _covered(name: str, scope: str, path: str | None) -> "CoverageLedger":
     async with looking(scope, path) as found:
         return await found.engine.covered(await found.view(name))

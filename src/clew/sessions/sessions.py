@@ -12,7 +12,7 @@ from clew.engine.engine import Engine
 from clew.engine.recall import Hit, among, everywhere, lineage
 from clew.engine.undo import Undone
 from clew.errors import Ambiguous, NotFound
-from clew.facts.coverage import Ledger
+from clew.facts.coverage import CoverageLedger
 from clew.sessions.composition import Shown, shown
 from clew.store.records import Call, Session
 from clew.tokens.meter import Meter
@@ -49,7 +49,7 @@ class Diff:
     before: int  # tokens of the whole request
     after: int
     limit: int  # of the call it was made for
-    coverage: Ledger
+    coverage: CoverageLedger
     price_before: Price | None  # of such a call
     price_after: Price | None
     spent: int  # tokens that the compaction itself took

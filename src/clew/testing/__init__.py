@@ -15,7 +15,7 @@ from clew.steps.notes.model import Prompt, Reply
 from clew.testing.conversations import PICTURE, conversation
 from clew.testing.laws import check_laws
 from clew.testing.provider import Answer, Call, HeardRequest, StrictProvider
-from clew.testing.provider.answers import Turn
+from clew.testing.provider.answers import ProviderTurn
 from clew.testing.provider.responses import compacted
 from clew.wire import decode, encode
 
@@ -90,4 +90,4 @@ class ScriptedCompactor:
         body = encode(view.frame, (n.item for n in view.nodes))
         if view.frame.format == "anthropic":
             return [{"type": "compaction", "content": self.text}]
-        return list(compacted(Turn("openai_responses", body, Answer(self.text)))["output"])
+        return list(compacted(ProviderTurn("openai_responses", body, Answer(self.text)))["output"])

@@ -9,7 +9,7 @@ from typing import Any
 from clew.sessions.transcripts.claude_lines import LineListener, answer_of, blocks_of
 from clew.sessions.transcripts.shape import Script, Transcript, TranscriptMessage
 from clew.sessions.transcripts.source import Source, mapping, objects, string, time
-from clew.sessions.transcripts.tree import Branch, TreeEntry, branches
+from clew.sessions.transcripts.tree import TreeBranch, TreeEntry, branches
 from clew.wire.formats.plain import text_of
 
 NAME = "claude-code"
@@ -201,7 +201,7 @@ class ClaudeTurns:
             self.calls |= calls
             self.answered |= results
 
-    def include(self, branch: Branch) -> bool:
+    def include(self, branch: TreeBranch) -> bool:
         """Take a branch that is only more of an answer on the way, or results that it waits for."""
         parts = [self.entries[i] for i in branch.entries if i not in self.main and _speaks(self.entries[i])]
         calls: set[str] = set().union(*(_pairs(entry)[0] for entry in parts))

@@ -15,7 +15,7 @@ class TreeEntry(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class TreeBranch:
     """Entries that the conversation does not go through, up to where nothing follows."""
 
     at: int  # the entry it leaves from, -1 for none
@@ -34,7 +34,7 @@ def parents(entries: Sequence[TreeEntry]) -> list[int]:
     return found
 
 
-def branches(entries: Sequence[TreeEntry]) -> tuple[list[int], list[Branch]]:
+def branches(entries: Sequence[TreeEntry]) -> tuple[list[int], list[TreeBranch]]:
     """The places of the way to the newest entry, and the branches beside it, oldest first."""
     before = parents(entries)
     way = _up(before, len(entries) - 1, set())
@@ -44,7 +44,7 @@ def branches(entries: Sequence[TreeEntry]) -> tuple[list[int], list[Branch]]:
     for leaf in range(len(entries)):
         if leaf not in inner and leaf not in on_way:
             up = _up(before, leaf, on_way)
-            left.append(Branch(before[up[0]], up))
+            left.append(TreeBranch(before[up[0]], up))
     return way, left
 
 

@@ -52,7 +52,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ProviderTurn:
     """A request and what is said to it."""
 
     format: str

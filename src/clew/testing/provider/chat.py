@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
-from clew.testing.provider.answers import CREATED, ProviderBody, Turn, sse
+from clew.testing.provider.answers import CREATED, ProviderBody, ProviderTurn, sse
 from clew.testing.provider.faults import ProviderFault, openai
 
 WHY = {"end": "stop", "length": "length", "window": "length", "filter": "content_filter"}
 
 
-def whole(turn: Turn) -> ProviderBody:
+def whole(turn: ProviderTurn) -> ProviderBody:
     """An answer in one piece."""
     answer = turn.answer
     message: ProviderBody = {"role": "assistant", "content": answer.text or (None if answer.calls else "")}
@@ -20,7 +20,7 @@ def whole(turn: Turn) -> ProviderBody:
     return {**_head(turn, "chat.completion"), "choices": [choice], "usage": _usage(turn)}
 
 
-def stream(turn: Turn, fault: ProviderFault | None = None) -> Iterator[bytes]:
+def stream(turn: ProviderTurn, fault: ProviderFault | None = None) -> Iterator[bytes]:
     """An answer in deltas, with its usage where the request asks for it; a fault ends it."""
     head = _head(turn, "chat.completion.chunk")
     asked = bool((turn.body.get("stream_options") or {}).get("include_usage"))
@@ -40,7 +40,7 @@ def stream(turn: Turn, fault: ProviderFault | None = None) -> Iterator[bytes]:
     yield sse("[DONE]")
 
 
-def _deltas(turn: Turn) -> Iterator[ProviderBody]:
+def _deltas(turn: ProviderTurn) -> Iterator[ProviderBody]:
     answer = turn.answer
     calls = list(_calls(turn))
     opening: ProviderBody = {"role": "assistant", "content": None if calls and not answer.text else "", "refusal": None}
@@ -61,22 +61,22 @@ def _opened(n: int, call: ProviderBody) -> ProviderBody:
     return {"index": n, **call, "function": {**call["function"], "arguments": ""}}
 
 
-def _calls(turn: Turn) -> Iterator[tuple[ProviderBody, str]]:
+def _calls(turn: ProviderTurn) -> Iterator[tuple[ProviderBody, str]]:
     for n, call in enumerate(turn.answer.calls):
         function = {"name": call.name, "arguments": call.written}
         yield {"id": call.id or turn.id("call_", n), "type": "function", "function": function}, call.written
 
 
-def _why(turn: Turn) -> str:
+def _why(turn: ProviderTurn) -> str:
     return "tool_calls" if turn.answer.calls and turn.answer.stop == "end" else WHY[turn.answer.stop]
 
 
-def _head(turn: Turn, kind: str) -> dict[str, Any]:
+def _head(turn: ProviderTurn, kind: str) -> dict[str, Any]:
     made = {"id": turn.id("chatcmpl-"), "object": kind, "created": CREATED, "model": turn.model}
     return {**made, "service_tier": "default", "system_fingerprint": "fp_a1b2c3d4e5"}
 
 
-def _usage(turn: Turn) -> ProviderBody:
+def _usage(turn: ProviderTurn) -> ProviderBody:
     spent = turn.spent
     return {
         "prompt_tokens": spent.input,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from clew.core import rawjson
 from clew.errors import BadRequest
-from clew.testing.provider.answers import Call, ProviderBody, Turn, sse
+from clew.testing.provider.answers import Call, ProviderBody, ProviderTurn, sse
 from clew.testing.provider.faults import ProviderFault, anthropic
 from clew.wire.rules.binding import binds, signature
 
@@ -14,19 +14,19 @@ SIGNATURE = "EqQBCkYIBxgCKkBzdHJpY3QgcHJvdmlkZXIgb2YgY2xldywgbm90aGluZyBzZWNyZXQ
 PING = '{"type": "ping"}'  # the one event that comes with a space
 
 
-def whole(turn: Turn) -> ProviderBody:
+def whole(turn: ProviderTurn) -> ProviderBody:
     """An answer in one piece."""
     said = [block for block, _ in _blocks(turn)]
     return {**_head(turn), "content": said, "stop_reason": _why(turn), "usage": _usage(turn, turn.output)}
 
 
-def stream(turn: Turn, fault: ProviderFault | None = None) -> Iterator[bytes]:
+def stream(turn: ProviderTurn, fault: ProviderFault | None = None) -> Iterator[bytes]:
     """An answer in blocks that open, grow and close; a fault ends it."""
     for data in _events(turn, fault):
         yield sse(PING if data["type"] == "ping" else data, data["type"])
 
 
-def _events(turn: Turn, fault: ProviderFault | None) -> Iterator[ProviderBody]:
+def _events(turn: ProviderTurn, fault: ProviderFault | None) -> Iterator[ProviderBody]:
     yield {"type": "message_start", "message": {**_head(turn), "usage": _usage(turn, 1)}}
     for index, (block, text) in enumerate(_blocks(turn)):
         yield {"type": "content_block_start", "index": index, "content_block": {**block, **_EMPTY[block["type"]]}}
@@ -65,7 +65,7 @@ def _deltas(block: ProviderBody, pieces: list[str]) -> Iterator[ProviderBody]:
             yield {"type": "compaction_delta", "content": "".join(pieces)}  # comes as one
 
 
-def _blocks(turn: Turn) -> Iterator[tuple[ProviderBody, str]]:
+def _blocks(turn: ProviderTurn) -> Iterator[tuple[ProviderBody, str]]:
     """Each block, and the text that it grows by in a stream."""
     answer = turn.answer
     if _compacts(turn):
@@ -93,24 +93,24 @@ def _input(call: Call) -> ProviderBody:
     return given if isinstance(given, dict) else {}
 
 
-def _compacts(turn: Turn) -> bool:
+def _compacts(turn: ProviderTurn) -> bool:
     edits = (turn.body.get("context_management") or {}).get("edits") or ()
     asked = [edit for edit in edits if edit.get("type") == "compact_20260112"]
     return any(turn.spent.input >= (edit.get("trigger") or {}).get("value", 150_000) for edit in asked)
 
 
-def _why(turn: Turn) -> str:
+def _why(turn: ProviderTurn) -> str:
     if _compacts(turn):
         return "compaction"
     return "tool_use" if turn.answer.calls and turn.answer.stop == "end" else WHY[turn.answer.stop]
 
 
-def _head(turn: Turn) -> ProviderBody:
+def _head(turn: ProviderTurn) -> ProviderBody:
     made = {"model": turn.model, "id": turn.id("msg_01"), "type": "message", "role": "assistant"}
     return {**made, "content": [], "stop_reason": None, "stop_sequence": None}
 
 
-def _usage(turn: Turn, output: int) -> ProviderBody:
+def _usage(turn: ProviderTurn, output: int) -> ProviderBody:
     spent = turn.spent
     return {
         "input_tokens": spent.input - spent.cache_read - spent.cache_write,

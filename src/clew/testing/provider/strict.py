@@ -10,7 +10,7 @@ from clew.catalog.usage import Spent
 from clew.core import rawjson
 from clew.errors import BadRequest
 from clew.testing.provider import chat, faults, listing, messages, responses
-from clew.testing.provider.answers import Answer, ProviderBody, Turn
+from clew.testing.provider.answers import Answer, ProviderBody, ProviderTurn
 from clew.testing.provider.cache import Cache, CachedBlock, opening, prompt, shared
 from clew.testing.provider.faults import ProviderFault
 from clew.testing.provider.serving import LoopbackServer, ServedReply, ServedRequest
@@ -26,8 +26,8 @@ SERVED_PATHS = {
 
 
 class ProviderShape(Protocol):
-    def whole(self, turn: Turn) -> ProviderBody: ...
-    def stream(self, turn: Turn, fault: ProviderFault | None = None) -> Iterator[bytes]: ...
+    def whole(self, turn: ProviderTurn) -> ProviderBody: ...
+    def stream(self, turn: ProviderTurn, fault: ProviderFault | None = None) -> Iterator[bytes]: ...
 
 
 SHAPES: Mapping[str, ProviderShape] = {"openai_chat": chat, "openai_responses": responses, "anthropic": messages}
@@ -102,24 +102,24 @@ class StrictProvider:
             return self._get(asked) if asked.method == "GET" else self._post(asked)
         except Exception as error:
             self._errors.append(error)
-            return _failed(Turn("openai_chat"), faults.told(500, "openai_chat", words=repr(error)))
+            return _failed(ProviderTurn("openai_chat"), faults.told(500, "openai_chat", words=repr(error)))
 
     def _get(self, asked: ServedRequest) -> ServedReply:
         format = _speaker(asked)
         found = listing.found(asked.path, self.models, format)
         if found is None:
-            return _failed(Turn(format), faults.told(404, format, asked.path.rpartition("/")[2]))
+            return _failed(ProviderTurn(format), faults.told(404, format, asked.path.rpartition("/")[2]))
         return ServedReply(200, [rawjson.dumps(found)])
 
     def _post(self, asked: ServedRequest) -> ServedReply:
         format = SERVED_PATHS.get(asked.path)
         if format is None:
             format = _speaker(asked)
-            return _failed(Turn(format), faults.told(404, format, words=f"Invalid URL (POST {asked.path})"))
+            return _failed(ProviderTurn(format), faults.told(404, format, words=f"Invalid URL (POST {asked.path})"))
         body = _read(asked.raw)
         blocks = list(prompt(body or {}))
         heard, number = self._hear(asked, body or {}, blocks, format)
-        turn = Turn(format, heard.body, spent=heard.spent, number=number)
+        turn = ProviderTurn(format, heard.body, spent=heard.spent, number=number)
         fault = faults.unreadable(format) if body is None else self._refusal(turn, heard)
         if fault:
             return _failed(turn, fault)
@@ -130,7 +130,7 @@ class StrictProvider:
             return _failed(turn, fault)
         return self._said(replace(turn, answer=self._next(turn.body)), heard, blocks)
 
-    def _said(self, turn: Turn, heard: HeardRequest, blocks: list[CachedBlock]) -> ServedReply:
+    def _said(self, turn: ProviderTurn, heard: HeardRequest, blocks: list[CachedBlock]) -> ServedReply:
         answer, shape = turn.answer, SHAPES[turn.format]
         fault = None
         if answer.status != 200 and answer.raw is None:
@@ -160,7 +160,7 @@ class StrictProvider:
             self.heard.append(heard)
             return heard, len(self.heard)
 
-    def _refusal(self, turn: Turn, heard: HeardRequest) -> ProviderFault | None:
+    def _refusal(self, turn: ProviderTurn, heard: HeardRequest) -> ProviderFault | None:
         if fault := faults.amiss(turn.body, heard.headers, turn.format):
             return fault
         if self.models and turn.model not in self.models:
@@ -188,14 +188,14 @@ def _speaker(asked: ServedRequest) -> str:
     return "anthropic" if "anthropic-version" in asked.headers else "openai_chat"
 
 
-def _told(turn: Turn, parts: Iterable[bytes], streamed: bool) -> ServedReply:
+def _told(turn: ProviderTurn, parts: Iterable[bytes], streamed: bool) -> ServedReply:
     answer = turn.answer
     headers = faults.headers(answer, turn.format, turn.id("req_"))
     status = 200 if streamed else answer.status
     return ServedReply(status, parts, streamed, headers, answer.seconds, answer.packet, answer.pause, answer.cut)
 
 
-def _failed(turn: Turn, fault: ProviderFault) -> ServedReply:
+def _failed(turn: ProviderTurn, fault: ProviderFault) -> ServedReply:
     answer, request = turn.answer, turn.id("req_")
     said = rawjson.dumps(faults.written(fault, turn.format, request))
     headers = faults.headers(answer, turn.format, request)
