@@ -20,7 +20,6 @@ LONG_FILES = {
     "steps/summarize.py": UNDIVIDED,
 }
 
-BENCHMARK = "the benchmark's own, beside the product's"
 TO_RENAME = "not yet told apart"
 EVENT_NAME = "the name is what logs and `clew run` print"
 SHARED_TYPES = {
@@ -31,32 +30,20 @@ SHARED_TYPES = {
     "Call": "public twice: in the log, and in what a made-up provider answers",
     "Called": EVENT_NAME,
     "Compaction": "crewAI's is public; the engine's is what a setting may be",
-    "Costs": "a section of the configuration is named like what it sets",
-    "Cut": BENCHMARK,
     "Declined": EVENT_NAME,
     "Event": "what listeners hear is public; the store's is a row of the log",
-    "Fact": BENCHMARK,
-    "Fold": BENCHMARK,
     "Found": TO_RENAME,
     "Kind": TO_RENAME,
     "Limits": TO_RENAME,
-    "Method": BENCHMARK,
     "Model": "a model to ask is public; the catalog's is what is known of one",
-    "Origin": BENCHMARK,
-    "Place": BENCHMARK,
     "Plain": TO_RENAME,
-    "Plan": BENCHMARK,
-    "Report": BENCHMARK,
     "Row": TO_RENAME,
     "Secret": EVENT_NAME,
-    "Session": BENCHMARK,
-    "Setting": BENCHMARK,
 }
 
 SHAPE = "modules of one shape, one for each format, product or provider"
 SHARED_CONSTANTS = {
     "ASIDE": SHAPE,
-    "CHARACTERS": TO_RENAME,
     "LEAST": TO_RENAME,
     "LIST": SHAPE,
     "LONGEST": TO_RENAME,
@@ -67,8 +54,6 @@ SHARED_CONSTANTS = {
     "PATIENCE": TO_RENAME,
     "ROLES": SHAPE,
     "RULES": SHAPE,
-    "SETTINGS": TO_RENAME,
-    "SLACK": TO_RENAME,
     "TOOL_NAME": SHAPE,
     "VERSION": SHAPE,
     "WHY": SHAPE,

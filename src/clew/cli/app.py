@@ -114,7 +114,9 @@ def model_to_ask(given: str, config: "Config") -> str:
     """The model that an option names, else the configuration."""
     if model := given or config.agent.model:
         return model
-    raise Usage("no model is set: give --model NAME, or clew config set agent.model NAME; clew model list shows which")
+    raise UsageError(
+        "no model is set: give --model NAME, or clew config set agent.model NAME; clew model list shows which"
+    )
 
 
 def opened(where: str | None, create: bool = False) -> "SQLStore":
