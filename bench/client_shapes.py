@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from clew.testing.clients import CLIENTS, TURNS
-from clew.testing.clients.judging import FAULTS, Tally, judged
+from clew.testing.clients.judging import FAULTS, ClientTally, judged
 
 WINDOWS = (16_000, 24_000, 32_000, 40_000, 48_000, 64_000, 72_000, 100_000, 128_000, 200_000)
 LEAST = 5  # of so many turns, one must fit
@@ -21,7 +21,7 @@ WIDE = 20  # characters of a client's name
 
 def rows(
     clients: Sequence[str], windows: Sequence[int], turns: int, again: bool
-) -> Iterator[tuple[str, int, Tally, str]]:
+) -> Iterator[tuple[str, int, ClientTally, str]]:
     """A tally for each client and window."""
     for client in clients:
         for window in windows:

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from clew.core import rawjson
-from clew.llm.streaming import Call, Spoken
+from clew.llm.streaming import Spoken, ToolCall
 
 Event = dict[str, Any]
 
@@ -48,7 +48,7 @@ def made(*calls: tuple[str, str, str]) -> list[Event]:
     return [{"id": id, "type": "function", "function": {"name": name, "arguments": raw}} for id, name, raw in calls]
 
 
-LS, PWD = Call("c1", "ls", {"in": "/"}, '{"in":"/"}'), Call("c2", "pwd", {}, "{}")
+LS, PWD = ToolCall("c1", "ls", {"in": "/"}, '{"in":"/"}'), ToolCall("c2", "pwd", {}, "{}")
 BOTH = made(("c1", "ls", '{"in":"/"}'), ("c2", "pwd", "{}"))
 
 CHATS = [
@@ -85,7 +85,7 @@ CHATS = [
         Spoken(
             said(tool_calls=[*BOTH[:1], *made(("c2", "pwd", "{}"), ("c3", "cat", '{"a":1}'))]),
             "",
-            [LS, Call("c2", "pwd", {}, ""), Call("c3", "cat", {"a": 1}, '{"a":1}')],
+            [LS, ToolCall("c2", "pwd", {}, ""), ToolCall("c3", "cat", {"a": 1}, '{"a":1}')],
             "calls",
             "tool_calls",
             None,
@@ -157,7 +157,7 @@ CHATS = [
         Spoken(
             said("Now:", tool_calls=made(("c1", "ls", '{"in":"/et'))),
             "Now:",
-            [Call("c1", "ls", None, '{"in":"/et')],
+            [ToolCall("c1", "ls", None, '{"in":"/et')],
             "length",
             "length",
             None,
@@ -184,7 +184,7 @@ CHATS = [
                 ]
             ),
             "",
-            [Call("c1", "sql", None, "select 1")],
+            [ToolCall("c1", "sql", None, "select 1")],
             "calls",
             "tool_calls",
             None,
@@ -303,7 +303,7 @@ MESSAGES = [
                 }
             ],
             "",
-            [Call("t1", "ls", None, '{"in": /}'), Call("t2", "pwd", {}, "{}")],
+            [ToolCall("t1", "ls", None, '{"in": /}'), ToolCall("t2", "pwd", {}, "{}")],
             "calls",
             "tool_use",
             USED,
@@ -387,8 +387,8 @@ RESPONSE = [
             [THOUGHT, SEARCHED, SQL, PATCH],
             "",
             [
-                Call("c1", "sql", None, "select 1"),
-                Call("c2", "apply_patch_call", PATCH["operation"], '{"type":"delete_file","path":"a"}'),
+                ToolCall("c1", "sql", None, "select 1"),
+                ToolCall("c2", "apply_patch_call", PATCH["operation"], '{"type":"delete_file","path":"a"}'),
             ],
             "calls",
             "completed",

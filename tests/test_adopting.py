@@ -10,7 +10,14 @@ from clew import Budget, Conflict, Engine, Request, Sessions, body
 from clew.engine.settings import Settings
 from clew.sessions.export_agent import tell
 from clew.sessions.import_agent import adopt
-from clew.sessions.transcripts import Compaction, Message, Stretch, Transcript, read, write
+from clew.sessions.transcripts import (
+    Transcript,
+    TranscriptCompaction,
+    TranscriptMessage,
+    TranscriptStretch,
+    read,
+    write,
+)
 from clew.store.protocol import Store
 from clew.wire.formats import named
 from clew.wire.rules.check import check
@@ -24,8 +31,8 @@ def transcript(turns: int = 12, compacted: tuple[int, ...] = (5, 9), kept: int =
     first = {"role": "user", "content": "Read all pages."}
     messages: list[dict[str, Any]] = [first, *(m for n in range(turns) for m in message(n))]
     for stop in (*compacted, turns):
-        why = Compaction(f"Pages up to {start} were read.", "auto", 9_000, kept) if start else None
-        stretches.append(Stretch(tuple(messages[start and 1 + 4 * start : 1 + 4 * stop]), why))
+        why = TranscriptCompaction(f"Pages up to {start} were read.", "auto", 9_000, kept) if start else None
+        stretches.append(TranscriptStretch(tuple(messages[start and 1 + 4 * start : 1 + 4 * stop]), why))
         start = stop
     return Transcript("openai_chat", tuple(stretches), "abc-123", agent="pi", model="gpt-4o", system="Be brief.")
 
@@ -56,12 +63,12 @@ async def test_a_session_is_imported_with_its_lineage(store: Store) -> None:
     assert diff.stand_ins[0].by == "Retold('pi')"
 
 
-class Looked(tuple[Message, ...]):
+class Looked(tuple[TranscriptMessage, ...]):
     """Messages that count how often all of them are read."""
 
     times = 0
 
-    def __iter__(self) -> Iterator[Message]:
+    def __iter__(self) -> Iterator[TranscriptMessage]:
         self.times += 1
         return super().__iter__()
 
@@ -71,7 +78,7 @@ async def test_what_an_import_reads_of_a_session_does_not_grow_with_its_calls(st
     for turns in (4, 40):
         [stretch] = transcript(turns, ()).stretches
         messages = Looked(stretch.messages)
-        told = Transcript("openai_chat", (Stretch(messages),), "abc-123", model="gpt-4o")
+        told = Transcript("openai_chat", (TranscriptStretch(messages),), "abc-123", model="gpt-4o")
         await adopt(quiet(store), "default", told, f"pi-{turns}")
         looks.append(messages.times)
     assert looks[0] == looks[1]
@@ -88,7 +95,7 @@ async def test_a_file_that_grew_goes_on_and_another_one_is_refused(store: Store)
     whole = Sessions(quiet(store))
     await adopt(whole.engine, "default", long, "pi-2")
     assert body(await whole.view("pi-1")) == body(await whole.view("pi-2"))
-    other = Transcript("openai_chat", (Stretch(({"role": "user", "content": "Something else."},)),))
+    other = Transcript("openai_chat", (TranscriptStretch(({"role": "user", "content": "Something else."},)),))
     with pytest.raises(Conflict, match="import it under another name"):
         await adopt(engine, "default", other, "pi-1")
 
@@ -96,9 +103,11 @@ async def test_a_file_that_grew_goes_on_and_another_one_is_refused(store: Store)
 async def test_children_know_whose_they_are(store: Store) -> None:
     told = transcript(6, ())
     agent = Transcript(
-        "openai_chat", (Stretch(({"role": "user", "content": "Look into it."},)),), "a1", cause="subagent"
+        "openai_chat", (TranscriptStretch(({"role": "user", "content": "Look into it."},)),), "a1", cause="subagent"
     )
-    fork = Transcript("openai_chat", (Stretch((*told.messages[:9], *message(99))),), "f1", cause="fork", shared=9)
+    fork = Transcript(
+        "openai_chat", (TranscriptStretch((*told.messages[:9], *message(99))),), "f1", cause="fork", shared=9
+    )
     parent = Transcript(told.format, told.stretches, "abc", model="gpt-4o", children=(agent, fork))
     names = await adopt(quiet(store), "default", parent, "main")
     assert names == ["main", "main-subagent-a1", "main-fork-f1"]
@@ -172,9 +181,13 @@ async def test_a_session_that_goes_on_from_another_file_begins_with_its_summary(
     store: Store, summary: str | None
 ) -> None:
     said = transcript(3, ()).messages
-    stretches = Stretch(()), Stretch(tuple(said), Compaction(summary, "auto", 9, 0))
+    stretches = TranscriptStretch(()), TranscriptStretch(tuple(said), TranscriptCompaction(summary, "auto", 9, 0))
     fork = Transcript(
-        "openai_chat", (Stretch(()), Stretch((*said[:5], *message(9)), stretches[1].began)), "f", cause="fork", shared=5
+        "openai_chat",
+        (TranscriptStretch(()), TranscriptStretch((*said[:5], *message(9)), stretches[1].began)),
+        "f",
+        cause="fork",
+        shared=5,
     )
     told = Transcript("openai_chat", stretches, "n", children=(fork,))
     for _ in range(2):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from clew import Budget, Engine, ModelError, NotFound, Sessions, SQLite
-from clew.agent import Agent, Answered, Compacted, Event, Ran, Retrying, Running
+from clew.agent import Agent, AgentEvent, Answered, Compacted, Ran, Retrying, Running
 from clew.agent.control import Helm
 from clew.agent.tools import Permissions, Plan, Tool, Workshop
 from clew.llm.streaming import Speaker, Text, speaker
@@ -46,7 +46,7 @@ def talker(url: str, format: str) -> Speaker:
     return speaker(text, format=format, base_url=base, api_key="none")
 
 
-async def done(events: AsyncIterator[Event]) -> list[Event]:
+async def done(events: AsyncIterator[AgentEvent]) -> list[AgentEvent]:
     return [event async for event in events]
 
 
@@ -185,7 +185,7 @@ async def test_a_hook_hears_first_and_may_end_the_turn(store: SQLite) -> None:
 
     heard: list[str] = []
 
-    async def hook(worker: Agent, event: Event) -> None:
+    async def hook(worker: Agent, event: AgentEvent) -> None:
         heard.append(type(event).__name__)
         if isinstance(event, Ran) and heard.count("Ran") == 2:
             raise Enough
@@ -219,9 +219,9 @@ async def test_cancel_at_any_moment_leaves_history_valid_and_complete(store: SQL
         with StrictProvider(script) as provider:
             worker = agent(provider, store, format, 100_000)
             worker.session = f"{format}-{moment}"
-            seen: list[Event] = []
+            seen: list[AgentEvent] = []
 
-            async def watch(worker: Agent = worker, seen: list[Event] = seen, moment: int = moment) -> None:
+            async def watch(worker: Agent = worker, seen: list[AgentEvent] = seen, moment: int = moment) -> None:
                 async for event in worker.run("Read all pages."):
                     seen.append(event)
                     if len(seen) > moment:

@@ -8,7 +8,7 @@ import pytest
 
 from chatting import chatting, report
 from clew import Engine, ModelError, Request, SQLite
-from clew.agent import Agent, Answered, Event
+from clew.agent import Agent, AgentEvent, Answered
 from clew.agent.control import Helm
 from clew.agent.tools import Permissions, Workshop
 from clew.llm.streaming import speaker
@@ -27,7 +27,7 @@ def agent(store: Store, provider: StrictProvider, format: str, method: str = "au
     return Agent(talker(provider.url, format), helm, Workshop([reader()], Permissions()), session="work")
 
 
-async def done(agent: Agent, text: str) -> list[Event]:
+async def done(agent: Agent, text: str) -> list[AgentEvent]:
     events = [event async for event in agent.run(text)]
     await agent.speaker.close()
     return events

@@ -15,10 +15,10 @@ from textual.widgets import Input, OptionList, TextArea
 from chatting import chatting, report, sent
 from clew.chat.choosing import Choosing
 from clew.chat.commands import COMMANDS
-from clew.chat.entries import Entry
+from clew.chat.entries import ScreenEntry
 from clew.chat.permitting import Permitting
-from clew.chat.reading import Reading
-from clew.chat.transcript import Transcript
+from clew.chat.reading import ReadingScreen
+from clew.chat.transcript import TranscriptView
 from clew.chat.wrapping import Wrapped
 from clew.store.protocol import Store
 from clew.testing.provider import Answer, Call, StrictProvider
@@ -37,7 +37,7 @@ async def test_a_tool_wants_permission_and_is_granted_or_refused_it(store: Store
         async with chatting(store, tmp_path, provider.url) as hand:
             await hand.enter("Write it.")
             await hand.sees(Permitting)
-            assert "+[bold]hello[/]" in hand.chat.screen.query_one(Transcript).entries[0].visible
+            assert "+[bold]hello[/]" in hand.chat.screen.query_one(TranscriptView).entries[0].visible
             await hand.press("n")
             await hand.hears("A pity.")
             assert "the user said no" in hand.shown
@@ -188,8 +188,8 @@ async def test_a_session_begins_with_an_edited_summary(store: Store, tmp_path: P
             line = await hand.chat.desk.sessions.lineage("work")
             assert [s.cause for s in line] == ["start", "handoff"]
             await hand.enter("/lost")
-            await hand.sees(Reading)
-            assert "facts behind stand-ins" in hand.chat.screen.query_one(Transcript).entries[0].visible
+            await hand.sees(ReadingScreen)
+            assert "facts behind stand-ins" in hand.chat.screen.query_one(TranscriptView).entries[0].visible
 
 
 async def test_hostile_text_is_text_and_the_layout_stays_whole(store: Store, tmp_path: Path) -> None:
@@ -215,19 +215,19 @@ WORDS = st.sampled_from(["word ", "x" * 40, "\n", "  ", "👩‍👩‍👧 ", "
 @given(st.lists(WORDS, max_size=30), st.integers(8, 80), st.integers(7, 40))
 @settings(max_examples=30)
 def test_text_that_grows_has_the_lines_that_it_has_at_once(words: list[str], width: int, step: int) -> None:
-    text, entry = "".join(words), Entry("agent", "")
+    text, entry = "".join(words), ScreenEntry("agent", "")
     grown = Wrapped(entry, width)
     for end in range(step, len(text) + step, step):
         entry.text, before = text[:end], grown.lines
         first = grown.grow()
         assert grown.lines[:first] == before[:first]
-    assert grown.lines == Wrapped(Entry("agent", text), width).lines
+    assert grown.lines == Wrapped(ScreenEntry("agent", text), width).lines
 
 
 async def test_a_first_run_explains_itself_on_one_screen(store: Store, tmp_path: Path) -> None:
     async with chatting(store, tmp_path) as hand:
-        await hand.sees(Reading)
-        page = hand.chat.screen.query_one(Transcript)
+        await hand.sees(ReadingScreen)
+        page = hand.chat.screen.query_one(TranscriptView)
         told = " ".join(page.entries[0].visible.split())
         assert "No model is set. Type /model and one of these" in told
         assert page.max_scroll_y == 0
@@ -293,17 +293,17 @@ async def test_every_command_is_in_the_palette_with_a_way_of_its_own(store: Stor
             await hand.until(lambda: "Lineage of work" in str(hand.chat.screen.query(".title").first().render()))
             await hand.press("escape")
             await hand.enter("/window")
-            await hand.sees(Reading)
-            assert "reserve" in hand.chat.screen.query_one(Transcript).entries[0].visible
+            await hand.sees(ReadingScreen)
+            assert "reserve" in hand.chat.screen.query_one(TranscriptView).entries[0].visible
             await hand.press("escape")
             await hand.press("escape")
             await hand.enter("/search file1_7.py")
             await hand.sees(Choosing)
             await hand.press("enter")
-            await hand.sees(Reading)
-            assert "file1_7.py has value 107." in hand.chat.screen.query_one(Transcript).entries[0].visible
+            await hand.sees(ReadingScreen)
+            assert "file1_7.py has value 107." in hand.chat.screen.query_one(TranscriptView).entries[0].visible
             await hand.press("escape")
-            hand.chat.transcript.post_message(Transcript.Opened(Entry("stand-in", "gone", id="0123456789")))
+            hand.chat.transcript.post_message(TranscriptView.Opened(ScreenEntry("stand-in", "gone", id="0123456789")))
             await hand.hears("What did that stand for?: ")
             await hand.enter("/theme")
             await hand.hears("light, saved in")
@@ -312,14 +312,14 @@ async def test_every_command_is_in_the_palette_with_a_way_of_its_own(store: Stor
 
 
 def test_the_meter_says_in_words_what_the_bar_shows() -> None:
-    from clew.chat.desk import Filling
-    from clew.chat.meter import Meter
-    from clew.sessions.composition import Part
+    from clew.chat.desk import WindowFilling
+    from clew.chat.meter import WindowMeter
+    from clew.sessions.composition import CompositionPart
     from clew.tokens.target import Filled
 
-    meter = Meter()
-    made = [Part("results", 3, 600), Part("user text", 1, 200)]
-    meter._filling = Filling(made, 1_000, 1_200, 100, Filled(800, 1_000, 200, 1_300), 0.5, 2)
+    meter = WindowMeter()
+    made = [CompositionPart("results", 3, 600), CompositionPart("user text", 1, 200)]
+    meter._filling = WindowFilling(made, 1_000, 1_200, 100, Filled(800, 1_000, 200, 1_300), 0.5, 2)
     meter._who = "gpt-4o · auto"
     assert meter.words == (
         "80% full · 800 of 1,000 · system and tools 200 · $0.5000 · gpt-4o · auto · compacted 2× · reserve 100"

@@ -11,7 +11,7 @@ import pytest
 from clew import Engine, SQLite
 from clew.testing.clients import CLIENTS, session
 from clew.testing.clients.binding import Bindings
-from clew.testing.clients.judging import WORDS, Judge, Tally, judged
+from clew.testing.clients.judging import CODE_WORDS, ClientJudge, ClientTally, judged
 from clew.wire import check
 
 TURNS = 16
@@ -21,7 +21,7 @@ DOUBLED = "calls_are_answered"  # what Gemini CLI gets wrong by itself once it i
 
 
 @cache
-def tally(client: str) -> Tally:
+def tally(client: str) -> ClientTally:
     return asyncio.run(judged(client, WINDOWS[client], TURNS))
 
 
@@ -57,7 +57,7 @@ def test_every_request_says_what_it_is_and_holds_what_it_wants(client: str) -> N
 
 @EVERY
 def test_two_sessions_share_a_frame_and_no_words(client: str) -> None:
-    one, two = (next(s for s in session(client, word, 4) if s.kind == "main") for word in WORDS)
+    one, two = (next(s for s in session(client, word, 4) if s.kind == "main") for word in CODE_WORDS)
     kept = [key for key in one.body if key in ("system", "tools", "systemInstruction")]
     assert [one.body[key] for key in kept] == [two.body[key] for key in kept]
     assert "amber" not in json.dumps(two.body)
@@ -82,8 +82,8 @@ def test_a_judge_sees_what_is_wrong() -> None:
     *_, sent = (s for s in session("claude-2.1.325", "amber", 4) if len(s.body["messages"]) > 2)
 
     def faults(**changes: Any) -> dict[str, int]:
-        found = Tally()
-        judge = Judge(Engine(SQLite(":memory:")), found, "default")
+        found = ClientTally()
+        judge = ClientJudge(Engine(SQLite(":memory:")), found, "default")
         judge.look(sent, {**sent.body, **changes}, fits=True)
         return found.faults()
 

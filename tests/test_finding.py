@@ -7,14 +7,17 @@ from clew import BadRequest, Budget, Digests, Engine, Item, NotFound, Request
 from clew.store.sql import SQLStore
 from clew.testing import conversation
 from clew.text.excerpts import excerpt, framed, matching
-from clew.text.search import NAME, QUESTION, Index, Line, Text, parts, terms, texts, wording
+from clew.text.search import Index, NumberedLine, SearchText, texts, wording
+from clew.text.words import NAME_PATTERN, QUESTION, parts, terms
 
 TALK = [
-    Text("a1", "user", "Please port the parser.\nKeep the old flags."),
-    Text("b2", "result of read src/clew/view.py", "def cuts(nodes):\n    return countTokens(nodes)\n" + "x = 1\n" * 40),
-    Text("c3", "result of bash make", "error E4021: no module named left_pad\nexit code 2"),
-    Text("d4", "assistant", "The order 7363354090 was refunded, $255 in all."),
-    Text("e5", "assistant", "See src/clew/engine.py and docs/design.md for the rest."),
+    SearchText("a1", "user", "Please port the parser.\nKeep the old flags."),
+    SearchText(
+        "b2", "result of read src/clew/view.py", "def cuts(nodes):\n    return countTokens(nodes)\n" + "x = 1\n" * 40
+    ),
+    SearchText("c3", "result of bash make", "error E4021: no module named left_pad\nexit code 2"),
+    SearchText("d4", "assistant", "The order 7363354090 was refunded, $255 in all."),
+    SearchText("e5", "assistant", "See src/clew/engine.py and docs/design.md for the rest."),
 ]
 
 
@@ -43,19 +46,26 @@ def test_a_name_its_part_or_a_sentence_finds_the_text_it_is_about(question: str,
 def test_a_hit_has_its_best_lines_with_their_numbers() -> None:
     body = "\n".join(f"line {n} of nothing in particular, just some words to fill it" for n in range(1, 200))
     body = body.replace("line 120 of", "line 120 has the xylophone of")
-    [found] = Index([Text("a1", "assistant", body)]).find("xylophone", passages=1)
+    [found] = Index([SearchText("a1", "assistant", body)]).find("xylophone", passages=1)
     assert (found.id, found.title) == ("a1", "assistant")
-    assert Line(120, "line 120 has the xylophone of nothing in particular, just some words to fill it") in found.lines
+    assert (
+        NumberedLine(120, "line 120 has the xylophone of nothing in particular, just some words to fill it")
+        in found.lines
+    )
     assert len(found.lines) <= 3
 
 
 def test_of_equals_the_newer_leads_and_what_was_said_twice_counts_once() -> None:
-    other = Text("zz", "assistant", "nothing to see")
+    other = SearchText("zz", "assistant", "nothing to see")
     index = Index(
-        [Text("old", "user", "the gate is open at six"), other, Text("new", "user", "the gate is shut at ten")]
+        [
+            SearchText("old", "user", "the gate is open at six"),
+            other,
+            SearchText("new", "user", "the gate is shut at ten"),
+        ]
     )
     assert [f.id for f in index.find("gate")] == ["new", "old"]
-    twice = Index([Text("old", "user", "same words"), other, Text("new", "user", "same words")])
+    twice = Index([SearchText("old", "user", "same words"), other, SearchText("new", "user", "same words")])
     assert [f.id for f in twice.find("words")] == ["new"]
 
 
@@ -89,7 +99,10 @@ def test_names_are_found_whole_and_by_parts() -> None:
 
 @pytest.mark.parametrize("size", [200, 1_000, 8_000])
 def test_an_answer_keeps_to_its_size_and_names_what_stands_near(size: int) -> None:
-    talk = [*TALK, *(Text(f"{n:010}", "result of grep", f"engine part_{n} uses src/part_{n}.py") for n in range(300))]
+    talk = [
+        *TALK,
+        *(SearchText(f"{n:010}", "result of grep", f"engine part_{n} uses src/part_{n}.py") for n in range(300)),
+    ]
     told = Index(talk).answer("which parts does the engine use", size)
     assert 0 < len(told) <= size
     if size == 8_000:
@@ -213,7 +226,7 @@ async def test_the_engine_finds_answers_and_excerpts_on_its_own_branch(store: SQ
     body["messages"][1]["content"] = "intro\nthe codeword is xylophone_77, remember\noutro"
     view = await engine.prepare(Request(body))
     found = await engine.find("default", "what was that codeword again?", view.branch)
-    assert Line(2, "the codeword is xylophone_77, remember") in found[0].lines
+    assert NumberedLine(2, "the codeword is xylophone_77, remember") in found[0].lines
     assert (await engine.search("default", "xylophone", view.branch))[0].id == found[0].id
     assert "2: the codeword is xylophone_77" in await engine.answer("default", "the codeword?", view.branch)
     told = await engine.excerpt("default", found[0].id[:10], view.branch, pattern=r"xylo\w+")
@@ -258,12 +271,12 @@ def test_of_a_question_that_is_too_long_the_beginning_and_the_end_are_read() -> 
 
 def test_a_long_joined_word_is_found_by_what_passages_have_of_it() -> None:
     word = ":".join(f"{n % 256:02x}" for n in range(400, 2_000, 7))
-    assert Index([*TALK, Text("f6", "result of bash openssl", f"key\n{word}")]).find(word)[0].id == "f6"
+    assert Index([*TALK, SearchText("f6", "result of bash openssl", f"key\n{word}")]).find(word)[0].id == "f6"
 
 
 def test_a_million_dots_are_no_name_and_are_soon_read() -> None:
-    assert NAME.findall("." * 1_000_000) == []
-    assert NAME.findall("a.b ~/c/d ../e a/.~f g@h ...") == ["a.b", "~/c/d", "../e", "a", "/.~f", "g@h"]
+    assert NAME_PATTERN.findall("." * 1_000_000) == []
+    assert NAME_PATTERN.findall("a.b ~/c/d ../e a/.~f g@h ...") == ["a.b", "~/c/d", "../e", "a", "/.~f", "g@h"]
 
 
 async def test_a_huge_question_is_answered_everywhere(store: SQLStore) -> None:

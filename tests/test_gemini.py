@@ -32,7 +32,7 @@ from clew.errors import BadRequest
 from clew.store.sql import SQLStore
 from clew.wire.formats import gemini
 from clew.wire.rules.check import source
-from clew.wire.rules.gemini import BESIDE, DATA, RULES
+from clew.wire.rules.gemini import BESIDE_KEYS, DATA, RULES
 from test_check import mangle
 
 BREAKS: dict[str, dict[str, Any]] = {
@@ -121,7 +121,7 @@ PART = (
     st.sampled_from((text("a"), text("b", thought=True), call(), response(), SIGNED, {}))
     | st.fixed_dictionaries({"functionCall": FUNCTION})
     | st.fixed_dictionaries({"functionResponse": FUNCTION})
-    | st.dictionaries(st.sampled_from((*DATA, *DATA.values(), *BESIDE, "x")), JSON | FUNCTION, max_size=2)
+    | st.dictionaries(st.sampled_from((*DATA, *DATA.values(), *BESIDE_KEYS, "x")), JSON | FUNCTION, max_size=2)
 )
 
 
@@ -145,7 +145,7 @@ def test_anything_that_can_be_read_comes_back_equal(contents: list[dict[str, Any
 
 def test_the_bodies_leave_no_part_type_out() -> None:
     said = {key for body in GEMINI for content in body["contents"] for part in content["parts"] for key in part}
-    assert {*DATA.values(), *BESIDE.values()} - said == set()
+    assert {*DATA.values(), *BESIDE_KEYS.values()} - said == set()
 
 
 @pytest.mark.parametrize(

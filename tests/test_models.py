@@ -18,7 +18,7 @@ from clew.core import rawjson
 from clew.llm import named
 from clew.llm.anthropic import AnthropicModel
 from clew.llm.openai import OpenAIModel
-from clew.testing import Answer, Call, Heard, StrictProvider, conversation, view_of
+from clew.testing import Answer, Call, HeardRequest, StrictProvider, conversation, view_of
 from clew.wire import encode
 
 MODEL = "model-of-these-tests"  # the SDKs warn of real ones that are old
@@ -62,7 +62,7 @@ def live(format: str, **more: Any) -> dict[str, Any]:
     return {**body, "model": MODEL, "stream": True, **more}
 
 
-def serialised(heard: Heard, key: str) -> bytes:
+def serialised(heard: HeardRequest, key: str) -> bytes:
     """The bytes of a list in a request, without its closing bracket; looked for in what came over the wire."""
     listed = rawjson.dumps(heard.body[key])
     assert listed in heard.raw

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from clew.wire.overflow import Overflow, overflow
-from clew.wire.overflow.wordings import PLAIN, Wording
+from clew.wire.overflow.wordings import PLAIN_WORDINGS, Wording
 from clew.wire.overflow.wordings_more import FIRM, LOOSE, SERVERS
 
-TABLE = (*PLAIN, *SERVERS, *FIRM, *LOOSE)
+TABLE = (*PLAIN_WORDINGS, *SERVERS, *FIRM, *LOOSE)
 
 # Wordings that no row was written for, or not with these words: what, limit and what was asked for.
 OTHERS: list[tuple[str, str, int | None, int | None]] = [

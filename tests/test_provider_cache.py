@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from asking import FORMATS, ask, events, request
-from clew.testing import Heard, StrictProvider
+from clew.testing import HeardRequest, StrictProvider
 
 Body = dict[str, Any]
 
@@ -17,7 +17,7 @@ def provider() -> Iterator[StrictProvider]:
         yield provider
 
 
-async def heard(provider: StrictProvider, format: str, *said: Body, **more: Any) -> Heard:
+async def heard(provider: StrictProvider, format: str, *said: Body, **more: Any) -> HeardRequest:
     await ask(provider, format, False, request(format, *said, **more))
     return provider.heard[-1]
 

@@ -12,7 +12,8 @@ from clew.llm.streaming import BrokenOff
 
 def test_every_public_name_is_there_and_sorted() -> None:
     assert clew.__all__ == sorted(clew.__all__)
-    assert set(clew._HOME) == set(clew.__all__) == set(dir(clew))
+    at_home = {name for names in clew._HOMES.values() for name in names.split()}
+    assert at_home == set(clew.__all__) == set(dir(clew))
     for name in clew.__all__:
         assert getattr(clew, name).__name__ == name or name in ("Model", "Step", "Store", "Vocabulary")
 

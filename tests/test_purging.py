@@ -27,7 +27,7 @@ from clew.store.places import is_url
 from clew.store.sql import SQLStore
 from clew.store.upkeep.purge import Heir, Line, inherit
 from clew.testing import conversation
-from clew.text.search import parts
+from clew.text.words import parts
 from clew.wire import check
 
 WRITER = """

@@ -19,7 +19,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from clew import Budget, Engine, OverBudget, Request, events
 from clew.engine.settings import Settings
 from clew.events import Appended, Called, Edited, Event, Failed, JSONLines, Learned, Observed, Recalled, Secret
-from clew.events.telemetry import NOTES, OPEN, Traces
+from clew.events.telemetry import OPEN, SPAN_NOTES, Traces
 from clew.store.sql import SQLStore
 from clew.testing.conversations import conversation
 
@@ -275,13 +275,13 @@ def test_branches_that_are_never_observed_do_not_pile_up(traces: Traces, telemet
 def test_notes_that_no_call_follows_do_not_pile_up(traces: Traces, telemetry: Telemetry) -> None:
     for number in range(OPEN + 1):
         told(traces, Recalled("s", f"b{number}", 0, "x", 1))
-    for number in range(NOTES + 10):
+    for number in range(SPAN_NOTES + 10):
         told(traces, Recalled("s", "b1", 0, str(number), 1))
     for branch in ("b0", "b1"):
         told(traces, Called("s", branch, 1, "m", "anthropic", 1, 2, True), Observed("s", branch, 1, 1, 1, 0, 0))
     forgotten, kept = telemetry.spans()
     assert noted(forgotten) == []
-    assert [fields["clew.id"] for _, fields in noted(kept)] == [str(number) for number in range(10, NOTES + 10)]
+    assert [fields["clew.id"] for _, fields in noted(kept)] == [str(number) for number in range(10, SPAN_NOTES + 10)]
 
 
 def test_meters_count_tokens_dollars_and_edits(traces: Traces, telemetry: Telemetry) -> None:

@@ -14,7 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew import BadRequest, wire
-from clew.sessions.transcripts import AGENTS, WRITERS, Compaction, Stretch, Transcript, convert, read, read_all, write
+from clew.sessions.transcripts import (
+    AGENTS,
+    WRITERS,
+    Transcript,
+    TranscriptCompaction,
+    TranscriptStretch,
+    convert,
+    read,
+    read_all,
+    write,
+)
 from clew.testing import conversation
 from clew.wire.convert.media import Media, has_failed, parts_of, read_media
 from conftest import CORPUS, conversations
@@ -26,7 +36,7 @@ MADE = {
     "turns": st.integers(1, 8),
     "source": st.sampled_from(["openai_chat", "anthropic"]),
 }
-SEALED = Compaction(None, "auto", 150_000, 0, "2026-01-02T03:04:05.000Z")
+SEALED = TranscriptCompaction(None, "auto", 150_000, 0, "2026-01-02T03:04:05.000Z")
 
 
 def sample(name: str) -> Transcript:
@@ -167,7 +177,7 @@ def test_claude_code_as_it_prints_itself() -> None:
         )
     )
     assert [m["role"] for m in session.messages] == ["user", "assistant", "user", "assistant"]
-    assert session.compactions == [(3, Compaction(None, "manual", 7))]
+    assert session.compactions == [(3, TranscriptCompaction(None, "manual", 7))]
     assert [(c.call, c.messages[0]["content"]) for c in session.children] == [("t1", "look")]
 
 
@@ -258,7 +268,7 @@ def test_pi_before_it_had_a_tree() -> None:
         {"type": "message", "message": {"role": "user", "content": "three"}},
     ]
     session = read(lines(entries))
-    assert session.compactions == [(2, Compaction("so far", "", 9, 1, ""))]
+    assert session.compactions == [(2, TranscriptCompaction("so far", "", 9, 1, ""))]
     assert [m["role"] for m in session.messages] == ["user", "assistant", "user"]
 
 
@@ -389,7 +399,7 @@ def test_made_conversations_return(
     check_return(cut(session, places, with_(SEALED, kept=kept, summary=summary)), format)
 
 
-def cut(session: Transcript, places: list[float], why: Compaction) -> Transcript:
+def cut(session: Transcript, places: list[float], why: TranscriptCompaction) -> Transcript:
     """The session, compacted before some of its answers."""
     said = session.messages
     free = [i for i, m in enumerate(said) if i and m["role"] == "assistant"]
@@ -398,8 +408,8 @@ def cut(session: Transcript, places: list[float], why: Compaction) -> Transcript
     first, *rest = [tuple(said[a:b]) for a, b in zip(starts, stops, strict=True)]
     # What stays in view begins with an answer: no provider takes a result without its call.
     kept = [next((a - i for i in range(max(a - why.kept, 0), a) if i in free), 0) for a in edges]
-    later = [Stretch(m, with_(why, kept=k)) for k, m in zip(kept, rest, strict=True)]
-    return with_(session, stretches=(Stretch(first), *later))
+    later = [TranscriptStretch(m, with_(why, kept=k)) for k, m in zip(kept, rest, strict=True)]
+    return with_(session, stretches=(TranscriptStretch(first), *later))
 
 
 @pytest.mark.parametrize("format", ["claude-code", "codex", "pi"])

@@ -9,7 +9,7 @@ import pytest
 from clew.core.items import Item
 from clew.steps.worklog.acts import act_of, command_act
 from clew.steps.worklog.changes import change, patched
-from clew.steps.worklog.requests import Request, Step, requests
+from clew.steps.worklog.requests import WorkRequest, WorkStep, requests
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.wording import below, first_lines, gist, opening, plain, sentences, words
 from clew.testing import view_of
@@ -79,7 +79,7 @@ def test_a_root_is_left_out_of_paths_alone() -> None:
 def standing(*asks: str) -> Standing:
     stood = Standing()
     for n, ask in enumerate(asks):
-        stood.add(Request(ask, [str(n)], [Step("Fine.")]))
+        stood.add(WorkRequest(ask, [str(n)], [WorkStep("Fine.")]))
     return stood
 
 
@@ -105,11 +105,11 @@ def test_where_people_only_talk_what_they_say_is_no_rule() -> None:
 
 def test_how_things_stand_survives_the_log() -> None:
     stood = standing("Never push to main.")
-    stood.add(Request("Go.", ["9"], [Step("", [act("Bash", "exit code: 1\nerror: x", command="make")])]))
+    stood.add(WorkRequest("Go.", ["9"], [WorkStep("", [act("Bash", "exit code: 1\nerror: x", command="make")])]))
     again = Standing.from_json(json.loads(json.dumps(stood.to_json())))
     assert again == stood
     assert "Failed when last run" in again.told(2_000)
-    again.add(Request("", [], [Step("", [act("Bash", "exit code: 0", command="make")])]))
+    again.add(WorkRequest("", [], [WorkStep("", [act("Bash", "exit code: 0", command="make")])]))
     assert "Failed" not in again.told(2_000)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from clew.agent.tools import Outcome, Permissions, Rule, Tool, Workshop, shown, tools
+from clew.agent.tools import Outcome, PermissionRule, Permissions, Tool, Workshop, shown, tools
 
 FREE = Permissions(write="allow", run="allow")
 NAMES = ["read_file", "list_files", "search", "write_file", "edit_file", "run"]
@@ -98,7 +98,7 @@ CALLS: Mapping[str, tuple[str, dict[str, Any]]] = {
 @pytest.mark.parametrize("asks", CALLS)
 @pytest.mark.parametrize("answer", [True, False, None])
 @pytest.mark.parametrize("rule", ["allow", "ask", "deny"])
-async def test_only_what_is_permitted_is_done(root: Path, asks: str, answer: bool | None, rule: Rule) -> None:
+async def test_only_what_is_permitted_is_done(root: Path, asks: str, answer: bool | None, rule: PermissionRule) -> None:
     asked: list[str] = []
 
     async def ask(tool: Tool, arguments: Mapping[str, Any], preview: str) -> bool:

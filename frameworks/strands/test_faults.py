@@ -20,7 +20,7 @@ from strands.types.exceptions import ContextWindowOverflowException
 
 import clew
 from clew.adapters import strands as ours
-from clew.adapters.strands.messages import FORMAT, request_of
+from clew.adapters.strands.messages import STRANDS_FORMAT, request_of
 from clew.testing import Answer, Call
 
 ERROR = ContextWindowOverflowException("too long")
@@ -187,7 +187,7 @@ def test_with_clew_an_image_counts_what_it_costs(provide: Any, agent: Any) -> No
     plugin = ours.Clew("clew.db", offer=False)
     talking = agent(provide([]), messages=SHOWN, plugins=[plugin])
     thread = plugin.thread(talking)
-    view = clew.run(thread.fit(request_of(talking), FORMAT)).view
+    view = clew.run(thread.fit(request_of(talking), STRANDS_FORMAT)).view
     assert clew.run(thread.helm.engine.expected(view)) > 500
 
 

@@ -5,8 +5,9 @@ view = await engine.prepare(Request(body))           # in a loop: what to send
 await engine.recall("default", "3fa94c21b0")         # what did that stand-in stand for?
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from clew.core.lazy import loader
 
 if TYPE_CHECKING:
     from clew.adapters.wrapping import wrap
@@ -142,14 +143,7 @@ _HOMES = {
     "tokens": "Counter Plain Vocabulary counter_for",
     "core.view": "Swap View",
 }
-_HOME = {name: f"clew.{module}" for module, names in _HOMES.items() for name in names.split()}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'clew' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_HOME[name]), name)
-    return value
+__getattr__ = loader(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -15,7 +15,7 @@ from clew.core.view import View, originals
 from clew.errors import Ambiguous, BadRequest, NotFound
 from clew.steps import default, over_budget, repair
 from clew.steps.bound import unbound
-from clew.steps.expand import ALL, MOST, question, recalled
+from clew.steps.expand import ALL, MOST_TOKENS, question, recalled
 from clew.steps.notes.model import Model
 from clew.steps.notes.with_notes import WithNotes
 from clew.steps.notes.writer import Writer
@@ -176,7 +176,7 @@ async def acompress(
 async def _fitted(step: Step, view: View, target: Target) -> View:
     """The view after a step, with what is out of it and the newest message is about beside that message."""
     asked = question(view)
-    most = min(MOST, int(ALL * target.room)) if asked else 0
+    most = min(MOST_TOKENS, int(ALL * target.room)) if asked else 0
     if asked is None or most < RECALLED:
         return await step(view, target)
     for _ in range(2):  # with room for as much as may be, then for as much as there is

@@ -19,7 +19,7 @@ from clew import Budget, Engine, Sessions, SQLite, wire
 from clew.engine.settings import Settings
 from clew.sessions.export_agent import tell
 from clew.sessions.import_agent import adopt
-from clew.sessions.transcripts import AGENTS, WRITERS, Stretch, Transcript, convert, read, write
+from clew.sessions.transcripts import AGENTS, WRITERS, Transcript, TranscriptStretch, convert, read, write
 from clew.testing import Answer, StrictProvider
 from conftest import SAMPLE
 from test_transcripts import FILES
@@ -126,7 +126,7 @@ def results(said: list[tuple[str, ...]]) -> int:
 def in_view(session: Transcript) -> Transcript:
     """The session from its last compaction on, with what that kept."""
     start = max((place - why.kept for place, why in session.compactions), default=0)
-    return with_(session, stretches=(Stretch(tuple(session.messages[start:])),))
+    return with_(session, stretches=(TranscriptStretch(tuple(session.messages[start:])),))
 
 
 def check(session: Transcript, format: str, home: Path) -> None:

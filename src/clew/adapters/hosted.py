@@ -8,7 +8,7 @@ from clew.errors import ModelError
 from clew.llm.remote import fault_of
 from clew.steps.notes.model import Prompt, Reply
 
-LONG = 300  # characters of what an error says
+ERROR_CHARACTERS = 300  # characters of what an error says
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Hosted:
             raise
         except Exception as error:
             status = getattr(error, "status_code", None)
-            said = " ".join(str(error).split())[:LONG] or type(error).__name__
+            said = " ".join(str(error).split())[:ERROR_CHARACTERS] or type(error).__name__
             raise ModelError(
                 f"{self.name}: {said}", fault_of(status if isinstance(status, int) else 0, error)
             ) from None

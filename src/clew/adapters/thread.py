@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from clew.agent.control import Helm, Sent
+from clew.agent.control import Helm, SentBody
 from clew.agent.results import Outcome
 from clew.core import folders
 from clew.core.bridge import cross
@@ -65,9 +65,9 @@ class Thread:
         self.session = session  # the host's name for it; without one it is known by its past
         self.scope = scope
         self.origin = origin
-        self.last: Sent | None = None
+        self.last: SentBody | None = None
 
-    async def fit(self, body: Mapping[str, Any], format: str | None = None) -> Sent:
+    async def fit(self, body: Mapping[str, Any], format: str | None = None) -> SentBody:
         """What to send instead of a request of the host. Raises `OverBudget`."""
         request = Request(body, format, self.scope, self.session, self.origin)
         self.last = None  # should this fail, the host sends its own, and no report is of what was fitted before
@@ -87,7 +87,7 @@ class Thread:
         """Whether an error says that it was too long, and what `fit` gives next is shorter."""
         return self.last is not None and await cross(self._refused(self.last, error))
 
-    async def _refused(self, sent: Sent, error: BaseException | Mapping[str, Any] | str) -> bool:
+    async def _refused(self, sent: SentBody, error: BaseException | Mapping[str, Any] | str) -> bool:
         engine = self.helm.engine
         if await engine.refused(sent.view, error) is None:
             return False

@@ -9,15 +9,15 @@ from clew.engine.engine import Engine
 from clew.errors import BadRequest
 from clew.wire import encode
 
-Message = dict[str, Any]
+ChatMessage = dict[str, Any]
 
 
-def woven(history: Sequence[Message], told: Sequence[Message]) -> list[Message]:
+def woven(history: Sequence[ChatMessage], told: Sequence[ChatMessage]) -> list[ChatMessage]:
     """A history with the calls, results and pictures that stood between its messages when they were `told`.
 
     Where it differs from what was told, the host has changed it, and from there on its word holds.
     """
-    out: list[Message] = []
+    out: list[ChatMessage] = []
     at = 0
     for message in history:
         stop = _end(told, at, message)
@@ -27,7 +27,7 @@ def woven(history: Sequence[Message], told: Sequence[Message]) -> list[Message]:
     return out
 
 
-def is_same(told: Message, kept: Message) -> bool:
+def is_same(told: ChatMessage, kept: ChatMessage) -> bool:
     """Whether a host keeps this for what was told, perhaps without its pictures."""
     content = told.get("content")
     if isinstance(content, list) and isinstance(kept.get("content"), str):
@@ -35,7 +35,7 @@ def is_same(told: Message, kept: Message) -> bool:
     return told.get("role") == kept.get("role") and content == kept.get("content")
 
 
-async def told_in(engine: Engine, scope: Scope, session: str | None) -> list[Message]:
+async def told_in(engine: Engine, scope: Scope, session: str | None) -> list[ChatMessage]:
     """All that was said in a session of OpenAI's format so far, as it was said."""
     branch = await engine.store.session(scope, session) if session else None
     if branch is None:
@@ -43,16 +43,16 @@ async def told_in(engine: Engine, scope: Scope, session: str | None) -> list[Mes
     said = [place.id for place in (await engine.store.load(scope, branch)).said]
     nodes = await engine.store.nodes(scope, said)
     view = await engine.view(scope, branch)
-    body: dict[str, list[Message]] = encode(view.frame, (nodes[id].item for id in said))
+    body: dict[str, list[ChatMessage]] = encode(view.frame, (nodes[id].item for id in said))
     return [m for m in body["messages"] if m.get("role") not in ("system", "developer")]
 
 
-def plain(messages: Iterable[Mapping[str, Any]]) -> list[Message]:
+def plain(messages: Iterable[Mapping[str, Any]]) -> list[ChatMessage]:
     """Messages as JSON has them, where a host put an SDK's own objects for calls."""
     return [_with_calls(dict(m)) for m in messages]
 
 
-def unquoted(messages: Iterable[Message]) -> list[Message]:
+def unquoted(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
     """Messages whose results are texts, where a host wrote each text as a JSON string.
 
     In a string within a string there are no lines, and previews, searches and excerpts are made of lines.
@@ -60,7 +60,7 @@ def unquoted(messages: Iterable[Message]) -> list[Message]:
     return [{**m, "content": _text(m["content"])} if m.get("role") == "tool" else m for m in messages]
 
 
-def _with_calls(message: Message) -> Message:
+def _with_calls(message: ChatMessage) -> ChatMessage:
     if calls := message.get("tool_calls"):
         made = [call if isinstance(call, dict) else call.model_dump(exclude_none=True) for call in calls]
         message["tool_calls"] = made
@@ -77,7 +77,7 @@ def _text(content: Any) -> Any:
     return text if isinstance(text, str) else content
 
 
-def _end(told: Sequence[Message], at: int, message: Message) -> int:
+def _end(told: Sequence[ChatMessage], at: int, message: ChatMessage) -> int:
     """Where a turn's work ends that begins here: before its answer, or before what the history has next."""
     if at < len(told) and _is_work(told[at]):
         while at < len(told) and (_is_work(told[at]) or told[at].get("role") == "user"):
@@ -87,7 +87,7 @@ def _end(told: Sequence[Message], at: int, message: Message) -> int:
     return at
 
 
-def _done(turn: Sequence[Message]) -> Sequence[Message]:
+def _done(turn: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
     """What was done in a turn; what a host said in the end, to have its answer, is of no use any more."""
     end = len(turn)
     while end and isinstance(turn[end - 1].get("content"), str) and not _is_work(turn[end - 1]):
@@ -95,5 +95,5 @@ def _done(turn: Sequence[Message]) -> Sequence[Message]:
     return turn[:end]
 
 
-def _is_work(message: Message) -> bool:
+def _is_work(message: ChatMessage) -> bool:
     return message.get("role") == "tool" or bool(message.get("tool_calls"))

@@ -4,7 +4,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 
-from clew.agent.control.helm import SIZE, framed
+from clew.agent.control.helm import TOOL_CHARACTERS, framed
 from clew.agent.events import Answered
 from clew.agent.loop import Agent
 from clew.agent.tasks import Strategy, Summaries
@@ -24,7 +24,7 @@ _PATTERN = {"type": "string", "description": "Only the lines around what matches
 
 
 @dataclass(slots=True)
-class Report:
+class DelegationReport:
     """What came of a part of the work, and the session in which it was done."""
 
     session: str
@@ -46,7 +46,7 @@ class Delegation:
     strategy: Strategy = "full"  # how the agent reads what they report
     summaries: Summaries | None = None
 
-    async def ask(self, name: str, task: str) -> Report:
+    async def ask(self, name: str, task: str) -> DelegationReport:
         """Have a part of the work done. Raises `ToolError` where it was not."""
         child = self.agent.child("-".join(name.split()) or "part", self.workshop)
         answer: Answered | None = None
@@ -60,7 +60,7 @@ class Delegation:
             raise ToolError(
                 f"sub-agent {child.session} reported nothing: {answer.stop if answer else 'it was stopped'}"
             )
-        report = Report(child.session, answer.text)
+        report = DelegationReport(child.session, answer.text)
         if self.strategy == "summarized" and self.summaries:
             await self.summaries.summarize(report, name=child.session)
         return report
@@ -76,7 +76,7 @@ class Delegation:
         items = [nodes[place.id].item for place in said]
         start = max((at + 1 for at, item in enumerate(items) if item.role != "assistant"), default=0)
         text = "\n".join(item.text for item in items[start:] if item.kind == "text")
-        return framed(excerpt(text, session, lines, pattern, SIZE))
+        return framed(excerpt(text, session, lines, pattern, TOOL_CHARACTERS))
 
     def tools(self) -> list[Tool]:
         """What the agent can call."""

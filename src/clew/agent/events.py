@@ -5,7 +5,7 @@ from typing import Any
 
 from clew.llm.streaming import Called, Text, Thought
 
-__all__ = ["Answered", "Called", "Compacted", "Event", "Ran", "Retrying", "Running", "Text", "Thought"]
+__all__ = ["AgentEvent", "Answered", "Called", "Compacted", "Ran", "Retrying", "Running", "Text", "Thought"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,4 +54,4 @@ class Answered:
     steps: int
 
 
-Event = Text | Thought | Called | Compacted | Running | Ran | Retrying | Answered
+AgentEvent = Text | Thought | Called | Compacted | Running | Ran | Retrying | Answered

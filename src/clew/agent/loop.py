@@ -7,22 +7,22 @@ from contextlib import aclosing
 from typing import Any, Protocol
 from uuid import uuid4
 
-from clew.agent.control import Helm, Sent
-from clew.agent.events import Answered, Compacted, Event, Ran, Retrying, Running
-from clew.agent.results import Result, asked, frame, lead, messages, partial
+from clew.agent.control import Helm, SentBody
+from clew.agent.events import AgentEvent, Answered, Compacted, Ran, Retrying, Running
+from clew.agent.results import CallResult, asked, frame, lead, messages, partial
 from clew.agent.tools import Permissions, Workshop
 from clew.core.items import Frame, Scope
 from clew.core.view import View
 from clew.engine.append import Addition
 from clew.errors import ClewError, ModelError
-from clew.llm.streaming import Call, Speaker, Spoken, Text
+from clew.llm.streaming import Speaker, Spoken, Text, ToolCall
 from clew.store.records import Origin
-from clew.wire.convert.frame import Tool
+from clew.wire.convert.tools import ToolDeclaration
 from clew.wire.formats import named
 
 STEPS = 200  # calls of the model for one word of the user
-TRIES = 4  # of one call
-LIMIT = 8_192  # tokens of an answer
+CALL_TRIES = 4  # of one call
+ANSWER_TOKENS = 8_192  # tokens of an answer
 CANCELLED = "Cancelled by the user before it was done."
 AGAIN = ("busy", "network", "timeout")  # faults after which a call is made again
 
@@ -30,7 +30,7 @@ AGAIN = ("busy", "network", "timeout")  # faults after which a call is made agai
 class Hook(Protocol):
     """Hears what an agent does, and may act on it."""
 
-    async def __call__(self, agent: "Agent", event: Event, /) -> None: ...
+    async def __call__(self, agent: "Agent", event: AgentEvent, /) -> None: ...
 
 
 class Agent:
@@ -47,7 +47,7 @@ class Agent:
         scope: Scope = "default",
         origin: Origin | None = None,
         steps: int = STEPS,
-        limit: int = LIMIT,
+        limit: int = ANSWER_TOKENS,
         hooks: Sequence[Hook] = (),
     ) -> None:
         self.speaker = speaker
@@ -60,8 +60,8 @@ class Agent:
         self.hooks = tuple(hooks)
         self._steps = steps
         self._limit = limit
-        self._last: Sent | None = None
-        self._running: AsyncGenerator[Event, None] | None = None
+        self._last: SentBody | None = None
+        self._running: AsyncGenerator[AgentEvent, None] | None = None
         limits = helm.engine.limits.windows
         if speaker.window:
             limits.tell(speaker.name, speaker.window)
@@ -85,7 +85,7 @@ class Agent:
             hooks=self.hooks,
         )
 
-    def run(self, text: str) -> AsyncGenerator[Event, None]:
+    def run(self, text: str) -> AsyncGenerator[AgentEvent, None]:
         """Say something to the agent; what it does comes as events, the last of which is `Answered`.
 
         To close it, or to cancel whoever waits for it, ends the turn: what was said until then is in the log.
@@ -93,7 +93,9 @@ class Agent:
         self._running = self._run(text, self._running)
         return self._running
 
-    async def _run(self, text: str, before: AsyncGenerator[Event, None] | None) -> AsyncGenerator[Event, None]:
+    async def _run(
+        self, text: str, before: AsyncGenerator[AgentEvent, None] | None
+    ) -> AsyncGenerator[AgentEvent, None]:
         if before is not None:  # somebody stopped listening in its middle
             await before.aclose()
         new: list[dict[str, Any]] = [asked(text)]
@@ -116,7 +118,7 @@ class Agent:
                 new = []
             yield await self._heard(Answered("", "steps", self._steps))
 
-    async def _heard(self, event: Event) -> Event:
+    async def _heard(self, event: AgentEvent) -> AgentEvent:
         """Let hooks hear of an event before anybody else does; what one raises ends the turn."""
         for hook in self.hooks:
             await hook(self, event)
@@ -124,10 +126,10 @@ class Agent:
 
     # --- one call of the model ----------------------------------------------------------------------------------------
 
-    async def _speak(self, new: Sequence[dict[str, Any]]) -> AsyncGenerator[Event | Spoken, None]:
+    async def _speak(self, new: Sequence[dict[str, Any]]) -> AsyncGenerator[AgentEvent | Spoken, None]:
         """What the model says after this; tried again where that helps, with less where it was too much."""
         heard: list[str] = []
-        for left in range(TRIES - 1, -1, -1):
+        for left in range(CALL_TRIES - 1, -1, -1):
             sent = await self._prepare(new)
             if told := await self._compacted(sent):
                 yield told
@@ -155,12 +157,12 @@ class Agent:
         """The conversation as it stands, and would be sent. Raises `NotFound` where nothing was said yet."""
         return await self.helm.open(await self._addition(lead(self.speaker.format, self.system)))
 
-    async def _prepare(self, new: Sequence[dict[str, Any]]) -> Sent:
+    async def _prepare(self, new: Sequence[dict[str, Any]]) -> SentBody:
         return await self.helm.prepare(await self._addition([*lead(self.speaker.format, self.system), *new]))
 
     async def _addition(self, said: Sequence[dict[str, Any]]) -> Addition:
         format = self.speaker.format
-        tools = [Tool(t.name, t.description, t.parameters) for t in self.workshop.tools.values()]
+        tools = [ToolDeclaration(t.name, t.description, t.parameters) for t in self.workshop.tools.values()]
         body = frame(format, self.speaker.name, self.system, tools, await self._answer())
         return Addition({**body, named(format).LIST: list(said)}, self.session, format, self.scope, self.origin)
 
@@ -170,7 +172,7 @@ class Agent:
         kept_free = (await self.helm.engine.limits.target(self.scope, frame)).kept_free
         return min(self._limit, kept_free or self._limit)
 
-    async def _again(self, sent: Sent, error: ModelError, left: int) -> Retrying:
+    async def _again(self, sent: SentBody, error: ModelError, left: int) -> Retrying:
         """Get ready for another try. Raises the error where there is none, or where it would not help."""
         engine = self.helm.engine
         if error.fault == "overflow" and left:
@@ -182,11 +184,11 @@ class Agent:
             return Retrying("overflow", 0.0)
         if error.fault not in AGAIN or not left:
             raise error
-        seconds = error.retry_after or random.uniform(0.5, 1.0) * 2 ** (TRIES - left - 1)  # noqa: S311
+        seconds = error.retry_after or random.uniform(0.5, 1.0) * 2 ** (CALL_TRIES - left - 1)  # noqa: S311
         await asyncio.sleep(seconds)
         return Retrying(error.fault, seconds)
 
-    async def _compacted(self, sent: Sent) -> Compacted | None:
+    async def _compacted(self, sent: SentBody) -> Compacted | None:
         """Whether what is sent became shorter since the last call, and why."""
         was = self._last.view if self._last else None
         known = len(was.edits) if was and was.branch == sent.view.branch else 0
@@ -209,21 +211,21 @@ class Agent:
 
     # --- the tools ----------------------------------------------------------------------------------------------------
 
-    async def _use(self, calls: Sequence[Call]) -> AsyncGenerator[Event, None]:
+    async def _use(self, calls: Sequence[ToolCall]) -> AsyncGenerator[AgentEvent, None]:
         """Run what the model called; every call is answered, also where somebody cancels."""
-        results: list[Result] = []
+        results: list[CallResult] = []
         try:
             for call in calls:
                 yield Running(call.id, call.name, call.arguments or {})
                 results.append(await self._result(call))
                 yield Ran(*results[-1])
         finally:
-            left = [Result(call.id, call.name, CANCELLED, failed=True) for call in calls[len(results) :]]
+            left = [CallResult(call.id, call.name, CANCELLED, failed=True) for call in calls[len(results) :]]
             await self._say(messages([*results, *left], self.speaker.format))
 
-    async def _result(self, call: Call) -> Result:
+    async def _result(self, call: ToolCall) -> CallResult:
         if self.helm.is_ours(call.name) and self._last is not None:
             came = await self.helm.answer(self._last.view, call.name, call.arguments or {})
         else:
             came = await self.workshop.call(call.name, call.raw or "{}")
-        return Result(call.id, call.name, *came)
+        return CallResult(call.id, call.name, *came)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from clew.errors import BadRequest
 from clew.wire.convert.extras import with_tools
-from clew.wire.convert.frame import Tool
+from clew.wire.convert.tools import ToolDeclaration
 
 REASONS = re.compile(r"(?:^|/)(?:o\d|gpt-[5-9]|codex)")  # models that refuse nothing by being asked for their thoughts
 
@@ -18,7 +18,7 @@ class Outcome(NamedTuple):
     failed: bool = False
 
 
-class Result(NamedTuple):
+class CallResult(NamedTuple):
     """The outcome of one call among others."""
 
     id: str
@@ -27,7 +27,7 @@ class Result(NamedTuple):
     failed: bool = False
 
 
-def messages(results: Sequence[Result], format: str) -> list[dict[str, Any]]:
+def messages(results: Sequence[CallResult], format: str) -> list[dict[str, Any]]:
     """The messages that answer calls: all of them together, as providers want it."""
     match format:
         case "openai_chat":
@@ -58,7 +58,7 @@ def asked(text: str) -> dict[str, Any]:
     return {"role": "user", "content": text}
 
 
-def frame(format: str, model: str, system: str, tools: Sequence[Tool], limit: int) -> dict[str, Any]:
+def frame(format: str, model: str, system: str, tools: Sequence[ToolDeclaration], limit: int) -> dict[str, Any]:
     """A request without its messages."""
     keys = {"openai_chat": "max_completion_tokens", "openai_responses": "max_output_tokens", "anthropic": "max_tokens"}
     body: dict[str, Any] = {"model": model, keys[format]: limit}

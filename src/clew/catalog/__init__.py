@@ -22,9 +22,9 @@ _SPECIAL = frozenset(
     "image audio live tts realtime search transcribe embed omni instruct vision ocr chat gemma instant".split()
 )
 
-Source = Literal["given", "learned", "probed", "catalog", "family", "default"]
-Row = list[Any]  # max_input, max_output, window, prices, tiers; see scripts/refresh_catalog.py
-Entry = tuple[str, Row]
+LimitSource = Literal["given", "learned", "probed", "catalog", "family", "default"]
+CatalogRow = list[Any]  # max_input, max_output, window, prices, tiers; see scripts/refresh_catalog.py
+CatalogEntry = tuple[str, CatalogRow]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Model:
     max_input: int | None = None
     max_output: int | None = None
     prices: Prices | None = None
-    source: Source = "catalog"
+    source: LimitSource = "catalog"
     exact: bool = True
 
 
@@ -73,7 +73,7 @@ def lookup(model: str, provider: str | None = None) -> Model:
     return replace(found, window=_MILLION, max_input=_MILLION) if name.long else found
 
 
-def _catalogued(name: names.Name, host: str | None) -> Model | None:
+def _catalogued(name: names.ParsedName, host: str | None) -> Model | None:
     """The entry of this name: of the host, else of the vendor, else the least of all hosts."""
     hosts = _snapshot()
     forms = [names.fold(form) for form in name.forms]
@@ -92,7 +92,7 @@ def _catalogued(name: names.Name, host: str | None) -> Model | None:
     return None
 
 
-def _related(name: names.Name, host: str | None) -> Model | None:
+def _related(name: names.ParsedName, host: str | None) -> Model | None:
     """The nearest relative: the longest part of the name that is an entry, else those whose names begin alike."""
     for form in reversed(name.forms):
         start = names.family(names.fold(form).removeprefix("ft:"))
@@ -100,7 +100,7 @@ def _related(name: names.Name, host: str | None) -> Model | None:
         stems = ["-".join(parts[:size]) for size in range(len(parts), 0, -1)]
         for stem in stems:
             # A bare word such as "claude" names the oldest of a family, if anything.
-            if "-" in stem and (nearest := _catalogued(names.Name((), (stem,)), host)):
+            if "-" in stem and (nearest := _catalogued(names.ParsedName((), (stem,)), host)):
                 return replace(nearest, source="family", exact=False)
         for stem in stems:
             if kin := sorted(_kin(stem, host), key=lambda entry: entry[1][0]):
@@ -110,7 +110,7 @@ def _related(name: names.Name, host: str | None) -> Model | None:
     return None
 
 
-def _kin(stem: str, host: str | None) -> list[Entry]:
+def _kin(stem: str, host: str | None) -> list[CatalogEntry]:
     """Entries whose name begins so: those of the host, else of the vendor, else all."""
     hosts = _snapshot()
     tables = [hosts[h] for h in (host, *names.vendors(stem)) if h in hosts]
@@ -122,11 +122,11 @@ def _kin(stem: str, host: str | None) -> list[Entry]:
     return []
 
 
-def _least(entries: Iterable[Entry]) -> Entry:
+def _least(entries: Iterable[CatalogEntry]) -> CatalogEntry:
     return min(entries, key=lambda entry: entry[1][0])
 
 
-def _model(entry: Entry, *, exact: bool) -> Model:
+def _model(entry: CatalogEntry, *, exact: bool) -> Model:
     key, row = entry
     max_input, max_output, whole, flat, tiers = (*row, *[0] * 5)[:5]
     prices = None
@@ -155,16 +155,16 @@ def _spelled() -> dict[str, str]:
 
 
 @lru_cache(maxsize=1)
-def _snapshot() -> dict[str, dict[str, Entry]]:
+def _snapshot() -> dict[str, dict[str, CatalogEntry]]:
     """Host, folded name, entry."""
-    hosts: dict[str, dict[str, Row]] = _file()["hosts"]
+    hosts: dict[str, dict[str, CatalogRow]] = _file()["hosts"]
     return {host: {name: (name, row) for name, row in table.items()} for host, table in hosts.items()}
 
 
 @lru_cache(maxsize=1)
-def _everywhere() -> dict[str, list[Entry]]:
+def _everywhere() -> dict[str, list[CatalogEntry]]:
     """Folded name, the entries of all hosts that do not run on somebody's own machine."""
-    found: dict[str, list[Entry]] = {}
+    found: dict[str, list[CatalogEntry]] = {}
     for host, table in _snapshot().items():
         if host not in names.LOCAL:
             for name, entry in table.items():

@@ -82,7 +82,7 @@ _CLAUDE = re.compile(
 )
 
 
-class Name(NamedTuple):
+class ParsedName(NamedTuple):
     """A name taken apart; `forms` go from as written to bare, and are empty for what nobody can look up."""
 
     hosts: tuple[str, ...]  # of the path before the name, outermost first
@@ -91,12 +91,12 @@ class Name(NamedTuple):
     long: bool = False  # Claude Code's way to ask for the window of a million
 
 
-def read(model: str) -> Name:
+def read(model: str) -> ParsedName:
     """Take a name apart."""
     whole = model.strip().lower()
     arn = _ARN.match(whole)
     if arn and not arn[1]:
-        return Name(("bedrock",), ())
+        return ParsedName(("bedrock",), ())
     *path, name = [part for part in _ARN.sub("", whole).split("/") if part] or [""]
     hosts = [HOSTS.get(part, part) for part in path]
     long = bool(_LONG.search(name))
@@ -116,7 +116,7 @@ def read(model: str) -> Name:
     tagged = ":" in forms[-1] and not forms[-1].startswith("ft:")
     if tagged:
         forms += [forms[-1].replace(":", "-"), forms[-1].partition(":")[0]]
-    return Name(tuple(hosts), tuple(forms), tagged, long)
+    return ParsedName(tuple(hosts), tuple(forms), tagged, long)
 
 
 def fold(name: str) -> str:

@@ -19,7 +19,7 @@ __all__ = ["Probed", "probe"]
 _LARGEST = 1_000_000  # bytes of an answer; an Ollama model with its licence takes tens of thousands
 _TOKENS = range(256, 100_000_001)  # what a window can be; anything else is a mistake
 
-Server = Literal["ollama", "llama.cpp", "vllm", "lmstudio"]
+ServerKind = Literal["ollama", "llama.cpp", "vllm", "lmstudio"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Probed:
     """A window in tokens; `sure` is False where it is the model's maximum and the server may take less."""
 
     window: int
-    server: Server
+    server: ServerKind
     sure: bool
 
 
@@ -112,7 +112,7 @@ def _ollama(host: "_Host", model: str) -> Probed | None:
     return _probed("ollama", min(window, most or window) if window else None, most)
 
 
-def _probed(server: Server, window: int | None, most: int | None = None) -> Probed | None:
+def _probed(server: ServerKind, window: int | None, most: int | None = None) -> Probed | None:
     if window:
         return Probed(window, server, sure=True)
     return Probed(most, server, sure=False) if most else None

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from clew.chat import reading, welcome
-from clew.chat.choosing import Choosing, Row
+from clew.chat.choosing import ChoiceRow, Choosing
 from clew.chat.entries import bounded, brief
-from clew.chat.reading import Reading
+from clew.chat.reading import ReadingScreen
 from clew.chat.writing import Field, Filling, Writing
 from clew.core.items import SHORT
 from clew.screens import diff as diffs
@@ -28,7 +28,7 @@ async def method(chat: "Chat", typed: str) -> None:
     """Choose who decides when to compact."""
     helm = chat.desk.helm
     helm.method = helm.method  # while a turn runs it is refused here, before anybody chooses
-    rows = [Row(name, text, f"/method {name}", name == helm.method) for name, text in METHODS.items()]
+    rows = [ChoiceRow(name, text, f"/method {name}", name == helm.method) for name, text in METHODS.items()]
     picked = typed if typed in METHODS else await chat.ask(Choosing("Select Compaction Method", rows, typed))
     for name, text in METHODS.items():
         if name == picked:
@@ -87,17 +87,19 @@ async def lineage(chat: "Chat", typed: str) -> None:
         await lost(chat, picked)
 
 
-def _branch(row: tree.Row, here: str) -> Row:
+def _branch(row: tree.TreeRow, here: str) -> ChoiceRow:
     """A line of the tree; a session that is all of its conversation has the line of that."""
     only = len(row.chain.sessions) == 1
     session = row.session or row.chain.first
     marked = session.id == here and (only or row.session is not None)
     if row.session is None:
-        return Row(f"{session.id}" if only else f"{session.id}+", f"{'   ' * row.depth}{called(session)}", "", marked)
+        return ChoiceRow(
+            f"{session.id}" if only else f"{session.id}+", f"{'   ' * row.depth}{called(session)}", "", marked
+        )
     undone = ", undone" if session.undone else ""
     aside = f"{moment(session.at)}  {count(session.calls, 'call')}, {session.sent:,} sent"
     text = f"{'   ' * row.depth}└─ {session.number} {session.cause} ({session.method or 'auto'}){undone}"
-    return Row(session.id, text, aside, marked)
+    return ChoiceRow(session.id, text, aside, marked)
 
 
 async def lost(chat: "Chat", typed: str) -> None:
@@ -117,14 +119,14 @@ async def preview(chat: "Chat", typed: str) -> None:
 async def _shown(chat: "Chat", title: str, draw: Callable[[Console], None]) -> None:
     out = StringIO()
     draw(Console(file=out, width=reading.width(chat.size), no_color=True, highlight=False, legacy_windows=False))
-    await chat.ask(Reading(title, out.getvalue()))
+    await chat.ask(ReadingScreen(title, out.getvalue()))
 
 
 async def expand(chat: "Chat", typed: str) -> None:
     """Open what an entry stands for, where it stands; or close it again."""
     entries = [entry for entry in chat.transcript.entries if entry.opens]
     rows = [
-        Row(str(n), brief(entry.text, 160), entry.kind, entry.open)
+        ChoiceRow(str(n), brief(entry.text, 160), entry.kind, entry.open)
         for n, entry in reversed([*enumerate(entries)])
     ]  # fmt: skip
     picked = await chat.ask(
@@ -141,18 +143,22 @@ async def search(chat: "Chat", typed: str) -> None:
         return
     hits = await chat.desk.search(given[0])
     said = [" … ".join(line.text for line in hit.found.lines) or hit.found.title for hit in hits]
-    rows = [Row(hit.found.id, brief(text, 160), hit.found.id[:SHORT]) for hit, text in zip(hits, said, strict=True)]
+    rows = [
+        ChoiceRow(hit.found.id, brief(text, 160), hit.found.id[:SHORT]) for hit, text in zip(hits, said, strict=True)
+    ]
     title = f"{count(len(hits), 'place')} about {brief(given[0], 40)}: Enter shows all of it"
     if picked := await chat.ask(Choosing(title, rows, empty="nothing was said about that")):
         whole = "\n\n".join(node.item.text for node in await chat.desk.recall(picked))
-        await chat.ask(Reading(f"What {picked[:SHORT]} says", bounded(whole)))
+        await chat.ask(ReadingScreen(f"What {picked[:SHORT]} says", bounded(whole)))
 
 
 async def pin(chat: "Chat", typed: str) -> None:
     """Keep an item as it is in every later window, or no longer."""
     view = await chat.desk.agent.view()
     rows = [
-        Row(n.id, f"{label(n.item)}: {brief(f'{n.item.name} {n.item.text}', 120)}", n.id[:SHORT], n.id in view.pinned)
+        ChoiceRow(
+            n.id, f"{label(n.item)}: {brief(f'{n.item.name} {n.item.text}', 120)}", n.id[:SHORT], n.id in view.pinned
+        )
         for n in reversed(view.nodes)
     ]
     picked = await chat.desk.own(typed) or await chat.ask(Choosing("Pin or unpin", rows, typed))
@@ -177,7 +183,7 @@ async def sessions(chat: "Chat", typed: str) -> None:
     """Go on with another conversation."""
     chat.desk.helm.check_idle()
     rows = [
-        Row(
+        ChoiceRow(
             s.name or s.id,
             called(s),
             f"{moment(s.at)}  {count(s.number, 'session')}",
@@ -220,7 +226,7 @@ async def window(chat: "Chat", typed: str) -> None:
     room = reading.width(chat.size) - 14
     lines = [f"{'▣' if n.id in made else ' '} {label(n.item):<10}{brief(n.item.text, room)}" for n in view.nodes]
     await chat.ask(
-        Reading("The window", "\n".join([chat.meter.words, chat.meter.kinds, "", *kinds, free, kept, "", *lines]))
+        ReadingScreen("The window", "\n".join([chat.meter.words, chat.meter.kinds, "", *kinds, free, kept, "", *lines]))
     )
 
 

@@ -16,18 +16,18 @@ from textual.screen import Screen
 from textual.widgets import Static
 from textual.worker import Worker
 
-from clew.agent import Answered, Compacted, Event, Ran, Retrying, Running
+from clew.agent import AgentEvent, Answered, Compacted, Ran, Retrying, Running
 from clew.agent.tools import Permission, Tool
 from clew.chat import welcome
-from clew.chat.choosing import Choosing, Row
+from clew.chat.choosing import ChoiceRow, Choosing
 from clew.chat.commands import BY_SLASH, COMMANDS, HELP, Command
 from clew.chat.desk import Desk
-from clew.chat.entries import Entry, called, came, history, kept, opened, plain, standing
-from clew.chat.meter import Meter
+from clew.chat.entries import ScreenEntry, called, came, history, kept, opened, plain, standing
+from clew.chat.meter import WindowMeter
 from clew.chat.permitting import Permitting
-from clew.chat.prompt import Prompt
-from clew.chat.reading import Reading
-from clew.chat.transcript import Transcript
+from clew.chat.prompt import PromptBox
+from clew.chat.reading import ReadingScreen
+from clew.chat.transcript import TranscriptView
 from clew.errors import ClewError
 from clew.llm.streaming import Text, Thought
 
@@ -65,9 +65,9 @@ class Chat(App[None]):
 
     def compose(self) -> ComposeResult:
         # Held, not looked for: at the end the clock and a turn still tell them something when they are off the screen.
-        self.transcript = Transcript(id="talk", grows=True)
-        self.meter = Meter(id="meter")
-        self.prompt = Prompt(id="prompt")
+        self.transcript = TranscriptView(id="talk", grows=True)
+        self.meter = WindowMeter(id="meter")
+        self.prompt = PromptBox(id="prompt")
         self._status = Static(id="status", markup=False)
         yield from (self.transcript, self.meter, self.prompt, self._status)
 
@@ -80,7 +80,7 @@ class Chat(App[None]):
         self.set_interval(TICK, self._tick)
         await self.resume(None)
         if not self.desk.model:
-            self.push_screen(Reading("Welcome", welcome.text(self.desk, os.environ)))
+            self.push_screen(ReadingScreen("Welcome", welcome.text(self.desk, os.environ)))
 
     async def resume(self, session: str | None) -> None:
         """Go on with a conversation, begin one where it has no name, or show the one that is there."""
@@ -95,7 +95,7 @@ class Chat(App[None]):
 
     # --- what is typed ------------------------------------------------------------------------------------------------
 
-    def on_prompt_sent(self, event: Prompt.Sent) -> None:
+    def on_prompt_sent(self, event: PromptBox.Sent) -> None:
         name, _, rest = event.text.removeprefix("/").partition(" ")
         if event.text.startswith("/") and name in BY_SLASH:
             self.perform(BY_SLASH[name], rest.strip())
@@ -109,7 +109,7 @@ class Chat(App[None]):
         else:
             self._begin(event.text)
 
-    def on_prompt_completing(self, event: Prompt.Completing) -> None:
+    def on_prompt_completing(self, event: PromptBox.Completing) -> None:
         self.run_worker(self._palette(event.text[1:]), exit_on_error=False)
 
     def action_palette(self) -> None:
@@ -117,7 +117,7 @@ class Chat(App[None]):
             self.run_worker(self._palette(""), exit_on_error=False)
 
     async def _palette(self, typed: str) -> None:
-        rows = [Row(command.slash, command.title, command.ways) for command in COMMANDS]
+        rows = [ChoiceRow(command.slash, command.title, command.ways) for command in COMMANDS]
         if picked := await self.ask(Choosing("Commands", rows, typed)):
             self.prompt.replace_with("" if self.prompt.text.startswith("/") else self.prompt.text)
             self.perform(BY_SLASH[picked])
@@ -144,7 +144,7 @@ class Chat(App[None]):
 
     def action_help(self) -> None:
         if len(self.screen_stack) == 1:
-            self.push_screen(Reading("Help", HELP))
+            self.push_screen(ReadingScreen("Help", HELP))
 
     async def ask(self, screen: Screen[T]) -> T | None:
         """Show a screen, and wait for what comes of it; it goes with whoever asked."""
@@ -157,10 +157,10 @@ class Chat(App[None]):
 
     def say(self, text: str) -> None:
         """Tell the user what was done, where the conversation is."""
-        self.transcript.add(Entry("note", text))
+        self.transcript.add(ScreenEntry("note", text))
         self.transcript.follow()
 
-    async def toggle(self, entry: Entry) -> None:
+    async def toggle(self, entry: ScreenEntry) -> None:
         """Open an entry where it stands, or close it."""
         if not entry.whole:
             entry.whole = opened(entry, await self.desk.recall(entry.id))
@@ -168,13 +168,13 @@ class Chat(App[None]):
         self.transcript.redraw(entry)
         self.transcript.reveal(entry)
 
-    def on_transcript_opened(self, event: Transcript.Opened) -> None:
+    def on_transcript_opened(self, event: TranscriptView.Opened) -> None:
         self.run_worker(self._try("What did that stand for?", lambda: self.toggle(event.entry)))
 
     # --- a turn -------------------------------------------------------------------------------------------------------
 
     def _begin(self, text: str) -> None:
-        self.transcript.add(Entry("you", text))
+        self.transcript.add(ScreenEntry("you", text))
         self.transcript.follow()
         self._since = monotonic()
         self._turn = self.run_worker(self._run(text), group="turn")
@@ -186,11 +186,11 @@ class Chat(App[None]):
                 async for event in events:
                     await self._hear(event)
         except asyncio.CancelledError:
-            self.transcript.add(Entry("note", "Cancelled. What was said until then is kept."))
+            self.transcript.add(ScreenEntry("note", "Cancelled. What was said until then is kept."))
             self._give_back()
             raise
         except (ClewError, OSError) as error:
-            self.transcript.add(Entry("problem", str(error)))
+            self.transcript.add(ScreenEntry("problem", str(error)))
             self._give_back()
         finally:
             self.transcript.flush()
@@ -209,7 +209,7 @@ class Chat(App[None]):
             self._begin(self._waiting.popleft())
         self._tick()
 
-    async def _hear(self, event: Event) -> None:
+    async def _hear(self, event: AgentEvent) -> None:
         match event:
             case Text(delta):
                 self.transcript.hear("agent", delta)
@@ -269,7 +269,7 @@ class Chat(App[None]):
         what = "A new session begins" if session.cause == "handoff" else "Compacted"
         sizes = f"{found.before:,} → {found.after:,} tokens"
         stand_ins = [standing(s.id, s.by.partition("(")[0], len(s.said), s.nodes[0].item.text) for s in found.stand_ins]
-        self.transcript.add(Entry("note", f"{what}: {sizes}. F8 what was lost · F9 undo"), *stand_ins)
+        self.transcript.add(ScreenEntry("note", f"{what}: {sizes}. F8 what was lost · F9 undo"), *stand_ins)
         self.notify(f"{sizes}\n{kept(found)}", title=what, timeout=TOAST, markup=False)
         self.measure()
 

@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 from clew.chat.entries import plain
 
 
-class Row(NamedTuple):
+class ChoiceRow(NamedTuple):
     """Something to choose."""
 
     id: str
@@ -45,7 +45,7 @@ class Choosing(ModalScreen[str | None]):
         Binding("pagedown", "move(10)", priority=True),
     ]
 
-    def __init__(self, title: str, rows: Sequence[Row], typed: str = "", empty: str = "nothing fits") -> None:
+    def __init__(self, title: str, rows: Sequence[ChoiceRow], typed: str = "", empty: str = "nothing fits") -> None:
         super().__init__()
         self._title = title
         self._rows = rows

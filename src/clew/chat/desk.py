@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from clew.agent import Agent
 from clew.agent.control import Helm
-from clew.agent.tools import Ask, Permissions, Workshop, tools
+from clew.agent.tools import AskUser, Permissions, Workshop, tools
 from clew.config import Config, Places, assembled, edited, engine, read_key, write_key
 from clew.core.items import Node, Scope
 from clew.core.view import View
@@ -21,7 +21,7 @@ from clew.engine.undo import Undone
 from clew.errors import ClewError, ModelError, NotFound
 from clew.llm.streaming import Piece, Speaker, speaker
 from clew.screens import save
-from clew.sessions.composition import Part, parts, shown
+from clew.sessions.composition import CompositionPart, parts, shown
 from clew.sessions.sessions import Diff, Sessions
 from clew.steps.worklog.writing import summary
 from clew.store.protocol import Store
@@ -31,10 +31,10 @@ from clew.tokens.target import Filled
 DRAFT = 6_000  # characters of a summary that is proposed
 
 
-class Filling(NamedTuple):
+class WindowFilling(NamedTuple):
     """What the window is made of, and what the conversation came to."""
 
-    parts: list[Part]
+    parts: list[CompositionPart]
     sent: int  # tokens, as the provider counts
     limit: int
     reserve: int
@@ -74,7 +74,7 @@ class Desk:
         scope: Scope = "",
         model: str = "",
         session: str = "",
-        ask: Ask | None = None,
+        ask: AskUser | None = None,
     ) -> None:
         self.places = places
         self.folder = (folder or places.folder).resolve()
@@ -130,7 +130,7 @@ class Desk:
         except NotFound:
             return None
 
-    async def filling(self) -> Filling | None:
+    async def filling(self) -> WindowFilling | None:
         """What the window is made of now; None before anything was said."""
         try:
             view = await self.agent.view()
@@ -143,7 +143,7 @@ class Desk:
         folds = sum(s.cause in ("compaction", "handoff") and not s.undone for s in own)
         sent = await self.engine.expected(view)
         full = await self.engine.filled(view)
-        return Filling(made, sent, target.limit.tokens, target.kept_free, full, sum(s.cost for s in own), folds)
+        return WindowFilling(made, sent, target.limit.tokens, target.kept_free, full, sum(s.cost for s in own), folds)
 
     async def all(self) -> list[Session]:
         """The newest session of each conversation that has a name, newest first."""

@@ -14,9 +14,9 @@ from clew.screens.lines import name, words
 from clew.sessions.composition import parts
 from clew.sessions.sessions import Diff
 
-Kind = Literal["you", "agent", "thought", "call", "result", "failed", "note", "problem", "stand-in"]
+EntryKind = Literal["you", "agent", "thought", "call", "result", "failed", "note", "problem", "stand-in"]
 
-MARKS: Mapping[Kind, str] = {
+ENTRY_MARKS: Mapping[EntryKind, str] = {
     "you": ">",
     "agent": " ",
     "thought": "·",
@@ -27,9 +27,9 @@ MARKS: Mapping[Kind, str] = {
     "problem": "!",
     "stand-in": "▣",
 }
-BRIEF = 8  # lines of a result that are shown at first
+BRIEF_LINES = 8  # lines of a result that are shown at first
 WIDE = 1_200  # and characters
-WHOLE = 200_000  # characters of anything that is opened
+OPENED_CHARACTERS = 200_000  # characters of anything that is opened
 ARGUMENTS = 300  # characters of a call
 PICTURE = "\u2190-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
 TONES = "\U0001f3fb-\U0001f3ff"
@@ -39,10 +39,10 @@ ALONE = re.compile(f"[{TONES}]")
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class ScreenEntry:
     """Something on the screen; some have more to them, which is there once they are opened."""
 
-    kind: Kind
+    kind: EntryKind
     text: str
     whole: str = ""  # shown instead, once it is open
     id: str = ""  # of a stand-in, by which what it stands for is recalled
@@ -68,32 +68,32 @@ def brief(text: str, size: int) -> str:
     return words(plain(text), size)
 
 
-def called(name: str, arguments: Mapping[str, Any] | str) -> Entry:
+def called(name: str, arguments: Mapping[str, Any] | str) -> ScreenEntry:
     """A call of a tool."""
     given = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     text = f"{name} {given}"
-    return Entry("call", brief(text, ARGUMENTS), text[:WHOLE] if len(text) > ARGUMENTS else "")
+    return ScreenEntry("call", brief(text, ARGUMENTS), text[:OPENED_CHARACTERS] if len(text) > ARGUMENTS else "")
 
 
-def came(text: str, failed: bool = False) -> Entry:
+def came(text: str, failed: bool = False) -> ScreenEntry:
     """What a tool gave: its first lines, and the rest on demand."""
-    kind: Kind = "failed" if failed else "result"
+    kind: EntryKind = "failed" if failed else "result"
     lines = text.rstrip().split("\n")
-    head = "\n".join(lines[:BRIEF])[:WIDE]
+    head = "\n".join(lines[:BRIEF_LINES])[:WIDE]
     if head == text.rstrip():
-        return Entry(kind, head or "(nothing)")
+        return ScreenEntry(kind, head or "(nothing)")
     rest = f"… {len(lines):,} lines, {len(text):,} characters in all; F7 opens it"
-    return Entry(kind, f"{head}\n{rest}", bounded(text))
+    return ScreenEntry(kind, f"{head}\n{rest}", bounded(text))
 
 
 def bounded(text: str) -> str:
     """As much of a text as can be looked at."""
-    if len(text) <= WHOLE:
+    if len(text) <= OPENED_CHARACTERS:
         return text
-    return f"{text[:WHOLE]}\n… {len(text) - WHOLE:,} characters more: clew recall has all of it"
+    return f"{text[:OPENED_CHARACTERS]}\n… {len(text) - OPENED_CHARACTERS:,} characters more: clew recall has all of it"
 
 
-def history(view: View) -> Iterator[Entry]:
+def history(view: View) -> Iterator[ScreenEntry]:
     """A conversation as its model sees it."""
     by_id = {n.id: edit for edit in view.edits for n in edit.stand_ins}
     for node in view.nodes:
@@ -101,7 +101,7 @@ def history(view: View) -> Iterator[Entry]:
         yield of(node.item) if edit is None else stand_in(node, edit, view)
 
 
-def of(item: Item) -> Entry:
+def of(item: Item) -> ScreenEntry:
     """Something that was said."""
     match item.kind:
         case "call":
@@ -109,29 +109,29 @@ def of(item: Item) -> Entry:
         case "result":
             return came(item.text)
         case "reasoning":
-            return Entry("thought", item.text or "(a thought that only its provider can read)")
+            return ScreenEntry("thought", item.text or "(a thought that only its provider can read)")
         case "summary":
-            return Entry("stand-in", item.text)
+            return ScreenEntry("stand-in", item.text)
         case "media" | "opaque":
-            return Entry("note", f"({item.kind})")
-    return Entry("agent" if item.role == "assistant" else "you", item.text)
+            return ScreenEntry("note", f"({item.kind})")
+    return ScreenEntry("agent" if item.role == "assistant" else "you", item.text)
 
 
-def stand_in(node: Node, edit: Edit, view: View) -> Entry:
+def stand_in(node: Node, edit: Edit, view: View) -> ScreenEntry:
     """What stands where something was."""
     id = view.digests.handle(edit.old)[:SHORT]
     return standing(id, name(edit), len(edit.old), node.item.text)
 
 
-def standing(id: str, by: str, items: int, text: str) -> Entry:
+def standing(id: str, by: str, items: int, text: str) -> ScreenEntry:
     """A stand-in, before it is opened."""
     many = "1 item" if items == 1 else f"{items:,} items"
-    return Entry("stand-in", f"{id} stands for {many} ({by}); F7 opens it: {brief(text, 120)}", id=id)
+    return ScreenEntry("stand-in", f"{id} stands for {many} ({by}); F7 opens it: {brief(text, 120)}", id=id)
 
 
-def opened(entry: Entry, nodes: Iterable[Node]) -> str:
+def opened(entry: ScreenEntry, nodes: Iterable[Node]) -> str:
     """What a stand-in stands for, in full."""
-    said = [f"{MARKS[of(n.item).kind]} {of(n.item).whole or of(n.item).text}" for n in nodes]
+    said = [f"{ENTRY_MARKS[of(n.item).kind]} {of(n.item).whole or of(n.item).text}" for n in nodes]
     head = f"{entry.text.partition(';')[0]}: {len(said):,} of what was said, word for word"
     return bounded("\n".join([head, *said, f"(end of {entry.id})"]))
 

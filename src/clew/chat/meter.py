@@ -3,11 +3,11 @@
 from rich.text import Text
 from textual.widget import Widget
 
-from clew.chat.desk import Filling
+from clew.chat.desk import WindowFilling
 from clew.screens.lines import dollars
 from clew.screens.window import cells
 
-SHORT = {
+SHORT_LABELS = {
     "system and tools": "system",
     "other stand-ins": "stand-ins",
     "user text": "user",
@@ -15,15 +15,15 @@ SHORT = {
 }
 
 
-class Meter(Widget):
+class WindowMeter(Widget):
     """Two lines; in a low pane the words alone."""
 
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._filling: Filling | None = None
+        self._filling: WindowFilling | None = None
         self._who = ""
 
-    def tell(self, filling: Filling | None, who: str) -> None:
+    def tell(self, filling: WindowFilling | None, who: str) -> None:
         """Show this; `who` is the model and who decides."""
         self._filling, self._who = filling, who
         self.refresh()
@@ -45,7 +45,7 @@ class Meter(Widget):
         made = self._filling.parts if self._filling else []
         own = sum(part.tokens for part in made) or 1
         most = sorted(made, key=lambda part: -part.tokens)
-        return ", ".join(f"{SHORT.get(part.kind, part.kind)} {part.tokens / own:.0%}" for part in most)
+        return ", ".join(f"{SHORT_LABELS.get(part.kind, part.kind)} {part.tokens / own:.0%}" for part in most)
 
     def render(self) -> Text:
         words = Text(self.words)

@@ -9,8 +9,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from clew.chat.entries import Entry, bounded, plain
-from clew.chat.transcript import Transcript
+from clew.chat.entries import ScreenEntry, bounded, plain
+from clew.chat.transcript import TranscriptView
 
 Permit = Literal["yes", "no", "always"]
 
@@ -32,11 +32,11 @@ class Permitting(ModalScreen[Permit]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="box tall"):
             yield Static(Content(f"May {plain(self._tool)} do this?"), classes="title")
-            yield Transcript()
+            yield TranscriptView()
             keys = f"y yes · n no · a yes, and always for {plain(self._tool)} until you leave"
             yield Static(Content(keys), classes="keys")
 
     def on_mount(self) -> None:
-        text = self.query_one(Transcript)
-        text.show([Entry("result", bounded(self._preview) or "(nothing to show)")])
+        text = self.query_one(TranscriptView)
+        text.show([ScreenEntry("result", bounded(self._preview) or "(nothing to show)")])
         text.focus()

@@ -7,7 +7,7 @@ from textual.widgets import TextArea
 HINT = "Say something; / and Tab for commands; Ctrl+J for a new line"
 
 
-class Prompt(TextArea):
+class PromptBox(TextArea):
     """Enter sends, Ctrl+J begins a new line, Tab after a slash completes, Up and Down bring back what was sent."""
 
     class Sent(Message):

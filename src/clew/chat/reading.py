@@ -10,19 +10,19 @@ from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from clew.chat.entries import Entry
-from clew.chat.transcript import Transcript
+from clew.chat.entries import ScreenEntry
+from clew.chat.transcript import TranscriptView
 
-BESIDE = 8  # columns of the box that are no text
+BOX_COLUMNS = 8  # columns of the box that are no text
 
 
 def width(screen: Size) -> int:
     """Columns for a line of text on a screen of this size."""
     whole = screen.width < 60 or screen.height < 30
-    return max(20, (screen.width if whole else min(110, screen.width * 9 // 10)) - BESIDE)
+    return max(20, (screen.width if whole else min(110, screen.width * 9 // 10)) - BOX_COLUMNS)
 
 
-class Reading(ModalScreen[None]):
+class ReadingScreen(ModalScreen[None]):
     """Text that scrolls; Esc, Enter or q closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,enter,q", "dismiss(None)", "Close")]
@@ -35,10 +35,10 @@ class Reading(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="box tall"):
             yield Static(Content(self._title), classes="title")
-            yield Transcript()
+            yield TranscriptView()
             yield Static(Content("Up and Down scroll · Esc closes"), classes="keys")
 
     def on_mount(self) -> None:
-        text = self.query_one(Transcript)
-        text.show([Entry("agent", self._text)])
+        text = self.query_one(TranscriptView)
+        text.show([ScreenEntry("agent", self._text)])
         text.focus()

@@ -13,16 +13,16 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
-from clew.chat.entries import MARKS, Entry, Kind
-from clew.chat.wrapping import LOOKS, Line, Wrapped
+from clew.chat.entries import ENTRY_MARKS, EntryKind, ScreenEntry
+from clew.chat.wrapping import LOOKS, DrawnLine, Wrapped
 
-PAUSE = 0.05  # seconds for which what comes is gathered before it is drawn
+DRAW_PAUSE = 0.05  # seconds for which what comes is gathered before it is drawn
 LAZY = 1.0  # seconds between two looks of the scroll bar, which takes longer to draw than the text beside it
 GUTTER = 2  # columns
 DRAWN = 2_000  # lines that are kept as they were drawn
 
 
-class Transcript(ScrollView, can_focus=True):
+class TranscriptView(ScrollView, can_focus=True):
     """Entries one below the other. If it `grows`, its end stays in view, unless somebody looks further up."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"transcript--{look}" for look in LOOKS}
@@ -30,14 +30,14 @@ class Transcript(ScrollView, can_focus=True):
     class Opened(Message):
         """Somebody wants to see what is behind an entry."""
 
-        def __init__(self, entry: Entry) -> None:
+        def __init__(self, entry: ScreenEntry) -> None:
             super().__init__()
             self.entry = entry
 
     def __init__(self, id: str | None = None, grows: bool = False) -> None:
         super().__init__(id=id)
         self._grows = grows
-        self.entries: list[Entry] = []
+        self.entries: list[ScreenEntry] = []
         self._wrapped: list[Wrapped] = []  # each entry
         self._starts: list[int] = [0]  # the first line of each entry, and the end
         self._strips: dict[int, Strip] = {}  # by line, those that were drawn and are as they were
@@ -45,12 +45,12 @@ class Transcript(ScrollView, can_focus=True):
         self._follows = grows  # what is new is in view
 
     def on_mount(self) -> None:
-        self.set_interval(PAUSE, self.flush)
+        self.set_interval(DRAW_PAUSE, self.flush)
         self.set_interval(LAZY, self._move_bar)
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 
-    def add(self, *entries: Entry) -> None:
+    def add(self, *entries: ScreenEntry) -> None:
         """Show more at the end."""
         self.flush()
         for entry in entries:
@@ -59,10 +59,10 @@ class Transcript(ScrollView, can_focus=True):
             self._starts.append(self._starts[-1] + len(self._wrapped[-1].lines))
         self._changed(self._starts[-1 - len(entries)])
 
-    def hear(self, kind: Kind, delta: str) -> None:
+    def hear(self, kind: EntryKind, delta: str) -> None:
         """Show some more of what is being said; it is drawn a little later, with what comes until then."""
         if not self.entries or self.entries[-1].kind != kind:
-            self.add(Entry(kind, ""))
+            self.add(ScreenEntry(kind, ""))
         self._pieces.append(delta)
 
     def flush(self) -> None:
@@ -74,7 +74,7 @@ class Transcript(ScrollView, can_focus=True):
             self._starts[-1] = self._starts[-2] + len(self._wrapped[-1].lines)
             self._changed(self._starts[-2] + first)
 
-    def redraw(self, entry: Entry) -> None:
+    def redraw(self, entry: ScreenEntry) -> None:
         """Show an entry as it is now."""
         at = self.entries.index(entry)
         self._wrapped[at] = Wrapped(entry, self._width)
@@ -82,7 +82,7 @@ class Transcript(ScrollView, can_focus=True):
             self._starts[n + 1] = self._starts[n] + len(self._wrapped[n].lines)
         self._changed(self._starts[at])
 
-    def show(self, entries: Iterable[Entry]) -> None:
+    def show(self, entries: Iterable[ScreenEntry]) -> None:
         """Show these and nothing else."""
         self._pieces.clear()
         self.entries = list(entries)
@@ -94,7 +94,7 @@ class Transcript(ScrollView, can_focus=True):
         # By force: before the next layout there is no bar yet, and without one Textual does not scroll.
         self.scroll_end(animate=False, immediate=True, x_axis=False, force=True)
 
-    def reveal(self, entry: Entry) -> None:
+    def reveal(self, entry: ScreenEntry) -> None:
         """Scroll to where an entry begins."""
         self.scroll_to(y=self._starts[self.entries.index(entry)], animate=False, immediate=True)
 
@@ -136,7 +136,7 @@ class Transcript(ScrollView, can_focus=True):
         size = Size(self._width + GUTTER, self._starts[-1])
         width, height = self.virtual_size
         if self.show_vertical_scrollbar and size.width == width and size.height >= height:
-            self.set_reactive(Transcript.virtual_size, size)  # nothing else moves: no layout
+            self.set_reactive(TranscriptView.virtual_size, size)  # nothing else moves: no layout
         else:
             self.virtual_size = size
         if self._follows:
@@ -168,12 +168,12 @@ class Transcript(ScrollView, can_focus=True):
     def _drawn(self, at: int) -> Strip:
         n = bisect_right(self._starts, at) - 1
         line = self._wrapped[n].lines[at - self._starts[n]]
-        mark = MARKS[self.entries[n].kind] if at == self._starts[n] else " "
+        mark = ENTRY_MARKS[self.entries[n].kind] if at == self._starts[n] else " "
         segments = self._styled(f"{mark} {line.text}", self._style(line), at)
         around = self.get_component_rich_style("transcript--agent")
         return Strip(segments).adjust_cell_length(self.size.width, around).apply_offsets(0, at)
 
-    def _style(self, line: Line) -> Style:
+    def _style(self, line: DrawnLine) -> Style:
         return self.get_component_rich_style(f"transcript--{line.look}")
 
     def _styled(self, text: str, style: Style, at: int) -> list[Segment]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from clew.store.sql import SQLStore
 
 # Newer typers bring their own copy of click; this is `UsageError` in all of them.
-Usage = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
+UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
 
 
 class Commands(TyperGroup):
@@ -33,7 +33,7 @@ class Commands(TyperGroup):
             code = super().main(*args, **{**extra, "standalone_mode": False})
         except typer.Abort:
             code = 130
-        except Usage as error:
+        except UsageError as error:
             code = _fail(f"{error.format_message()} (see clew --help)", 2)
         except BadConfig as error:
             code = max(_fail(problem) for problem in error.problems)
@@ -54,7 +54,7 @@ def printable(message: str) -> str:
 
 app = typer.Typer(cls=Commands, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
-Source = Annotated[str, typer.Argument(metavar="FILE", help="A file, or - for standard input.")]
+SourceFile = Annotated[str, typer.Argument(metavar="FILE", help="A file, or - for standard input.")]
 ModelName = Annotated[str, typer.Option("--model", metavar="NAME", help="Whose tokens to count.")]
 
 
@@ -69,9 +69,9 @@ ScopeName = Annotated[
 StorePath = Annotated[
     str | None, typer.Option("--store", metavar="PATH|URL", help="The store, if not the configured one.")
 ]
-NAMED = "A conversation, name.3 for its third session, or an id; its beginning will do."
-Name = Annotated[str, typer.Argument(metavar="NAME", help=NAMED, autocompletion=names)]
-PerhapsName = Annotated[str | None, typer.Argument(metavar="[NAME]", help=NAMED, autocompletion=names)]
+NAME_HELP = "A conversation, name.3 for its third session, or an id; its beginning will do."
+SessionName = Annotated[str, typer.Argument(metavar="NAME", help=NAME_HELP, autocompletion=names)]
+PerhapsName = Annotated[str | None, typer.Argument(metavar="[NAME]", help=NAME_HELP, autocompletion=names)]
 AsJson = Annotated[bool, typer.Option("--json", help="Output JSON.")]
 CallNumber = Annotated[
     int | None, typer.Option("--call", metavar="N", help="As it was sent in this call; clew calls lists them.")
@@ -114,7 +114,9 @@ def model_to_ask(given: str, config: "Config") -> str:
     """The model that an option names, else the configuration."""
     if model := given or config.agent.model:
         return model
-    raise Usage("no model is set: give --model NAME, or clew config set agent.model NAME; clew model list shows which")
+    raise UsageError(
+        "no model is set: give --model NAME, or clew config set agent.model NAME; clew model list shows which"
+    )
 
 
 def opened(where: str | None, create: bool = False) -> "SQLStore":

@@ -10,12 +10,13 @@ from typing import Annotated
 
 import typer
 
-from clew.cli.app import ScopeName, StorePath, Usage, app, configured, opened, printable
+from clew.cli.app import ScopeName, StorePath, UsageError, app, configured, opened, printable
 from clew.cli.completion import names
 from clew.errors import MissingExtra
 
 FRAMES = "240"  # a second at most: a key waits for the next one, and at Textual's 60 that alone may take 33 ms
-OLD = 1_000  # times that younger objects are looked through before all are: that takes longer than a key may wait
+# Times that younger objects are looked through before all are: that takes longer than a key may wait.
+COLLECT_AFTER = 1_000
 
 
 @app.command(epilog="Example: clew chat build")
@@ -37,7 +38,7 @@ def chat(
     if find_spec("textual") is None:
         raise MissingExtra("clew chat needs Textual: pip install 'clew[chat]'")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise Usage("clew chat needs a terminal, and its input or output is none; clew run does one task without")
+        raise UsageError("clew chat needs a terminal, and its input or output is none; clew run does one task without")
     if not folder.is_dir():
         raise typer.BadParameter(f"{folder} is no folder")
     name = asyncio.run(_chat(session, model, last, folder, light, scope, store))
@@ -55,7 +56,7 @@ async def _chat(session: str, model: str, last: bool, folder: Path, light: bool,
         desk = Desk(Places(os.environ, Path.cwd()), store, folder, scope=scope, model=model, session=session)
         if last and not session and (known := await desk.all()):
             await desk.open(known[0].name or "")
-        gc.set_threshold(*gc.get_threshold()[:2], OLD)
+        gc.set_threshold(*gc.get_threshold()[:2], COLLECT_AFTER)
         try:
             await Chat(desk, light).run_async()
         finally:

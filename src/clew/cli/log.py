@@ -9,8 +9,8 @@ import typer
 
 from clew.cli.app import (
     AsJson,
-    Name,
     ScopeName,
+    SessionName,
     StorePath,
     app,
     configured,
@@ -26,7 +26,7 @@ from clew.errors import Ambiguous, NotFound, Purged
 if TYPE_CHECKING:
     from clew.core.items import Node
     from clew.engine.recall import Hit
-    from clew.facts.coverage import Ledger
+    from clew.facts.coverage import CoverageLedger
     from clew.store import Call
 
 FOUND = 10  # texts that a search shows
@@ -34,7 +34,7 @@ FOUND = 10  # texts that a search shows
 
 @app.command(epilog="Example: clew calls demo --scope demo")
 def calls(
-    name: Name,
+    name: SessionName,
     as_json: AsJson = False,
     scope: ScopeName = "",
     store: StorePath = None,
@@ -43,11 +43,11 @@ def calls(
     from rich.console import Console
 
     from clew.screens.calls import bills
-    from clew.sessions.bill import Bill
+    from clew.sessions.bill import CallBill
 
     found = asyncio.run(_called(name, scope, store))
     config = configured()
-    rows = [Bill.of(call, config.model(call.model).prices) for call in found]
+    rows = [CallBill.of(call, config.model(call.model).prices) for call in found]
     if as_json:
         echo_json([row._asdict() for row in rows])
     else:
@@ -148,7 +148,7 @@ async def _search(
 
 @app.command(epilog="Example: clew coverage demo --scope demo")
 def coverage(
-    name: Name,
+    name: SessionName,
     most: Annotated[int, typer.Option(metavar="N", help="How many facts to list.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
     scope: ScopeName = "",
@@ -165,6 +165,6 @@ def coverage(
         typer.echo(printable(line))
 
 
-async def _covered(name: str, scope: str, path: str | None) -> "Ledger":
+async def _covered(name: str, scope: str, path: str | None) -> "CoverageLedger":
     async with looking(scope, path) as found:
         return await found.engine.covered(await found.view(name))

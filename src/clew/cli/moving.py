@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 OWN = "clew"  # the format that keeps everything
 HEADER = b'{"clew":'  # how a file of it begins
 UNPACKED = 512_000_000  # bytes of a .gz: far more than sessions have; a file that is not packed may have any size
-BLOCK = 1 << 20
-NAMES = "Conversations, by name or id; their beginnings will do."
+READ_BYTES = 1 << 20
+NAMES_HELP = "Conversations, by name or id; their beginnings will do."
 
 
 @app.command("import", epilog="Example: clew import session.jsonl --as yesterday")
@@ -108,7 +108,7 @@ def unpacked(file: Path, data: bytes, most: int = UNPACKED) -> bytes:
     """What is in a .gz, read bit by bit: a few bytes of one can say gigabytes."""
     blocks, size = [], 0
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
-        while block := packed.read(BLOCK):
+        while block := packed.read(READ_BYTES):
             blocks.append(block)
             size += len(block)
             if size > most:
@@ -120,7 +120,9 @@ def unpacked(file: Path, data: bytes, most: int = UNPACKED) -> bytes:
 
 @app.command(epilog="Example: clew export demo --scope demo -o demo.jsonl")
 def export(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help=NAMES, autocompletion=known)] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help=NAMES_HELP, autocompletion=known)
+    ] = None,
     every: Annotated[bool, typer.Option("--all", help="All in the scope.")] = False,
     format: Annotated[
         str, typer.Option(metavar="NAME", help="clew (whole), claude-code, codex, pi, opencode, openai, anthropic ...")

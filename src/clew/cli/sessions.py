@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.app import AsJson, Name, PerhapsName, ScopeName, StorePath, app, bar, configured, echo_json, looking
+from clew.cli.app import (
+    AsJson,
+    PerhapsName,
+    ScopeName,
+    SessionName,
+    StorePath,
+    app,
+    bar,
+    configured,
+    echo_json,
+    looking,
+)
 from clew.errors import NotFound
 from clew.text.decorations import is_program_made, undecorated
 
@@ -138,7 +149,7 @@ async def _window(name: str, scope: str, path: str | None) -> "Window":
 
 @app.command(epilog="Example: clew diff demo --scope demo")
 def diff(
-    name: Name,
+    name: SessionName,
     full: Annotated[bool, typer.Option("--full", help="Every item that left.")] = False,
     as_json: AsJson = False,
     scope: ScopeName = "",
@@ -178,7 +189,7 @@ async def _compared(name: str, scope: str, path: str | None) -> "Diff":
 
 @app.command(epilog="Example: clew preview demo --scope demo")
 def preview(
-    name: Name,
+    name: SessionName,
     focus: Annotated[
         str, typer.Option("--focus", metavar="WORDS", help="What matters most, as for a compaction.")
     ] = "",

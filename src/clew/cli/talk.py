@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.app import ModelName, Source, app, configured, printable
+from clew.cli.app import ModelName, SourceFile, app, configured, printable
 from clew.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def demo(
 
 
 @app.command(epilog="Example: clew count talk.jsonl --model gpt-5")
-def count(file: Source, model: ModelName = "") -> None:
+def count(file: SourceFile, model: ModelName = "") -> None:
     """Count the tokens of a text or of a conversation, by kind of item."""
     from rich.console import Console
 
@@ -62,7 +62,7 @@ def count(file: Source, model: ModelName = "") -> None:
 
 @app.command(epilog="Example: clew compress talk.json --target 20000 -o short.json")
 def compress(
-    file: Source,
+    file: SourceFile,
     model: ModelName = "",
     window: Annotated[int | None, typer.Option(metavar="TOKENS", help="What the model can read.")] = None,
     target: Annotated[int | None, typer.Option(metavar="TOKENS", help="Or: what its history may take.")] = None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.app import AsJson, CallNumber, Name, ScopeName, StorePath, app, echo_json, looking, printable
+from clew.cli.app import AsJson, CallNumber, ScopeName, SessionName, StorePath, app, echo_json, looking, printable
 from clew.errors import NotFound
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ Off = Annotated[bool, typer.Option("--off", help="Take it away again.")]
 
 @app.command(epilog="Example: clew undo demo --count 2 --scope demo")
 def undo(
-    name: Name,
+    name: SessionName,
     count: Annotated[int, typer.Option(min=1, metavar="N", help="How many, from the newest on.")] = 1,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask, as where there is no terminal.")] = False,
     as_json: AsJson = False,
@@ -53,7 +53,7 @@ async def _undo(name: str, count: int, yes: bool, as_json: bool, scope: str, pat
 
 @app.command(epilog="Example: clew resume demo --scope demo -o request.json")
 def resume(
-    name: Name,
+    name: SessionName,
     call: CallNumber = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="Where to write it.")] = None,
     scope: ScopeName = "",
@@ -87,7 +87,7 @@ async def _resumed(name: str, call: int | None, scope: str, path: str | None) ->
 
 @app.command(epilog="Example: clew fork demo another-try --scope demo")
 def fork(
-    name: Name,
+    name: SessionName,
     new: Annotated[str, typer.Argument(metavar="NEWNAME", help="What the new conversation is called.")],
     call: CallNumber = None,
     as_json: AsJson = False,
@@ -118,7 +118,7 @@ async def _fork(name: str, new: str, call: int | None, as_json: bool, scope: str
 
 @app.command(epilog="Example: clew pin demo --scope demo")
 def pin(
-    name: Name,
+    name: SessionName,
     items: Annotated[
         list[str] | None, typer.Argument(metavar="[ITEM]...", help="Ids, as clew show --ids has them.")
     ] = None,
@@ -185,7 +185,7 @@ def _print_pins(nodes: list["Node"], inside: set[str]) -> None:
 
 @app.command(epilog="Example: clew tag demo nightly --scope demo")
 def tag(
-    name: Name,
+    name: SessionName,
     given: Annotated[list[str] | None, typer.Argument(metavar="[WORD]...", help="The tags.")] = None,
     off: Off = False,
     scope: ScopeName = "",
@@ -207,7 +207,7 @@ async def _tag(name: str, given: list[str], off: bool, scope: str, path: str | N
 
 
 @app.command(epilog="Example: clew archive demo --scope demo")
-def archive(name: Name, off: Off = False, scope: ScopeName = "", store: StorePath = None) -> None:
+def archive(name: SessionName, off: Off = False, scope: ScopeName = "", store: StorePath = None) -> None:
     """Put a conversation out of the way, with all that came of it; nothing is deleted."""
     asyncio.run(_archive(name, off, scope, store))
 

@@ -14,7 +14,7 @@ from clew.cli.completion import names
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
-    from clew.agent import Agent, Event
+    from clew.agent import Agent, AgentEvent
     from clew.config import Config
     from clew.store.sql import SQLStore
 
@@ -131,7 +131,7 @@ async def _watch(agent: "Agent", text: str, as_json: bool) -> int:
     return 0 if stop == "end" else 1
 
 
-def _told_json(event: "Event") -> None:
+def _told_json(event: "AgentEvent") -> None:
     from dataclasses import asdict
 
     _write({"event": type(event).__name__.lower(), **asdict(event)})
@@ -144,7 +144,7 @@ def _write(value: dict[str, Any]) -> None:
     sys.stdout.buffer.flush()
 
 
-def _told(event: "Event") -> None:
+def _told(event: "AgentEvent") -> None:
     from clew.agent import Answered, Compacted, Ran, Retrying, Running
     from clew.llm.streaming import Text
 

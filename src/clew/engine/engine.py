@@ -26,7 +26,7 @@ from clew.engine.turns import Request, Turns
 from clew.engine.undo import Undone, undo
 from clew.errors import BadRequest, NotFound, Purged
 from clew.events import tell
-from clew.facts.coverage import Ledger, ledger, words_in
+from clew.facts.coverage import CoverageLedger, ledger, words_in
 from clew.recognition.recognise import named_branch
 from clew.steps.handoff import Handoff
 from clew.steps.protocol import Step
@@ -156,11 +156,11 @@ class Engine:
         nodes = await self.store.nodes(scope, ids)
         return [nodes[id] for id in ids]
 
-    async def coverage(self, scope: Scope, call: Call) -> Ledger:
+    async def coverage(self, scope: Scope, call: Call) -> CoverageLedger:
         """What became of every fact that a call left out of view."""
         return await self.covered(await self.resume(scope, call))
 
-    async def covered(self, view: View) -> Ledger:
+    async def covered(self, view: View) -> CoverageLedger:
         """What became of every fact that a view leaves out."""
         view = await self._compactor.with_originals(view.scope, view)
         made = view.stand_ins()

@@ -20,7 +20,7 @@ except ImportError as error:
     raise MissingExtra("traces need OpenTelemetry: pip install 'clew[otel]'") from error
 
 OPEN = 1_024  # branches with a span that has not ended, or with something noted for the next one
-NOTES = 128  # that wait for one span; by default a span holds no more
+SPAN_NOTES = 128  # that wait for one span; by default a span holds no more
 
 # Whose API a format is: who serves it is not known here.
 _PROVIDERS = {
@@ -34,7 +34,7 @@ _OPERATIONS = {"gemini": "generate_content"}
 _BUCKETS = [4**power for power in range(14)]  # as the conventions advise
 
 _Attributes = dict[str, Any]
-_Branch = tuple[str, str]
+_BranchKey = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class Traces:
         self._tracer = trace.get_tracer("clew", tracer_provider=tracer_provider)
         self._meters = _Meters(metrics.get_meter("clew", meter_provider=meter_provider))
         self._scope = scope
-        self._calls: OrderedDict[_Branch, _Call] = OrderedDict()
-        self._notes: OrderedDict[_Branch, deque[events.Event]] = OrderedDict()
+        self._calls: OrderedDict[_BranchKey, _Call] = OrderedDict()
+        self._notes: OrderedDict[_BranchKey, deque[events.Event]] = OrderedDict()
         self._lock = RLock()  # engines of several threads may share a listener
 
     def __call__(self, event: events.Event) -> None:
@@ -125,11 +125,11 @@ class Traces:
         if call and isinstance(event, events.Recalled | events.Learned):
             _write(call.span, (event,))
         elif event.branch:  # a recall need not name one
-            self._notes.setdefault(_branch(event), deque(maxlen=NOTES)).append(event)
+            self._notes.setdefault(_branch(event), deque(maxlen=SPAN_NOTES)).append(event)
             if len(self._notes) > OPEN:
                 self._notes.popitem(last=False)
 
-    def _close(self, branch: _Branch) -> None:
+    def _close(self, branch: _BranchKey) -> None:
         if call := self._calls.pop(branch, None):
             call.span.end()
 
@@ -186,7 +186,7 @@ class _Meters:
                 self._secrets.add(event.count)
 
 
-def _branch(event: events.Event) -> _Branch:
+def _branch(event: events.Event) -> _BranchKey:
     return event.scope, event.branch
 
 

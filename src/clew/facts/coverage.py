@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 from clew.core.items import SHORT, Node
 from clew.facts.sheets import sheet
-from clew.facts.worth import Trace, trace, worths
+from clew.facts.worth import FactTrace, trace, worths
 
 State = Literal["in view", "recallable", "flagged"]
 STATES: tuple[State, ...] = ("in view", "recallable", "flagged")
@@ -22,7 +22,7 @@ class Fate(NamedTuple):
     id: str  # by which it can be recalled
 
 
-class Ledger(NamedTuple):
+class CoverageLedger(NamedTuple):
     """The fates of all facts behind stand-ins, those of most worth first."""
 
     fates: tuple[Fate, ...]
@@ -35,21 +35,21 @@ class Ledger(NamedTuple):
         return tuple(f for f in self.fates if f.state != "in view")
 
 
-def ledger(hidden: Sequence[Node], words: Collection[str]) -> Ledger:
+def ledger(hidden: Sequence[Node], words: Collection[str]) -> CoverageLedger:
     """What became of each fact in `hidden` nodes, now that these words are in view."""
     traces, now = trace([sheet(n.item) for n in hidden])
     return ledger_of(hidden, traces, worths(traces, now), words)
 
 
 def ledger_of(
-    hidden: Sequence[Node], traces: Mapping[str, Trace], worth: Mapping[str, float], words: Collection[str]
-) -> Ledger:
+    hidden: Sequence[Node], traces: Mapping[str, FactTrace], worth: Mapping[str, float], words: Collection[str]
+) -> CoverageLedger:
     """The same, of nodes whose facts were traced and weighed before."""
     fates = []
     for fact in sorted(traces, key=lambda fact: (-worth[fact], fact)):
         holder = hidden[traces[fact].item]
         fates.append(Fate(fact, worth[fact], _state(fact, holder, words), holder.id[:SHORT]))
-    return Ledger(tuple(fates))
+    return CoverageLedger(tuple(fates))
 
 
 def words_in(nodes: Iterable[Node]) -> set[str]:
@@ -63,13 +63,13 @@ def _state(fact: str, holder: Node, words: Collection[str]) -> State:
     return "flagged" if holder.item.text.startswith(GONE) else "recallable"
 
 
-def noted(found: Ledger, most: int = NOTED) -> dict[str, Any]:
+def noted(found: CoverageLedger, most: int = NOTED) -> dict[str, Any]:
     """The ledger as an edit keeps it: counts, and where what is missing and worth most can be found; not its words."""
     missing = [[round(f.worth, 3), f.id] for f in found.missing()[:most]]
     return {state: found.count(state) for state in STATES} | {"missing": missing}
 
 
-def lines(found: Ledger, most: int) -> Iterator[str]:
+def lines(found: CoverageLedger, most: int) -> Iterator[str]:
     """The ledger in words: counts, then what is missing and worth most."""
     total = len(found.fates)
     yield f"{total:,} facts: " + ", ".join(f"{found.count(state):,} {state}" for state in STATES)

@@ -16,17 +16,17 @@ class Fact(NamedTuple):
     stop: int
 
 
-Part = tuple[str, int, int]  # kind, start and stop within a chunk
+ChunkPart = tuple[str, int, int]  # kind, start and stop within a chunk
 
 # One pass finds whatever is written without a space; what it is gets decided once per distinct chunk.
-CHUNK = re.compile(
+FACT_CHUNK = re.compile(
     r"\\[nrt]"  # a line break inside quoted JSON is no letter of the next word
     r"|https?://[^\s\"'<>`)\]}|\\]+"
     r"|[$€£]\d[\d,]*(?:\.\d+)?"
     r"|\b(?:\d{1,2}:\d\d(?::\d\d)?|[a-z]{2,4}:\d{4,}|[0-9a-f]{2}(?::[0-9a-f]{2}){3,})\b"  # a time, tx:622934, e9:0b:66
     r"|[#~.@/$-]{0,9}\w[\w./@+~-]*"  # bounded: a rule of dashes must not be tried from each of its places
 )
-PLAIN = re.compile(r"[A-Za-z]?[a-z]*[.-]*")  # an ordinary word, perhaps at the end of a sentence
+PLAIN_WORD = re.compile(r"[A-Za-z]?[a-z]*[.-]*")  # an ordinary word, perhaps at the end of a sentence
 GREP = re.compile(r"(\.[a-z]\w{0,7})-\d+(?:-.*)?$")  # a line of context from grep: path-82-text
 EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 FILE = re.compile(r"[\w.@+~-]*\w\.(?=[a-z])[a-z0-9]{1,8}|\.[a-z][\w.-]{3,}")
@@ -37,20 +37,20 @@ EXTENSION = re.compile(
 )
 FLAG = re.compile(r"--[a-zA-Z][\w-]*\w")
 DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?(?:T[\d.]+)?")
-VERSION = re.compile(r"v\d+(?:\.\w+)+(?:[-+.]\w+)*|\d+\.\d+\.\d+(?:[-+.]\w+)*")
+VERSION_NUMBER = re.compile(r"v\d+(?:\.\w+)+(?:[-+.]\w+)*|\d+\.\d+\.\d+(?:[-+.]\w+)*")
 SHA = re.compile(r"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}")
 CONSTANT = re.compile(r"_*[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+_*")
-CODE = re.compile(r"[A-Z0-9]*(?:[A-Z]\d|\d[A-Z])[A-Z0-9]*")  # HAT028, 4NQLHD
-ERROR = re.compile(r"[A-Z]\w*(?:Error|Exception|Warning)")
-HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2,}[a-z]")
-NAMES = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
+CODE_WORD = re.compile(r"[A-Z0-9]*(?:[A-Z]\d|\d[A-Z])[A-Z0-9]*")  # HAT028, 4NQLHD
+ERROR_NAME = re.compile(r"[A-Z]\w*(?:Error|Exception|Warning)")
+HUMPED_NAME = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2,}[a-z]")
+DOTTED_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 TRAILING = ".-+~/@"
 
 
 def find(text: str) -> list[Fact]:
     """The facts of a text, in order; a name inside a longer one (a file in a path) follows it."""
     found = []
-    for match in CHUNK.finditer(text):
+    for match in FACT_CHUNK.finditer(text):
         if parts := classify(match.group()):
             at = match.start()
             for kind, start, stop in parts:
@@ -59,9 +59,9 @@ def find(text: str) -> list[Fact]:
 
 
 @remembers(1 << 16)
-def classify(chunk: str) -> tuple[Part, ...]:
+def classify(chunk: str) -> tuple[ChunkPart, ...]:
     """What a chunk without spaces holds: nothing for an ordinary word."""
-    if PLAIN.fullmatch(chunk) or len(chunk) > 400:
+    if PLAIN_WORD.fullmatch(chunk) or len(chunk) > 400:
         return ()
     if chunk[0] in "$€£" and chunk[1:2].isdigit():
         return (("amount", 0, len(chunk)),)
@@ -76,7 +76,7 @@ def classify(chunk: str) -> tuple[Part, ...]:
     return tuple((kind, a + start, b + start) for kind, a, b in _bare(chunk[start:]))
 
 
-def _bare(chunk: str) -> list[Part]:
+def _bare(chunk: str) -> list[ChunkPart]:
     """The parts of a chunk that is no URL, amount or flag."""
     if "/" in chunk:
         return _path(chunk)
@@ -88,21 +88,21 @@ def _bare(chunk: str) -> list[Part]:
     return _names(chunk) if "." in chunk else []
 
 
-def _path(chunk: str) -> list[Part]:
+def _path(chunk: str) -> list[ChunkPart]:
     names = [n for n in chunk.split("/") if n.strip(".~")]
     if len(names) < 2 and not (names and EXTENSION.search(chunk)):
         return []
     plain = len(names) == 2 and chunk[0] not in "/.~" and not EXTENSION.search(chunk)
-    found: list[Part] = [("pair" if plain else "path", 0, len(chunk))]
+    found: list[ChunkPart] = [("pair" if plain else "path", 0, len(chunk))]
     last = chunk.rfind("/") + 1
     if kind := _kind(chunk[last:]):
         found.append((kind, last, len(chunk)))
     return found
 
 
-def _names(chunk: str) -> list[Part]:
+def _names(chunk: str) -> list[ChunkPart]:
     """The names worth keeping of a dotted name."""
-    found: list[Part] = []
+    found: list[ChunkPart] = []
     at = 0
     for name in chunk.split("."):
         if kind := _kind(name):
@@ -118,7 +118,7 @@ def _kind(name: str) -> str:
     if name[0].isdigit() or name[0] == "v":
         if DATE.fullmatch(name):
             return "date"
-        if VERSION.fullmatch(name):
+        if VERSION_NUMBER.fullmatch(name):
             return "version"
         if name.replace(".", "", 1).isdigit():
             return "" if len(name) < 4 else "number" if len(name) < 7 or "." in name else "id"
@@ -129,7 +129,7 @@ def _kind(name: str) -> str:
     if "." in name:
         if FILE.fullmatch(name) and EXTENSION.search(name):
             return "file"
-        return "dotted" if len(name) > 5 and NAMES.fullmatch(name) else ""
+        return "dotted" if len(name) > 5 and DOTTED_NAME.fullmatch(name) else ""
     if "-" in name:
         return "id" if any(c.isdigit() for c in name) else "kebab"
     return _symbol(name)
@@ -143,12 +143,12 @@ def _is_mixed(name: str) -> bool:
 def _symbol(name: str) -> str:
     if CONSTANT.fullmatch(name):
         return "const"
-    if CODE.fullmatch(name):
+    if CODE_WORD.fullmatch(name):
         return "id"
-    if ERROR.fullmatch(name):
+    if ERROR_NAME.fullmatch(name):
         return "error"
     if (name[-3:].isdigit() and len(name) > 6) or _is_mixed(name):
         return "id"
-    if "_" in name.strip("_") or HUMP.search(name):
+    if "_" in name.strip("_") or HUMPED_NAME.search(name):
         return "symbol"
     return "private" if name[0] == "_" and len(name) > 4 else ""

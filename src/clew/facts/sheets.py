@@ -8,18 +8,18 @@ from typing import Any, Literal, NamedTuple
 
 from clew.core.caches import per_item
 from clew.core.items import Item
-from clew.facts.finding import CHUNK, classify
+from clew.facts.finding import FACT_CHUNK, classify
 from clew.text.decorations import is_program_made, undecorated
 
 Voice = Literal["user", "said", "call", "result"]
 
-LONG = 200  # characters of a line that is quoted whole
+QUOTED_LINE = 200  # characters of a line that is quoted whole
 CLAUSE = 140  # about as much is quoted of a longer one
-COMMAND = 160  # characters of a command that is a fact itself
+QUOTED_COMMAND = 160  # characters of a command that is a fact itself
 NUMBERED = re.compile(r"\s*\d+(?:→|\t|: |\|)\s*")  # line numbers of a file viewer
 BREAK = re.compile(r"(?<=[.;!?])\s+|(?<=[,})\]])\s+|\s+(?=[({\[-])")
 SHELL = ("command", "cmd", "script")
-TAIL = re.compile(r"\s+(?:2>&1|2>/dev/null|\|\s*(?:head|tail)\b).*", re.DOTALL)
+COMMAND_TAIL = re.compile(r"\s+(?:2>&1|2>/dev/null|\|\s*(?:head|tail)\b).*", re.DOTALL)
 MOVE = re.compile(r"cd\s+\S+\s*&&\s*")
 
 
@@ -32,7 +32,7 @@ class Mention(NamedTuple):
     stop: int
 
 
-class Line(NamedTuple):
+class FactLine(NamedTuple):
     """A line, or a clause of a long one, and its facts."""
 
     text: str
@@ -49,7 +49,7 @@ class Sheet:
     heading: str  # what a call does, in few words
     call_id: str
     size: int
-    lines: tuple[Line, ...]
+    lines: tuple[FactLine, ...]
     facts: dict[str, str]  # key -> kind, each once
     folders: tuple[str, ...]  # of its absolute paths, one for each mention
 
@@ -73,21 +73,21 @@ def sheet(item: Item) -> Sheet:
     return Sheet(voice, heading, item.call_id, len(item.text) + 1, lines, facts, folders)
 
 
-def _folders(lines: Sequence[Line]) -> Iterator[str]:
+def _folders(lines: Sequence[FactLine]) -> Iterator[str]:
     for line in lines:
         for m in line.mentions:
             if m.kind == "path" and line.text[m.start] == "/":
                 yield line.text[m.start : m.stop].rpartition("/")[0]
 
 
-def _with_command(line: Line) -> Line:
+def _with_command(line: FactLine) -> FactLine:
     """The heading of a shell call, with the command itself as a fact."""
     moved = MOVE.match(line.text, 2)
     start = moved.end() if moved else 2
-    cut = TAIL.search(line.text, start)
+    cut = COMMAND_TAIL.search(line.text, start)
     stop = cut.start() if cut else len(line.text)
     command = line.text[start:stop]
-    if not (8 < len(command) <= COMMAND and " " in command):
+    if not (8 < len(command) <= QUOTED_COMMAND and " " in command):
         return line
     mentions = (Mention(command, "command", start, stop), *line.mentions)
     return line._replace(mentions=mentions, keys=_keys(mentions))
@@ -134,11 +134,16 @@ def _call(item: Item) -> tuple[str, list[str]]:
         texts = list(_texts(item.text, "call"))
         return words, texts
     command = next((str(value[k]) for k in SHELL if isinstance(value.get(k), str | list)), "")
-    short = [str(v) for k, v in value.items() if k not in SHELL and isinstance(v, str | int) and len(str(v)) <= LONG]
+    short = [
+        str(v) for k, v in value.items() if k not in SHELL and isinstance(v, str | int) and len(str(v)) <= QUOTED_LINE
+    ]
     inline = [v for v in short if "\n" not in v]
     first = f"$ {command}" if command else " ".join([words, *inline])
     rest = [
-        line for v in value.values() if not isinstance(v, str) or "\n" in v or len(v) > LONG for line in _leaves(v, "")
+        line
+        for v in value.values()
+        if not isinstance(v, str) or "\n" in v or len(v) > QUOTED_LINE
+        for line in _leaves(v, "")
     ]
     notes = inline if command else []
     head, *more = [line for line in first.splitlines() if line.strip()] or [words]
@@ -177,9 +182,9 @@ def _parsed(text: str) -> Any:
         return None
 
 
-def _clauses(text: str) -> Iterator[Line]:
+def _clauses(text: str) -> Iterator[FactLine]:
     """A line with its facts; a long one in pieces that break between words."""
-    if len(text) <= LONG:
+    if len(text) <= QUOTED_LINE:
         yield _line(text)
         return
     start = 0
@@ -191,26 +196,28 @@ def _clauses(text: str) -> Iterator[Line]:
 
 
 def _stop(text: str, start: int) -> int:
-    if len(text) - start <= LONG:
+    if len(text) - start <= QUOTED_LINE:
         return len(text)
     best = 0
-    for match in BREAK.finditer(text, start + CLAUSE // 2, start + LONG):
+    for match in BREAK.finditer(text, start + CLAUSE // 2, start + QUOTED_LINE):
         best = match.end()
         if best >= start + CLAUSE:
             break
     if not best:
-        best = text.rfind(" ", start + CLAUSE // 2, start + LONG) + 1
-    return best or start + LONG
+        best = text.rfind(" ", start + CLAUSE // 2, start + QUOTED_LINE) + 1
+    return best or start + QUOTED_LINE
 
 
-def _line(text: str) -> Line:
+def _line(text: str) -> FactLine:
     found = []
-    for match in CHUNK.finditer(text):
+    for match in FACT_CHUNK.finditer(text):
         if parts := classify(match.group()):
             at = match.start()
             for kind, start, stop in parts:
                 found.append(Mention(key_of(kind, text[at + start : at + stop]), kind, at + start, at + stop))
-    return Line(text, tuple(found), _keys(found), _words_beside(text, found)) if found else Line(text, (), (), ())
+    return (
+        FactLine(text, tuple(found), _keys(found), _words_beside(text, found)) if found else FactLine(text, (), (), ())
+    )
 
 
 def _keys(mentions: Sequence[Mention]) -> tuple[str, ...]:
@@ -223,7 +230,7 @@ def _words_beside(text: str, mentions: Sequence[Mention]) -> tuple[str, ...]:
     for m in mentions:
         parts.append(text[end : m.start])
         end = max(end, m.stop)
-    return tuple(dict.fromkeys(WORDS.findall(" ".join((*parts, text[end:])).lower())))
+    return tuple(dict.fromkeys(LOWER_WORD.findall(" ".join((*parts, text[end:])).lower())))
 
 
-WORDS = re.compile(r"[a-z]{4,}")
+LOWER_WORD = re.compile(r"[a-z]{4,}")

@@ -26,7 +26,7 @@ UNGUESSABLE = {
 }
 
 
-class Trace:
+class FactTrace:
     """The life of one fact in a history."""
 
     __slots__ = ("item", "kind", "last", "said", "times")
@@ -39,15 +39,15 @@ class Trace:
         self.times = 0
 
 
-def trace(sheets: Sequence[Sheet]) -> tuple[dict[str, Trace], int]:
+def trace(sheets: Sequence[Sheet]) -> tuple[dict[str, FactTrace], int]:
     """Each fact's life, and the length of the history in characters."""
-    traces: dict[str, Trace] = {}
+    traces: dict[str, FactTrace] = {}
     at = 0
     for item, page in enumerate(sheets):
         for key, kind in page.facts.items():
             life = traces.get(key)
             if life is None:
-                life = traces[key] = Trace(kind)
+                life = traces[key] = FactTrace(kind)
             life.item, life.last = item, at
             life.said = max(life.said, SAID[page.voice])
             life.times += 1
@@ -55,12 +55,12 @@ def trace(sheets: Sequence[Sheet]) -> tuple[dict[str, Trace], int]:
     return traces, at
 
 
-def worths(traces: Mapping[str, Trace], now: int) -> dict[str, float]:
+def worths(traces: Mapping[str, FactTrace], now: int) -> dict[str, float]:
     """For each fact, between 0 and 1, how much it would be missed."""
     return {key: _worth(key, life, now) for key, life in traces.items()}
 
 
-def _worth(key: str, life: Trace, now: int) -> float:
+def _worth(key: str, life: FactTrace, now: int) -> float:
     age: float = 0.5 ** ((now - life.last) / (PAGE * PAGES))
     used = min(1.0, life.said * (1 + OFTEN * log1p(life.times - 1)) / 2)
     return unguessable(life.kind, key) * used * (0.3 + 0.7 * age)

@@ -11,13 +11,13 @@ from clew.steps.notes.model import Reply
 from clew.wire.formats.openai_chat import REASONING
 from clew.wire.formats.plain import text_of
 
-Answer = Mapping[str, Any]
+ReplyBody = Mapping[str, Any]
 
 # Servers that do not part thoughts from text leave them at the beginning; one that was cut has no end.
 _THOUGHT = re.compile(r"\s*<think>.*?(?:</think>\s*|\Z)", re.DOTALL)
 
 
-def read(answer: Answer, reader: Callable[[Answer], Reply]) -> Reply:
+def read(answer: ReplyBody, reader: Callable[[ReplyBody], Reply]) -> Reply:
     """The reply in an answer; one that does not have the shape of its API is refused."""
     try:
         return reader(answer)
@@ -25,7 +25,7 @@ def read(answer: Answer, reader: Callable[[Answer], Reply]) -> Reply:
         raise ModelError(f"the answer cannot be read: {type(error).__name__} {error}", "refused") from None
 
 
-def chat(answer: Answer) -> Reply:
+def chat(answer: ReplyBody) -> Reply:
     """The reply of OpenAI's Chat Completions."""
     choice = answer["choices"][0]
     message = choice["message"]
@@ -38,7 +38,7 @@ def chat(answer: Answer) -> Reply:
     return Reply(text, _spent(answer), _names(calls), reasoning, choice.get("finish_reason") == "length")
 
 
-def responses(answer: Answer) -> Reply:
+def responses(answer: ReplyBody) -> Reply:
     """The reply of OpenAI's Responses."""
     if answer.get("status") == "failed":
         raise ModelError(f"it failed: {(answer.get('error') or {}).get('message')}", "refused")
@@ -53,7 +53,7 @@ def responses(answer: Answer) -> Reply:
     return Reply(text, _spent(answer), _names(calls), reasoning, cut)
 
 
-def messages(answer: Answer) -> Reply:
+def messages(answer: ReplyBody) -> Reply:
     """The reply of Anthropic's Messages."""
     if answer.get("stop_reason") == "refusal":
         raise _declined("stop_reason is refusal")
@@ -65,11 +65,11 @@ def messages(answer: Answer) -> Reply:
     return Reply(text, _spent(answer), _names(calls), reasoning, cut)
 
 
-def _names(calls: Iterable[Answer]) -> tuple[str, ...]:
+def _names(calls: Iterable[ReplyBody]) -> tuple[str, ...]:
     return tuple(str(call.get("name") or call.get("type")) for call in calls)
 
 
-def _spent(answer: Answer) -> Spent:
+def _spent(answer: ReplyBody) -> Spent:
     """What the call took; a server that does not say took nothing that we know of."""
     try:
         return usage.spent(answer.get("usage") or {})

@@ -12,13 +12,13 @@ from clew.steps.notes.model import Prompt
 from clew.wire import encode
 from clew.wire.formats import anthropic, openai_chat, openai_responses
 
-Body = dict[str, Any]
+RequestBody = dict[str, Any]
 
 
-def chat(prompt: Prompt, model: str, limit: str = "max_completion_tokens") -> Body:
+def chat(prompt: Prompt, model: str, limit: str = "max_completion_tokens") -> RequestBody:
     """The body for OpenAI's Chat Completions; `limit` is what the server calls the length of an answer."""
     if prompt.after is None:
-        body: Body = {"messages": _system(prompt)}
+        body: RequestBody = {"messages": _system(prompt)}
     else:
         body = live(prompt.after, openai_chat.NAME, model)
         limit = next((key for key in ("max_completion_tokens", "max_tokens") if key in body), limit)
@@ -26,10 +26,10 @@ def chat(prompt: Prompt, model: str, limit: str = "max_completion_tokens") -> Bo
     return {**body, "model": model, limit: prompt.max_tokens}
 
 
-def responses(prompt: Prompt, model: str) -> Body:
+def responses(prompt: Prompt, model: str) -> RequestBody:
     """The body for OpenAI's Responses."""
     if prompt.after is None:
-        body: Body = {"input": _system(prompt), "store": False}
+        body: RequestBody = {"input": _system(prompt), "store": False}
     else:
         body = live(prompt.after, openai_responses.NAME, model)
         if body.get("conversation"):
@@ -41,11 +41,11 @@ def responses(prompt: Prompt, model: str) -> Body:
     return {**body, "model": model, "max_output_tokens": max(prompt.max_tokens, 16)}  # it takes no less
 
 
-def messages(prompt: Prompt, model: str) -> Body:
+def messages(prompt: Prompt, model: str) -> RequestBody:
     """The body for Anthropic's Messages."""
     limit = prompt.max_tokens
     if prompt.after is None:
-        body: Body = {"messages": []}
+        body: RequestBody = {"messages": []}
         if prompt.system:
             body["system"] = prompt.system
     else:
@@ -58,7 +58,7 @@ def messages(prompt: Prompt, model: str) -> Body:
     return {**body, "model": model, "max_tokens": limit}
 
 
-def live(view: View, format: str, model: str) -> Body:
+def live(view: View, format: str, model: str) -> RequestBody:
     """The request that sends a view, its answer not streamed; refused in a format that the API does not speak."""
     if view.frame.format != format:
         raise ModelError(f"{model} is asked in {format}, and the request before is {view.frame.format}", "refused")
@@ -71,7 +71,7 @@ def question(prompt: Prompt) -> str:
     return f"{prompt.system}\n\n{prompt.text}" if prompt.after and prompt.system else prompt.text
 
 
-def _system(prompt: Prompt) -> list[Body]:
+def _system(prompt: Prompt) -> list[RequestBody]:
     return [{"role": "system", "content": prompt.system}] if prompt.system else []
 
 
@@ -82,7 +82,7 @@ def _is_marked(value: Any) -> bool:
     return isinstance(value, list) and any(map(_is_marked, value))
 
 
-def _mark(messages: list[Body]) -> None:
+def _mark(messages: list[RequestBody]) -> None:
     """Mark the end of what was sent before.
 
     The cache is written and looked up at marks alone. Those of the live request stay where they are, so what it wrote

@@ -6,10 +6,10 @@ from rich.console import Console
 from rich.table import Table
 
 from clew.screens.lines import line
-from clew.sessions.bill import Bill
+from clew.sessions.bill import CallBill
 
 
-def bills(console: Console, rows: Sequence[Bill]) -> None:
+def bills(console: Console, rows: Sequence[CallBill]) -> None:
     """Calls in a table, and their sum: thought, then reported."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for title in ("call", "tokens", "reported", "cached", "reported", "cost", "reported"):

@@ -14,7 +14,7 @@ from clew.tokens import Counter
 from clew.tokens.target import Target
 
 
-class Row(NamedTuple):
+class CountRow(NamedTuple):
     """One kind of item, added up."""
 
     items: int = 0
@@ -22,25 +22,25 @@ class Row(NamedTuple):
     characters: int = 0
 
 
-def tally(counter: Counter, frame: Frame, items: Iterable[Item]) -> dict[str, Row]:
+def tally(counter: Counter, frame: Frame, items: Iterable[Item]) -> dict[str, CountRow]:
     """Tokens by kind of item, the frame first."""
     tools = json.dumps(list(frame.tools)) if frame.tools else ""
-    rows = {"frame": Row(0, counter.frame(frame), len(frame.system) + len(tools))}
+    rows = {"frame": CountRow(0, counter.frame(frame), len(frame.system) + len(tools))}
     for item in items:
         kind = label(item) if item.kind == "text" else f"{item.kind}s" if item.kind in ("call", "result") else item.kind
-        old = rows.get(kind, Row())
+        old = rows.get(kind, CountRow())
         size = len(item.text) + len(item.name)
-        rows[kind] = Row(old.items + 1, old.tokens + counter.item(item), old.characters + size)
+        rows[kind] = CountRow(old.items + 1, old.tokens + counter.item(item), old.characters + size)
     return rows
 
 
-def counted(rows: Mapping[str, Row]) -> Table:
+def counted(rows: Mapping[str, CountRow]) -> Table:
     """The tally as a table, with its sum."""
     table = Table(box=None, padding=(0, 2), pad_edge=False)
     table.add_column("")
     for heading in ("items", "tokens", "chars/4"):
         table.add_column(heading, justify="right")
-    whole = Row(*map(sum, zip(*rows.values(), strict=True)))
+    whole = CountRow(*map(sum, zip(*rows.values(), strict=True)))
     for kind, row in (*rows.items(), ("in all", whole)):
         items = f"{row.items:,}" if row.items or kind == "in all" else ""
         style = "bold" if kind == "in all" else ""

@@ -31,13 +31,13 @@ from clew.store.places import Server
 from clew.tokens.target import Target
 from clew.wire import check, decode
 
-SCOPE = "demo"
-MODEL = "gpt-4o"  # whose vocabulary counts
-FORMAT = "openai_chat"
+DEMO_SCOPE = "demo"
+DEMO_MODEL = "gpt-4o"  # whose vocabulary counts
+DEMO_FORMAT = "openai_chat"
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class DemoTurn:
     """One call of the replay, and how things stand after it; all numbers but the first two are tokens."""
 
     number: int
@@ -55,7 +55,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class RecallProof:
     """What is behind the stand-ins, read back from the store."""
 
     hidden: int  # originals that some stand-in took the place of
@@ -75,14 +75,14 @@ class Replay:
     def __init__(self, store: Store, messages: Sequence[dict[str, Any]], window: int, session: str) -> None:
         self.messages = messages
         self.session = session
-        budget = Budget(window, model=MODEL)
+        budget = Budget(window, model=DEMO_MODEL)
         self.engine = Engine(store, budget)
         self.target = Target.of(budget)
         self.edits: tuple[Edit, ...] = ()
         self.largest = self.broken = 0
         self.seconds = 0.0
-        frame, items = decode({"messages": list(messages)}, FORMAT)
-        self.originals = {n.id: n for n in Digests(store.secret, SCOPE).chain(items)}
+        frame, items = decode({"messages": list(messages)}, DEMO_FORMAT)
+        self.originals = {n.id: n for n in Digests(store.secret, DEMO_SCOPE).chain(items)}
         self._tokens = {n.id: self._count(n) for n in self.originals.values()}
         self._before: list[int] = []  # tokens said before each message
         self.said = self.target.meter.frame(frame).tokens  # tokens of the whole conversation
@@ -92,7 +92,7 @@ class Replay:
             self.said += self._tokens[node.id]
         self.calls = [i for i, m in enumerate(messages) if m["role"] == "assistant" and i]
 
-    async def turns(self) -> AsyncIterator[Turn]:
+    async def turns(self) -> AsyncIterator[DemoTurn]:
         """Make every call that the agent made then: each with all that was said before it."""
         sent = whole = 0
         last = ""
@@ -104,7 +104,7 @@ class Replay:
             self.largest = max(self.largest, tokens)
             last = self._words(view.edits[len(self.edits) :]) or last
             self.edits = view.edits
-            yield Turn(number, len(self.calls), tokens, self.target.limit.tokens, said, sent, whole, last)
+            yield DemoTurn(number, len(self.calls), tokens, self.target.limit.tokens, said, sent, whole, last)
 
     def steps(self) -> Tally[str]:
         """How many edits each step made."""
@@ -117,21 +117,21 @@ class Replay:
         found = re.search(rf"recall ([0-9a-f]{{{SHORT}}})", text)
         return (text, found[1]) if found else None
 
-    async def prove(self, store: Store) -> Proof:
+    async def prove(self, store: Store) -> RecallProof:
         """Recall every stand-in from a store and compare what comes back with what was said."""
         engine = Engine(store)
         hidden = {id for e in self.edits for id in e.sources if id in self.originals}
         stand_ins = {n.id for e in self.edits for n in e.new if n.id not in e.old}
-        found = {n.id: n.item for id in stand_ins for n in await engine.recall(SCOPE, id)}
+        found = {n.id: n.item for id in stand_ins for n in await engine.recall(DEMO_SCOPE, id)}
         recalled = sum(found.get(id) == self.originals[id].item for id in hidden)
-        return Proof(len(hidden), recalled)
+        return RecallProof(len(hidden), recalled)
 
     async def _call(self, end: int) -> View:
-        request = Request({"model": MODEL, "messages": self.messages[:end]}, FORMAT, SCOPE, self.session)
+        request = Request({"model": DEMO_MODEL, "messages": self.messages[:end]}, DEMO_FORMAT, DEMO_SCOPE, self.session)
         begin = time.perf_counter()
         view = await self.engine.prepare(request)
         self.seconds += time.perf_counter() - begin
-        self.broken += len(check(body(view), FORMAT))
+        self.broken += len(check(body(view), DEMO_FORMAT))
         return view
 
     def _words(self, edits: Sequence[Edit]) -> str:
@@ -172,7 +172,7 @@ async def run(where: Path | Server, window: int, tick: float) -> None:
     threads(console, replay)
 
 
-def meter(turn: Turn, width: int) -> Group:
+def meter(turn: DemoTurn, width: int) -> Group:
     """How a replay stands, to be drawn over the last one."""
     wide = min(40, width - 40)
     table = Table.grid(padding=(0, 2))
@@ -190,9 +190,9 @@ def meter(turn: Turn, width: int) -> Group:
     return Group(table, last)
 
 
-async def play(turns: AsyncIterator[Turn], console: Console, tick: float) -> Turn:
+async def play(turns: AsyncIterator[DemoTurn], console: Console, tick: float) -> DemoTurn:
     """Show the turns as they come: live on a terminal, else a line for every tenth of them. Returns the last."""
-    turn: Turn | None = None
+    turn: DemoTurn | None = None
     if not console.is_terminal:
         async for turn in turns:
             if 10 * turn.number // turn.turns > 10 * (turn.number - 1) // turn.turns:
@@ -207,7 +207,7 @@ async def play(turns: AsyncIterator[Turn], console: Console, tick: float) -> Tur
     return turn
 
 
-def milestone(turn: Turn) -> str:
+def milestone(turn: DemoTurn) -> str:
     """How a replay stands, for a log."""
     return (
         f"turn {turn.number:>3} of {turn.turns}: said {turn.said:>6,}, sent {turn.view:>6,} of {turn.limit:,}, "
@@ -215,7 +215,7 @@ def milestone(turn: Turn) -> str:
     )
 
 
-def summary(console: Console, replay: Replay, last: Turn, proof: Proof) -> None:
+def summary(console: Console, replay: Replay, last: DemoTurn, proof: RecallProof) -> None:
     """What a replay came to."""
     target = replay.target
     edits = ", ".join(f"{n} {step}" for step, n in replay.steps().most_common())
@@ -249,5 +249,5 @@ def threads(console: Console, replay: Replay) -> None:
     if example := replay.example():
         text, id = example
         console.print(Text(f"The model saw:   {words(text, 400)}"))
-        line(console, f"Get it back:     {command()} recall {id} --scope {SCOPE}")
-    line(console, f"See all it saw:  {command()} show {replay.session} --scope {SCOPE}")
+        line(console, f"Get it back:     {command()} recall {id} --scope {DEMO_SCOPE}")
+    line(console, f"See all it saw:  {command()} show {replay.session} --scope {DEMO_SCOPE}")

@@ -9,7 +9,7 @@ from rich.text import Text
 from clew.core.items import SHORT
 from clew.facts.coverage import STATES
 from clew.screens.lines import count, dollars, label, line, moment, numbered, read, table, words
-from clew.sessions.composition import Part, Shown, parts
+from clew.sessions.composition import CompositionPart, Shown, parts
 from clew.sessions.sessions import Diff, Price, StandIn
 from clew.store.records import Session
 
@@ -75,7 +75,7 @@ def _price(was: Price, now: Price, which: str) -> str:
     return f"{dollars(getattr(was, which)) or '$0'} → {dollars(getattr(now, which)) or '$0'} {which}"
 
 
-def _kinds(console: Console, left: Sequence[Part]) -> None:
+def _kinds(console: Console, left: Sequence[CompositionPart]) -> None:
     console.print()
     shown = table("left the view", "tokens", "items")
     shown.columns[0].header_style = shown.header_style = "bold"

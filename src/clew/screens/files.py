@@ -15,7 +15,7 @@ from clew.errors import BadRequest
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class FileConversation:
     """A conversation as a file holds it."""
 
     shape: Literal["body", "list", "lines"]
@@ -47,20 +47,20 @@ def read(file: str) -> str:
         raise BadRequest(f"{file}: not UTF-8 at byte {error.start:,}; convert it first, with iconv -t UTF-8") from None
 
 
-def parse(file: str, text: str) -> Talk:
+def parse(file: str, text: str) -> FileConversation:
     """The conversation in a text: a body, a list of messages, or one message a line."""
     try:
         value = rawjson.loads(text)
     except BadRequest as error:
         value = _messages(file, text, error)
-        return Talk("lines", {"messages": value})
+        return FileConversation("lines", {"messages": value})
     match value:
         case {"messages": list()}:
-            return Talk("body", value)
+            return FileConversation("body", value)
         case [{"role": _}, *_]:
-            return Talk("list", {"messages": value})
+            return FileConversation("list", {"messages": value})
         case {"role": _}:
-            return Talk("lines", {"messages": [value]})
+            return FileConversation("lines", {"messages": [value]})
     raise BadRequest(f"{file}: no conversation; expected an object with `messages`, a list of messages, or one a line")
 
 

@@ -11,10 +11,10 @@ from clew.core.items import SHORT, Edit, Item
 from clew.steps.lines import amount, clip
 from clew.store.records import Session
 
-WORDS = 200  # characters of a node that are looked at for its line
+LOOKED_AT = 200  # characters of a node that are looked at for its line
 
 
-def words(text: str, most: int = WORDS) -> str:
+def words(text: str, most: int = LOOKED_AT) -> str:
     """The first words of a text on one line, with nothing in them that would move a cursor."""
     return "".join(c if c.isprintable() else "�" for c in clip(text, most))
 

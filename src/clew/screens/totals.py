@@ -12,7 +12,7 @@ from clew.screens.lines import called, count, dollars, line, table
 from clew.sessions.totals import Totals
 from clew.store.records import Session
 
-LARGEST = 5
+LARGEST_SHOWN = 5
 
 
 def stats(console: Console, found: Totals, largest: Sequence[Sequence[Session]]) -> None:
@@ -61,4 +61,4 @@ def largest(sessions: Iterable[Session]) -> list[list[Session]]:
     chains: dict[str, list[Session]] = {}
     for session in sessions:
         chains.setdefault(session.branch, []).append(session)
-    return sorted(chains.values(), key=lambda chain: -sum(s.sent for s in chain))[:LARGEST]
+    return sorted(chains.values(), key=lambda chain: -sum(s.sent for s in chain))[:LARGEST_SHOWN]

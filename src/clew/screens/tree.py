@@ -12,8 +12,9 @@ from clew.screens.lines import called, count, dollars, line, moment, table, word
 from clew.store.records import Session
 
 DEEPEST = 6  # levels that are indented
-LONG, FIRST, LAST = 20, 3, 10  # sessions of a chain from which on only so many are listed among others
-OTHERS = 56  # columns of the screen that are not the name's
+LONG_CHAIN = 20  # sessions: of a longer one, only so many are listed among others
+FIRST_SHOWN, LAST_SHOWN = 3, 10
+OTHER_COLUMNS = 56  # columns of the screen that are not the name's
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Chain:
         return max(s.at for chain in self.all() for s in chain.sessions)
 
 
-class Row(NamedTuple):
+class TreeRow(NamedTuple):
     """A line of the tree: a conversation, one of its sessions, or how many are not listed."""
 
     depth: int
@@ -67,9 +68,9 @@ def conversations(sessions: Iterable[Session]) -> list[Chain]:
     return sorted(roots, key=Chain.newest, reverse=True)
 
 
-def rows(root: Chain, whole: bool) -> Iterator[Row]:
+def rows(root: Chain, whole: bool) -> Iterator[TreeRow]:
     """The lines of a tree from the top; of long chains some are left out unless they are wanted whole."""
-    stack = [Row(0, root)]
+    stack = [TreeRow(0, root)]
     while stack:
         row = stack.pop()
         yield row
@@ -80,19 +81,19 @@ def rows(root: Chain, whole: bool) -> Iterator[Row]:
         else:  # a session that is all of its chain has no line of its own
             session, above = row.session or row.chain.first, row.chain.first.name
             came = row.chain.children.get(session.id, ())
-            stack += [Row(row.depth + 1, child, above=above) for child in reversed(came)]
+            stack += [TreeRow(row.depth + 1, child, above=above) for child in reversed(came)]
 
 
-def _listed(row: Row, whole: bool) -> Iterator[Row]:
+def _listed(row: TreeRow, whole: bool) -> Iterator[TreeRow]:
     depth, chain = row.depth, row.chain
     left_out = 0
     for n, session in enumerate(chain.sessions):
-        near = n < FIRST or n >= len(chain.sessions) - LAST
-        if whole or near or len(chain.sessions) <= LONG or session.id in chain.children:
+        near = n < FIRST_SHOWN or n >= len(chain.sessions) - LAST_SHOWN
+        if whole or near or len(chain.sessions) <= LONG_CHAIN or session.id in chain.children:
             if left_out:
-                yield Row(depth, chain, left_out=left_out)
+                yield TreeRow(depth, chain, left_out=left_out)
             left_out = 0
-            yield Row(depth, chain, session)
+            yield TreeRow(depth, chain, session)
         else:
             left_out += 1
 
@@ -103,7 +104,7 @@ def _listed(row: Row, whole: bool) -> Iterator[Row]:
 def tree(console: Console, roots: Collection[Chain], titles: Mapping[str, str], whole: bool, more: int) -> None:
     """Conversations and their sessions; `titles` has the first words of those that nobody named."""
     shown = table("session", "when", "calls", "items", "sent", "cost")
-    shown.columns[0].max_width = max(16, console.width - OTHERS)
+    shown.columns[0].max_width = max(16, console.width - OTHER_COLUMNS)
     shown.columns[0].overflow = "ellipsis"
     for root in roots:
         for row in rows(root, whole):
@@ -118,11 +119,11 @@ def tree(console: Console, roots: Collection[Chain], titles: Mapping[str, str], 
         line(console, f"and {count(more, 'conversation')} more: --limit shows them", "dim")
 
 
-def _indent(row: Row) -> str:
+def _indent(row: TreeRow) -> str:
     return "  " * 2 * min(row.depth, DEEPEST)
 
 
-def _conversation(row: Row, titles: Mapping[str, str]) -> Text:
+def _conversation(row: TreeRow, titles: Mapping[str, str]) -> Text:
     first = row.chain.first
     text = Text(_indent(row))
     if first.cause != "start":
@@ -138,7 +139,7 @@ def _conversation(row: Row, titles: Mapping[str, str]) -> Text:
     return text
 
 
-def _session(row: Row) -> Text:
+def _session(row: TreeRow) -> Text:
     session = row.session
     assert session is not None, "a row of a session"
     undone = ", undone" if session.undone else ""

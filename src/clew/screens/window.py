@@ -10,7 +10,7 @@ from rich.text import Text
 from clew.core.items import LOG, SHORT, Edit, Node
 from clew.core.view import View, originals
 from clew.screens.lines import count, label, line, name, numbered, read, table, words
-from clew.sessions.composition import Part, Shown, parts, shown
+from clew.sessions.composition import CompositionPart, Shown, parts, shown
 from clew.store.records import Session
 from clew.tokens.meter import Meter
 
@@ -64,7 +64,7 @@ class Window:
         return shown(self.view.nodes, self.view.edits, self.meter)
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[CompositionPart]:
         return parts(self.nodes, self.frame)
 
     @property
@@ -124,7 +124,7 @@ def _heading(console: Console, shown: Window) -> None:
     console.print(told, soft_wrap=True)
 
 
-def _table(console: Console, parts: Sequence[Part], colours: bool) -> None:
+def _table(console: Console, parts: Sequence[CompositionPart], colours: bool) -> None:
     made = table("", "tokens", "share", "items")
     whole = sum(part.tokens for part in parts) or 1
     for part in parts:
@@ -141,7 +141,7 @@ def bar(shown: Window, width: int, colours: bool) -> Text:
     return cells(shown.parts, shown.sent, shown.limit, shown.reserve or 0, width, colours)
 
 
-def cells(parts: Sequence[Part], sent: int, limit: int, reserve: int, width: int, colours: bool) -> Text:
+def cells(parts: Sequence[CompositionPart], sent: int, limit: int, reserve: int, width: int, colours: bool) -> Text:
     """Parts of a window as cells of a line, then what is free of the limit, then the reserve."""
     own = sum(part.tokens for part in parts) or 1
     filled = [(part.tokens * sent / own, *LOOKS[part.kind]) for part in parts]

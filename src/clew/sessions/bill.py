@@ -9,7 +9,7 @@ from clew.catalog.usage import Spent
 from clew.store.records import Call
 
 
-class Bill(NamedTuple):
+class CallBill(NamedTuple):
     """A call in tokens and US dollars; None where nothing was reported, or no price is known."""
 
     seq: int
@@ -23,7 +23,7 @@ class Bill(NamedTuple):
     shadow: Mapping[str, Any] | None
 
     @classmethod
-    def of(cls, call: Call, prices: Prices | None) -> "Bill":
+    def of(cls, call: Call, prices: Prices | None) -> "CallBill":
         """The bill of a call at these prices."""
         thought = Spent(call.predicted, 0, call.cached, call.predicted - call.cached)
         real = Spent(**call.usage) if call.usage else None

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from clew.core.items import Edit, Node
 from clew.tokens.meter import Meter
 
-FRAME, SUMMARIES, OTHERS = "system and tools", "summaries", "other stand-ins"
+SYSTEM_AND_TOOLS, SUMMARIES, OTHER_STAND_INS = "system and tools", "summaries", "other stand-ins"
 SAID = {
     "call": "calls",
     "result": "results",
@@ -15,7 +15,17 @@ SAID = {
     "summary": SUMMARIES,  # of a provider, or one that came back with nothing of ours behind it
 }
 TEXTS = {"user": "user text", "assistant": "assistant text"}
-KINDS = (FRAME, SUMMARIES, OTHERS, *TEXTS.values(), "calls", "results", "reasoning", "media", "other")
+PART_KINDS = (
+    SYSTEM_AND_TOOLS,
+    SUMMARIES,
+    OTHER_STAND_INS,
+    *TEXTS.values(),
+    "calls",
+    "results",
+    "reasoning",
+    "media",
+    "other",
+)
 
 
 class Shown(NamedTuple):
@@ -30,11 +40,11 @@ class Shown(NamedTuple):
         """Which of `KINDS` it is."""
         item = self.node.item
         if self.by and item.kind != "summary":
-            return OTHERS
+            return OTHER_STAND_INS
         return TEXTS.get(item.role, "other") if item.kind == "text" else SAID.get(item.kind, "other")
 
 
-class Part(NamedTuple):
+class CompositionPart(NamedTuple):
     """All of one kind."""
 
     kind: str
@@ -48,9 +58,9 @@ def shown(nodes: Iterable[Node], edits: Iterable[Edit], meter: Meter) -> list[Sh
     return [Shown(n, meter.node(n).tokens, by.get(n.id, "")) for n in nodes]
 
 
-def parts(nodes: Iterable[Shown], frame: int = 0) -> list[Part]:
+def parts(nodes: Iterable[Shown], frame: int = 0) -> list[CompositionPart]:
     """The kinds that there are, with so many tokens of the frame among them."""
-    sizes: dict[str, list[int]] = {FRAME: [frame]} if frame else {}
+    sizes: dict[str, list[int]] = {SYSTEM_AND_TOOLS: [frame]} if frame else {}
     for node in nodes:
         sizes.setdefault(node.kind, []).append(node.tokens)
-    return [Part(kind, len(sizes[kind]), sum(sizes[kind])) for kind in KINDS if kind in sizes]
+    return [CompositionPart(kind, len(sizes[kind]), sum(sizes[kind])) for kind in PART_KINDS if kind in sizes]

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from clew.core.items import Edit, Node, Scope
 from clew.core.view import originals
 from clew.engine.engine import Engine
-from clew.sessions.transcripts import Compaction, Stretch, Transcript
+from clew.sessions.transcripts import Transcript, TranscriptCompaction, TranscriptStretch
 from clew.store.trace import Fold, Trace
 from clew.wire.formats import Format, named
 
@@ -23,7 +23,7 @@ async def tell(engine: Engine, scope: Scope, branch: str, until: int | None = No
     cuts = [cut for fold in trace.folds if (cut := _cut(trace, fold, said, stored, by_id, codec))]
     edges = zip([0, *(at for at, _ in cuts)], [*(at for at, _ in cuts), len(messages)], strict=True)
     began = [None, *(compaction for _, compaction in cuts)]
-    stretches = (Stretch(tuple(messages[a:b]), why) for (a, b), why in zip(edges, began, strict=True))
+    stretches = (TranscriptStretch(tuple(messages[a:b]), why) for (a, b), why in zip(edges, began, strict=True))
     return Transcript(
         frame.format,
         tuple(stretches),
@@ -42,7 +42,7 @@ def _cut(
     stored: Mapping[str, Node],
     by_id: Mapping[str, Edit],
     codec: Format,
-) -> tuple[int, Compaction] | None:
+) -> tuple[int, TranscriptCompaction] | None:
     """The messages before a compaction, and what it was, if it summed anything up and still stands."""
     told = [stored[id] for id in fold.made if id in by_id and len(by_id[id].sources) > 1]
     covered = set(originals([n.id for n in told], dict(by_id)))
@@ -50,4 +50,4 @@ def _cut(
     if not places:
         return None
     whole, gone = (len(codec.write([n.item for n in said[:end]])) for end in (fold.said, places[-1] + 1))
-    return whole, Compaction("\n\n".join(n.item.text for n in told), "auto", kept=whole - gone)
+    return whole, TranscriptCompaction("\n\n".join(n.item.text for n in told), "auto", kept=whole - gone)

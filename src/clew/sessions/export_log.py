@@ -3,7 +3,7 @@
 Digests are keyed by a store's secret and stay out. Ids stay as they are: stand-ins name them.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -13,11 +13,10 @@ from clew.errors import NotFound
 from clew.store.packing import fields_of, pack_opening
 from clew.store.protocol import Store
 from clew.store.records import BranchInfo, Happened, Session
+from clew.store.upkeep import Progress
 
-VERSION = 1
-CHUNK = 1_000  # nodes read at a time
-
-Progress = Callable[[int, int], None]  # so many done, of so many
+EXPORT_VERSION = 1
+NODES_AT_ONCE = 1_000  # nodes read at a time
 
 
 class _Sessions:
@@ -55,8 +54,8 @@ class _Export:
         came = {"parent": info.parent, "parent_seq": first.parent_seq, "after": after}
         yield {**own, **came, "tags": list(first.tags), "archived": first.archived is not None}
         events = await self._store.events(self._scope, info.id, until)
-        for begin in range(0, len(events), CHUNK):
-            chunk = events[begin : begin + CHUNK]
+        for begin in range(0, len(events), NODES_AT_ONCE):
+            chunk = events[begin : begin + NODES_AT_ONCE]
             ids = {id: None for e in chunk if e.row.kind in ("said", "client", "edit") for id in e.row.new}
             new = [id for id in ids if id not in self._nodes]
             nodes = await self._store.nodes(self._scope, new)
@@ -96,7 +95,7 @@ async def export(
     known = {b.id: b for b in await store.branches(scope)}
     sessions = _Sessions(await store.sessions(scope))
     wanted = _with_past(sessions, known, branches)
-    yield _line({"clew": VERSION, "branches": len(wanted)})
+    yield _line({"clew": EXPORT_VERSION, "branches": len(wanted)})
     writing = _Export(store, scope, sessions)
     for done, (id, until) in enumerate(wanted.items()):
         if progress:

@@ -1,7 +1,7 @@
 """Sessions of other agents into the log, as they happened: call by call, compaction by compaction."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as with_
 from itertools import accumulate
@@ -12,15 +12,14 @@ from clew.core.view import View, continues
 from clew.engine.append import Addition
 from clew.engine.engine import Engine
 from clew.errors import Conflict
-from clew.sessions.transcripts import Compaction, Message, Stretch, Transcript
+from clew.sessions.transcripts import Transcript, TranscriptCompaction, TranscriptMessage, TranscriptStretch
 from clew.store.records import Origin
 from clew.store.trace import Trace
+from clew.store.upkeep import Progress
 from clew.text.framing import neutral
 from clew.tokens.target import Target
 from clew.wire import decode
 from clew.wire.formats import named
-
-Progress = Callable[[int, int], None]  # messages done, of so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class Retold:
     """A step: what another product wrote stands in for what it compacted."""
 
     agent: str
-    compaction: Compaction
+    compaction: TranscriptCompaction
 
     async def __call__(self, view: View, target: Target) -> View:
         stop = _before_last(view, self.compaction.kept)
@@ -74,7 +73,7 @@ class _Adoption:
         self._whole = transcript.body()
         self._messages = transcript.messages  # once: it is made of all stretches each time
         lead = len(self._whole[self._list]) - len(self._messages)
-        self._lead: Sequence[Message] = self._whole[self._list][:lead]
+        self._lead: Sequence[TranscriptMessage] = self._whole[self._list][:lead]
         self._items = [self._read(message) for message in self._messages]
         self._view: View | None = None
 
@@ -131,7 +130,7 @@ class _Adoption:
         if stop > start:
             yield stop
 
-    def _read(self, message: Message) -> list[Item]:
+    def _read(self, message: TranscriptMessage) -> list[Item]:
         return decode({self._list: [message]}, self._transcript.format)[1]
 
     async def _add(self, start: int, stop: int, origin: Origin | None) -> None:
@@ -140,7 +139,7 @@ class _Adoption:
         addition = Addition(body, self._name, self._transcript.format, self._scope, origin)
         self._view = await self._engine.prepare(addition)
 
-    async def _compact(self, compaction: Compaction, origin: Origin | None) -> None:
+    async def _compact(self, compaction: TranscriptCompaction, origin: Origin | None) -> None:
         if self._view is None:
             await self._add(0, 0, origin)
         assert self._view is not None, "just made"
@@ -151,9 +150,13 @@ class _Adoption:
 def _with_beginning(transcript: Transcript) -> Transcript:
     """A session that goes on from another file begins with what that one was summed up as: no more of it is here."""
     match transcript.stretches:
-        case (Stretch(messages=()), Stretch(messages, Compaction(summary=str(summary))), *later) if summary:
+        case (
+            TranscriptStretch(messages=()),
+            TranscriptStretch(messages, TranscriptCompaction(summary=str(summary))),
+            *later,
+        ) if summary:
             first = named(transcript.format).write([Item("text", "user", summary)])
-            return with_(transcript, stretches=(Stretch((*first, *messages)), *later))
+            return with_(transcript, stretches=(TranscriptStretch((*first, *messages)), *later))
         case _:
             return transcript
 

@@ -1,6 +1,6 @@
 """Conversations that `exports.py` wrote, back into a store: this one, another one, another scope."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
 from typing import Any
@@ -10,15 +10,14 @@ from clew.core.items import Digests, Edit, Frame, Node, Scope
 from clew.core.view import fold
 from clew.errors import BadRequest, ClewError, Conflict
 from clew.recognition.recognise import named_branch
-from clew.sessions.export_log import VERSION
-from clew.sessions.import_schema import BRANCH, EVENT, FRAME, ITEM, NODE, NOTES, expect, string
+from clew.sessions.export_log import EXPORT_VERSION
+from clew.sessions.import_schema import BRANCH, EVENT, FRAME_FIELDS, ITEM, NODE, NOTE_FIELDS, expect, string
 from clew.store.packing import unpack_item
 from clew.store.protocol import Store
 from clew.store.records import ABSENT, Batch, Began, Call, ClientEdit, Event, Fork, Origin, Revert, Row, Said
 from clew.store.rows import event_of
 from clew.store.trace import Trace, apply
-
-Progress = Callable[[int, int], None]  # so many done, of so many
+from clew.store.upkeep import Progress
 
 
 @dataclass(slots=True)
@@ -78,7 +77,7 @@ class _File:
                 expect(line, ITEM, "item")
                 self.items.append((kind, role, rawjson.dumps(fields)))
             case {"frame": int(), "lead": lead, "tools": tools, **fields}:
-                expect(line, FRAME, "frame")
+                expect(line, FRAME_FIELDS, "frame")
                 frame = Frame(**rawjson.with_bytes(fields), lead=tuple(lead), tools=tuple(tools))
                 self.frames.append((self.digests.frame(frame), frame))
             case {"event": int(seq), "at": int() | float() as at, "kind": str(kind)} if self.branches:
@@ -105,7 +104,7 @@ class _File:
     def _event(self, branch: _Branch, seq: int, at: float, kind: str, line: Mapping[str, Any]) -> None:
         if seq != branch.end:
             raise BadRequest(f"event {branch.end} is missing, {seq} stands in its place")
-        expect(line, {**EVENT, "note": NOTES.get(kind, string)}, f"an event of kind {kind[:20]!r}")
+        expect(line, {**EVENT, "note": NOTE_FIELDS.get(kind, string)}, f"an event of kind {kind[:20]!r}")
         if kind == "usage" and line.get("start", 0) >= seq:
             raise BadRequest("a report of a call that was not made yet")
         old, new = (tuple(line.get(key, ())) for key in ("old", "new"))
@@ -184,8 +183,10 @@ def _parsed(lines: Iterable[bytes], digests: Digests) -> _File:
 def _expect_header(value: Any) -> None:
     if not isinstance(value, dict) or "clew" not in value:
         raise BadRequest("not what clew export writes: the first line must name its version")
-    if value["clew"] != VERSION:
-        raise BadRequest(f"written by another clew (version {value['clew']}, this one reads {VERSION}); upgrade clew")
+    if value["clew"] != EXPORT_VERSION:
+        raise BadRequest(
+            f"written by another clew (version {value['clew']}, this one reads {EXPORT_VERSION}); upgrade clew"
+        )
 
 
 async def _go_on(store: Store, scope: Scope, branch: _Branch, file: _File) -> None:

@@ -11,7 +11,7 @@ from clew.store.records import Cause
 from clew.wire.formats import FORMATS
 
 Fits = Callable[[Any], bool]
-Shape = Mapping[str, Fits]
+Fields = Mapping[str, Fits]
 
 _MOST = 2**53  # what every reader of JSON takes for a whole number
 
@@ -19,7 +19,7 @@ _ID = re.compile("[0-9a-f]{32}")
 _NAME = re.compile("[0-9a-f]{16}")
 
 
-def expect(value: Any, shape: Shape, what: str) -> None:
+def expect(value: Any, shape: Fields, what: str) -> None:
     """Raise `BadRequest` unless a value is an object in which each of these keys fits, if it is there."""
     if not isinstance(value, dict):
         raise BadRequest(f"{what}: not an object")
@@ -72,7 +72,7 @@ def one_of(*values: Any) -> Fits:
     return lambda value: isinstance(value, str) and value in values
 
 
-def shaped(shape: Shape, closed: bool = False) -> Fits:
+def shaped(shape: Fields, closed: bool = False) -> Fits:
     """An object in which each of these keys fits; with `closed`, it has no others."""
 
     def fits(value: Any) -> bool:
@@ -113,7 +113,7 @@ _CAUSE = one_of(*get_args(Cause))
 _SWITCH = shaped({"format": _FORMAT, "gone": ids, "loose": ids}, closed=True)
 _EVIDENCE = shaped({"handle": perhaps(_id), "call": perhaps(string), "cost": perhaps(number)})
 _SPENT = shaped(dict.fromkeys(("input", "output", "cache_read", "cache_write"), perhaps(count)))
-_CALL: Shape = {
+_CALL: Fields = {
     "frame": count,
     "model": text,
     "format": _FORMAT,
@@ -125,7 +125,7 @@ _CALL: Shape = {
     "shadow": perhaps(_OBJECT),
 }
 
-BRANCH: Shape = {
+BRANCH: Fields = {
     "branch": name,
     "name": perhaps(text),
     "cause": _CAUSE,
@@ -136,17 +136,24 @@ BRANCH: Shape = {
     "tags": _strings,
     "archived": _flag,
 }
-ITEM: Shape = {
+ITEM: Fields = {
     "kind": one_of(*get_args(Kind)),
     "role": one_of(*get_args(Role)),
     "text": string,
     "name": perhaps(string),
     "call_id": perhaps(string),
 }
-NODE: Shape = {"node": _id, "item": count, "opens": perhaps(string)}
-FRAME: Shape = {"format": _FORMAT, "model": string, "lead": _list, "tools": _list, "body": _OBJECT, "system": string}
-EVENT: Shape = {"at": number, "start": perhaps(count), "stop": perhaps(count), "old": ids, "new": ids}
-NOTES: Mapping[str, Fits] = {
+NODE: Fields = {"node": _id, "item": count, "opens": perhaps(string)}
+FRAME_FIELDS: Fields = {
+    "format": _FORMAT,
+    "model": string,
+    "lead": _list,
+    "tools": _list,
+    "body": _OBJECT,
+    "system": string,
+}
+EVENT: Fields = {"at": number, "start": perhaps(count), "stop": perhaps(count), "old": ids, "new": ids}
+NOTE_FIELDS: Mapping[str, Fits] = {
     "said": perhaps(_OBJECT),
     "pin": perhaps(_OBJECT),
     "unpin": perhaps(_OBJECT),

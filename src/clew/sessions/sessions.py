@@ -12,13 +12,13 @@ from clew.engine.engine import Engine
 from clew.engine.recall import Hit, among, everywhere, lineage
 from clew.engine.undo import Undone
 from clew.errors import Ambiguous, NotFound
-from clew.facts.coverage import Ledger
+from clew.facts.coverage import CoverageLedger
 from clew.sessions.composition import Shown, shown
 from clew.store.records import Call, Session
 from clew.tokens.meter import Meter
 
 Within = Literal["session", "lineage", "all"]
-NEAR = 5  # names to choose from
+NAMES_OFFERED = 5  # names to choose from
 
 
 class StandIn(NamedTuple):
@@ -49,7 +49,7 @@ class Diff:
     before: int  # tokens of the whole request
     after: int
     limit: int  # of the call it was made for
-    coverage: Ledger
+    coverage: CoverageLedger
     price_before: Price | None  # of such a call
     price_after: Price | None
     spent: int  # tokens that the compaction itself took
@@ -105,7 +105,7 @@ class Sessions:
             return await self.engine.view(self.scope, session.branch, await self._last(session))
         made = {c.seq: c for c in await self._store.calls(self.scope, session.branch)}
         if call not in made:
-            near = ", ".join(str(seq) for seq in sorted(made, key=lambda seq: abs(seq - call))[:NEAR])
+            near = ", ".join(str(seq) for seq in sorted(made, key=lambda seq: abs(seq - call))[:NAMES_OFFERED])
             raise NotFound(f"no call {call} in {name}; there are {near or 'none'}")
         return await self.engine.resume(self.scope, made[call])
 
@@ -254,6 +254,6 @@ def _named(name: str, sessions: Collection[Session], fits: Callable[[str, str], 
         elif fits(session.id, name):
             found.setdefault(session.id, session)
     if len(found) > 1:
-        few = ", ".join(list(found)[:NEAR])
+        few = ", ".join(list(found)[:NAMES_OFFERED])
         raise Ambiguous(f"{name} fits {len(found)} sessions; give more of it: {few}")
     return next(iter(found.values()), None)

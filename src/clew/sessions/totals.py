@@ -9,7 +9,7 @@ from clew.catalog.usage import Spent
 from clew.core.items import Digests, Scope
 from clew.core.view import View
 from clew.engine.engine import Engine
-from clew.sessions.bill import Bill
+from clew.sessions.bill import CallBill
 from clew.store.records import Call, Session
 from clew.tokens.provider_size import ProviderSize
 
@@ -82,7 +82,7 @@ async def _add(found: Totals, engine: Engine, scope: Scope, branch: str, own: Co
             prices = (await engine.limits.windows.model(scope, call.model)).prices
             again = min(before, whole)
             found.everything += whole
-            found.cost_sent += Bill.of(call, prices).foretold or 0.0
+            found.cost_sent += CallBill.of(call, prices).foretold or 0.0
             found.cost_everything += cost(prices, Spent(whole, 0, again, whole - again)) if prices else 0.0
         before = whole
 

@@ -12,9 +12,9 @@ from clew.steps.shorten import parsed, shortened
 from clew.steps.taking import replaceable, take
 from clew.tokens.target import Target
 
-LONG = 400  # characters of one string, or of a whole call, that may stay
-HEAD = 120  # characters that stay of a longer one: what a command does, where a patch goes
-ENTRIES = 40  # of one list
+KEPT_CHARACTERS = 400  # characters of one string, or of a whole call, that may stay
+HEAD_CHARACTERS = 120  # characters that stay of a longer one: what a command does, where a patch goes
+KEPT_ENTRIES = 40  # of one list
 FREE_FORM = frozenset({"custom", "custom_tool_call"})  # calls whose argument is any text
 
 
@@ -36,7 +36,7 @@ def _found(view: View, target: Target) -> Iterator[Swap]:
         i: len(item.text)
         for i in replaceable(view, target)
         if (item := view.nodes[i].item).kind == "call"
-        and len(item.text) > LONG
+        and len(item.text) > KEPT_CHARACTERS
         and not (kept_whole and "id" in (item.wire or ()))
     }
     for i in sorted(calls, key=lambda i: -calls[i]):
@@ -48,15 +48,16 @@ def shrunk(call: Item, recall: str) -> Item | None:
     """The call with its long arguments cut; None where that cannot be done safely."""
 
     def cut(text: str) -> str:
-        if len(text) <= LONG:
+        if len(text) <= KEPT_CHARACTERS:
             return text
-        return f"{text[:HEAD]}[… {len(text) - HEAD:,} of {len(text):,} characters out of view; recall {recall}]"
+        hidden = len(text) - HEAD_CHARACTERS
+        return f"{text[:HEAD_CHARACTERS]}[… {hidden:,} of {len(text):,} characters out of view; recall {recall}]"
 
     if call.wire is not None and call.wire.get("type") in FREE_FORM:
         text = cut(call.text)
     elif (
         isinstance(value := parsed(call.text), dict)
-        and (short := shortened(value, cut, ENTRIES, f", recall {recall}")) != value
+        and (short := shortened(value, cut, KEPT_ENTRIES, f", recall {recall}")) != value
     ):
         text = rawjson.dumps(short).decode()
     else:

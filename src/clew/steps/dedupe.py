@@ -13,17 +13,18 @@ from clew.steps.shorten import parsed
 from clew.steps.taking import replaceable, take
 from clew.tokens.target import Target
 
-LEAST = 200  # characters that are worth a pointer
+LEAST_CHARACTERS = 200  # characters that are worth a pointer
 
 # How agents name things differs; what a call is, its arguments tell. These are all the names there are.
-PATHS = ("path", "file_path", "filePath", "filename", "file", "target_file", "absolute_path")
+PATH_KEYS = ("path", "file_path", "filePath", "filename", "file", "target_file", "absolute_path")
 WHOLE_TEXTS = ("content", "contents", "file_text")
-COMMANDS = ("command", "cmd")
+COMMAND_KEYS = ("command", "cmd")
 # What the command of a tool with several may be, to read a file and to write a whole one.
 VIEWING = ("view", "read")
 CREATING = ("create", "write")
-ASIDE = frozenset({"description", "explanation", "timeout", "yield_time_ms"})  # about the call, not about what it reads
-PART = re.compile(r"[\d\s:,-]*")  # an argument that names a part of a file, where it is no number
+# About the call, not about what it reads.
+REMARK_KEYS = frozenset({"description", "explanation", "timeout", "yield_time_ms"})
+FILE_PART = re.compile(r"[\d\s:,-]*")  # an argument that names a part of a file, where it is no number
 # One command that only prints a file, perhaps into a pipe, perhaps after a change of directory.
 PRINTS = re.compile(r"(?:cd [^;&|<>]+&& *)?(?:cat|head|nl|sed -n|tail)\b[^;&<>]*")
 
@@ -55,7 +56,7 @@ def _newer_copies(view: View) -> dict[int, int]:
     found: dict[int, int] = {}
     for i in range(len(view.nodes) - 1, -1, -1):
         item = view.nodes[i].item
-        if item.kind == "result" and len(said := _said(item)) >= LEAST:
+        if item.kind == "result" and len(said := _said(item)) >= LEAST_CHARACTERS:
             newest = last.setdefault(said, i)
             if newest != i:
                 found[i] = newest
@@ -76,7 +77,7 @@ def _outdated(view: View, calls: dict[int, Item]) -> dict[int, str]:
     found: dict[int, str] = {}
     for i in sorted(calls, reverse=True):
         use, result = _use(calls[i]), view.nodes[i].item
-        if use.read and len(result.text) >= LEAST and (use.read in read or use.path in written):
+        if use.read and len(result.text) >= LEAST_CHARACTERS and (use.read in read or use.path in written):
             found[i] = "a newer read" if use.read in read else "the text written later"
         elif use.read and view.nodes[i].id not in made and not failed(result):
             read.add(use.read)
@@ -97,8 +98,8 @@ def _use(call: Item) -> Use:
     given = parsed(call.text)
     if not isinstance(given, dict):
         return Use()
-    what = {k: v for k, v in given.items() if k not in ASIDE}
-    path = next((v for k in PATHS if isinstance(v := what.get(k), str) and v), "")
+    what = {k: v for k, v in given.items() if k not in REMARK_KEYS}
+    path = next((v for k in PATH_KEYS if isinstance(v := what.get(k), str) and v), "")
     if path and _is_whole_text(call.name, what):
         return Use(path, writes=True)
     if _prints(what) or (path and _is_read(what)):
@@ -108,19 +109,19 @@ def _use(call: Item) -> Use:
 
 def _is_read(given: dict[str, Any]) -> bool:
     """Nothing but a path and which part of it: no text to look for or to put there."""
-    rest = {k: v for k, v in given.items() if k not in PATHS and not (k == "command" and v in VIEWING)}
-    return all(PART.fullmatch(v) if isinstance(v, str) else not isinstance(v, dict) for v in rest.values())
+    rest = {k: v for k, v in given.items() if k not in PATH_KEYS and not (k == "command" and v in VIEWING)}
+    return all(FILE_PART.fullmatch(v) if isinstance(v, str) else not isinstance(v, dict) for v in rest.values())
 
 
 def _is_whole_text(name: str, given: dict[str, Any]) -> bool:
     """Nothing but a path and a text: no place in the file, no text to look for, no mode."""
     texts = [k for k in WHOLE_TEXTS if isinstance(given.get(k), str)]
-    rest = given.keys() - {*PATHS, *texts}
+    rest = given.keys() - {*PATH_KEYS, *texts}
     creates = not rest or (rest == {"command"} and given["command"] in CREATING)
     return len(texts) == 1 and creates and "append" not in name.lower()
 
 
 def _prints(given: dict[str, Any]) -> bool:
-    command = next((given[k] for k in COMMANDS if k in given), "")
+    command = next((given[k] for k in COMMAND_KEYS if k in given), "")
     line = command[-1] if isinstance(command, list) and command else command
     return isinstance(line, str) and PRINTS.fullmatch(line.strip()) is not None

@@ -17,17 +17,18 @@ from clew.steps.worklog.requests import typed
 from clew.steps.worklog.wording import around, words
 from clew.text.decorations import undecorated
 from clew.text.excerpts import framed
-from clew.text.search import CHUNK, COMMON, Index, wording
+from clew.text.search import Index, wording
+from clew.text.words import CHUNK, COMMON
 from clew.tokens.target import Target
 from clew.wire.rules.binding import binds
 
-MOST = 2_000  # tokens put beside one message
-SHARE = 1 / 25  # of the room, for one; by `compress` more, since it happens once
+MOST_TOKENS = 2_000  # tokens put beside one message
+ROOM_SHARE = 1 / 25  # of the room, for one; by `compress` more, since it happens once
 ALL = 1 / 12  # of the room, for all of them until the next fold
 WORD = 4  # letters of a word that asks for something
 FAINT = 0.3  # of the best score: passages below it are not worth their room
 RARE = 0.1  # of the passages: a word in more of them says nothing of what is meant
-LONG = 500  # characters of a passage
+PASSAGE_CHARACTERS = 500  # characters of a passage
 FILLING = frozenset(
     "also again anything bye continue cool could does done everything excellent first from going good great have here "
     "item items just keep last like looks make more move need next nice okay perfect please proceed ready right "
@@ -39,7 +40,7 @@ VOICED = 1.5  # times their score
 LABEL = "from earlier in this conversation, perhaps of use for the message after it"
 TERMS = 200  # words of a message that are looked for
 TWO = 2  # words of a message that a passage has in common with it, or one name: "ready for the next item" asks nothing
-FEW = 3  # passages that a word may always be in
+FEW_PASSAGES = 3  # passages that a word may always be in
 _PLACE = re.compile(r"^(?:[\w./~-]+[:-])?\d+[:→-]\s*")
 
 
@@ -55,7 +56,7 @@ class Question(NamedTuple):
 class Expand:
     """Who put it there."""
 
-    most: int = MOST
+    most: int = MOST_TOKENS
 
 
 EXPAND = Expand()
@@ -81,12 +82,12 @@ def _asking(text: str) -> set[str]:
     return {word for word in found if len(word) >= WORD and word not in COMMON | FILLING}
 
 
-def room(view: View, target: Target, share: float = SHARE) -> int:
+def room(view: View, target: Target, share: float = ROOM_SHARE) -> int:
     """Tokens that may be put beside the newest message: it never causes a compaction."""
     made = {n.id for e in view.edits if e.by.startswith(Expand.__name__) for n in e.stand_ins}
     taken = target.meter.nodes(n for n in view.nodes if n.id in made).tokens
     free = target.threshold - target.size(view).tokens
-    return min(MOST, int(share * target.room), int(ALL * target.room) - taken, free)
+    return min(MOST_TOKENS, int(share * target.room), int(ALL * target.room) - taken, free)
 
 
 def recalled(view: View, target: Target, asked: Question, index: Index, most: int) -> View:
@@ -107,7 +108,7 @@ def recalled(view: View, target: Target, asked: Question, index: Index, most: in
 def _passages(view: View, asked: Question, index: Index) -> Iterator[tuple[float, str]]:
     """Passages worth their room with their scores, in whole sentences; none of them is in view."""
     bodies = [" ".join(line.text for line in passage.lines).lower() for passage in index.passages]
-    often = max(FEW, RARE * len(bodies))
+    often = max(FEW_PASSAGES, RARE * len(bodies))
     asking = sorted(_asking(asked.text))[:TERMS]
     rare = {t for t in asking if 0 < sum(t in body for body in bodies) <= often}
     names = {t for t in rare if not t.isalpha()}
@@ -130,7 +131,7 @@ def _passages(view: View, asked: Question, index: Index) -> Iterator[tuple[float
         if not new:
             continue
         voice = VOICED if source.title in VOICES else 1.0
-        yield score * voice, f"{source.title} (recall {source.id[:SHORT]}): {words(' '.join(new), LONG)}"
+        yield score * voice, f"{source.title} (recall {source.id[:SHORT]}): {words(' '.join(new), PASSAGE_CHARACTERS)}"
 
 
 def _bare(line: str) -> str:

@@ -25,9 +25,9 @@ BEGUN = "A new session begins with this summary."  # what such a call is answere
 
 DONE = ("done", "dropped")
 DIRECTIVES = 30  # sentences of the user
-SHARE = 0.25  # of the room, for all of it
+HANDOFF_SHARE = 0.25  # of the room, for all of it
 CUT = "[cut]"
-BESIDE = 2_000  # characters of each result that came beside the call
+BESIDE_CHARACTERS = 2_000  # characters of each result that came beside the call
 SKILL = re.compile(r"(?i)^(?:load_|use_|get_|activate_)?skills?$")
 SKILL_FILE = re.compile(r"(?:^|/)([\w.-]+)/SKILL\.md$")
 
@@ -62,7 +62,7 @@ class Handoff:
         parts = _parts(view, stop, summary, beside=view.nodes[call:stop])
         recall, by = view.short(0, stop), "user" if self._summary else "assistant"
         closing = f"[The summary is the {by}'s own, from the session before this one; recall {recall} for all of it.]"
-        text = _within(parts, closing, int(SHARE * target.room), target.meter.counter)
+        text = _within(parts, closing, int(HANDOFF_SHARE * target.room), target.meter.counter)
         first, *others = runs
         swaps = [Swap(*first, [Item("summary", "user", text)])]
         swaps += [Swap(a, b, [Item("summary", "user", _line(view, a, b))]) for a, b in others]
@@ -157,5 +157,9 @@ def _is_beside(item: Item) -> bool:
 
 
 def _beside(item: Item) -> str:
-    text = item.text if len(item.text) <= BESIDE else f"{item.text[:BESIDE]} … ({len(item.text):,} characters)"
+    text = (
+        item.text
+        if len(item.text) <= BESIDE_CHARACTERS
+        else f"{item.text[:BESIDE_CHARACTERS]} … ({len(item.text):,} characters)"
+    )
     return f"{item.name or 'a tool'}: {json.dumps(text, ensure_ascii=False)}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_
 
 from clew.core.items import Item, Node
-from clew.steps.matches import Match, listing
+from clew.steps.matches import MatchedLine, listing
 from clew.steps.outcome import outcome
 from clew.steps.shorten import arguments
 from clew.text.framing import neutral
@@ -55,7 +55,7 @@ def _called(call: Item | None) -> str:
     return neutral(" ".join(f"{call.name} {given}".split()))
 
 
-def preview(item: Item, recall: str, head: int, tail: int, matches: Sequence[Match] = ()) -> Item:
+def preview(item: Item, recall: str, head: int, tail: int, matches: Sequence[MatchedLine] = ()) -> Item:
     """An item's first and last characters, between them the lines that match, and how to get the rest."""
     text = item.text
     if len(text) <= head + tail:
@@ -79,7 +79,7 @@ def omitted(nodes: Sequence[Node], earlier: Mapping[str, Mapping[str, int]], rec
     return f"[{OUT_OF_VIEW}: {', '.join(parts)}; recall {recall}]", dict(tally)
 
 
-LONGEST = (
+LONGEST_LINE = (
     f"[{OUT_OF_VIEW}: "
     + ", ".join(
         f"999,999 {noun}"

@@ -17,7 +17,7 @@ _WORD = re.compile(r"[A-Za-z_][\w./-]*\w")
 _NAME = re.compile(r"\w*[_/.\d]\w|[a-z]+[A-Z]")  # no ordinary word: a path, snake_case, camelCase, v2
 
 
-class Match(NamedTuple):
+class MatchedLine(NamedTuple):
     """A line worth showing; of two, that with the lower rank."""
 
     rank: int  # on how many lines its word stands
@@ -37,7 +37,7 @@ def terms(arguments: str, asked: str) -> list[str]:
     return list(dict.fromkeys(part for w in words for part in (w, w.rpartition("/")[2]) if len(part) > 3))[:TERMS]
 
 
-def matches(text: str, words: Iterable[str]) -> list[Match]:
+def matches(text: str, words: Iterable[str]) -> list[MatchedLine]:
     """The lines that hold one of these words or speak of an error, those with the rarest words first."""
     starts = [0, *(m.end() for m in re.finditer("\n", text))]
     best: dict[int, tuple[int, int]] = {}  # of each line: its rank, and where the word stands
@@ -49,13 +49,15 @@ def matches(text: str, words: Iterable[str]) -> list[Match]:
                 best[line] = rank, place
     ends = [*(s - 1 for s in starts[1:]), len(text)]
     found = [
-        Match(rank, line, starts[line - 1], ends[line - 1], _around(text, starts[line - 1], ends[line - 1], place))
+        MatchedLine(
+            rank, line, starts[line - 1], ends[line - 1], _around(text, starts[line - 1], ends[line - 1], place)
+        )
         for line, (rank, place) in best.items()
     ]
     return sorted(found)
 
 
-def listing(found: Sequence[Match], start: int, stop: int, room: int) -> str:
+def listing(found: Sequence[MatchedLine], start: int, stop: int, room: int) -> str:
     """As many of the matches between two places as there is room for, in the order of the text."""
     room -= len(LABEL) + 8  # the count before it may need a digit more
     chosen = []

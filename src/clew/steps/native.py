@@ -22,10 +22,10 @@ from clew.tokens.target import Target
 from clew.wire import FORMATS
 from clew.wire.formats import anthropic, openai_responses
 
-LEAST = 1_000  # tokens that the provider has not compacted yet: for less, it is not asked
+LEAST_NEW_TOKENS = 1_000  # tokens that the provider has not compacted yet: for less, it is not asked
 
 
-class Compactor(Protocol):
+class NativeCompactor(Protocol):
     """A provider that can compact a view. What goes wrong is a `ModelError`."""
 
     async def compact(self, view: View) -> list[dict[str, Any]]:
@@ -39,8 +39,8 @@ class Native:
     Where that is not to be had, or is no smaller, the view stays as it is: the next step of a pipeline goes on.
     """
 
-    model: Compactor
-    least: int = LEAST
+    model: NativeCompactor
+    least: int = LEAST_NEW_TOKENS
 
     async def __call__(self, view: View, target: Target) -> View:
         if not target.excess(view) or self._fresh(view, target) < self.least:

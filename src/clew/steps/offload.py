@@ -14,7 +14,7 @@ from clew.text.decorations import undecorated
 from clew.tokens.target import Target
 
 ASKED = 8_000  # characters of the newest turn in which names are looked for
-CHARACTERS = 4  # that a token has, more or less: where a preview begins to be made shorter
+TOKEN_CHARACTERS = 4  # that a token has, more or less: where a preview begins to be made shorter
 SHORTEST = 80  # characters of a preview's two ends: it is no use to go on below
 
 
@@ -65,7 +65,7 @@ class Offload:
         return take(view, target, swaps, by=self)
 
     def _preview(self, view: View, i: int, most: int, target: Target, call: Item | None, asked: str) -> Item:
-        item, chars = view.nodes[i].item, max(SHORTEST, CHARACTERS * most)
+        item, chars = view.nodes[i].item, max(SHORTEST, TOKEN_CHARACTERS * most)
         found = matches(item.text, terms(call.text if call else "", asked))
         while True:
             head, tail = chars - chars // 3, chars // 3

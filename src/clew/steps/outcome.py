@@ -6,8 +6,8 @@ from typing import Any
 
 from clew.core.items import Item
 
-LOOK = 4_000  # characters at either end in which the outcome is looked for
-BRIEF = 300  # characters: a shorter result may be about the tool, not from it
+OUTCOME_CHARACTERS = 4_000  # characters at either end in which the outcome is looked for
+BRIEF_RESULT = 300  # characters: a shorter result may be about the tool, not from it
 
 ERROR = re.compile(r"(?i)(?:error|exception|failed|failure|fatal|panic|cannot|denied|no such)\b")
 _CODE = re.compile(r"(?i)(?:\bexit(?:ed with)?[ _-]?(?:code|status)|\breturn[ _-]?code)\D{0,3}(-?\d{1,5})\b")
@@ -30,8 +30,10 @@ def failed(result: Item) -> bool:
     code = exit_code(result.text)
     if code is not None:
         return code != 0
-    brief = len(result.text) <= BRIEF and _ABOUT.search(result.text) is not None
-    starts = result.text[:BRIEF].lstrip().startswith("Traceback (") or _STARTS.match(_first(result.text)) is not None
+    brief = len(result.text) <= BRIEF_RESULT and _ABOUT.search(result.text) is not None
+    starts = (
+        result.text[:BRIEF_RESULT].lstrip().startswith("Traceback (") or _STARTS.match(_first(result.text)) is not None
+    )
     return brief or starts
 
 
@@ -49,23 +51,31 @@ def cause(result: Item) -> str:
 
 def exit_code(text: str) -> int | None:
     """The exit code that a result names in its first or last lines."""
-    found = _CODE.search(text[:BRIEF]) or _CODE.search(text[-BRIEF // 3 :])
+    found = _CODE.search(text[:BRIEF_RESULT]) or _CODE.search(text[-BRIEF_RESULT // 3 :])
     return int(found[1]) if found else None
 
 
 def _first(text: str) -> str:
-    return next(_telling(text[:LOOK]), "")
+    return next(_telling(text[:OUTCOME_CHARACTERS]), "")
 
 
 def _tested(text: str) -> str:
-    return next((s.strip("= ") for s in text[-BRIEF:].splitlines() if _SUMMARY.search(s)), "")
+    return next((s.strip("= ") for s in text[-BRIEF_RESULT:].splitlines() if _SUMMARY.search(s)), "")
 
 
 def _error(text: str) -> str:
     """The line that names the error; after a traceback it is the last such line, else the first."""
     if "Traceback (most recent call last)" in text:
-        return next((s for s in reversed(list(_telling(text[-LOOK:]))) if ERROR.search(s)), "")
-    return next((s for part in (text[:LOOK], text[-LOOK:]) for s in _telling(part) if ERROR.search(s)), "")
+        return next((s for s in reversed(list(_telling(text[-OUTCOME_CHARACTERS:]))) if ERROR.search(s)), "")
+    return next(
+        (
+            s
+            for part in (text[:OUTCOME_CHARACTERS], text[-OUTCOME_CHARACTERS:])
+            for s in _telling(part)
+            if ERROR.search(s)
+        ),
+        "",
+    )
 
 
 def _telling(text: str) -> Iterator[str]:

@@ -12,13 +12,13 @@ from clew.text.decorations import is_program_made
 from clew.tokens.target import Target
 from clew.wire.rules.binding import binds
 
-PART = 0.25  # of what a goal leaves: a longer first exchange is history like any other, and so is an older end
-TURN = 0.5  # of what there is for a newest exchange that does not fit: what the user said has so much, at least
+HISTORY_SHARE = 0.25  # of what a goal leaves: a longer first exchange is history like any other, and so is an older end
+USER_SHARE = 0.5  # of what there is for a newest exchange that does not fit: what the user said has so much, at least
 CAME = 1 / 3  # of the room, for results that just came: larger ones become previews
 WRITTEN = 1 / 8  # of the room: a call that was just made is no longer
 STANDING = 0.25  # of the room: system messages in the middle, and what the provider ran, come before what is newest
-LINE = 130  # tokens that one line about what is out of view takes at most
-BRIEF = 24  # and the shortest one that names an id
+LINE_TOKENS = 130  # tokens that one line about what is out of view takes at most
+BRIEF_TOKENS = 24  # and the shortest one that names an id
 
 
 def first_exchange(nodes: Sequence[Node]) -> Stretch:
@@ -86,7 +86,7 @@ def told_turn(view: View, target: Target) -> range:
     """
     start, stop = newest_turn(view.nodes)
     read = any(n.item.role == "assistant" for n in view.nodes[stop:])
-    long = target.meter.nodes(view.nodes[start:stop]).tokens > TURN * max(0, target.goal.tokens - target.frame)
+    long = target.meter.nodes(view.nodes[start:stop]).tokens > USER_SHARE * max(0, target.goal.tokens - target.frame)
     return range(start, stop) if read and long else range(0)
 
 
@@ -124,7 +124,7 @@ def room_beside(view: View, target: Target) -> Size:
     taken = target.meter.frame(view.frame).plus(target.meter.nodes(_of(view, older)))
     if not all(new):
         gaps = 2 + sum(older)
-        taken = taken.plus(Size(LINE + BRIEF * gaps, 100 * gaps, 0, gaps))
+        taken = taken.plus(Size(LINE_TOKENS + BRIEF_TOKENS * gaps, 100 * gaps, 0, gaps))
     return target.limit.less(taken)
 
 
@@ -141,7 +141,7 @@ def fixed(view: View, target: Target) -> set[int]:
     whole, new = _with_their_groups(view, held), {i for i, is_new in enumerate(newest(view)) if is_new}
     left = max(0, target.limit.tokens - target.meter.frame(view.frame).tokens - tokens(whole))
     beside = _with_their_groups(view, more) - whole - new  # what is newest is there anyway
-    return held | more if tokens(more) <= STANDING * left and tokens(beside) <= TURN * left else held
+    return held | more if tokens(more) <= STANDING * left and tokens(beside) <= USER_SHARE * left else held
 
 
 def _with_their_groups(view: View, held: Set[int]) -> set[int]:
@@ -159,7 +159,7 @@ def free_beside(view: View, target: Target) -> int:
     room, (start, stop) = room_beside(view, target).tokens, newest_turn(view.nodes)
     asked = target.meter.nodes(view.nodes[start:stop]).tokens
     whole = target.meter.nodes(_of(view, newest(view))).tokens
-    return room - (whole - asked) - min(asked, int(TURN * max(0, room)))
+    return room - (whole - asked) - min(asked, int(USER_SHARE * max(0, room)))
 
 
 def _of(view: View, chosen: Sequence[bool]) -> list[Node]:
@@ -183,7 +183,7 @@ def beside(view: View, target: Target) -> Target:
 def part(target: Target) -> int:
     """Tokens that the first exchange may take, and the tail, and all beside a large newest exchange: by the usual goal,
     an eighth of the room."""
-    return int(PART * max(0, target.goal.tokens - target.frame))
+    return int(HISTORY_SHARE * max(0, target.goal.tokens - target.frame))
 
 
 def tail_start(view: View, target: Target) -> int:

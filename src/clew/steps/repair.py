@@ -14,7 +14,7 @@ STRICT = frozenset({"anthropic", "bedrock", "gemini"})
 STRICT_RESULTS = frozenset({"bedrock"})
 
 # Keys that say the provider has a part of the history: what looks like an orphan here may be whole there.
-STATE = ("previous_response_id", "conversation", "thread")
+PROVIDER_STATE = ("previous_response_id", "conversation", "thread")
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Repair:
 
 def repair(view: View, since: int = 0, by: object = Repair()) -> View:
     """Mend what stands at or after `since`, which must be a cut."""
-    stateful = any(view.frame.body.get(key) for key in STATE)
+    stateful = any(view.frame.body.get(key) for key in PROVIDER_STATE)
     nodes = view.nodes[since:]
     paired = {i for start, stop in pairs(nodes) for i in (start, stop - 1)}
     swaps = [

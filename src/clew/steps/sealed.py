@@ -13,7 +13,7 @@ RUN_BY_CLIENT = tuple(
     f"{tool}_call{end}" for tool in ("local_shell", "shell", "apply_patch", "computer") for end in ("", "_output")
 )
 # In Gemini's: what the provider ran has no id.
-CODE = frozenset({"executableCode", "executable_code", "codeExecutionResult", "code_execution_result"})
+CODE_KEYS = frozenset({"executableCode", "executable_code", "codeExecutionResult", "code_execution_result"})
 # Formats in which a system message in the middle is the client's way to change its instructions.
 INSTRUCTED = frozenset({"anthropic", "openai_responses"})
 
@@ -66,7 +66,7 @@ def _is_served(item: Item) -> bool:
 def _is_run(item: Item) -> bool:
     """A tool that ran, what it gave, or a reference to what the provider keeps."""
     kind = type_of(item)
-    return kind.endswith(("_call", "_output", "_reference")) or bool(CODE & (item.wire or {}).keys())
+    return kind.endswith(("_call", "_output", "_reference")) or bool(CODE_KEYS & (item.wire or {}).keys())
 
 
 def _is_instruction(item: Item) -> bool:

@@ -9,7 +9,7 @@ from clew.core import rawjson
 from clew.errors import BadRequest
 
 DEPTH = 6  # what lies deeper is one mark
-ROUNDS = ((60, 8), (30, 4), (15, 3), (8, 2))  # characters of a string and entries of a list, until it fits
+SHORTENINGS = ((60, 8), (30, 4), (15, 3), (8, 2))  # characters of a string and entries of a list, until it fits
 
 
 def parsed(text: str) -> Any:
@@ -27,7 +27,7 @@ def arguments(text: str, most: int) -> str:
         return ""
     if len(text) <= most and "\n" not in text:
         return text
-    for longest, entries in ROUNDS:
+    for longest, entries in SHORTENINGS:
         short = json.dumps(shortened(value, partial(_cut, longest), entries), ensure_ascii=False)
         if len(short) <= most:
             return short

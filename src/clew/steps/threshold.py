@@ -9,8 +9,8 @@ from clew.errors import BadRequest
 from clew.tokens.target import Target
 
 DEFAULT_SHARE = 0.7  # of the room
-LEAST, MOST = 0.3, 0.95  # of the room, whatever a share of the window comes to
-SHARE, BUFFER = "compression_threshold", "buffer_tokens"
+LEAST_SHARE, MOST_SHARE = 0.3, 0.95  # of the room, whatever a share of the window comes to
+SHARE_KEY, BUFFER_KEY = "compression_threshold", "buffer_tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class OfWindow(Threshold):
         """The target that compacts then."""
         whole = target.window
         above = self.share * whole if self.buffer is None else whole - self.buffer
-        return _above(min(max((above - target.frame) / max(1, target.room), LEAST), MOST), target)
+        return _above(min(max((above - target.frame) / max(1, target.room), LEAST_SHARE), MOST_SHARE), target)
 
 
 def _above(high: float, target: Target) -> Target:
@@ -61,21 +61,21 @@ def threshold(given: bool | Mapping[str, Any] | Threshold | None) -> Threshold |
         case True:
             return Threshold()
         case Mapping():
-            if unknown := set(given) - {SHARE, BUFFER}:
-                raise BadRequest(f"unknown {', '.join(sorted(unknown))}: use {SHARE} or {BUFFER}")
+            if unknown := set(given) - {SHARE_KEY, BUFFER_KEY}:
+                raise BadRequest(f"unknown {', '.join(sorted(unknown))}: use {SHARE_KEY} or {BUFFER_KEY}")
             return _read(given)
-    raise BadRequest(f"expected True, False, None or a mapping with {SHARE} or {BUFFER}, got {given!r}")
+    raise BadRequest(f"expected True, False, None or a mapping with {SHARE_KEY} or {BUFFER_KEY}, got {given!r}")
 
 
 def _read(given: Mapping[str, Any]) -> Threshold:
-    share, buffer = given.get(SHARE), given.get(BUFFER)
+    share, buffer = given.get(SHARE_KEY), given.get(BUFFER_KEY)
     if share is not None and buffer is not None:
-        raise BadRequest(f"give {SHARE} or {BUFFER}, not both")
+        raise BadRequest(f"give {SHARE_KEY} or {BUFFER_KEY}, not both")
     if buffer is not None:
         if isinstance(buffer, bool) or not isinstance(buffer, int) or buffer <= 0:
-            raise BadRequest(f"{BUFFER} must be a whole number above 0, got {buffer!r}")
+            raise BadRequest(f"{BUFFER_KEY} must be a whole number above 0, got {buffer!r}")
         return Threshold(buffer=buffer)
     share = DEFAULT_SHARE if share is None else share
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
-        raise BadRequest(f"{SHARE} must be above 0 and at most 1, got {share!r}")
+        raise BadRequest(f"{SHARE_KEY} must be above 0 and at most 1, got {share!r}")
     return Threshold(float(share))

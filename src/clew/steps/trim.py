@@ -8,11 +8,11 @@ from clew.core.limits import Size
 from clew.core.view import Stretch, Swap, View, groups
 from clew.errors import OverBudget
 from clew.steps.calls import shrunk
-from clew.steps.lines import LONGEST, OUT_OF_VIEW, calls_by_result, cleared, omitted, preview
+from clew.steps.lines import LONGEST_LINE, OUT_OF_VIEW, calls_by_result, cleared, omitted, preview
 from clew.steps.offload import Offload
 from clew.steps.places import (
-    LINE,
-    TURN,
+    LINE_TOKENS,
+    USER_SHARE,
     beside,
     first_exchange,
     fixed,
@@ -164,7 +164,7 @@ class _Plan:
             whole = whole.plus(self.sizes[g])
         for g in others:
             rest = rest.plus(self.sizes[g])
-        most = room._replace(tokens=max(room.tokens - rest.tokens, int(TURN * room.tokens)))
+        most = room._replace(tokens=max(room.tokens - rest.tokens, int(USER_SHARE * room.tokens)))
         shorter = Size()
         if whole.within(most):
             self._stay(turn)
@@ -188,7 +188,7 @@ class _Plan:
     def _free(self) -> Size:
         """What the newest exchange may take, with the briefest of lines for what came before."""
         room = room_beside(self.view, self.target)
-        return room if all(self.new) else room._replace(tokens=room.tokens + LINE)
+        return room if all(self.new) else room._replace(tokens=room.tokens + LINE_TOKENS)
 
     def _preview(self, start: int, stop: int, room: Size) -> Item | None:
         nodes = self.view.nodes[start:stop]
@@ -252,7 +252,7 @@ class _Plan:
 
 _BARE = Item("summary", "user", "[recall 0123456789]")
 _BRIEF = Item("summary", "user", "[out of view; recall 0123456789]")
-_LONGEST = Item("summary", "user", LONGEST)
+_LONGEST = Item("summary", "user", LONGEST_LINE)
 
 
 def _times(size: Size, n: int) -> Size:

@@ -15,7 +15,7 @@ from clew.store.packing import indexable, is_as_said, unpack, unpack_frame, unpa
 from clew.store.records import ABSENT, BranchInfo, Call, Found, Happened
 from clew.store.rows import call_of, event_of, read_row
 from clew.store.trace import Trace, apply
-from clew.text.search import terms
+from clew.text.words import terms
 
 _ALL = 1 << 62  # past every sequence number
 _WORDS = 40  # looked for at a time, the longest first: they tell most

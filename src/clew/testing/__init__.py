@@ -14,8 +14,8 @@ from clew.core.view import View
 from clew.steps.notes.model import Prompt, Reply
 from clew.testing.conversations import PICTURE, conversation
 from clew.testing.laws import check_laws
-from clew.testing.provider import Answer, Call, Heard, StrictProvider
-from clew.testing.provider.answers import Turn
+from clew.testing.provider import Answer, Call, HeardRequest, StrictProvider
+from clew.testing.provider.answers import ProviderTurn
 from clew.testing.provider.responses import compacted
 from clew.testing.stores import check_store
 from clew.wire import decode, encode
@@ -24,7 +24,7 @@ __all__ = [
     "PICTURE",
     "Answer",
     "Call",
-    "Heard",
+    "HeardRequest",
     "ScriptedCompactor",
     "ScriptedModel",
     "StrictProvider",
@@ -48,7 +48,7 @@ def view_of(body: Mapping[str, Any], format: str | None = None, pins: int = 0, s
 # --- fakes --------------------------------------------------------------------------------------------------------
 
 
-NOTES = 14  # that `take_notes` takes, at most
+NOTES_TAKEN = 14  # that `take_notes` takes, at most
 
 
 @dataclass
@@ -77,7 +77,7 @@ class ScriptedModel:
 
 def take_notes(prompt: Prompt) -> str:
     """A script for a `ScriptedModel`: a note on each of the newest items it is shown."""
-    shown = re.findall(r"^(n\d+) [^:\n]+: (.{20,90})", prompt.text, re.MULTILINE)[-NOTES:]
+    shown = re.findall(r"^(n\d+) [^:\n]+: (.{20,90})", prompt.text, re.MULTILINE)[-NOTES_TAKEN:]
     return "\n".join(f"- It says: {text} [{label}]" for label, text in shown) or "- none"
 
 
@@ -92,4 +92,4 @@ class ScriptedCompactor:
         body = encode(view.frame, (n.item for n in view.nodes))
         if view.frame.format == "anthropic":
             return [{"type": "compaction", "content": self.text}]
-        return list(compacted(Turn("openai_responses", body, Answer(self.text)))["output"])
+        return list(compacted(ProviderTurn("openai_responses", body, Answer(self.text)))["output"])

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-Message = dict[str, Any]
+SampleMessage = dict[str, Any]
 
-WORDS = (
+SAMPLE_WORDS = (
     "the parser reads src/clew/view.py and fails with KeyError 'id' at line 42 while 17 of 93 tests pass; retry after "
     '250 ms, see issue #381 and build 7f3a9c; Übergröße 東京 данные 🙂 {"a": [1, 2]} --flag=x'
 ).split(" ")
@@ -32,7 +32,7 @@ PICTURE = _png(320, 240)
 
 
 @dataclass(frozen=True)
-class Asked:
+class UserTurn:
     """The user says something, perhaps in two parts, perhaps with a picture."""
 
     texts: tuple[str, ...]
@@ -40,7 +40,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Worked:
+class ToolTurn:
     """The assistant calls tools together and gets its results, in some order."""
 
     thought: str
@@ -50,25 +50,25 @@ class Worked:
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnswerTurn:
     """The assistant says something and waits."""
 
     text: str
 
 
-Step = Asked | Worked | Answered
+SampleTurn = UserTurn | ToolTurn | AnswerTurn
 
 
-def script(seed: int, turns: int, wordy: int) -> tuple[str, list[Step]]:
+def script(seed: int, turns: int, wordy: int) -> tuple[str, list[SampleTurn]]:
     """A system prompt and what happens under it, the same for the same arguments; it ends with the user asking."""
     random = Random(seed)  # noqa: S311  # for variety, not for secrets
     made = 0
 
     def text() -> str:
         size = random.choice((1, 3, wordy // 4, wordy, wordy * random.choice((1, 1, 1, 8))))
-        return " ".join(random.choices(WORDS, k=max(1, size)))
+        return " ".join(random.choices(SAMPLE_WORDS, k=max(1, size)))
 
-    def work() -> Worked:
+    def work() -> ToolTurn:
         nonlocal made
         count = random.choice((1, 1, 1, 2, 3, 7))
         made += count
@@ -77,14 +77,14 @@ def script(seed: int, turns: int, wordy: int) -> tuple[str, list[Step]]:
         said = text() if random.random() < 0.5 else ""
         calls = tuple((id, text()) for id in ids)
         random.shuffle(ids)
-        return Worked(thought, said, calls, tuple((id, text()) for id in ids))
+        return ToolTurn(thought, said, calls, tuple((id, text()) for id in ids))
 
-    system, steps = text(), list[Step]()
+    system, steps = text(), list[SampleTurn]()
     for turn in range(turns + 1):
-        steps.append(Asked((text(), text()) if random.random() < 0.2 else (text(),), random.random() < 0.15))
+        steps.append(UserTurn((text(), text()) if random.random() < 0.2 else (text(),), random.random() < 0.15))
         if turn < turns:
             steps += [work() for _ in range(random.randrange(4))]
-            steps.append(Answered(text()))
+            steps.append(AnswerTurn(text()))
     return system, steps
 
 
@@ -93,19 +93,19 @@ def conversation(seed: int, turns: int, format: str = "openai_chat", wordy: int 
     return WRITERS[format](*script(seed, turns, wordy))
 
 
-def _openai_chat(system: str, steps: list[Step]) -> dict[str, Any]:
-    messages: list[Message] = [{"role": "system", "content": system}]
+def _openai_chat(system: str, steps: list[SampleTurn]) -> dict[str, Any]:
+    messages: list[SampleMessage] = [{"role": "system", "content": system}]
     for step in steps:
         match step:
-            case Asked((text,), False):
+            case UserTurn((text,), False):
                 messages.append({"role": "user", "content": text})
-            case Asked(texts, picture):
-                parts: list[Message] = [{"type": "text", "text": t} for t in texts]
+            case UserTurn(texts, picture):
+                parts: list[SampleMessage] = [{"type": "text", "text": t} for t in texts]
                 parts += [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PICTURE}"}}] * picture
                 messages.append({"role": "user", "content": parts, "name": "kim"})
-            case Answered(text):
+            case AnswerTurn(text):
                 messages.append({"role": "assistant", "content": text})
-            case Worked(thought, said, calls, results):
+            case ToolTurn(thought, said, calls, results):
                 made = [
                     {"id": id, "type": "function", "function": {"name": "bash", "arguments": json.dumps({"cmd": cmd})}}
                     for id, cmd in calls
@@ -116,19 +116,19 @@ def _openai_chat(system: str, steps: list[Step]) -> dict[str, Any]:
     return {"model": "gpt-4o", "messages": messages}
 
 
-def _anthropic(system: str, steps: list[Step]) -> dict[str, Any]:
-    messages: list[Message] = []
+def _anthropic(system: str, steps: list[SampleTurn]) -> dict[str, Any]:
+    messages: list[SampleMessage] = []
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PICTURE}}
     for step in steps:
         match step:
-            case Asked((text,), False):
+            case UserTurn((text,), False):
                 messages.append({"role": "user", "content": text})
-            case Asked(texts, picture):
-                blocks: list[Message] = [{"type": "text", "text": t} for t in texts]
+            case UserTurn(texts, picture):
+                blocks: list[SampleMessage] = [{"type": "text", "text": t} for t in texts]
                 messages.append({"role": "user", "content": blocks + [image] * picture})
-            case Answered(text):
+            case AnswerTurn(text):
                 messages.append({"role": "assistant", "content": text})
-            case Worked(thought, said, calls, results):
+            case ToolTurn(thought, said, calls, results):
                 blocks = [{"type": "thinking", "thinking": thought, "signature": "c2ln"}] if thought else []
                 blocks += [{"type": "text", "text": said}] if said else []
                 blocks += [{"type": "tool_use", "id": id, "name": "bash", "input": {"cmd": cmd}} for id, cmd in calls]
@@ -139,20 +139,20 @@ def _anthropic(system: str, steps: list[Step]) -> dict[str, Any]:
     return {**frame, "messages": messages}
 
 
-def _openai_responses(system: str, steps: list[Step]) -> dict[str, Any]:
-    items: list[Message] = []
+def _openai_responses(system: str, steps: list[SampleTurn]) -> dict[str, Any]:
+    items: list[SampleMessage] = []
     for step in steps:
         match step:
-            case Asked((text,), False):
+            case UserTurn((text,), False):
                 items.append({"role": "user", "content": text})
-            case Asked(texts, picture):
-                parts: list[Message] = [{"type": "input_text", "text": t} for t in texts]
+            case UserTurn(texts, picture):
+                parts: list[SampleMessage] = [{"type": "input_text", "text": t} for t in texts]
                 url = f"data:image/png;base64,{PICTURE}"
                 parts += [{"type": "input_image", "detail": "auto", "image_url": url}] * picture
                 items.append({"type": "message", "role": "user", "content": parts})
-            case Answered(text):
+            case AnswerTurn(text):
                 items.append({"role": "assistant", "content": text})
-            case Worked(thought, said, calls, results):
+            case ToolTurn(thought, said, calls, results):
                 items += [_sealed(calls[0][0], thought)] if thought else []
                 items += [{"role": "assistant", "content": said}] if said else []
                 for id, cmd in calls:
@@ -162,24 +162,24 @@ def _openai_responses(system: str, steps: list[Step]) -> dict[str, Any]:
     return {"model": "gpt-5", "instructions": system, "input": items, "store": False}
 
 
-def _sealed(id: str, thought: str) -> Message:
+def _sealed(id: str, thought: str) -> SampleMessage:
     """Reasoning as a stateless client sends it back."""
     summary = [{"type": "summary_text", "text": thought}]
     return {"type": "reasoning", "id": f"rs_{id}", "summary": summary, "encrypted_content": "c2VhbGVk"}
 
 
-def _bedrock(system: str, steps: list[Step]) -> dict[str, Any]:
-    messages: list[Message] = []
+def _bedrock(system: str, steps: list[SampleTurn]) -> dict[str, Any]:
+    messages: list[SampleMessage] = []
     image = {"image": {"format": "png", "source": {"bytes": PICTURE}}}
     for step in steps:
         match step:
-            case Asked(texts, picture):
+            case UserTurn(texts, picture):
                 messages.append({"role": "user", "content": [{"text": t} for t in texts] + [image] * picture})
-            case Answered(text):
+            case AnswerTurn(text):
                 messages.append({"role": "assistant", "content": [{"text": text}]})
-            case Worked(thought, said, calls, results):
+            case ToolTurn(thought, said, calls, results):
                 signed = {"reasoningText": {"text": thought, "signature": "c2ln"}}
-                blocks: list[Message] = [{"reasoningContent": signed}] if thought else []
+                blocks: list[SampleMessage] = [{"reasoningContent": signed}] if thought else []
                 blocks += [{"text": said}] if said else []
                 blocks += [{"toolUse": {"toolUseId": id, "name": "bash", "input": {"cmd": c}}} for id, c in calls]
                 back = [{"toolResult": {"toolUseId": id, "content": [{"text": out}]}} for id, out in results]
@@ -189,17 +189,17 @@ def _bedrock(system: str, steps: list[Step]) -> dict[str, Any]:
     return {**frame, "system": [{"text": system}], "messages": messages}
 
 
-def _gemini(system: str, steps: list[Step]) -> dict[str, Any]:
-    contents: list[Message] = []
+def _gemini(system: str, steps: list[SampleTurn]) -> dict[str, Any]:
+    contents: list[SampleMessage] = []
     image = {"inlineData": {"mimeType": "image/png", "data": PICTURE}}
     for step in steps:
         match step:
-            case Asked(texts, picture):
+            case UserTurn(texts, picture):
                 contents.append({"role": "user", "parts": [{"text": t} for t in texts] + [image] * picture})
-            case Answered(text):
+            case AnswerTurn(text):
                 contents.append({"role": "model", "parts": [{"text": text}]})
-            case Worked(thought, said, calls, results):
-                parts: list[Message] = [{"text": thought, "thought": True}] if thought else []
+            case ToolTurn(thought, said, calls, results):
+                parts: list[SampleMessage] = [{"text": thought, "thought": True}] if thought else []
                 parts += [{"text": said}] if said else []
                 parts += [{"functionCall": {"id": id, "name": "bash", "args": {"cmd": cmd}}} for id, cmd in calls]
                 back = [
@@ -216,7 +216,7 @@ def _gemini(system: str, steps: list[Step]) -> dict[str, Any]:
     }
 
 
-WRITERS: Mapping[str, Callable[[str, list[Step]], dict[str, Any]]] = {
+WRITERS: Mapping[str, Callable[[str, list[SampleTurn]], dict[str, Any]]] = {
     "openai_chat": _openai_chat,
     "anthropic": _anthropic,
     "openai_responses": _openai_responses,

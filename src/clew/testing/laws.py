@@ -6,7 +6,7 @@ from dataclasses import replace as with_
 from clew.core.items import Node
 from clew.core.limits import Size
 from clew.core.view import View, fold, groups, originals
-from clew.steps.places import LINE, beside, newest
+from clew.steps.places import LINE_TOKENS, beside, newest
 from clew.steps.protocol import Step
 from clew.steps.sealed import instructed, sealed, served
 from clew.tokens.target import Target
@@ -76,7 +76,7 @@ def _check_fits(view: View, after: View, target: Target) -> None:
         for a, b in groups(after.nodes)
         if not any(i in new or after.nodes[i].id in view.pinned | stand_ins for i in range(a, b))
     ]
-    assert max(rest, default=0) <= LINE, (
+    assert max(rest, default=0) <= LINE_TOKENS, (
         f"7 convergent: {has} is over {target.goal} with {max(rest)} tokens left to shorten"
     )
     if not has.within(target.limit):
@@ -84,7 +84,9 @@ def _check_fits(view: View, after: View, target: Target) -> None:
         stays = _with_groups(after, [n.id in view.pinned or i in fixed for i, n in enumerate(after.nodes)])
         gaps = len(stays) + 3
         floor = (
-            target.meter.frame(view.frame).plus(target.meter.nodes(stays)).plus(Size(LINE * gaps, 200 * gaps, 0, gaps))
+            target.meter.frame(view.frame)
+            .plus(target.meter.nodes(stays))
+            .plus(Size(LINE_TOKENS * gaps, 200 * gaps, 0, gaps))
         )
         assert not floor.within(target.limit), (
             f"7 convergent: {has} is over {target.limit}, frame and pins take {floor}"

@@ -11,9 +11,9 @@ from clew.text.search import wording
 
 SIZE = 8_000  # characters
 AROUND = 2  # lines shown before and after one that matches
-LINE = 1_000  # characters shown of one line where not all can be
+EXCERPT_LINE = 1_000  # characters shown of one line where not all can be
 NEXT = 40  # lines that a note proposes to recall next
-LONGEST = 200  # characters of a pattern
+PATTERN_CHARACTERS = 200  # characters of a pattern
 REACH = 40  # characters that `\w+` and its like may span
 GREEDY = 1  # of those in one piece of a pattern: more of them, or groups, could take for ever
 
@@ -60,7 +60,7 @@ def _shown(every: Sequence[str], chosen: Sequence[int], recall: str, size: int, 
     out: list[str] = []
     before = chosen[0] - 1
     for n in chosen:
-        told = f"{n}: {_clipped(every[n - 1], min(LINE, size))}"
+        told = f"{n}: {_clipped(every[n - 1], min(EXCERPT_LINE, size))}"
         if n != before + 1:
             told = f"…\n{told}"
         size -= len(told) + 1
@@ -144,7 +144,7 @@ class _InOrder:
 
 def _bounded(piece: str) -> re.Pattern[str] | None:
     """A piece without groups, in which at most one sign repeats, and that only so far."""
-    if len(piece) > LONGEST or not SIMPLE.fullmatch(piece):
+    if len(piece) > PATTERN_CHARACTERS or not SIMPLE.fullmatch(piece):
         return None
     atoms = QUANTIFIED.findall(piece)
     # Whether a line matches does not depend on how far its first or last sign repeats.

@@ -49,7 +49,7 @@ class _Seen(dict[int, str]):
         return found
 
 
-class _Shown(dict[int, int | None]):
+class _Printed(dict[int, int | None]):
     """For each character itself, or nothing if there is nothing to see of it."""
 
     def __missing__(self, code: int) -> int | None:
@@ -58,7 +58,7 @@ class _Shown(dict[int, int | None]):
         return found
 
 
-_SEEN, _SHOWN = _Seen(), _Shown()
+_SEEN, _SHOWN = _Seen(), _Printed()
 _JOINED = re.compile(f"(?<=[ -~])[{_JOINS}]+|[{_JOINS}]+(?=[ -~])")
 
 

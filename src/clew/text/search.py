@@ -1,53 +1,38 @@
 """Finding: which lines of what was said a question is about.
 
-Texts are cut into passages of a few lines and ranked with BM25. A name is found whole (`src/clew/view.py`) and by its
-parts (`view.py`, `view`; `token` in `countTokens`); any word may hit, rare ones weigh more; of equals the newer leads.
+Texts are cut into passages of a few lines and ranked with BM25. Any word may hit, rare ones weigh more; of equals the
+newer leads.
 """
 
 import json
-import re
 from collections import Counter as Tally
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import log
 from typing import Any, NamedTuple
 
-from clew.core.caches import remembers
 from clew.core.items import SHORT, Item, Node
 from clew.text.decorations import is_program_made
+from clew.text.words import CHUNK, JOINT, NAME_PATTERN, PIECE, is_name, parts, terms
 
 PASSAGE = 150  # characters after which a passage ends: many short ones answer better than few long ones
-PIECE = 200  # characters of a line in one passage
-TITLE = 120  # characters of a call that its result is known by
-QUESTION = 64_000  # characters read of a question, half of them its end
-KEPT = 64  # characters of a name whose parts are remembered: those of a long one take much room
-SHARE = 0.5  # of an answer that is passages; the rest names what stands near them
-NEAR = 300  # passages whose names are looked at
-FAINT = 0.15  # of the best score: what is below is noise
+TITLE_CHARACTERS = 120  # characters of a call that its result is known by
+PASSAGES_SHARE = 0.5  # of an answer that is passages; the rest names what stands near them
+NAMED_PASSAGES = 300  # passages whose names are looked at
+FAINT_SHARE = 0.15  # of the best score: what is below is noise
 
-# Weights, tuned on real conversations: how soon a repeated word adds little, how much a long passage loses; what a part
-# of a name, a path in the title, a word in it, a hit in the passage beside it or in the same text, being new is worth.
-SOON, LENGTH, PART, NAMED, ENTITLED, BESIDE, SAME, NEW = 1.2, 0.3, 0.4, 2, 0.2, 0.1, 0.6, 0.1
+# Weights, tuned on real conversations: how soon a repeated word adds little, how much a long passage loses; what a path
+# in the title, a word in it, a hit in the passage beside it or in the same text, being new is worth.
+SATURATION, PASSAGE_LENGTH_LOSS = 1.2, 0.3
+TITLE_PATH_WEIGHT, TITLE_WORD_WEIGHT, BESIDE_WEIGHT, SAME_TEXT_WEIGHT, NEW_WEIGHT = 2, 0.2, 0.1, 0.6, 0.1
 
-TURN = 400  # words after which a part of a long text ends
-LONG = 0.75  # how much a long text loses: as always with BM25
-
-CHUNK = re.compile(r"\w+(?:[./:@-]+\w+)*")
-JOINT = re.compile(r"[./:@-]+")
-HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
-SIGNS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{2,}")  # no spaces between words
-NAME = re.compile(r"(?<![~./])[~./]*\w+(?:[./@-]+\w+)*")
-TELLING = re.compile(r"/|\w_\w|[a-z0-9][A-Z]|[A-Za-z]\d|\d[A-Za-z]|\w\.\w|[A-Z]{2}[a-z]|^\d{4}")
-COMMON = frozenset(
-    "a an and are as at be but by can do for from has have if in into is it its let ll me my no not now of on or so "
-    "that the then this to was we what when will with you your".split()
-)
-
+TURN_WORDS = 400  # words after which a part of a long text ends
+TEXT_LENGTH_LOSS = 0.75  # how much a long text loses: as always with BM25
 
 FENCED = "[data: "  # how what a tool said is framed where no call is left that it could answer
 
 
-class Text(NamedTuple):
+class SearchText(NamedTuple):
     """Something said, as it is searched: by whom or what, and its words."""
 
     id: str
@@ -55,7 +40,7 @@ class Text(NamedTuple):
     body: str
 
 
-class Line(NamedTuple):
+class NumberedLine(NamedTuple):
     """A line of a text, counted from 1."""
 
     number: int
@@ -68,18 +53,18 @@ class Found(NamedTuple):
     id: str
     title: str
     score: float
-    lines: tuple[Line, ...]
+    lines: tuple[NumberedLine, ...]
 
 
 class Passage(NamedTuple):
     """A few lines of a text."""
 
     text: int  # which one, by position
-    lines: tuple[Line, ...]
+    lines: tuple[NumberedLine, ...]
     words: int
 
 
-def texts(nodes: Iterable[Node]) -> list[Text]:
+def texts(nodes: Iterable[Node]) -> list[SearchText]:
     """What was said, ready to be searched; a result has the call it answers as its title."""
     found, calls = [], dict[str, str]()
     for node in nodes:
@@ -88,11 +73,11 @@ def texts(nodes: Iterable[Node]) -> list[Text]:
         made = item.role == "user" and (is_program_made(item.text) or item.text.startswith(FENCED))
         title = "a program" if made else item.name or item.role
         if item.kind == "call":
-            calls[item.call_id] = f"{item.name} {' '.join(body[: TITLE * 4].split())[:TITLE]}"
+            calls[item.call_id] = f"{item.name} {' '.join(body[: TITLE_CHARACTERS * 4].split())[:TITLE_CHARACTERS]}"
         elif item.kind == "result":
             title = f"result of {calls.get(item.call_id, 'a tool')}"
         if body.strip():
-            found.append(Text(node.id, title, body))
+            found.append(SearchText(node.id, title, body))
     return found
 
 
@@ -122,48 +107,10 @@ def _leaves(value: Any) -> Iterator[str]:
             yield str(value)
 
 
-def terms(text: str) -> dict[str, float]:
-    """The words of a question and what each is worth: names whole, their parts less, what is repeated a little more."""
-    found: dict[str, float] = defaultdict(float)
-    read = text if len(text) <= QUESTION else f"{text[: QUESTION // 2]} {text[-QUESTION // 2 :]}"
-    for chunk in CHUNK.findall(read):
-        for at in range(0, len(chunk), PIECE):  # as long lines are cut: no passage has a longer one
-            name = chunk[at : at + PIECE]
-            for part in parts(name):
-                found[part] += 1 if part == name.lower() else PART
-    return {term: worth if worth <= 1 else 1 + log(worth) for term, worth in found.items()}
-
-
-def parts(chunk: str) -> tuple[str, ...]:
-    """A name whole, its ends, its neighbours (`clew/view`), the names in it and their humps; common words are none."""
-    return _known_parts(chunk) if len(chunk) <= KEPT else _parts(chunk)
-
-
-def _parts(chunk: str) -> tuple[str, ...]:
-    joints = [joint.span() for joint in JOINT.finditer(chunk)]
-    starts, stops = [0, *(b for _, b in joints)], [*(a for a, _ in joints), len(chunk)]
-    found = {chunk[start:] for start in starts}
-    found.update(chunk[start:stop] for start, stop in zip(starts, stops[1:], strict=False))
-    for start, stop in zip(starts, stops, strict=True):
-        found.add(chunk[start:stop])
-        found.update(HUMP.findall(chunk[start:stop]))
-        for run in SIGNS.findall(chunk[start:stop]):  # any two in a row may be a word
-            found.update(run[i : i + 2] for i in range(len(run) - 1))
-    return tuple(sorted({t.lower() for t in found if t.strip("_") and (len(t) > 1 or t.isdigit())} - COMMON))
-
-
-_known_parts = remembers(1 << 16)(_parts)
-
-
-def is_name(word: str) -> bool:
-    """Whether a word is a path, a symbol, an id or a number rather than a word of a language."""
-    return len(word) > 3 and bool(TELLING.search(word))
-
-
 class Index:
     """Texts cut into passages, oldest first; made once, asked often."""
 
-    def __init__(self, texts: Sequence[Text]) -> None:
+    def __init__(self, texts: Sequence[SearchText]) -> None:
         self.texts = texts
         self.passages: list[Passage] = []
         self._spans: list[range] = []  # the passages of each text
@@ -178,7 +125,7 @@ class Index:
         self._of: list[int] = []  # the text of each part
         self._sizes: list[int] = []  # its words
         for passage in self.passages:
-            if not self._of or self._of[-1] != passage.text or self._sizes[-1] >= TURN:
+            if not self._of or self._of[-1] != passage.text or self._sizes[-1] >= TURN_WORDS:
                 self._of.append(passage.text)
                 self._sizes.append(0)
             self._sizes[-1] += passage.words
@@ -188,7 +135,7 @@ class Index:
             for term in terms(text.title):
                 self._titles[term].append(n)
 
-    def _add(self, text: int, lines: tuple[Line, ...]) -> None:
+    def _add(self, text: int, lines: tuple[NumberedLine, ...]) -> None:
         words = [chunk for line in lines for chunk in CHUNK.findall(line.text)]
         for chunk in words:
             self._chunks.setdefault(chunk, []).append(len(self.passages))
@@ -216,18 +163,18 @@ class Index:
         return [
             Found(self.texts[n].id, self.texts[n].title, round(scores[n], 3), self._lines(chosen[n][:passages]))
             for n in order[:limit]
-            if scores[n] >= FAINT * scores[order[0]]
+            if scores[n] >= FAINT_SHARE * scores[order[0]]
         ]
 
     def answer(self, question: str, size: int = 8_000) -> str:
         """What a question is about, in at most so many characters: the best passages, then the names around them."""
         ranked = self.ranked(question)
-        taken = self._passages_within(ranked, int(size * SHARE))
+        taken = self._passages_within(ranked, int(size * PASSAGES_SHARE))
         told = "\n".join(taken)
         near = self._names_within(question, ranked, told, size - len(told) - len(ALSO) - 1)
         return f"{told}\n{ALSO}{near}" if near else told
 
-    def _lines(self, passages: Iterable[int]) -> tuple[Line, ...]:
+    def _lines(self, passages: Iterable[int]) -> tuple[NumberedLine, ...]:
         return tuple(line for i in sorted(passages) for line in self.passages[i].lines)
 
     def _scores(self, wanted: Mapping[str, float]) -> dict[int, float]:
@@ -237,16 +184,17 @@ class Index:
             held = Tally(i for chunk in self._holding.get(term, ()) for i in self._chunks[chunk])
             weight = _rarity(len(held), len(self.passages)) * worth
             for i, times in held.items():
-                long = 1 - LENGTH + LENGTH * self.passages[i].words / mean
-                scores[i] += weight * times * (SOON + 1) / (times + SOON * long)
-        best = {n: SAME * score for n, score in self._turns(wanted).items()}  # of its turn, its title among it
+                long = 1 - PASSAGE_LENGTH_LOSS + PASSAGE_LENGTH_LOSS * self.passages[i].words / mean
+                scores[i] += weight * times * (SATURATION + 1) / (times + SATURATION * long)
+        # Of its turn, its title among it.
+        best = {n: SAME_TEXT_WEIGHT * score for n, score in self._turns(wanted).items()}
         return self._spread(scores, best)
 
     def _entitled(self, wanted: Mapping[str, float]) -> Iterator[tuple[int, float]]:
         """What it is worth to a text that words stand in its title."""
         for term, worth in wanted.items():
             entitled = self._titles.get(term, ())
-            share = NAMED if worth >= 1 and JOINT.search(term) else ENTITLED
+            share = TITLE_PATH_WEIGHT if worth >= 1 and JOINT.search(term) else TITLE_WORD_WEIGHT
             yield from ((n, worth * share * _rarity(len(entitled), len(self.texts))) for n in entitled)
 
     def _turns(self, wanted: Mapping[str, float]) -> dict[int, float]:
@@ -257,8 +205,8 @@ class Index:
             held = Tally(self._part[i] for chunk in self._holding.get(term, ()) for i in self._chunks[chunk])
             weight = _rarity(len(held), len(self._sizes)) * worth
             for part, times in held.items():
-                long = 1 - LONG + LONG * self._sizes[part] / mean
-                scores[part] += weight * times * (SOON + 1) / (times + SOON * long)
+                long = 1 - TEXT_LENGTH_LOSS + TEXT_LENGTH_LOSS * self._sizes[part] / mean
+                scores[part] += weight * times * (SATURATION + 1) / (times + SATURATION * long)
         best: dict[int, float] = defaultdict(float)
         for part, score in scores.items():
             best[self._of[part]] = max(best[self._of[part]], score)
@@ -276,8 +224,8 @@ class Index:
             span = self._spans[self.passages[i].text]
             for beside in (i - 1, i + 1):
                 if beside in span:
-                    out[beside] += BESIDE * score
-        return {i: score * (1 + NEW * i / len(self.passages)) for i, score in out.items()}
+                    out[beside] += BESIDE_WEIGHT * score
+        return {i: score * (1 + NEW_WEIGHT * i / len(self.passages)) for i, score in out.items()}
 
     def _passages_within(self, ranked: Iterable[tuple[int, float]], size: int) -> list[str]:
         """Passages as lines, each under the text it is from, while they fit."""
@@ -286,7 +234,7 @@ class Index:
             passage = self.passages[i]
             n = passage.text
             lines = [f"{line.number}: {line.text}" for line in passage.lines]
-            head = [] if n in under else [f"{self.texts[n].id[:SHORT]} {self.texts[n].title[:TITLE]}"]
+            head = [] if n in under else [f"{self.texts[n].id[:SHORT]} {self.texts[n].title[:TITLE_CHARACTERS]}"]
             cost = sum(len(line) + 1 for line in (*head, *lines))
             if cost > size:
                 if size < PASSAGE:
@@ -299,9 +247,9 @@ class Index:
     def _names_within(self, question: str, ranked: Sequence[tuple[int, float]], told: str, size: int) -> str:
         """Names that stand in the best passages and are not told yet, the likeliest first."""
         scores: dict[str, float] = defaultdict(float)
-        near = ranked[:NEAR] or [(i, 0.0) for i in range(len(self.passages))[-NEAR:]]
+        near = ranked[:NAMED_PASSAGES] or [(i, 0.0) for i in range(len(self.passages))[-NAMED_PASSAGES:]]
         for rank, (i, score) in enumerate(near):
-            for name in {m for line in self.passages[i].lines for m in NAME.findall(line.text)}:
+            for name in {m for line in self.passages[i].lines for m in NAME_PATTERN.findall(line.text)}:
                 if is_name(name):
                     scores[name] += score / (rank + 10)
         asked = terms(question)
@@ -317,9 +265,9 @@ class Index:
 ALSO = "also named near these: "
 
 
-def passages(body: str) -> Iterator[tuple[Line, ...]]:
+def passages(body: str) -> Iterator[tuple[NumberedLine, ...]]:
     """A text in passages: whole lines, or pieces of long ones; empty lines are left out."""
-    lines: list[Line] = []
+    lines: list[NumberedLine] = []
     size = 0
     for number, line in enumerate(body.split("\n"), 1):
         for at in range(0, len(line) if line.strip() else 0, PIECE):
@@ -327,7 +275,7 @@ def passages(body: str) -> Iterator[tuple[Line, ...]]:
             if lines and size + len(piece) > PASSAGE:
                 yield tuple(lines)
                 lines, size = [], 0
-            lines.append(Line(number, piece))
+            lines.append(NumberedLine(number, piece))
             size += len(piece) + 1
     if lines:
         yield tuple(lines)

@@ -37,7 +37,7 @@ from clew.adapters.crewai.agents import Compaction
 from clew.adapters.crewai.llm import hosted
 from clew.adapters.thread import best
 from clew.agent.tasks import Output, Strategy, Summaries, aggregate_summarized, effective
-from clew.agent.tasks.summaries import LEAST, SIZE
+from clew.agent.tasks.summaries import LEAST_OUTPUT_TOKENS, SUMMARY_SIZE
 from clew.core.bridge import begin
 from clew.events import Condensed, Event, LeftWhole
 from clew.steps.notes.model import Model
@@ -132,8 +132,8 @@ class Crew(crewai.Crew):
     context_strategy: Strategy = "full"
     context_model: Any = Field(default=None, exclude=True)  # an LLM, its name or a clew model; else the agent's own
     context_prompt: str = ""  # instead of the one that ships; {size} stands for the size
-    context_size: str = SIZE
-    context_least: int = LEAST  # tokens of an output that is worth a summary
+    context_size: str = SUMMARY_SIZE
+    context_least: int = LEAST_OUTPUT_TOKENS  # tokens of an output that is worth a summary
 
     @cached_property
     def _summaries(self) -> Summaries:

@@ -17,10 +17,10 @@ from clew.core.bridge import run
 from clew.core.items import Scope
 from clew.engine.engine import Engine
 from clew.store.records import Method
-from clew.wire.convert.frame import Tool
+from clew.wire.convert.tools import ToolDeclaration
 
 TALKS = 32  # conversations of an agent that its tools may be called in
-KINDS: dict[str, Any] = {"string": str, "boolean": bool}  # of what clew's tools take
+ARGUMENT_TYPES: dict[str, Any] = {"string": str, "boolean": bool}  # of what clew's tools take
 
 
 class Compaction:
@@ -143,10 +143,12 @@ def _never(*_: Any) -> bool:
     return False
 
 
-def _asking(tool: Tool, seat: _Seat) -> _Asking:
+def _asking(tool: ToolDeclaration, seat: _Seat) -> _Asking:
     told = tool.schema or {}
-    fields: dict[str, Any] = {name: (KINDS[of["type"]] | None, None) for name, of in told["properties"].items()}
-    fields |= {name: (KINDS[told["properties"][name]["type"]], ...) for name in told["required"]}
+    fields: dict[str, Any] = {
+        name: (ARGUMENT_TYPES[of["type"]] | None, None) for name, of in told["properties"].items()
+    }
+    fields |= {name: (ARGUMENT_TYPES[told["properties"][name]["type"]], ...) for name in told["required"]}
     schema = create_model(tool.name, **fields)
     made = _Asking(name=tool.name, description=tool.description, args_schema=schema, cache_function=_never)
     made._seat = seat

@@ -26,9 +26,9 @@ from clew.llm.requests import chat
 from clew.steps.notes.model import Prompt, Reply
 from clew.tokens import counter_for
 
-Talk = Callable[[Any, Any], Thread]  # from a task and an agent to the conversation in which a model is asked
+ThreadOf = Callable[[Any, Any], Thread]  # from a task and an agent to the conversation in which a model is asked
 
-TRIES = 3  # for one answer, while a provider finds it too long
+OVERFLOW_TRIES = 3  # for one answer, while a provider finds it too long
 HELD = ("files", "raw_tool_call_parts")  # of a message: objects for crewAI, not for a model
 STARTED = "llm_call_started"  # crewAI's event before a call
 
@@ -56,7 +56,7 @@ class _Turn:
 
     def __init__(self, llm: BaseLLM, thread: Thread, messages: list[Any], tools: Any) -> None:
         self._llm, self._thread, self._messages, self._tools = llm, thread, messages, tools
-        self._left = TRIES
+        self._left = OVERFLOW_TRIES
         self._before = llm.get_token_usage_summary()
 
     async def shown(self) -> list[Any]:
@@ -90,7 +90,7 @@ class _Turn:
 class _Fitting(_LLM):
     """Goes before the class of an LLM: what it is asked fits, and what a provider refuses is asked again, shorter."""
 
-    _talk: Talk
+    _talk: ThreadOf
     _plain: Any  # as it was given: an LLM or its name
 
     def call(self, messages: Any, tools: Any = None, *args: Any, **given: Any) -> Any:
@@ -139,7 +139,7 @@ class _Fitting(_LLM):
         return False, 0
 
 
-def fitted(llm: Any, talk: Talk) -> BaseLLM:
+def fitted(llm: Any, talk: ThreadOf) -> BaseLLM:
     """The same LLM, with which all that is asked fits its window."""
     given = plain(llm)
     made = resolved(given)

@@ -22,9 +22,9 @@ from praisonaiagents.hooks import BeforeLLMInput, HookEvent, HookRegistry
 from praisonaiagents.tools.schema import build_tool_definition
 
 from clew.adapters.praisonai.backend import Backend, Conversation
-from clew.adapters.praisonai.compressor import FORMAT, SYSTEM, Compressed, ContextCompressor
+from clew.adapters.praisonai.compressor import PRAISON_FORMAT, SYSTEM_ROLES, ContextCompressor, PraisonCompressed
 from clew.adapters.thread import Thread, best, engine_at
-from clew.adapters.weaving import Message, plain
+from clew.adapters.weaving import ChatMessage, plain
 from clew.agent.control import Helm, offered
 from clew.compression import compress
 from clew.core.bridge import run
@@ -35,14 +35,14 @@ from clew.engine.engine import Engine
 from clew.steps.handoff import NEW_SESSION
 from clew.steps.lines import preview
 from clew.store.records import Origin
-from clew.wire.convert.frame import Tool
+from clew.wire.convert.tools import ToolDeclaration
 
-__all__ = ["Backend", "Compressed", "Context", "ContextCompressor", "register"]
+__all__ = ["Backend", "Context", "ContextCompressor", "PraisonCompressed", "register"]
 
-SHARE = 4  # of the tokens that an optimizer may leave, one part for the summary and two for the tail
-LEAST = 750  # tokens of a summary, where PraisonAI finds no room for a history at all
+BUDGET_PARTS = 4  # of the tokens that an optimizer may leave, one part for the summary and two for the tail
+LEAST_SUMMARY_TOKENS = 750  # tokens of a summary, where PraisonAI finds no room for a history at all
 ANY = 1_000_000_000  # tokens: how many may stay is said with each call
-HEAD = 2  # characters of a result's beginning for each token that it may have; of its end, half of that
+HEAD_PER_TOKEN = 2  # characters of a result's beginning for each token that it may have; of its end, half of that
 
 
 def register(
@@ -58,8 +58,8 @@ def register(
             super().__init__()
 
         def optimize(
-            self, messages: list[Message], target_tokens: int, ledger: ContextLedger | None = None
-        ) -> tuple[list[Message], OptimizationResult]:
+            self, messages: list[ChatMessage], target_tokens: int, ledger: ContextLedger | None = None
+        ) -> tuple[list[ChatMessage], OptimizationResult]:
             """Messages in about so many tokens; the same ones if they are no more, or if nothing can be done."""
             had = estimate_messages_tokens(messages)
             out = messages
@@ -71,8 +71,8 @@ def register(
                 had, has, had - has, OptimizerStrategy.SUMMARIZE, removed, summary_added=out is not messages
             )
 
-        async def _compressed(self, messages: list[Message], target: int) -> list[Message]:
-            tail, size = max(0, target * 2 // SHARE), max(LEAST, target // SHARE)
+        async def _compressed(self, messages: list[ChatMessage], target: int) -> list[ChatMessage]:
+            tail, size = max(0, target * 2 // BUDGET_PARTS), max(LEAST_SUMMARY_TOKENS, target // BUDGET_PARTS)
             result = await compressor.compress(
                 messages,
                 protect_last_n_tokens=tail,
@@ -111,7 +111,7 @@ class Context(ContextManager):  # type: ignore[misc]
         # PraisonAI runs tools that are functions of its agent: they are offered in `tools`, not in a request.
         helm = Helm(self.engine, when=when, how=how, offer=False)
         self.conversation = Conversation(Thread(helm, session, scope=scope), sessions)
-        self._sent: list[Message] = []  # what was last given back
+        self._sent: list[ChatMessage] = []  # what was last given back
         self._name = uuid4().hex[:8]
         self._aside: View | None = None  # results that were too large, each with its call
 
@@ -132,20 +132,22 @@ class Context(ContextManager):  # type: ignore[misc]
         if call.messages is not self._sent:  # else the context was asked after all
             call.messages = await self._fitted({"model": self.model, "messages": plain(call.messages)})
 
-    async def _fitted(self, asked: Message) -> list[Message]:
+    async def _fitted(self, asked: ChatMessage) -> list[ChatMessage]:
         self._sent = (await self.conversation.fit(asked))["messages"]
         return self._sent
 
     def process(
         self,
-        messages: list[Message],
+        messages: list[ChatMessage],
         system_prompt: str = "",
         tools: Sequence[Any] | None = None,
         trigger: str = "turn",
     ) -> dict[str, Any]:
         """What PraisonAI sends instead of its messages, and how many tokens that saves."""
-        lead = [] if not system_prompt or any(m.get("role") in SYSTEM for m in messages) else [_said(system_prompt)]
-        asked: Message = {"model": self.model, "messages": [*lead, *plain(messages)]}
+        lead = (
+            [] if not system_prompt or any(m.get("role") in SYSTEM_ROLES for m in messages) else [_said(system_prompt)]
+        )
+        asked: ChatMessage = {"model": self.model, "messages": [*lead, *plain(messages)]}
         if schemas := [schema for tool in tools or () if (schema := _schema(tool))]:
             asked["tools"] = schemas
         out = self._sent = run(self._fitted(asked))[len(lead) :]
@@ -161,14 +163,14 @@ class Context(ContextManager):  # type: ignore[misc]
             "optimization_result": None,
         }
 
-    def emergency_truncate(self, messages: list[Message], target_tokens: int) -> list[Message]:
+    def emergency_truncate(self, messages: list[ChatMessage], target_tokens: int) -> list[ChatMessage]:
         """Messages in so many tokens, pairs whole, with a line where something is missing."""
         short = run(best(self._shortened(messages, target_tokens), None))
         if short is None:
             return list(super().emergency_truncate(messages, target_tokens))
         return short
 
-    async def _shortened(self, messages: list[Message], target: int) -> list[Message]:
+    async def _shortened(self, messages: list[ChatMessage], target: int) -> list[ChatMessage]:
         return await asyncio.to_thread(
             lambda: compress(plain(messages), model=self.model, target_tokens=target).messages
         )
@@ -195,11 +197,11 @@ class Context(ContextManager):  # type: ignore[misc]
         ]
         origin = Origin("task", thread.last.view.branch) if thread.last else None
         name = f"{thread.session or self._name}-results"
-        aside = Addition({"model": self.model, "messages": said}, name, FORMAT, thread.scope, origin)
+        aside = Addition({"model": self.model, "messages": said}, name, PRAISON_FORMAT, thread.scope, origin)
         await self.engine.append(aside)
         self._aside = await self.engine.open(aside)
         kept = self._aside.nodes[-1]
-        return preview(kept.item, kept.id[:SHORT], HEAD * most, most, ()).text
+        return preview(kept.item, kept.id[:SHORT], HEAD_PER_TOKEN * most, most, ()).text
 
     def _answer(self, name: str, given: Mapping[str, Any]) -> str:
         return run(self._answered(name, given))
@@ -215,7 +217,7 @@ class Context(ContextManager):  # type: ignore[misc]
         return came.text
 
 
-def _function(tool: Tool, answer: Callable[[str, Mapping[str, Any]], str]) -> Callable[..., str]:
+def _function(tool: ToolDeclaration, answer: Callable[[str, Mapping[str, Any]], str]) -> Callable[..., str]:
     """A tool as a function with the signature that PraisonAI reads its schema from."""
 
     def function(**given: Any) -> str:
@@ -241,5 +243,5 @@ def _schema(tool: Any) -> Any:
     return tool if isinstance(tool, dict) else build_tool_definition(tool) if callable(tool) else None
 
 
-def _said(text: str) -> Message:
+def _said(text: str) -> ChatMessage:
     return {"role": "system", "content": text}

@@ -13,9 +13,9 @@ from weakref import WeakKeyDictionary
 from praisonaiagents.llm.openai_client import OpenAIClient
 from praisonaiagents.utils.async_bridge import run_coroutine_from_any_context
 
-from clew.adapters.praisonai.compressor import FORMAT, SYSTEM, newest, open_child
+from clew.adapters.praisonai.compressor import PRAISON_FORMAT, SYSTEM_ROLES, newest, open_child
 from clew.adapters.thread import Thread, best, engine_at
-from clew.adapters.weaving import Message, is_same, plain, told_in, unquoted, woven
+from clew.adapters.weaving import ChatMessage, is_same, plain, told_in, unquoted, woven
 from clew.agent.control import Helm
 from clew.core.bridge import cross
 from clew.core.items import Scope
@@ -43,13 +43,13 @@ class Conversation:
     def __init__(self, thread: Thread, sessions: Any = None) -> None:
         self.thread = thread
         self.sessions = sessions
-        self.told: list[Message] | None = None  # what it was, calls and results included; None: nobody knows yet
+        self.told: list[ChatMessage] | None = None  # what it was, calls and results included; None: nobody knows yet
         self._edits = 0  # of the view that was last sent
         self._began = ""  # the session that was last put into the host's store
 
-    async def fit(self, asked: Message) -> Message:
+    async def fit(self, asked: ChatMessage) -> ChatMessage:
         """The body to send instead, or the same one. Raises `SecretFound`: what is refused may not go out."""
-        sent = await best(self.thread.fit(asked, FORMAT), None)
+        sent = await best(self.thread.fit(asked, PRAISON_FORMAT), None)
         if sent is None:
             return asked
         if self.sessions is not None and len(sent.view.edits) != self._edits:
@@ -64,7 +64,7 @@ class Conversation:
         """Whether an error says that it was too long, and it will be shorter now."""
         return await best(self.thread.refused(error), False)
 
-    async def whole(self, history: Sequence[Message]) -> list[Message]:
+    async def whole(self, history: Sequence[ChatMessage]) -> list[ChatMessage]:
         """A history with all that PraisonAI drops from it, in this run and in earlier ones."""
         if self.told is None:
             engine, scope, session = self.thread.helm.engine, self.thread.scope, self.thread.session
@@ -134,7 +134,7 @@ class Backend(OpenAIClient):  # type: ignore[misc]
         prompt: Any,
         *,
         system_prompt: str | None = None,
-        chat_history: Sequence[Message] | None = None,
+        chat_history: Sequence[ChatMessage] | None = None,
         output_json: Any = None,
         output_pydantic: Any = None,
         execute_tool_fn: Callable[..., Any] | None = None,
@@ -159,13 +159,13 @@ class Backend(OpenAIClient):  # type: ignore[misc]
         return (answer.choices[0].message.content or "") if answer else ""
 
     async def acreate_completion(
-        self, messages: list[Message], tools: list[Message] | None = None, **given: Any
+        self, messages: list[ChatMessage], tools: list[ChatMessage] | None = None, **given: Any
     ) -> Any:
         """One request, and the next try should the provider find it too long."""
         said = unquoted(plain(messages))
         conversation = _RUNNING.get() or self.conversation
-        conversation.told = [_kept(m) for m in said if m.get("role") not in SYSTEM]
-        asked: Message = {"model": self.model, "messages": said, **({"tools": tools} if tools else {})}
+        conversation.told = [_kept(m) for m in said if m.get("role") not in SYSTEM_ROLES]
+        asked: ChatMessage = {"model": self.model, "messages": said, **({"tools": tools} if tools else {})}
         try:
             return await self._sent(conversation, asked, given)
         except Exception as error:
@@ -173,7 +173,7 @@ class Backend(OpenAIClient):  # type: ignore[misc]
                 raise
             return await self._sent(conversation, asked, given)
 
-    async def _sent(self, conversation: Conversation, asked: Message, given: Mapping[str, Any]) -> Any:
+    async def _sent(self, conversation: Conversation, asked: ChatMessage, given: Mapping[str, Any]) -> Any:
         sent = await conversation.fit(asked)
         answer = await super().acreate_completion(sent["messages"], tools=sent.get("tools"), **given)
         await conversation.heard(getattr(answer, "usage", None))
@@ -207,7 +207,7 @@ class Backend(OpenAIClient):  # type: ignore[misc]
 def _executing(thread: Thread, execute: Callable[..., Any] | None) -> Callable[..., Any]:
     """Who runs a call: clew its own tools, the agent all others."""
 
-    async def executed(name: str, given: Message, **more: Any) -> Any:
+    async def executed(name: str, given: ChatMessage, **more: Any) -> Any:
         if thread.last and thread.helm.is_ours(name):  # else none of ours were offered
             return (await thread.answer(name, given)).text
         if execute is None:
@@ -218,7 +218,7 @@ def _executing(thread: Thread, execute: Callable[..., Any] | None) -> Callable[.
     return executed
 
 
-def _kept(message: Message) -> Message:
+def _kept(message: ChatMessage) -> ChatMessage:
     """A message as PraisonAI will have it in its history."""
     said = message.get("content")
     return {**message, "content": said.removesuffix(JSON)} if isinstance(said, str) else message

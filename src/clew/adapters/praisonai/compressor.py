@@ -15,7 +15,7 @@ from clew import catalog
 from clew.adapters.askable import askable
 from clew.adapters.middle import Middle
 from clew.adapters.thread import engine_at
-from clew.adapters.weaving import Message, plain
+from clew.adapters.weaving import ChatMessage, plain
 from clew.core.bridge import cross
 from clew.core.items import Scope
 from clew.core.limits import Budget
@@ -32,13 +32,13 @@ from clew.tokens import Counter, Plain, counter_for
 from clew.tokens.meter import Meter
 from clew.wire import decode
 
-HEADING = "[Context summary]\n"
-FORMAT = "openai_chat"
-SYSTEM = ("system", "developer")
+SUMMARY_HEADING = "[Context summary]\n"
+PRAISON_FORMAT = "openai_chat"
+SYSTEM_ROLES = ("system", "developer")
 
 
 @dataclass
-class Compressed(CompressResult):  # type: ignore[misc]
+class PraisonCompressed(CompressResult):  # type: ignore[misc]
     """PraisonAI's own result, and what went wrong with the model where code alone wrote the summary."""
 
     faults: tuple[str, ...] = ()
@@ -83,20 +83,24 @@ class ContextCompressor:
 
     async def compress(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[ChatMessage],
         *,
         protect_last_n_tokens: int = 20_000,
         summary_target_tokens: int = 750,
         auxiliary_model: Any = None,
         parent_session_id: str | None = None,
-    ) -> Compressed:
+    ) -> PraisonCompressed:
         """Messages with one summary for their middle; the same ones where there is nothing between head and tail."""
         faults: list[str] = []
         async with self._writer(auxiliary_model, summary_target_tokens) as writer:
             step = Middle(
-                protect_last_n_tokens, summary_target_tokens, HEADING, writer, lambda draft: faults.extend(draft.faults)
+                protect_last_n_tokens,
+                summary_target_tokens,
+                SUMMARY_HEADING,
+                writer,
+                lambda draft: faults.extend(draft.faults),
             )
-            given = plain(sorted(messages, key=lambda m: m.get("role") not in SYSTEM))
+            given = plain(sorted(messages, key=lambda m: m.get("role") not in SYSTEM_ROLES))
             view, session = await cross(self._compacted(given, step, parent_session_id))
         result = self._result(given, view, faults)
         result.parent_session_id = parent_session_id
@@ -125,10 +129,10 @@ class ContextCompressor:
             if isinstance(model, Remote) and model is not given:  # one that we made, we close
                 await cross(model.close())
 
-    async def _compacted(self, given: list[Message], step: Middle, name: str | None) -> tuple[View, Session | None]:
+    async def _compacted(self, given: list[ChatMessage], step: Middle, name: str | None) -> tuple[View, Session | None]:
         """The conversation as it is then, and the session in which it is."""
         name = await self._begun_as(name) if name else None
-        request = Request({"messages": given}, FORMAT, self.scope, name)
+        request = Request({"messages": given}, PRAISON_FORMAT, self.scope, name)
         view = await self._engine.prepare(request)
         while step.is_other(view):  # made for other sizes than are asked for now
             try:
@@ -146,20 +150,20 @@ class ContextCompressor:
             return session
         return next((s.name for s in await store.sessions(self.scope) if s.id == session), session)
 
-    def _result(self, given: list[Message], view: View, faults: Sequence[str]) -> Compressed:
+    def _result(self, given: list[ChatMessage], view: View, faults: Sequence[str]) -> PraisonCompressed:
         """What was given against what is left of it: a history that comes again is already folded."""
-        frame, items = decode({"messages": given}, FORMAT)
+        frame, items = decode({"messages": given}, PRAISON_FORMAT)
         out = body(view)["messages"]
         known = [m.get("content") for m in given]
         new = [n for n in view.nodes if n.item.kind == "summary" and n.item.text not in known]
         had = self._meter.frame(frame).plus(self._meter.items(items)).tokens
         if not new:
-            return Compressed(given, 0, had, had, 1.0, head_preserved_count=len(given))
+            return PraisonCompressed(given, 0, had, had, 1.0, head_preserved_count=len(given))
         has = self._meter.frame(view.frame).plus(self._meter.nodes(view.nodes)).tokens
         told = [n.item.text for n in new]
         head = next(i for i, m in enumerate(out) if m.get("content") in told)
         tail = len(out) - len(new) - head
-        return Compressed(
+        return PraisonCompressed(
             messages=out,
             tokens_saved=had - has,
             original_tokens=had,
@@ -187,7 +191,7 @@ def _counter(tokenizer: Any, model: str) -> Counter:
     if isinstance(tokenizer, Counter):
         return tokenizer
     count = getattr(tokenizer, "estimate", tokenizer)  # an estimator of PraisonAI's, or a function
-    return Counter(Plain("given", count), FORMAT) if callable(count) else counter_for(model, FORMAT)
+    return Counter(Plain("given", count), PRAISON_FORMAT) if callable(count) else counter_for(model, PRAISON_FORMAT)
 
 
 async def newest(engine: Engine, view: View) -> Session | None:
@@ -199,7 +203,7 @@ async def open_child(sessions: Any, engine: Engine, view: View, began: Session, 
     """Put a session that a compaction began into PraisonAI's store: what the run has now, and whence it came."""
     # From the log, which has no secret that the policy masks and no status of a moment that has passed.
     kept = body(await cross(engine.view(view.scope, view.branch)))["messages"]
-    said = [m for m in kept if m.get("role") not in SYSTEM]
+    said = [m for m in kept if m.get("role") not in SYSTEM_ROLES]
     await asyncio.to_thread(sessions.set_chat_history, began.id, said)
     lineage = began.name or began.branch
     await asyncio.to_thread(sessions.update_session_metadata, began.id, parent_session_id=parent, lineage_id=lineage)

@@ -29,7 +29,7 @@ from strands.types.content import Message, Messages
 
 from clew.adapters.strands.context import Clew, ClewStrategy
 from clew.adapters.strands.messages import (
-    FORMAT,
+    STRANDS_FORMAT,
     Protecting,
     hear,
     hosted,
@@ -63,7 +63,7 @@ __all__ = [
     "hosted",
 ]
 
-HEAD = "head"  # under which a manager's state has the messages that stand for those it removed
+HEAD_KEY = "head"  # under which a manager's state has the messages that stand for those it removed
 
 log = logging.getLogger("clew")
 
@@ -141,7 +141,7 @@ class Keeping(ConversationManager):
             with self._counted(agent):
                 thread = self._thread(agent)
                 self._pin(agent)
-                await taken(thread, agent, (await thread.fit(request_of(agent), FORMAT)).view)
+                await taken(thread, agent, (await thread.fit(request_of(agent), STRANDS_FORMAT)).view)
         except SecretFound:  # somebody said that such a thing must not be sent
             raise
         except Exception as error:
@@ -170,7 +170,7 @@ class Keeping(ConversationManager):
     def _keep(self, agent: Agent) -> None:
         """Have all that is said now in the log."""
         try:
-            run(self._thread(agent).keep(request_of(agent), FORMAT))
+            run(self._thread(agent).keep(request_of(agent), STRANDS_FORMAT))
         except Exception as error:
             warn("clew could not keep what was said", error)
 
@@ -195,12 +195,12 @@ class Keeping(ConversationManager):
 
     def get_state(self) -> dict[str, Any]:
         """As Strands has it, and what stands for the messages that were removed."""
-        return {**super().get_state(), HEAD: self._head}
+        return {**super().get_state(), HEAD_KEY: self._head}
 
     def restore_from_session(self, state: dict[str, Any]) -> list[Message] | None:
         """What to put before the messages of the session; a state that Strands' own manager saved will do."""
         before = super().restore_from_session(state) or []
-        self._head = state.get(HEAD, before)
+        self._head = state.get(HEAD_KEY, before)
         self._pin_first_applied = self.removed_message_count > 0  # it has them, and begins otherwise now
         return list(self._head) or None
 

@@ -27,7 +27,7 @@ from strands.types.exceptions import ContextWindowOverflowException
 from strands.types.tools import ToolResult, ToolResultStatus, ToolSpec, ToolUse
 
 from clew.adapters.strands.messages import (
-    FORMAT,
+    STRANDS_FORMAT,
     TOO_LONG,
     hear,
     let_go,
@@ -47,10 +47,10 @@ from clew.core.items import Scope
 from clew.engine.engine import Engine
 from clew.errors import ClewError, SecretFound
 from clew.store.records import Cause, Method, Origin
-from clew.wire.convert.frame import Tool
+from clew.wire.convert.tools import ToolDeclaration
 from clew.wire.formats.plain import fresh
 
-TOLD = "<context_status>"  # how the status begins
+STATUS_START = "<context_status>"  # how the status begins
 
 
 class ClewStrategy:
@@ -81,7 +81,7 @@ class ClewStrategy:
             thread = self._threads[agent]
             if context.overflow:
                 return await shortened(thread, agent, ContextWindowOverflowException(TOO_LONG), None)
-            return await taken(thread, agent, (await thread.fit(request_of(agent), FORMAT)).view)
+            return await taken(thread, agent, (await thread.fit(request_of(agent), STRANDS_FORMAT)).view)
         except Exception as error:
             warn("clew could not compress, and it is left to the other strategies", error)
             return False
@@ -195,7 +195,7 @@ class Clew(Plugin):
             return context.replace(tool_specs=own)
         try:
             asked = request(context.model, context.messages, context.system_prompt, own)
-            sent = (await thread.fit(asked, FORMAT)).body
+            sent = (await thread.fit(asked, STRANDS_FORMAT)).body
             last = sent["messages"][-1]["content"][-1:]
         except SecretFound:  # somebody said that such a thing must not be sent
             raise
@@ -203,7 +203,7 @@ class Clew(Plugin):
             warn("clew could not look after the context, and all that was said is sent", error)
             return context.replace(tool_specs=own)
         tools = [tool["toolSpec"] for tool in sent.get("toolConfig", {}).get("tools", ())]
-        told = context.dynamic_trailing_blocks + any(block.get("text", "").startswith(TOLD) for block in last)
+        told = context.dynamic_trailing_blocks + any(block.get("text", "").startswith(STATUS_START) for block in last)
         return context.replace(messages=sent["messages"], tool_specs=tools, dynamic_trailing_blocks=told)
 
     def _own(self, tools: Sequence[ToolSpec]) -> list[ToolSpec]:
@@ -217,11 +217,11 @@ class Clew(Plugin):
             return
         try:
             own = self._own(agent.tool_registry.get_all_tool_specs())
-            await thread.keep(request(agent.model, fresh(agent.messages), agent.system_prompt, own), FORMAT)
+            await thread.keep(request(agent.model, fresh(agent.messages), agent.system_prompt, own), STRANDS_FORMAT)
         except Exception as error:
             warn("clew could not keep the last answer", error)
 
-    def _tool(self, tool: Tool) -> PythonAgentTool:
+    def _tool(self, tool: ToolDeclaration) -> PythonAgentTool:
         async def answer(use: ToolUse, **state: Any) -> ToolResult:
             try:
                 came = await self.thread(state["agent"]).answer(tool.name, use["input"])

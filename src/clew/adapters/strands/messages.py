@@ -35,9 +35,9 @@ from clew.tokens.target import Target
 from clew.wire.convert.extras import with_tail
 from clew.wire.formats.plain import fresh
 
-FORMAT = "bedrock"  # whose shape the messages of Strands have, whatever the model
+STRANDS_FORMAT = "bedrock"  # whose shape the messages of Strands have, whatever the model
 TOO_LONG = "prompt is too long"  # which Strands knows of an error, whatever its provider's words
-LEAST = 0.1  # of the limit: with less room beside what is held, nothing is held but pins
+LEAST_ROOM_SHARE = 0.1  # of the limit: with less room beside what is held, nothing is held but pins
 _LOGGER = logging.getLogger("clew")
 JOINED = "clew_joined"  # marks a pinned message that others went into: the log knows which part is pinned
 
@@ -119,7 +119,7 @@ def _is_free(model: Model, agent: Agent) -> bool:
 
 async def _asked(model: Model, prompt: Prompt) -> Reply:
     before: Mapping[str, Any] = body(prompt.after) if prompt.after else {}
-    sent = with_tail(before, FORMAT, prompt.text)
+    sent = with_tail(before, STRANDS_FORMAT, prompt.text)
     tools = [tool["toolSpec"] for tool in before.get("toolConfig", {}).get("tools", ()) if "toolSpec" in tool]
     system = prompt.system or (prompt.after.frame.system if prompt.after else "")
     reply = Reply("")
@@ -181,7 +181,7 @@ class Protecting:
         unread = pins | _last(view.nodes, 0)
         for ids in (pins | _last(view.nodes, self.recent), unread, unread if self.firm else pins):
             held = target.meter.frame(view.frame).plus(target.meter.nodes(n for n in view.nodes if n.id in ids)).tokens
-            if most - held >= LEAST * most:
+            if most - held >= LEAST_ROOM_SHARE * most:
                 # What is held takes most of the goal, perhaps; the rest must not become nothing for that.
                 goal = max(goal, (held + min(most, size.tokens)) // 2) if ids != pins else goal
                 break
@@ -247,7 +247,7 @@ async def kept(thread: Thread, agent: Agent) -> View:
     was = engine.settings
     engine.settings = with_(was, compaction="off")
     try:
-        return (await thread.fit(request_of(agent), FORMAT)).view
+        return (await thread.fit(request_of(agent), STRANDS_FORMAT)).view
     finally:
         engine.settings = was
 

@@ -9,7 +9,7 @@ from strands.hooks import AfterInvocationEvent, BeforeInvocationEvent, HookOrder
 from strands.types.agent import LocalAgent
 from strands.types.content import Messages
 
-from clew.adapters.strands.messages import FORMAT, request
+from clew.adapters.strands.messages import STRANDS_FORMAT, request
 from clew.adapters.thread import Thread, warn
 from clew.engine.engine import body
 from clew.errors import SecretFound
@@ -41,7 +41,7 @@ class Structured:
             return
         try:
             asked = request(agent.model, fresh(whole), agent.system_prompt, [])
-            short = body((await thread.fit(asked, FORMAT)).view)["messages"]
+            short = body((await thread.fit(asked, STRANDS_FORMAT)).view)["messages"]
         except SecretFound:  # somebody said that such a thing must not be sent
             raise
         except Exception as error:

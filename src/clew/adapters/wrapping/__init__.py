@@ -15,7 +15,7 @@ from clew import wire
 from clew.adapters.thread import Thread, engine_at
 from clew.adapters.wrapping.asides import Asides
 from clew.adapters.wrapping.exchange import RAISED, Exchange
-from clew.adapters.wrapping.lines import Line, relayed
+from clew.adapters.wrapping.lines import Transport, relayed
 from clew.agent.control import Helm
 from clew.core import rawjson
 from clew.core.bridge import cross
@@ -24,13 +24,13 @@ from clew.core.view import View
 from clew.engine.engine import Engine
 from clew.errors import BadRequest, ClewError
 from clew.store.records import Method, Origin
-from clew.wire.convert.frame import declared
+from clew.wire.convert.tools import declared
 
-__all__ = ["Keeper", "wrap"]
+__all__ = ["ClientKeeper", "wrap"]
 
-Client = TypeVar("Client")
+AnyClient = TypeVar("AnyClient")
 
-PATHS = {"/chat/completions": "openai_chat", "/responses": "openai_responses", "/v1/messages": "anthropic"}
+FORMAT_OF_PATH = {"/chat/completions": "openai_chat", "/responses": "openai_responses", "/v1/messages": "anthropic"}
 ELSEWHERE = ("previous_response_id", "conversation", "thread")  # the provider has the history, and it cannot be seen
 ROOTS = {"openai": "OpenAIError", "anthropic": "AnthropicError"}
 
@@ -38,7 +38,7 @@ log = logging.getLogger("clew")
 
 
 def wrap(
-    client: Client,
+    client: AnyClient,
     engine: Engine | str | Path | None = None,
     *,
     session: str | None = None,
@@ -47,23 +47,23 @@ def wrap(
     when: str = "",
     how: str = "",
     tools: bool = False,
-) -> Client:
+) -> AnyClient:
     """A client like this one, of `openai` or `anthropic`, whose requests fit the window; nothing is lost.
 
     `engine` is one, or where its store is. Without a `session` a conversation is known by its past. With `tools`, or
     the method `llm`, the model may recall what is out of view, and the caller does not see it do so.
     """
-    if isinstance(getattr(getattr(client, "_client", None), "clew", None), Keeper):  # a copy has no other mark
+    if isinstance(getattr(getattr(client, "_client", None), "clew", None), ClientKeeper):  # a copy has no other mark
         raise BadRequest("wrap: this client is wrapped already")
     made = engine_at(engine)
     offers = tools or (method or made.settings.method) == "llm"
     helm = Helm(made, when=when, how=how, offer=offers)
     helm.method = method or made.settings.method
-    wrapped: Client = Keeper(client, helm, offers, session, scope).client()
+    wrapped: AnyClient = ClientKeeper(client, helm, offers, session, scope).client()
     return wrapped
 
 
-class Keeper:
+class ClientKeeper:
     """What stands behind a wrapped client, as its attribute `clew`."""
 
     def __init__(
@@ -109,9 +109,9 @@ class Keeper:
             raise ClewError("nothing was said yet that a sub-agent could come of")
         session = f"{self.session or 'agent'}-{name}-{uuid4().hex[:8]}"
         origin = Origin("subagent", self.last.branch)
-        return Keeper(self._plain, self.helm, self._offers, session, self.scope, origin).client()
+        return ClientKeeper(self._plain, self.helm, self._offers, session, self.scope, origin).client()
 
-    async def _ask(self, line: Line, request: Any) -> Any:
+    async def _ask(self, line: Transport, request: Any) -> Any:
         """What comes of a request; one that has no history goes out as it is."""
         format = _format_of(request)
         body = _read(request, format) if format else None
@@ -151,7 +151,7 @@ class Keeper:
 def _format_of(request: Any) -> str | None:
     if request.method != "POST":
         return None
-    return next((format for path, format in PATHS.items() if request.url.path.endswith(path)), None)
+    return next((format for path, format in FORMAT_OF_PATH.items() if request.url.path.endswith(path)), None)
 
 
 def _read(request: Any, format: str) -> Mapping[str, Any] | None:

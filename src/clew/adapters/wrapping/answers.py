@@ -6,16 +6,15 @@ from typing import Any
 
 from clew.core import rawjson
 from clew.errors import BadRequest, ModelError
-from clew.llm.streaming.answers import MISSHAPEN, Answer
+from clew.llm.streaming.answers import MISSHAPEN, AnswerBuilder
 from clew.llm.streaming.chat import ChatAnswer
 from clew.llm.streaming.events import END, Events
 from clew.llm.streaming.messages import MessagesAnswer
 from clew.llm.streaming.pieces import Spoken
 from clew.llm.streaming.responses import ResponsesAnswer
+from clew.wire.formats.plain import Block
 
-Block = dict[str, Any]
-
-ANSWERS: Mapping[str, type[Answer]] = {
+ANSWERS: Mapping[str, type[AnswerBuilder]] = {
     "openai_chat": ChatAnswer,
     "openai_responses": ResponsesAnswer,
     "anthropic": MessagesAnswer,

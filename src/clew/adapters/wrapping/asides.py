@@ -12,11 +12,11 @@ from clew.recognition.sameness import arguments
 K = TypeVar("K")
 V = TypeVar("V")
 
-MOST = 1_000  # asides that are remembered, and histories that were seen
+MOST_REMEMBERED = 1_000  # asides that are remembered, and histories that were seen
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
+class AnswerAside:
     """What belongs into a history beside an answer that its caller has: before it, in it, and after its results."""
 
     before: Sequence[Item]
@@ -24,7 +24,7 @@ class Aside:
     results: Sequence[Item] = ()
 
 
-_NONE = Aside(())
+_NONE = AnswerAside(())
 
 
 class Asides:
@@ -32,7 +32,9 @@ class Asides:
 
     def __init__(self, digests: Digests) -> None:
         self._digests = digests
-        self._kept: dict[tuple[str, str, tuple[str, ...]], Aside | None] = {}  # none: two conversations, one answer
+        self._kept: dict[
+            tuple[str, str, tuple[str, ...]], AnswerAside | None
+        ] = {}  # none: two conversations, one answer
         self._seen: dict[str, None] = {}  # digests of histories that were woven
         self._begun: dict[str, Sequence[Item]] = {}  # asides after histories that got no answer
         self._lock = Lock()
@@ -63,7 +65,7 @@ class Asides:
         with self._lock:
             return list(self._begun.pop(self._chain(past), ()))
 
-    def keep(self, past: Iterable[Item], answer: Sequence[Item], aside: Aside) -> None:
+    def keep(self, past: Iterable[Item], answer: Sequence[Item], aside: AnswerAside) -> None:
         """Remember an aside between what a caller said and the answer that he got."""
         chain = self._chain(past)
         with self._lock:
@@ -85,7 +87,7 @@ class Asides:
                 continue
             if role == "assistant" and (mine or before):
                 results = [item for item in after if item.call_id in ours]
-                self.keep(past, theirs, Aside(tuple(before), mine, results))
+                self.keep(past, theirs, AnswerAside(tuple(before), mine, results))
                 before = []
             past += theirs
 
@@ -107,7 +109,7 @@ class Asides:
             _put(self._seen, chain, None)
         return [*woven, *owed]
 
-    def _says(self, aside: Aside) -> list[str]:
+    def _says(self, aside: AnswerAside) -> list[str]:
         return [self._digests.content(item) for item in (*aside.before, *aside.calls, *aside.results)]
 
     def _chain(self, items: Iterable[Item]) -> str:
@@ -126,5 +128,5 @@ def _sign(said: Sequence[Item]) -> tuple[str, tuple[str, ...]]:
 
 def _put(known: dict[K, V], key: K, value: V) -> None:
     known[key] = value
-    if len(known) > MOST:
+    if len(known) > MOST_REMEMBERED:
         del known[next(iter(known))]

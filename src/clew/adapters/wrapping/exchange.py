@@ -10,25 +10,25 @@ from typing import Any, TypeVar
 from clew import wire
 from clew.adapters.thread import Thread, warn
 from clew.adapters.wrapping.answers import Hearing, Muted
-from clew.adapters.wrapping.asides import Aside, Asides
-from clew.adapters.wrapping.lines import Chunks, Line, answered, with_body
-from clew.agent.results import Outcome, Result, messages
+from clew.adapters.wrapping.asides import AnswerAside, Asides
+from clew.adapters.wrapping.lines import Chunks, Transport, answered, with_body
+from clew.agent.results import CallResult, Outcome, messages
 from clew.core import rawjson
 from clew.core.items import Item
 from clew.errors import OverBudget, SecretFound
-from clew.llm.streaming import Call, Spoken
+from clew.llm.streaming import Spoken, ToolCall
 from clew.store.waiting import patience
 
 T = TypeVar("T")
 
 MENDS = 3  # times that a request is made shorter because its provider refused it
-ROUNDS = 20  # calls of clew's own tools before an answer
+TOOL_ROUNDS = 20  # calls of clew's own tools before an answer
 CANDIDATES = 4  # conversations that began alike, in which asides are looked for
 RAISED = (OverBudget, SecretFound)  # to send it all the same would not do
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class HeardResponse:
     """A response, as much of it as was read, and what was heard in that."""
 
     response: Any
@@ -42,7 +42,7 @@ class Exchange:
     """One request of a caller, and as many to the provider as it takes."""
 
     def __init__(
-        self, thread: Thread, asides: Asides | None, line: Line, request: Any, format: str, body: Mapping[str, Any]
+        self, thread: Thread, asides: Asides | None, line: Transport, request: Any, format: str, body: Mapping[str, Any]
     ) -> None:
         self._thread = thread
         self._asides = asides  # where tools of clew are offered
@@ -65,7 +65,7 @@ class Exchange:
                 self._asides.begin(self._said, self._aside)
 
     async def _run(self) -> Any:
-        for left in range(ROUNDS, -1, -1):
+        for left in range(TOOL_ROUNDS, -1, -1):
             reply = await self._ask()
             if reply.rest is not None:
                 stream = self._line.streaming(self._passed(reply), reply.response)
@@ -88,7 +88,7 @@ class Exchange:
 
     # --- asking the provider ------------------------------------------------------------------------------------------
 
-    async def _ask(self) -> Reply:
+    async def _ask(self) -> HeardResponse:
         """What the provider says; where it was too much for it, to less."""
         for left in range(MENDS, -1, -1):
             reply = await self._hear(await self._line.send(await self._fitted()))
@@ -112,24 +112,24 @@ class Exchange:
             return self._request
         return with_body(self._line.library, self._request, rawjson.dumps(sent.body))
 
-    async def _hear(self, response: Any) -> Reply:
+    async def _hear(self, response: Any) -> HeardResponse:
         heard = Hearing(self._format)
         if response.status_code >= 400:
             content = await self._line.read(response)
-            return Reply(response, heard, content, refusal=content.decode("utf-8", "replace"))
+            return HeardResponse(response, heard, content, refusal=content.decode("utf-8", "replace"))
         if self._asides or "event-stream" not in response.headers.get("content-type", ""):
             content = await self._line.read(response)
             heard.add(content)
             heard.add(b"")
-            return Reply(response, heard, content, refusal=heard.refusal)
+            return HeardResponse(response, heard, content, refusal=heard.refusal)
         chunks, read = self._line.chunks(response), b""
         # A refusal may stand in the stream: until something is said, nothing is passed on.
         while not heard.begun and (chunk := await anext(chunks, b"")):
             heard.add(chunk)
             read += chunk
-        return Reply(response, heard, read, chunks, heard.refusal)
+        return HeardResponse(response, heard, read, chunks, heard.refusal)
 
-    async def _passed(self, reply: Reply) -> Chunks:
+    async def _passed(self, reply: HeardResponse) -> Chunks:
         """A stream as it comes, which is listened to."""
         try:
             if reply.read:
@@ -179,7 +179,7 @@ class Exchange:
             nodes = await store.nodes(thread.scope, [place.id for place in said])
             asides.learn([nodes[place.id].item for place in said], thread.helm.is_ours)
 
-    async def _told(self, content: bytes, spoken: Spoken | None, ours: Sequence[Call]) -> bytes:
+    async def _told(self, content: bytes, spoken: Spoken | None, ours: Sequence[ToolCall]) -> bytes:
         """What the caller gets of an answer; the rest is remembered, for the model is to hear it again."""
         if self._asides is None or spoken is None or not (ours or self._aside):
             return content
@@ -190,18 +190,18 @@ class Exchange:
         results = await self._results(ours)
         if self._format == "anthropic":  # one message has all results
             results = [with_(result, opens=None) for result in results]
-        self._asides.keep(self._said, theirs, Aside(tuple(self._aside), calls, results))
+        self._asides.keep(self._said, theirs, AnswerAside(tuple(self._aside), calls, results))
         return Muted(ids, len(ours) < len(spoken.calls)).written(content) if ours else content
 
-    async def _results(self, calls: Sequence[Call]) -> list[Item]:
+    async def _results(self, calls: Sequence[ToolCall]) -> list[Item]:
         results = []
         for call in calls:
             try:
                 came = await self._work(self._thread.answer(call.name, call.arguments or {}))
             except Exception as error:
                 warn(f"a model that called {call.name} got no answer", error)
-                came = Outcome("Error: that cannot be had now", failed=True)
-            results.append(Result(call.id, call.name, *came))
+                came = Outcome("Error: recall is unavailable right now; continue without it", failed=True)
+            results.append(CallResult(call.id, call.name, *came))
         return self._items(messages(results, self._format))
 
     def _items(self, said: Sequence[Mapping[str, Any]]) -> list[Item]:

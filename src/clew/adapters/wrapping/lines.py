@@ -18,7 +18,7 @@ _LIBRARIES = ("httpx", "httpx2")  # which is which differs with the SDK's releas
 _ENCODED = frozenset({"content-encoding", "content-length"})  # headers of what is not sent on as it came
 
 
-class Line(Protocol):
+class Transport(Protocol):
     """How requests go out and answers come in."""
 
     library: Any  # httpx
@@ -42,13 +42,13 @@ class Line(Protocol):
         """Chunks as the stream of a response of one's own; to close it closes the one behind it."""
 
 
-Ask = Callable[[Line, Any], Coroutine[Any, Any, Any]]  # what becomes of a request: a response
+RequestHandler = Callable[[Transport, Any], Coroutine[Any, Any, Any]]  # what becomes of a request: a response
 
 
 class Blocking:
     """The transport of a client that blocks: all goes out through the HTTP client it had."""
 
-    def __init__(self, http: Any, ask: Ask) -> None:
+    def __init__(self, http: Any, ask: RequestHandler) -> None:
         self.library = library_of(http)
         self._http = http
         self._ask = ask
@@ -82,7 +82,7 @@ class Blocking:
 class Waiting:
     """The transport of a client that awaits: all goes out through the HTTP client it had."""
 
-    def __init__(self, http: Any, ask: Ask) -> None:
+    def __init__(self, http: Any, ask: RequestHandler) -> None:
         self.library = library_of(http)
         self._http = http
         self._ask = ask
@@ -140,7 +140,7 @@ class _Awaited:
         await self._response.aclose()
 
 
-def relayed(http: Any, ask: Ask) -> Any:
+def relayed(http: Any, ask: RequestHandler) -> Any:
     """An HTTP client like this one, whose requests are asked about before they go out through it."""
     library = library_of(http)
     blocks = isinstance(http, library.Client)

@@ -7,7 +7,7 @@ from clew.engine.cue import NET, Cue
 from clew.errors import BadRequest
 from clew.steps.handoff import NEW_SESSION
 from clew.store.records import Method
-from clew.wire.convert.frame import Tool
+from clew.wire.convert.tools import ToolDeclaration
 
 RECALL, SEARCH, PIN = "recall", "search_history", "pin"
 SUMMARIZE, TRUNCATE = "summarize_context", "truncate_context"
@@ -27,18 +27,18 @@ _PARAMETERS = {
 }
 
 
-def offered(method: Method, subagent: bool, when: str, how: str) -> list[Tool]:
+def offered(method: Method, subagent: bool, when: str, how: str) -> list[ToolDeclaration]:
     """The tools for an agent, the same for a whole session: they head what a provider caches."""
     names = LOOKING if method == "auto" or subagent else STEERING
     return [_tool(name, when, how) for name in names]
 
 
-def _tool(name: str, when: str, how: str) -> Tool:
+def _tool(name: str, when: str, how: str) -> ToolDeclaration:
     text = files("clew.agent.control").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
     properties, required = _PARAMETERS[name]
     if name == NEW_SESSION:
         text = text.replace("{when}", in_words(when)).replace("{how}", f"\n\n{how.strip()}" if how.strip() else "")
-    return Tool(name, text, {"type": "object", "properties": properties, "required": required})
+    return ToolDeclaration(name, text, {"type": "object", "properties": properties, "required": required})
 
 
 def cue_of(when: str) -> Cue:

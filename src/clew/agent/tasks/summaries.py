@@ -22,12 +22,12 @@ from clew.steps.notes.writer import AUTH
 from clew.text.framing import neutral
 from clew.tokens import counter_for
 
-SIZE = "2-3 sentences"
-LEAST = 200  # tokens: what is shorter says it as well as a summary would
-SECONDS = 60.0  # for one answer
-ANSWER = 4_000  # tokens that a model may take for it, its thoughts included
-SLACK = 0.9  # of the window: our count may not be the model's own
-PASSING = ("auth", "network", "timeout", "busy", "breaker open", "budget of the hour")  # not the output's fault
+SUMMARY_SIZE = "2-3 sentences"
+LEAST_OUTPUT_TOKENS = 200  # tokens: what is shorter says it as well as a summary would
+SUMMARY_SECONDS = 60.0  # for one answer
+ANSWER_CHARACTERS = 4_000  # tokens that a model may take for it, its thoughts included
+WINDOW_SHARE = 0.9  # of the window: our count may not be the model's own
+PASSING_FAULTS = ("auth", "network", "timeout", "busy", "breaker open", "budget of the hour")  # not the output's fault
 
 _LOGGER = logging.getLogger("clew")
 
@@ -50,9 +50,9 @@ class Summaries:
 
     model: Model | None = None  # for all outputs; else each names its own
     prompt: str = ""  # instead of the one that ships; {size} stands for the size
-    size: str = SIZE
-    least: int = LEAST  # tokens of an output that is worth asking for
-    seconds: float = SECONDS
+    size: str = SUMMARY_SIZE
+    least: int = LEAST_OUTPUT_TOKENS  # tokens of an output that is worth asking for
+    seconds: float = SUMMARY_SECONDS
     listeners: Sequence[Listener] = ()
     scope: Scope = "default"
     allowance: Allowance = field(default_factory=Allowance)
@@ -100,7 +100,7 @@ class Summaries:
         came = await self._condense(text, before, model, count)
         at = (self.scope, "", 0)
         if came.fault:
-            if came.fault not in PASSING:
+            if came.fault not in PASSING_FAULTS:
                 self._whole.add(key)
             _LOGGER.warning("the output of %s is read whole: no summary (%s)", name or "a task", came.fault)
             tell(self.listeners, [LeftWhole(*at, name, model.name, came.fault, before, came.spent, came.cost)])
@@ -112,8 +112,8 @@ class Summaries:
     async def _condense(self, text: str, tokens: int, model: Model, count: Callable[[str], int]) -> _Condensing:
         """Have all of it read, in as many parts as the model's window needs."""
         asked = self.instruction()
-        answer = min(ANSWER, model.window // 4)
-        room = int(SLACK * model.window) - answer - count(asked)
+        answer = min(ANSWER_CHARACTERS, model.window // 4)
+        room = int(WINDOW_SHARE * model.window) - answer - count(asked)
         if room <= 0:
             return _Condensing("", "window too small", 0, 0.0)
         size = len(text) if tokens <= room else max(1, int(len(text) * room / tokens / 1.25))

@@ -6,7 +6,7 @@ Nothing here knows a model. What tools give is text from elsewhere, unchanged: `
 from pathlib import Path
 
 from clew.agent.results import Outcome
-from clew.agent.tools.calling import Ask, Permissions, Rule, Workshop
+from clew.agent.tools.calling import AskUser, PermissionRule, Permissions, Workshop
 from clew.agent.tools.editing import edit_file, write_file
 from clew.agent.tools.listing import list_files
 from clew.agent.tools.reading import read_file
@@ -19,22 +19,22 @@ from clew.agent.tools.tool import Arguments, Permission, Plan, Tool
 __all__ = [
     "SIZE",
     "Arguments",
-    "Ask",
+    "AskUser",
     "Outcome",
     "Permission",
+    "PermissionRule",
     "Permissions",
     "Plan",
-    "Rule",
     "Tool",
     "Workshop",
     "shown",
     "tools",
 ]
 
-SIZE = 30_000  # characters of a result
+RESULT_CHARACTERS = 30_000  # characters of a result
 
 
-def tools(folder: Path, *, anywhere: bool = False, size: int = SIZE) -> list[Tool]:
+def tools(folder: Path, *, anywhere: bool = False, size: int = RESULT_CHARACTERS) -> list[Tool]:
     """The tools for a folder; with `anywhere`, paths may lead out of it."""
     root = Root(folder, anywhere)
     return [

@@ -9,22 +9,22 @@ from clew.agent.tools.tool import Arguments, Permission, Tool
 from clew.core import rawjson
 from clew.errors import BadRequest, ToolError
 
-Rule = Literal["allow", "ask", "deny"]
-Ask = Callable[[Tool, Arguments, str], Awaitable[bool]]  # the tool, its arguments, what it would do
+PermissionRule = Literal["allow", "ask", "deny"]
+AskUser = Callable[[Tool, Arguments, str], Awaitable[bool]]  # the tool, its arguments, what it would do
 
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
     """What tools may do; where somebody would have to be asked and nobody is there, they may not."""
 
-    read: Rule = "allow"
-    write: Rule = "ask"
-    run: Rule = "ask"
-    ask: Ask | None = None
+    read: PermissionRule = "allow"
+    write: PermissionRule = "ask"
+    run: PermissionRule = "ask"
+    ask: AskUser | None = None
 
-    def rule(self, permission: Permission) -> Rule:
+    def rule(self, permission: Permission) -> PermissionRule:
         """What holds for tools that want this."""
-        rules: Mapping[Permission, Rule] = {"read": self.read, "write": self.write, "run": self.run}
+        rules: Mapping[Permission, PermissionRule] = {"read": self.read, "write": self.write, "run": self.run}
         return rules[permission]
 
 
@@ -64,7 +64,7 @@ class Workshop:
             raise ToolError(f"{tool.name} was not carried out: the user said no")
         return await plan.act()
 
-    def _rule(self, name: str, permission: Permission) -> Rule:
+    def _rule(self, name: str, permission: Permission) -> PermissionRule:
         """Whether somebody is to be asked for a permission; raises where it cannot be had."""
         rule = self._permissions.rule(permission)
         if rule == "deny":

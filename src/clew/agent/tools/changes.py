@@ -11,11 +11,11 @@ from clew.errors import ToolError
 
 CONTEXT = 3  # lines around a change
 LARGE = 5_000  # lines that are compared one by one; of more, the old ones are shown, then the new ones
-PLACES = 20  # that are named where a text is found too often
-NEAR = 3  # places that are shown where it is not found
-BLOCK = 20  # lines of each
+PLACES_NAMED = 20  # that are named where a text is found too often
+NEAR_PLACES = 3  # places that are shown where it is not found
+PLACE_LINES = 20  # lines of each
 COMPARED = 20_000  # different lines among which one that is alike is looked for
-LINE = 300  # characters of a line that is shown or compared
+COMPARED_LINE = 300  # characters of a line that is shown or compared
 
 _HUNK = re.compile(r"@@ -(\d+)(.*?) \+(\d+)(.*)", re.DOTALL)
 _NUMBERED = re.compile(r"\d+\t.*(?:\n\d+\t.*)*\n?")
@@ -33,7 +33,7 @@ def replaced(name: str, text: str, old: str, new: str, all: bool) -> str:
     if not count:
         raise ToolError(f"{name}: old is not in it.{_near(text, old)}")
     if count > 1 and not all:
-        at = ", ".join(str(text.count("\n", 0, m.start()) + 1) for m in islice(wanted.finditer(text), PLACES))
+        at = ", ".join(str(text.count("\n", 0, m.start()) + 1) for m in islice(wanted.finditer(text), PLACES_NAMED))
         raise ToolError(f"{name}: old is in it {count:,} times, at lines {at}: add lines around it, or set all")
     usual = "\r\n" if 2 * text.count("\r\n") >= text.count("\n") else "\n"
     result = wanted.sub(lambda m: _ended(new, m[0], usual) if windows else new, text, count=0 if all else 1)
@@ -57,7 +57,7 @@ def _near(text: str, old: str) -> str:
         return " Leave out the line numbers and tabs that read_file puts before lines"
     lines, wanted = displayed(text).split("\n"), old.strip("\n").split("\n")
     anchor = max(wanted, key=lambda line: len(line.strip()))
-    places = _alike(lines, anchor.strip()[:LINE])
+    places = _alike(lines, anchor.strip()[:COMPARED_LINE])
     if not places:
         return " Nothing in it comes near; read the file again"
     shown = [_block(lines, at - wanted.index(anchor), len(wanted)) for at in places]
@@ -69,15 +69,15 @@ def _alike(lines: Sequence[str], anchor: str) -> list[int]:
         return []
     where: dict[str, list[int]] = {}
     for n, line in enumerate(lines):
-        where.setdefault(line.strip()[:LINE], []).append(n)
-    near = [anchor] if anchor in where else get_close_matches(anchor, list(where)[:COMPARED], n=NEAR)
-    return [n for line in near for n in where[line]][:NEAR]
+        where.setdefault(line.strip()[:COMPARED_LINE], []).append(n)
+    near = [anchor] if anchor in where else get_close_matches(anchor, list(where)[:COMPARED], n=NEAR_PLACES)
+    return [n for line in near for n in where[line]][:NEAR_PLACES]
 
 
 def _block(lines: Sequence[str], start: int, length: int) -> str:
     first = max(start, 0)
-    shown = lines[first : first + min(length, BLOCK)]
-    return "\n".join(f"{n}\t{clipped(line, LINE)}" for n, line in enumerate(shown, first + 1))
+    shown = lines[first : first + min(length, PLACE_LINES)]
+    return "\n".join(f"{n}\t{clipped(line, COMPARED_LINE)}" for n, line in enumerate(shown, first + 1))
 
 
 # --- the difference -------------------------------------------------------------------------------------------------

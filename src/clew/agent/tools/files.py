@@ -12,7 +12,7 @@ from typing import BinaryIO
 from clew.agent.tools.root import Root
 from clew.errors import ToolError
 
-LARGEST = 20_000_000  # bytes of a file that is changed: it is held in memory several times
+LARGEST_FILE = 20_000_000  # bytes of a file that is changed: it is held in memory several times
 PROBE = 8_192  # bytes that tell text from what is none
 STRANGE = 0.2  # share of characters that are no UTF-8, in what is no text
 
@@ -58,8 +58,8 @@ def lines_of(file: BinaryIO, longest: int) -> Iterator[tuple[bytes, int]]:
 def load(root: Root, path: Path) -> str:
     """The whole text of a file that will be changed; bytes that are no UTF-8 survive as lone surrogates."""
     size = regular(root, path).st_size
-    if size > LARGEST:
-        raise ToolError(f"{root.name(path)} has {size:,} bytes, more than {LARGEST:,}: change it with a command")
+    if size > LARGEST_FILE:
+        raise ToolError(f"{root.name(path)} has {size:,} bytes, more than {LARGEST_FILE:,}: change it with a command")
     data = path.read_bytes()
     refuse_binary(root.name(path), data[:PROBE])
     return data.decode("utf-8", "surrogateescape")

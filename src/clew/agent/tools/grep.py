@@ -7,11 +7,11 @@ from pathlib import Path
 
 from clew.agent.tools.bounds import clipped
 from clew.agent.tools.files import PROBE, lines_of
-from clew.agent.tools.searching import LINE
+from clew.agent.tools.searching import FOUND_LINE
 from clew.agent.tools.walking import Glob, walk
 from clew.core import rawjson
 
-LONGEST = 1 << 20  # bytes of a line that are looked at
+LINE_BYTES = 1 << 20  # bytes of a line that are looked at
 
 
 def main(asked: str) -> int:
@@ -21,7 +21,7 @@ def main(asked: str) -> int:
     code = 1
     for name in [file] if file else _names(Glob(glob or "*"), Path(root)):
         for number, line in _matching(Path(name), expression):
-            sys.stdout.write(f"./{name}:{number}:{clipped(line, LINE)}\n")
+            sys.stdout.write(f"./{name}:{number}:{clipped(line, FOUND_LINE)}\n")
             code = 0
     return code
 
@@ -39,7 +39,7 @@ def _matching(file: Path, expression: re.Pattern[str]) -> Iterator[tuple[int, st
         with file.open("rb") as data:
             if b"\0" in data.peek(PROBE)[:PROBE]:
                 return
-            for number, (line, _) in enumerate(lines_of(data, LONGEST), 1):
+            for number, (line, _) in enumerate(lines_of(data, LINE_BYTES), 1):
                 text = line.rstrip(b"\r\n").decode("utf-8", "replace")
                 if expression.search(text):
                     yield number, text

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-NAME = "CLEW_RUN"  # a variable of their environment
+MARK_VARIABLE = "CLEW_RUN"  # a variable of their environment
 _PROCESSES = Path("/proc")
 
 
@@ -18,14 +18,14 @@ def can_look() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ProcessMark:
     """What tells the processes of one command from all others."""
 
     value: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def found(self, output: str = "") -> Iterator[int]:
         """The processes that have it; with `output`, only those that hold that pipe open."""
-        wanted = f"\0{NAME}={self.value}\0".encode()
+        wanted = f"\0{MARK_VARIABLE}={self.value}\0".encode()
         for place in _PROCESSES.glob("[0-9]*") if can_look() else ():
             with suppress(OSError):  # it has just ended, or is somebody else's
                 if wanted in b"\0%b\0" % (place / "environ").read_bytes() and (not output or _holds(place, output)):

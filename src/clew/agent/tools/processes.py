@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Literal
 
 from clew.agent.tools.bounds import Ends
-from clew.agent.tools.marked import NAME, Mark, pipe_of
+from clew.agent.tools.marked import MARK_VARIABLE, ProcessMark, pipe_of
 from clew.errors import ToolError
 
 LINGER = 1.0  # seconds that output may stay open after the process itself has ended
 GRACE = 2.0  # seconds between asking a process to end and ending it
 REAPED = 5.0  # seconds that the system may take to end it
-PAUSE = 0.05  # seconds between two looks whether it did
+LOOK_PAUSE = 0.05  # seconds between two looks whether it did
 
 How = Literal["itself", "late", "lingering"]
 
@@ -56,8 +56,8 @@ async def finish(
     command: Sequence[str], folder: Path, seconds: float, output: Ends, env: Mapping[str, str] | None = None
 ) -> Ended:
     """Run a command to its end or for so many seconds; what it and its children write goes to `output`."""
-    mark = Mark()
-    env = {**(os.environ if env is None else env), NAME: mark.value}
+    mark = ProcessMark()
+    env = {**(os.environ if env is None else env), MARK_VARIABLE: mark.value}
     starting = asyncio.ensure_future(_start(command, folder, output, env))
     how: How = "late"
     left = False
@@ -107,7 +107,7 @@ async def _start(
         raise ToolError(f"no process can be started with this: {error}") from None
 
 
-async def _end(group: int, heard: _Listening, mark: Mark, output: str) -> bool:
+async def _end(group: int, heard: _Listening, mark: ProcessMark, output: str) -> bool:
     """End a process and all it started: politely, then for good, whatever interrupts; whether something is left."""
     try:
         _signal(group, signal.SIGTERM)
@@ -118,10 +118,10 @@ async def _end(group: int, heard: _Listening, mark: Mark, output: str) -> bool:
         _signal(group, last)
         mark.send(last, output)
     await _within(REAPED, heard.exited)
-    for _ in range(int(REAPED / PAUSE)):
+    for _ in range(int(REAPED / LOOK_PAUSE)):
         if not mark.send(last, output):  # it may have started others meanwhile
             break
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(LOOK_PAUSE)
     await _within(LINGER, heard.silent)
     return not heard.silent.is_set() or any(mark.found(output))
 

@@ -12,8 +12,8 @@ from clew.agent.tools.tool import Plan, Tool
 from clew.errors import ToolError
 from clew.text.excerpts import span
 
-LINE = 2_000  # characters shown of one line
-LONGEST = 4 * LINE + 4  # bytes kept of one line: enough for so many characters and a torn one
+READ_LINE = 2_000  # characters shown of one line
+READ_LINE_BYTES = 4 * READ_LINE + 4  # bytes kept of one line: enough for so many characters and a torn one
 
 
 def read_file(root: Root, size: int) -> Tool:
@@ -48,7 +48,7 @@ def _read(root: Root, path: Path, first: int, last: int, size: int) -> str:
     lone, number = False, 0
     with path.open("rb") as file:
         refuse_binary(name, file.peek(PROBE)[:PROBE])
-        for number, (data, length) in enumerate(lines_of(file, LONGEST), 1):
+        for number, (data, length) in enumerate(lines_of(file, READ_LINE_BYTES), 1):
             if number < first:
                 continue
             line, wrong = _decoded(data, length)
@@ -68,9 +68,9 @@ def _read(root: Root, path: Path, first: int, last: int, size: int) -> str:
 def _decoded(data: bytes, length: int) -> tuple[str, bool]:
     """A line without its end, and whether some of its bytes are no UTF-8."""
     text = data.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "replace")
-    start = text[:LINE].encode()
-    more = f" [… {length - len(start):,} more bytes in this line]" if len(text) > LINE else ""
-    return text[:LINE] + more, not data.startswith(start)
+    start = text[:READ_LINE].encode()
+    more = f" [… {length - len(start):,} more bytes in this line]" if len(text) > READ_LINE else ""
+    return text[:READ_LINE] + more, not data.startswith(start)
 
 
 def _goes_on(number: int, before: int, whole: int) -> str:

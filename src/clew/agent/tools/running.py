@@ -11,14 +11,14 @@ from clew.agent.tools.root import Root
 from clew.agent.tools.tool import Plan, Tool
 from clew.errors import ToolError
 
-SECONDS = 120
-LONGEST = 3_600
+RUN_SECONDS = 120
+LONGEST_RUN_SECONDS = 3_600
 
 
 def run(root: Root, size: int) -> Tool:
     """A tool that runs shell commands."""
 
-    async def plan(command: str, seconds: float = SECONDS) -> Plan:
+    async def plan(command: str, seconds: float = RUN_SECONDS) -> Plan:
         if not command.strip():
             raise ToolError("the command is empty")
 
@@ -38,9 +38,9 @@ def run(root: Root, size: int) -> Tool:
             command={"type": "string", "description": "The command, for bash or sh."},
             seconds={
                 "type": "number",
-                "description": f"After how long it is ended; {SECONDS} if left out.",
+                "description": f"After how long it is ended; {RUN_SECONDS} if left out.",
                 "minimum": 0.1,
-                "maximum": LONGEST,
+                "maximum": LONGEST_RUN_SECONDS,
             },
         ),
         "run",

@@ -22,11 +22,12 @@ from clew.agent.tools.walking import SKIPPED, Glob
 from clew.core import rawjson
 from clew.errors import ToolError
 
-SECONDS = 60
-LINE = 300  # characters shown of a line
+SEARCH_SECONDS = 60
+FOUND_LINE = 300  # characters shown of a line
 FLAGS = (
     "--no-config --no-messages --crlf --no-ignore-global --no-ignore-exclude --no-ignore-dot --no-require-git --hidden "
-    f"--line-number --no-heading --with-filename --color never --sort path --max-columns {LINE} --max-columns-preview"
+    f"--line-number --no-heading --with-filename --color never --sort path "
+    f"--max-columns {FOUND_LINE} --max-columns-preview"
 ).split()
 
 
@@ -96,11 +97,13 @@ async def _search(root: Root, query: Query, size: int, ripgrep: str | None) -> s
     text = ""
     for command, env in _programs(root, query, ripgrep):
         output = Ends(size, tail=0)
-        ended = await finish(command, query.folder, SECONDS, output, env)
+        ended = await finish(command, query.folder, SEARCH_SECONDS, output, env)
         lines = output.text().replace("\r\n", "\n").rstrip("\n")
         text = re.sub(r"^\./", lambda _: start, lines, flags=re.MULTILINE)
         if ended.how != "itself":
-            return f"{text}\n[it took longer than {SECONDS} seconds: search fewer files, or for something simpler]"
+            return (
+                f"{text}\n[it took longer than {SEARCH_SECONDS} seconds: search fewer files, or for something simpler]"
+            )
         if ended.code in (0, 1):
             note = "\n[searched as plain text: the pattern is no regular expression]" if query.plain else ""
             return f"{text or '[nothing found]'}{note}"

@@ -5,7 +5,7 @@ from unicodedata import category
 _HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
-class _Shown(dict[int, str]):
+class _Legible(dict[int, str]):
     """For each character itself, or a sign that there is one which cannot be seen."""
 
     def __missing__(self, code: int) -> str:
@@ -13,7 +13,7 @@ class _Shown(dict[int, str]):
         return shown
 
 
-_SHOWN = _Shown({ord("\n"): "\n", ord("\t"): "\t"})
+_SHOWN = _Legible({ord("\n"): "\n", ord("\t"): "\t"})
 
 
 def shown(text: str) -> str:

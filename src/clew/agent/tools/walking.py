@@ -10,7 +10,7 @@ from pathlib import Path
 from clew.errors import ToolError
 
 SKIPPED = ".git .hg .svn node_modules .venv __pycache__ .mypy_cache .pytest_cache .ruff_cache .tox".split()
-RULES = 100_000  # characters of a .gitignore that are read
+IGNORE_CHARACTERS = 100_000  # characters of a .gitignore that are read
 ALTERNATIVES = 100  # that the braces of one pattern may stand for
 
 
@@ -91,7 +91,7 @@ def _ignored(folder: Path) -> list[_Ignored]:
         if not file.is_file():  # a pipe of that name would keep us for ever
             return []
         with file.open(encoding="utf-8", errors="replace") as text:
-            lines = text.read(RULES).splitlines()
+            lines = text.read(IGNORE_CHARACTERS).splitlines()
     except OSError:
         return []
     return [_Ignored(folder, [line.strip() for line in lines if line.strip() and not line.startswith("#")])]

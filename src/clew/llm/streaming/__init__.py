@@ -10,18 +10,18 @@ from typing import Any
 
 from clew import llm as models
 from clew.errors import BadRequest
-from clew.llm.streaming.pieces import BrokenOff, Call, Called, Piece, Speaker, Spoken, Stop, Text, Thought
+from clew.llm.streaming.pieces import BrokenOff, Called, Piece, Speaker, Spoken, StopReason, Text, Thought, ToolCall
 
 __all__ = [
     "BrokenOff",
-    "Call",
     "Called",
     "Piece",
     "Speaker",
     "Spoken",
-    "Stop",
+    "StopReason",
     "Text",
     "Thought",
+    "ToolCall",
     "speaker",
 ]
 

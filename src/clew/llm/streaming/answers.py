@@ -10,7 +10,7 @@ from clew.llm.streaming.pieces import BrokenOff, Piece, Spoken
 MISSHAPEN = (AttributeError, IndexError, KeyError, TypeError)  # what reading an answer of no known shape ends in
 
 
-class Answer(Protocol):
+class AnswerBuilder(Protocol):
     """What puts an answer together: one for each format."""
 
     over: bool  # nothing more is to come
@@ -22,7 +22,7 @@ class Answer(Protocol):
         """What was said so far."""
 
 
-async def told(name: str, pieces: AsyncGenerator[Piece, None], answer: Answer) -> AsyncGenerator[Piece, None]:
+async def told(name: str, pieces: AsyncGenerator[Piece, None], answer: AnswerBuilder) -> AsyncGenerator[Piece, None]:
     """The pieces of an answer, and at its end what was spoken; one that breaks off says what had come."""
     begun, failure = False, None
     try:

@@ -7,14 +7,14 @@ from typing import Any
 from clew.core import rawjson
 from clew.llm.streaming import pieces
 from clew.llm.streaming.faults import failure
-from clew.llm.streaming.pieces import Call, Called, Message, Piece, Spoken, Stop, Text, Thought
+from clew.llm.streaming.pieces import AnswerMessage, Called, Piece, Spoken, StopReason, Text, Thought, ToolCall
 from clew.llm.streaming.tags import Tagged
 from clew.wire.formats.openai_chat import REASONING
 from clew.wire.formats.plain import text_of
 
 Fragment = Mapping[str, Any]
 
-_STOPS: Mapping[str, Stop] = {"length": "length", "content_filter": "refused"}
+_STOPS: Mapping[str, StopReason] = {"length": "length", "content_filter": "refused"}
 _THOUGHTS = ("reasoning_content", "reasoning")  # a server that sends both says the same twice
 
 
@@ -25,8 +25,8 @@ class ChatAnswer:
         self.over = False  # nothing more is to come
         self._texts: dict[str, list[str]] = {}
         self._content = Tagged()
-        self._details: list[Message] = []
-        self._calls: list[_Growing] = []
+        self._details: list[AnswerMessage] = []
+        self._calls: list[_GrowingCall] = []
         self._reason: str | None = None
         self._usage: Fragment | None = None
 
@@ -48,7 +48,7 @@ class ChatAnswer:
         calls = [(growing, growing.call) for growing in self._calls]
         if self._reason is None:
             calls = [(growing, call) for growing, call in calls if call.raw and call.arguments is not None]
-        said: Message = {key: texts[key] for key in ("refusal", *_THOUGHTS) if key in texts}
+        said: AnswerMessage = {key: texts[key] for key in ("refusal", *_THOUGHTS) if key in texts}
         if self._details:
             said["reasoning_details"] = self._details
         if calls:
@@ -60,7 +60,7 @@ class ChatAnswer:
         read = [call for _, call in calls]
         return Spoken(messages, text, read, self._stop(read), self._reason, self._usage)
 
-    def _stop(self, calls: list[Call]) -> Stop:
+    def _stop(self, calls: list[ToolCall]) -> StopReason:
         if self._reason is None:
             return "cut"
         if self._texts.get("refusal"):
@@ -85,7 +85,7 @@ class ChatAnswer:
             self._texts.setdefault(key, []).append(text)
         return text
 
-    def _growing(self, fragment: Fragment) -> "_Growing":
+    def _growing(self, fragment: Fragment) -> "_GrowingCall":
         """The call that a fragment belongs to.
 
         Some servers give every call the index 0, and some repeat its id in every fragment: an id goes before an index.
@@ -99,7 +99,7 @@ class ChatAnswer:
         else:
             same = [] if (fragment.get("function") or {}).get("name") else self._calls
         if not same:
-            same = [_Growing(id or pieces.new_id(), index)]
+            same = [_GrowingCall(id or pieces.new_id(), index)]
             self._calls += same
         return same[-1]
 
@@ -116,14 +116,14 @@ class ChatAnswer:
 
 
 @dataclass(slots=True)
-class _Growing:
+class _GrowingCall:
     """A call whose arguments are still coming."""
 
     id: str
     index: Any
     kind: str = "function"
     name: str = ""
-    more: Message = field(default_factory=dict)  # what else a server says of it, such as Gemini's signatures
+    more: AnswerMessage = field(default_factory=dict)  # what else a server says of it, such as Gemini's signatures
     parts: list[str] = field(default_factory=list)
 
     def add(self, fragment: Fragment) -> Called:
@@ -138,11 +138,11 @@ class _Growing:
         return Called(self.id, self.name, part)
 
     @property
-    def call(self) -> Call:
+    def call(self) -> ToolCall:
         return pieces.call(self.id, self.name, "".join(self.parts))
 
     @property
-    def wire(self) -> Message:
+    def wire(self) -> AnswerMessage:
         raw = "".join(self.parts)
         # Templates of open models read arguments as JSON, which nothing at all is not.
         written = {"input": raw} if self.kind == "custom" else {"arguments": raw or "{}"}

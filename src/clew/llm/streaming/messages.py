@@ -7,11 +7,11 @@ from typing import Any
 from clew.core import rawjson
 from clew.llm.streaming import pieces
 from clew.llm.streaming.faults import failure
-from clew.llm.streaming.pieces import Call, Called, Message, Piece, Spoken, Stop, Text, Thought
+from clew.llm.streaming.pieces import AnswerMessage, Called, Piece, Spoken, StopReason, Text, Thought, ToolCall
 
-Event = Mapping[str, Any]
+MessagesEvent = Mapping[str, Any]
 
-_STOPS: Mapping[str, Stop] = {
+_STOPS: Mapping[str, StopReason] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "refusal": "refused",
@@ -33,11 +33,11 @@ class MessagesAnswer:
 
     def __init__(self) -> None:
         self.over = False  # nothing more is to come
-        self._blocks: dict[int, _Growing] = {}
+        self._blocks: dict[int, _GrowingBlock] = {}
         self._reason: str | None = None
-        self._usage: Message = {}
+        self._usage: AnswerMessage = {}
 
-    def add(self, event: Event) -> Iterator[Piece]:
+    def add(self, event: MessagesEvent) -> Iterator[Piece]:
         """Hear one event; those of unknown types, and pings, say nothing."""
         match event.get("type"):
             case "message_start":
@@ -73,25 +73,25 @@ class MessagesAnswer:
         messages = [{"role": "assistant", "content": [block.wire for block in sent]}] if sent else []
         return Spoken(messages, text, calls, self._stop(calls), self._reason, self._usage or None)
 
-    def _stop(self, calls: list[Call]) -> Stop:
+    def _stop(self, calls: list[ToolCall]) -> StopReason:
         if self._reason is None:
             return "cut"
         return _STOPS.get(self._reason) or ("calls" if calls else "end")
 
-    def _start(self, index: int, block: Event) -> Iterator[Piece]:
-        growing = self._blocks[index] = _Growing(dict(block))
+    def _start(self, index: int, block: MessagesEvent) -> Iterator[Piece]:
+        growing = self._blocks[index] = _GrowingBlock(dict(block))
         yield from growing.begin()
 
-    def _report(self, said: Event) -> None:
+    def _report(self, said: MessagesEvent) -> None:
         """What comes later in a stream is said of the whole, but not everything is said again."""
         self._usage |= {key: value for key, value in (said.get("usage") or {}).items() if value is not None}
 
 
 @dataclass(slots=True)
-class _Growing:
+class _GrowingBlock:
     """A block that is still coming."""
 
-    start: Message
+    start: AnswerMessage
     parts: dict[str, list[str]] = field(default_factory=dict)
     done: bool = False
 
@@ -105,7 +105,7 @@ class _Growing:
             whole = self.start.get("input")
             yield Called(self.start["id"], self.start["name"], rawjson.dumps(whole).decode() if whole else "")
 
-    def add(self, delta: Event) -> Iterator[Piece]:
+    def add(self, delta: MessagesEvent) -> Iterator[Piece]:
         kind = delta["type"]
         if kind == "citations_delta":
             self.start["citations"] = [*(self.start.get("citations") or ()), delta["citation"]]
@@ -129,14 +129,14 @@ class _Growing:
         return self._grown("text") if self.kind == "text" else ""
 
     @property
-    def call(self) -> Call:
+    def call(self) -> ToolCall:
         raw = self._grown("partial_json") or rawjson.dumps(self.start.get("input") or {}).decode()
         return pieces.call(self.start.get("id", ""), self.start.get("name", ""), raw)
 
     @property
-    def wire(self) -> Message:
+    def wire(self) -> AnswerMessage:
         """The block as it is sent back."""
-        grown: Message = {key: self._grown(key) for key in self.parts if key != "partial_json"}
+        grown: AnswerMessage = {key: self._grown(key) for key in self.parts if key != "partial_json"}
         if "partial_json" in self.parts:
             call = self.call
             grown["input"] = {_INVALID: call.raw} if call.arguments is None else call.arguments

@@ -8,8 +8,8 @@ from uuid import uuid4
 from clew.core import rawjson
 from clew.errors import BadRequest, Fault, ModelError
 
-Message = dict[str, Any]
-Stop = Literal["end", "calls", "length", "refused", "cut"]  # cut: only of what came before an answer broke off
+AnswerMessage = dict[str, Any]
+StopReason = Literal["end", "calls", "length", "refused", "cut"]  # cut: only of what came before an answer broke off
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ToolCall:
     """A tool that the model wants run; without `arguments` where `raw` is no JSON object."""
 
     id: str
@@ -49,10 +49,10 @@ class Call:
 class Spoken:
     """What the assistant said, as messages to send back, and as an agent reads it."""
 
-    messages: list[Message]  # none where it said nothing that could be sent
+    messages: list[AnswerMessage]  # none where it said nothing that could be sent
     text: str
-    calls: list[Call]
-    stop: Stop
+    calls: list[ToolCall]
+    stop: StopReason
     reason: str | None  # the provider's own word for it
     usage: Mapping[str, Any] | None  # the provider's own report
 
@@ -93,13 +93,13 @@ class BrokenOff(ModelError):
         self.partial = partial
 
 
-def call(id: str, name: str, raw: str) -> Call:
+def call(id: str, name: str, raw: str) -> ToolCall:
     """A call with its arguments read; no arguments at all are an empty object."""
     try:
         arguments = rawjson.loads(raw) if raw.strip() else {}
     except BadRequest:
         arguments = None
-    return Call(id, name, arguments if isinstance(arguments, dict) else None, raw)
+    return ToolCall(id, name, arguments if isinstance(arguments, dict) else None, raw)
 
 
 def new_id() -> str:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from clew.core import rawjson
 from clew.errors import BadRequest, ModelError
 from clew.llm.remote import Remote
-from clew.llm.streaming.answers import MISSHAPEN, Answer, told
+from clew.llm.streaming.answers import MISSHAPEN, AnswerBuilder, told
 from clew.llm.streaming.events import END, Events
 from clew.llm.streaming.pieces import Piece
 
@@ -21,7 +21,7 @@ class RemoteSpeaker(Remote):
 
     format: ClassVar[str]
     path: ClassVar[str]
-    answer: ClassVar[type[Answer]]
+    answer: ClassVar[type[AnswerBuilder]]
     patience = 300.0
     largest = 128_000_000  # bytes of an answer: each token may come in an event of its own
 
@@ -61,7 +61,7 @@ class RemoteSpeaker(Remote):
             failure = self._failure(error)
         raise failure  # out here, so that nothing hangs on it: the SDK's error holds the request with its key
 
-    async def _pieces(self, body: Mapping[str, Any], answer: Answer) -> AsyncGenerator[Piece, None]:
+    async def _pieces(self, body: Mapping[str, Any], answer: AnswerBuilder) -> AsyncGenerator[Piece, None]:
         response = await self._open(body)
         events, silent = Events(), True
         try:
@@ -76,7 +76,7 @@ class RemoteSpeaker(Remote):
         if events.bytes and silent:
             raise ModelError(f"{self.name} answered with neither events nor JSON; is the base URL right?", "refused")
 
-    async def _chunks(self, response: Any, answer: Answer) -> AsyncGenerator[bytes, None]:
+    async def _chunks(self, response: Any, answer: AnswerBuilder) -> AsyncGenerator[bytes, None]:
         """The bytes of an answer as they come, with an empty chunk after the last."""
         coming = response.aiter_bytes()
         while True:
@@ -104,7 +104,7 @@ class RemoteSpeaker(Remote):
             failure = ModelError(f"{self.name} broke off: {self._said(error)}", "network")
         raise failure
 
-    def _hear(self, data: str, answer: Answer) -> Iterator[Piece]:
+    def _hear(self, data: str, answer: AnswerBuilder) -> Iterator[Piece]:
         if data.strip() == END:
             answer.over = True
             return

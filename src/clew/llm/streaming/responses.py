@@ -6,11 +6,11 @@ from typing import Any
 from clew.core import rawjson
 from clew.llm.streaming import pieces
 from clew.llm.streaming.faults import failure
-from clew.llm.streaming.pieces import Call, Called, Message, Piece, Spoken, Stop, Text, Thought
+from clew.llm.streaming.pieces import AnswerMessage, Called, Piece, Spoken, StopReason, Text, Thought, ToolCall
 
-Event = Mapping[str, Any]
+ResponsesEvent = Mapping[str, Any]
 
-_STOPS: Mapping[str, Stop] = {"max_output_tokens": "length", "content_filter": "refused"}
+_STOPS: Mapping[str, StopReason] = {"max_output_tokens": "length", "content_filter": "refused"}
 
 
 class ResponsesAnswer:
@@ -18,12 +18,12 @@ class ResponsesAnswer:
 
     def __init__(self) -> None:
         self.over = False  # nothing more is to come
-        self._begun: dict[int, Message] = {}
-        self._done: dict[int, Message] = {}
+        self._begun: dict[int, AnswerMessage] = {}
+        self._done: dict[int, AnswerMessage] = {}
         self._parts: dict[int, list[str]] = {}  # text of items that are not done
-        self._response: Event = {}
+        self._response: ResponsesEvent = {}
 
-    def add(self, event: Event) -> Iterator[Piece]:
+    def add(self, event: ResponsesEvent) -> Iterator[Piece]:
         """Hear one event; those of unknown types say nothing, for what they tell comes again when an item is done."""
         kind = str(event.get("type"))
         match kind.removeprefix("response."):
@@ -62,30 +62,30 @@ class ResponsesAnswer:
             items.pop()
         return Spoken(items, "".join(texts), calls, self._stop(items, reason), reason, self._response.get("usage"))
 
-    def _begin(self, index: int, item: Message) -> Iterator[Piece]:
+    def _begin(self, index: int, item: AnswerMessage) -> Iterator[Piece]:
         self._begun[index] = item
         if _is_call(item):
             yield Called(item["call_id"], _name(item), "")
 
-    def _end(self, response: Event) -> None:
+    def _end(self, response: ResponsesEvent) -> None:
         self.over = True
         if response.get("status") in ("failed", "cancelled"):
             raise failure(response.get("error") or f"the response was {response['status']}")
         self._response = response
 
-    def _items(self) -> list[Message]:
+    def _items(self) -> list[AnswerMessage]:
         if output := self._response.get("output"):
             return list(output)
         # Some servers do not say all of it again at the end, and one that broke off could not.
         return [item for index in sorted({*self._begun, *self._done}) if (item := self._item(index))]
 
-    def _item(self, index: int) -> Message | None:
+    def _item(self, index: int) -> AnswerMessage | None:
         if index in self._done or index not in self._parts:
             return self._done.get(index)
         text = {"type": "output_text", "text": "".join(self._parts[index]), "annotations": []}
         return {**self._begun.get(index, {"type": "message", "role": "assistant"}), "content": [text]}
 
-    def _stop(self, items: list[Message], reason: str | None) -> Stop:
+    def _stop(self, items: list[AnswerMessage], reason: str | None) -> StopReason:
         if not self._response:
             return "cut"
         if any(part.get("refusal") for part in _parts(items)):
@@ -93,27 +93,27 @@ class ResponsesAnswer:
         return _STOPS.get(str(reason)) or ("calls" if any(map(_is_call, items)) else "end")
 
 
-def _parts(items: list[Message]) -> Iterator[Message]:
+def _parts(items: list[AnswerMessage]) -> Iterator[AnswerMessage]:
     for item in items:
         if item.get("type") == "message":
             yield from item.get("content") or ()
 
 
-def _is_call(item: Event) -> bool:
+def _is_call(item: ResponsesEvent) -> bool:
     """Whether it is for the client to run: what the provider runs itself has no `call_id`, and an output is no call."""
     return "call_id" in item and str(item.get("type")).endswith("_call")
 
 
-def _name(item: Event) -> str:
+def _name(item: ResponsesEvent) -> str:
     return str(item.get("name") or item["type"])
 
 
-def _call(item: Event) -> Call:
+def _call(item: ResponsesEvent) -> ToolCall:
     raw = item.get("arguments") or item.get("input") or item.get("action") or item.get("operation") or ""
     return pieces.call(item["call_id"], _name(item), raw if isinstance(raw, str) else rawjson.dumps(raw).decode())
 
 
-def _whole(item: Message) -> Iterator[Piece]:
+def _whole(item: AnswerMessage) -> Iterator[Piece]:
     """The pieces of an item that was not streamed."""
     if item.get("type") == "reasoning":
         yield from (Thought(part["text"]) for part in item.get("summary") or () if part.get("text"))

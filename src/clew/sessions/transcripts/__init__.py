@@ -19,32 +19,34 @@ from clew.sessions.transcripts import (
     plain,
 )
 from clew.sessions.transcripts.converting import convert
-from clew.sessions.transcripts.shape import Compaction, Message, Stretch, Transcript
-from clew.sessions.transcripts.source import Progress, Source, parse
+from clew.sessions.transcripts.shape import Transcript, TranscriptCompaction, TranscriptMessage, TranscriptStretch
+from clew.sessions.transcripts.source import Source, parse
+from clew.store.upkeep import Progress
 from clew.wire.formats import FORMATS as WIRE
 
 __all__ = [
     "AGENTS",
     "READERS",
     "WRITERS",
-    "Compaction",
-    "Message",
     "Progress",
-    "Stretch",
     "Transcript",
+    "TranscriptCompaction",
+    "TranscriptMessage",
+    "TranscriptStretch",
     "convert",
     "read",
     "read_all",
     "write",
 ]
 
-Writer = Callable[[Transcript], bytes]
+TranscriptWriter = Callable[[Transcript], bytes]
 
 AGENTS: Mapping[str, ModuleType] = {m.NAME: m for m in (claude_code, codex, pi, opencode)}
-PLAIN: Mapping[str, str] = {"openai": "openai_chat"} | {name: name for name in WIRE}  # bodies, by any of their names
-READERS = (*AGENTS, *PLAIN)
+# Bodies, by any of their names.
+PLAIN_FORMATS: Mapping[str, str] = {"openai": "openai_chat"} | {name: name for name in WIRE}
+READERS = (*AGENTS, *PLAIN_FORMATS)
 # Each with the wire format that it wants its messages in.
-WRITERS: Mapping[str, tuple[str, Writer]] = {
+WRITERS: Mapping[str, tuple[str, TranscriptWriter]] = {
     claude_code.NAME: (claude_code.WIRE, claude_write.write),
     codex.NAME: (codex.WIRE, codex_write.write),
     pi.NAME: (pi.WIRE, pi_write.write),
@@ -73,7 +75,7 @@ def read_all(
     format = format or _detected(source)
     try:
         found: list[Transcript] = (
-            AGENTS[format].read(source) if format in AGENTS else plain.read(source, PLAIN.get(format))
+            AGENTS[format].read(source) if format in AGENTS else plain.read(source, PLAIN_FORMATS.get(format))
         )
     except RecursionError:
         raise BadRequest(f"{name or 'the file'}: nested too deeply to read") from None

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace as with_
 from typing import Any
 
-from clew.sessions.transcripts.claude_lines import Listener, answer_of, blocks_of
-from clew.sessions.transcripts.shape import Message, Script, Transcript
+from clew.sessions.transcripts.claude_lines import LineListener, answer_of, blocks_of
+from clew.sessions.transcripts.shape import Script, Transcript, TranscriptMessage
 from clew.sessions.transcripts.source import Source, mapping, objects, string, time
-from clew.sessions.transcripts.tree import Branch, Entry, branches
+from clew.sessions.transcripts.tree import TreeBranch, TreeEntry, branches
 from clew.wire.formats.plain import text_of
 
 NAME = "claude-code"
@@ -53,13 +53,13 @@ def _fork(about: Transcript, whole: Script, left: Script) -> Transcript:
     return with_(about, stretches=left.stretches, cause="fork", parent=about.name, shared=_shared(whole, left))
 
 
-def _is_sidechain(entry: Entry) -> bool:
+def _is_sidechain(entry: TreeEntry) -> bool:
     return bool(entry.value.get("isSidechain") or entry.value.get("parent_tool_use_id"))
 
 
-def _entries(source: Source) -> list[Entry]:
+def _entries(source: Source) -> list[TreeEntry]:
     """The lines that have a place in the conversation, each once."""
-    found: list[Entry] = []
+    found: list[TreeEntry] = []
     seen: set[str] = set()
     before: str | None = None
     for line, value in source.records:
@@ -78,13 +78,13 @@ def _entries(source: Source) -> list[Entry]:
             parent = value.get("logicalParentUuid") or before
         elif value.get("isCompactSummary") and parent is None:
             parent = before  # as it was before there were boundaries
-        found.append(Entry(id, parent if isinstance(parent, str) else None, value, line))
+        found.append(TreeEntry(id, parent if isinstance(parent, str) else None, value, line))
         if not _is_sidechain(found[-1]):
             before = id
     return found
 
 
-def _about(source: Source, entries: Sequence[Entry]) -> Transcript:
+def _about(source: Source, entries: Sequence[TreeEntry]) -> Transcript:
     """All that is known of the session but what was said."""
     titles: dict[str, str] = {}
     for _, value in source.records:
@@ -119,9 +119,9 @@ def _session(value: Mapping[str, Any]) -> str:
     return string(value.get("sessionId")) or string(value.get("session_id"))
 
 
-def _groups(entries: Sequence[Entry]) -> list[list[Entry]]:
+def _groups(entries: Sequence[TreeEntry]) -> list[list[TreeEntry]]:
     """The lines of each subagent."""
-    groups: dict[str, list[Entry]] = defaultdict(list)
+    groups: dict[str, list[TreeEntry]] = defaultdict(list)
     keys: dict[str, str] = {}
     for entry in entries:
         own = string(entry.value.get("agentId")) or string(entry.value.get("parent_tool_use_id"))
@@ -130,7 +130,7 @@ def _groups(entries: Sequence[Entry]) -> list[list[Entry]]:
     return list(groups.values())
 
 
-def _agent(entries: Sequence[Entry], own: Sequence[Entry], about: Transcript, source: Source) -> Transcript:
+def _agent(entries: Sequence[TreeEntry], own: Sequence[TreeEntry], about: Transcript, source: Source) -> Transcript:
     whole, branched = _conversations(entries, source)
     told = _about(Source(source.name, []), entries)
     name = told.name if told.name != about.name else entries[0].id
@@ -139,7 +139,7 @@ def _agent(entries: Sequence[Entry], own: Sequence[Entry], about: Transcript, so
     return with_(child, call=_caller(entries[0], whole.messages, own), children=forks)
 
 
-def _caller(first: Entry, messages: Sequence[Message], own: Sequence[Entry]) -> str:
+def _caller(first: TreeEntry, messages: Sequence[TranscriptMessage], own: Sequence[TreeEntry]) -> str:
     """The call that started a subagent: named, or the one with the same prompt."""
     if call := string(first.value.get("parent_tool_use_id")):
         return call
@@ -153,10 +153,10 @@ def _caller(first: Entry, messages: Sequence[Message], own: Sequence[Entry]) -> 
     return ""
 
 
-def _conversations(entries: Sequence[Entry], source: Source) -> tuple[Script, list[Script]]:
+def _conversations(entries: Sequence[TreeEntry], source: Source) -> tuple[Script, list[Script]]:
     """What was said on the way to the newest line, and on each way that was left."""
     way, beside = branches(entries)
-    turns = Turns(entries, way)
+    turns = ClaudeTurns(entries, way)
     # Calls made together are answered beside each other: what looks like a fork is one turn.
     left, before = beside, None
     while len(left) != before:
@@ -164,7 +164,7 @@ def _conversations(entries: Sequence[Entry], source: Source) -> tuple[Script, li
         left = [branch for branch in left if not turns.include(branch)]
     left = [b for b in left if any(i not in turns.main and _speaks(entries[i]) for i in b.entries)]
     main = sorted(turns.main)
-    listener = Listener(source)
+    listener = LineListener(source)
     for i in main:
         listener.hear(entries[i])
     starts, late = listener.starts(), [i for i in main if turns.main[i] != i]
@@ -180,10 +180,10 @@ def _conversations(entries: Sequence[Entry], source: Source) -> tuple[Script, li
     return listener.script, forks
 
 
-class Turns:
+class ClaudeTurns:
     """The lines of a conversation, and which calls in it were answered."""
 
-    def __init__(self, entries: Sequence[Entry], way: Sequence[int]) -> None:
+    def __init__(self, entries: Sequence[TreeEntry], way: Sequence[int]) -> None:
         self.entries = entries
         self.main: dict[int, int] = {}  # a line, and the one on the way to the newest that it hangs on
         self.answers: set[str] = set()
@@ -201,7 +201,7 @@ class Turns:
             self.calls |= calls
             self.answered |= results
 
-    def include(self, branch: Branch) -> bool:
+    def include(self, branch: TreeBranch) -> bool:
         """Take a branch that is only more of an answer on the way, or results that it waits for."""
         parts = [self.entries[i] for i in branch.entries if i not in self.main and _speaks(self.entries[i])]
         calls: set[str] = set().union(*(_pairs(entry)[0] for entry in parts))
@@ -217,11 +217,11 @@ class Turns:
         return True
 
 
-def _speaks(entry: Entry) -> bool:
+def _speaks(entry: TreeEntry) -> bool:
     return entry.value.get("type") in ("user", "assistant")
 
 
-def _pairs(entry: Entry) -> tuple[set[str], set[str]]:
+def _pairs(entry: TreeEntry) -> tuple[set[str], set[str]]:
     """The ids of what a line calls, and of what it has the results of."""
     blocks = blocks_of(entry)
     calls = {string(b.get("id")) for b in blocks if b.get("type") == "tool_use"}

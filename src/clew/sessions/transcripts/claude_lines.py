@@ -6,23 +6,23 @@ from dataclasses import replace as with_
 from typing import Any
 
 from clew.errors import BadRequest
-from clew.sessions.transcripts.shape import Compaction, Script
+from clew.sessions.transcripts.shape import Script, TranscriptCompaction
 from clew.sessions.transcripts.source import Source, mapping, number, objects, string, time
-from clew.sessions.transcripts.tree import Entry
+from clew.sessions.transcripts.tree import TreeEntry
 from clew.wire.formats.plain import text_of
 
 
-def answer_of(entry: Entry) -> str:
+def answer_of(entry: TreeEntry) -> str:
     """The id of the answer that a line is a part of."""
     return string(mapping(entry.value.get("message")).get("id")) if entry.value.get("type") == "assistant" else ""
 
 
-def blocks_of(entry: Entry) -> list[Mapping[str, Any]]:
+def blocks_of(entry: TreeEntry) -> list[Mapping[str, Any]]:
     """The content blocks of a line."""
     return objects(mapping(entry.value.get("message")).get("content"))
 
 
-class Listener:
+class LineListener:
     """Puts together what one answer was split into, and summaries with the compactions that they belong to."""
 
     def __init__(self, source: Source) -> None:
@@ -45,20 +45,20 @@ class Listener:
             found.append(found[-1] if inside else line)
         return found
 
-    def before(self, line: int, source: Source) -> "Listener":
+    def before(self, line: int, source: Source) -> "LineListener":
         """Who has heard all lines but this one and those after it."""
-        other = Listener(source)
+        other = LineListener(source)
         said, cuts = self.heard[line] if line < len(self.heard) else (len(self.script.messages), len(self.script.cuts))
         other.script = Script(self.script.messages[:said], self.script.cuts[:cuts])
         other.places, other.born = dict(self.places), dict(self.born)
         other.answers = {id: place for id, place in self.answers.items() if place < said}
         return other
 
-    def hear(self, entry: Entry) -> None:
+    def hear(self, entry: TreeEntry) -> None:
         """Take in the next line."""
         self.heard.append((len(self.script.messages), len(self.script.cuts)))
         self.places[entry.id] = len(self.script.messages)
-        hearing: Mapping[str, Callable[[Entry], None]] = {
+        hearing: Mapping[str, Callable[[TreeEntry], None]] = {
             "user": self._user,
             "assistant": self._assistant,
             "system": self._system,
@@ -67,7 +67,7 @@ class Listener:
         if hear := hearing.get(string(entry.value.get("type"))):
             hear(entry)
 
-    def _content(self, entry: Entry) -> str | list[Any]:
+    def _content(self, entry: TreeEntry) -> str | list[Any]:
         message = entry.value.get("message")
         content = message.get("content") if isinstance(message, Mapping) else None
         if isinstance(content, str) or (isinstance(content, list) and all(isinstance(b, Mapping) for b in content)):
@@ -75,7 +75,7 @@ class Listener:
         expected = "expected `message` with `content`, a string or a list of blocks"
         raise BadRequest(f"{self.source.where(entry.line)}: {expected}, got {type(content).__name__}")
 
-    def _user(self, entry: Entry) -> None:
+    def _user(self, entry: TreeEntry) -> None:
         content = self._content(entry)
         if entry.value.get("isCompactSummary"):
             self._summary(text_of(content), entry)
@@ -84,7 +84,7 @@ class Listener:
         else:
             self.script.say({"role": "user", "content": content})
 
-    def _assistant(self, entry: Entry) -> None:
+    def _assistant(self, entry: TreeEntry) -> None:
         content = self._content(entry)
         if entry.value.get("isApiErrorMessage"):
             self.source.skipped["error of the API, shown as an answer"] += 1
@@ -105,7 +105,7 @@ class Listener:
         more = [b for b in content if string(mapping(b).get("id")) not in called]
         self.script.messages[place] = {"role": "assistant", "content": [*said, *more]}
 
-    def _system(self, entry: Entry) -> None:
+    def _system(self, entry: TreeEntry) -> None:
         subtype = entry.value.get("subtype")
         if subtype == "microcompact_boundary":
             self.source.skipped["clearing of old results (microcompact), which are all here"] += 1
@@ -115,7 +115,7 @@ class Listener:
         tokens = about.get("preTokens", about.get("pre_tokens"))
         self.compacted = len(self.heard) - 1
         trigger, at = string(about.get("trigger")), time(entry.value.get("timestamp"))
-        self.script.compact(Compaction(None, trigger, number(tokens) or None, self._kept(about), at))
+        self.script.compact(TranscriptCompaction(None, trigger, number(tokens) or None, self._kept(about), at))
 
     def _kept(self, about: Mapping[str, Any]) -> int:
         """How many of the last messages stayed, by the first of them."""
@@ -126,15 +126,15 @@ class Listener:
         said = len(self.script.messages)
         return said - self.places.get(string(first), said)
 
-    def _summary(self, text: str, entry: Entry) -> None:
+    def _summary(self, text: str, entry: TreeEntry) -> None:
         cuts = self.script.cuts
         if cuts and cuts[-1][0] == len(self.script.messages) and cuts[-1][1].summary is None:
             cuts[-1] = (cuts[-1][0], with_(cuts[-1][1], summary=text))
             self.joined.append((self.compacted, len(self.heard) - 1))
         else:
-            self.script.compact(Compaction(text, at=time(entry.value.get("timestamp"))))
+            self.script.compact(TranscriptCompaction(text, at=time(entry.value.get("timestamp"))))
 
-    def _attachment(self, entry: Entry) -> None:
+    def _attachment(self, entry: TreeEntry) -> None:
         held = mapping(entry.value.get("attachment"))
         kind, prompt = string(held.get("type")), held.get("prompt")
         if kind == "queued_command" and prompt and isinstance(prompt, str | list):

@@ -6,7 +6,7 @@ from uuid import uuid5
 
 from clew.core import rawjson
 from clew.sessions.transcripts.claude_code import PROMPT
-from clew.sessions.transcripts.shape import Compaction, Message, Transcript
+from clew.sessions.transcripts.shape import Transcript, TranscriptCompaction, TranscriptMessage
 from clew.sessions.transcripts.source import NEVER, SPACE, objects, uuid_for
 
 VERSION = "2.1.81"  # whose lines these look like
@@ -53,7 +53,7 @@ def _lines(transcript: Transcript) -> Iterator[dict[str, Any]]:
             said += 1
 
 
-def _said(message: Message, id: str, model: str) -> dict[str, Any]:
+def _said(message: TranscriptMessage, id: str, model: str) -> dict[str, Any]:
     if message.get("role") != "assistant":
         # Its API takes system messages among the others; Claude Code has none, and says such things as the user.
         content = message.get("content")
@@ -76,7 +76,7 @@ def _said(message: Message, id: str, model: str) -> dict[str, Any]:
     return {"type": "assistant", "message": answer, "requestId": f"req_{id.replace('-', '')}", "uuid": id}
 
 
-def _boundary(why: Compaction, ids: list[str], id: str, before: str | None, summary: str) -> dict[str, Any]:
+def _boundary(why: TranscriptCompaction, ids: list[str], id: str, before: str | None, summary: str) -> dict[str, Any]:
     about: dict[str, Any] = {"trigger": why.trigger, "preTokens": why.tokens_before or 0}
     if why.kept:
         anchor = id if why.summary is None else summary
@@ -95,7 +95,7 @@ def _boundary(why: Compaction, ids: list[str], id: str, before: str | None, summ
     }
 
 
-def _summary(why: Compaction, id: str, boundary: str) -> dict[str, Any]:
+def _summary(why: TranscriptCompaction, id: str, boundary: str) -> dict[str, Any]:
     return {
         "parentUuid": boundary,
         "type": "user",

@@ -7,7 +7,13 @@ from typing import Any
 
 from clew.core import rawjson
 from clew.errors import BadRequest
-from clew.sessions.transcripts.shape import Compaction, Message, Script, Stretch, Transcript
+from clew.sessions.transcripts.shape import (
+    Script,
+    Transcript,
+    TranscriptCompaction,
+    TranscriptMessage,
+    TranscriptStretch,
+)
 from clew.sessions.transcripts.source import Record, Source, mapping, number, objects, string, time
 from clew.text.decorations import is_program_made
 from clew.wire.formats.plain import text_of
@@ -15,7 +21,7 @@ from clew.wire.formats.plain import text_of
 NAME = "codex"
 FRAME = "clew"  # a key of our own in the head: the prompt and tools of whoever had the session
 WIRE = "openai_responses"
-LINES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
+LINE_TYPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 ASIDE = frozenset({"world_state", "security_risk_score", "inter_agent_communication_metadata"})
 BARE = frozenset(  # items that stood in the file by themselves, before September 2025
     "message reasoning function_call function_call_output custom_tool_call custom_tool_call_output local_shell_call "
@@ -23,12 +29,12 @@ BARE = frozenset(  # items that stood in the file by themselves, before Septembe
 )
 STAND_INS = frozenset({"compaction", "compaction_summary", "context_compaction"})
 SAYING = ("role", "content", "call_id", "name", "arguments", "input", "output", "encrypted_content", "action")
-SILENT = frozenset({"ghost_snapshot", "compaction_trigger"})
+SILENT_ITEMS = frozenset({"ghost_snapshot", "compaction_trigger"})
 
 
 def recognises(value: Mapping[str, Any]) -> bool:
     """Whether a record is a line of a rollout."""
-    if string(value.get("type")) in LINES and "payload" in value:
+    if string(value.get("type")) in LINE_TYPES and "payload" in value:
         return True
     return value.get("record_type") == "state" or (
         "type" not in value and {"id", "timestamp", "instructions"} <= value.keys()
@@ -37,7 +43,7 @@ def recognises(value: Mapping[str, Any]) -> bool:
 
 def read(source: Source) -> list[Transcript]:
     """The session of a rollout; turns that were rolled back are its forks."""
-    reading = Reading(source)
+    reading = RolloutReading(source)
     for record in source.records:
         reading.take(record)
     about = with_(reading.about, agent=NAME, began=reading.times[0], ended=reading.times[1])
@@ -49,7 +55,7 @@ def read(source: Source) -> list[Transcript]:
     return [with_(about, stretches=reading.script.stretches, children=forks, notes=source.all_notes())]
 
 
-class Reading:
+class RolloutReading:
     """A rollout, line by line."""
 
     def __init__(self, source: Source) -> None:
@@ -58,7 +64,7 @@ class Reading:
         self.about = Transcript(WIRE)
         self.times = ("", "")
         self.tokens: int | None = None  # as last reported
-        self.left: list[tuple[int, tuple[Stretch, ...]]] = []
+        self.left: list[tuple[int, tuple[TranscriptStretch, ...]]] = []
         self.keys: list[bytes] = []  # of the messages, as far as they were needed
         self.met = False
 
@@ -71,7 +77,7 @@ class Reading:
             self._item({k: v for k, v in value.items() if k != "timestamp"})
         elif "type" not in value and "id" in value:
             self._meta(value)
-        elif kind in LINES:
+        elif kind in LINE_TYPES:
             payload = value.get("payload")
             if not isinstance(payload, Mapping):
                 where = self.source.where(record.line)
@@ -117,7 +123,7 @@ class Reading:
         self.about = with_(self.about, model=model or self.about.model, cwd=self.about.cwd or cwd)
 
     def _item(self, item: Mapping[str, Any]) -> None:
-        if string(item.get("type")) not in STAND_INS | SILENT:
+        if string(item.get("type")) not in STAND_INS | SILENT_ITEMS:
             self.script.say(item)
 
     def _event(self, event: Mapping[str, Any]) -> None:
@@ -153,7 +159,7 @@ class Reading:
             summary = next((text_of(m.get("content")) for m in reversed(unsaid) if _begins_turn(m)), None)
         if again := sum(not text_of(m.get("content")).endswith(summary or "\0") for m in unsaid):
             self.source.skipped["message that a compaction put there, or shortened"] += again
-        self.script.compact(Compaction(summary, "", self.tokens, kept, at))
+        self.script.compact(TranscriptCompaction(summary, "", self.tokens, kept, at))
         self.tokens = None
 
 
@@ -162,11 +168,11 @@ def _declared(tool: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"type": "function", **about, "parameters": mapping(tool.get("inputSchema") or tool.get("input_schema"))}
 
 
-def _begins_turn(message: Message) -> bool:
+def _begins_turn(message: TranscriptMessage) -> bool:
     return message.get("role") == "user" and not is_program_made(text_of(message.get("content")))
 
 
-def _matched(said: Sequence[bytes], history: Sequence[Message]) -> tuple[int, list[Message]]:
+def _matched(said: Sequence[bytes], history: Sequence[TranscriptMessage]) -> tuple[int, list[TranscriptMessage]]:
     """How many of the last messages are in a history that took their place, and what in it nobody had said."""
     known = set(said) if history else set()
     again = [key for m in history if (key := _key(m)) in known]
@@ -175,7 +181,7 @@ def _matched(said: Sequence[bytes], history: Sequence[Message]) -> tuple[int, li
     return kept, [m for m in history if _key(m) not in known]
 
 
-def _key(message: Message) -> bytes:
+def _key(message: TranscriptMessage) -> bytes:
     """What a message says: ids and other marks do not count."""
     said = {k: message[k] for k in SAYING if k in message}
     return blake2b(rawjson.dumps(said), digest_size=16).digest()

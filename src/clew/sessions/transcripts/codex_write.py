@@ -5,13 +5,13 @@ from typing import Any
 
 from clew.core import rawjson
 from clew.sessions.transcripts.codex import FRAME
-from clew.sessions.transcripts.shape import Compaction, Message, Transcript
+from clew.sessions.transcripts.shape import Transcript, TranscriptCompaction, TranscriptMessage
 from clew.sessions.transcripts.source import NEVER, uuid_for
 
-Line = tuple[str, Mapping[str, Any], str]  # its type, its payload, and its time where it has one of its own
+RolloutLine = tuple[str, Mapping[str, Any], str]  # its type, its payload, and its time where it has one of its own
 VERSION = "0.104.0"  # whose lines these look like
 NO_TOKENS = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_output_tokens": 0}
-TURN = {"approval_policy": "on-request", "sandbox_policy": {"type": "read-only"}, "summary": "auto"}
+TURN_CONTEXT = {"approval_policy": "on-request", "sandbox_policy": {"type": "read-only"}, "summary": "auto"}
 
 
 def write(transcript: Transcript) -> bytes:
@@ -22,7 +22,7 @@ def write(transcript: Transcript) -> bytes:
     return b"".join(rawjson.dumps(line) + b"\n" for line in lines)
 
 
-def _lines(transcript: Transcript) -> Iterator[Line]:
+def _lines(transcript: Transcript) -> Iterator[RolloutLine]:
     meta: dict[str, Any] = {
         "id": uuid_for(transcript.name),
         "timestamp": transcript.began or NEVER,
@@ -35,8 +35,8 @@ def _lines(transcript: Transcript) -> Iterator[Line]:
         FRAME: {"system": transcript.system, "tools": [*transcript.tools]},
     }
     yield "session_meta", meta, ""
-    yield "turn_context", {"cwd": transcript.cwd or "/", "model": transcript.model} | TURN, ""
-    before: tuple[Message, ...] = ()
+    yield "turn_context", {"cwd": transcript.cwd or "/", "model": transcript.model} | TURN_CONTEXT, ""
+    before: tuple[TranscriptMessage, ...] = ()
     for stretch in transcript.stretches:
         if stretch.began is not None:
             yield from _compaction(stretch.began, before)
@@ -45,7 +45,7 @@ def _lines(transcript: Transcript) -> Iterator[Line]:
         before += stretch.messages
 
 
-def _item(message: Message) -> Message:
+def _item(message: TranscriptMessage) -> TranscriptMessage:
     """A message with all that Codex wants to see in one."""
     if "role" not in message or not isinstance(message.get("content"), str):
         return {"type": "message", **message} if "role" in message else message
@@ -53,7 +53,7 @@ def _item(message: Message) -> Message:
     return {"type": "message", **message, "content": [{"type": part, "text": message["content"]}]}
 
 
-def _compaction(why: Compaction, before: Sequence[Message]) -> Iterator[Line]:
+def _compaction(why: TranscriptCompaction, before: Sequence[TranscriptMessage]) -> Iterator[RolloutLine]:
     if why.tokens_before:
         usage = NO_TOKENS | {"input_tokens": why.tokens_before, "total_tokens": why.tokens_before}
         yield "event_msg", {"type": "token_count", "info": {"last_token_usage": usage, "total_token_usage": usage}}, ""

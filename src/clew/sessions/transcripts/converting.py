@@ -6,7 +6,7 @@ from dataclasses import replace as with_
 from uuid import uuid4
 
 from clew.core.items import Item, Opening
-from clew.sessions.transcripts.shape import Message, Script, Transcript
+from clew.sessions.transcripts.shape import Script, Transcript, TranscriptMessage
 from clew.wire.convert import convert_frame, convert_items
 from clew.wire.formats import named
 
@@ -29,8 +29,8 @@ def convert(transcript: Transcript, to: str) -> Transcript:
 
 
 def _converted(
-    messages: Sequence[Message], places: AbstractSet[int], was: str, to: str
-) -> tuple[list[Message], dict[int, int]]:
+    messages: Sequence[TranscriptMessage], places: AbstractSet[int], was: str, to: str
+) -> tuple[list[TranscriptMessage], dict[int, int]]:
     """The messages in another format, and for each of these places where it is now."""
     codec = named(was)
     mark = f"\x00{uuid4()} "  # said by nobody: goes through the conversion as a message, and comes out as a place
@@ -40,7 +40,7 @@ def _converted(
             items.append(_marked(mark, n))
         items += codec.read(message, f"{codec.LIST}[{n}]")
     items.append(_marked(mark, len(messages)))
-    said: list[Message] = []
+    said: list[TranscriptMessage] = []
     now: dict[int, int] = {}
     group: list[Item] = []
     for item in convert_items(items, was, to):

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from clew.errors import BadRequest
-from clew.sessions.transcripts.shape import Compaction, Script, Transcript
+from clew.sessions.transcripts.shape import Script, Transcript, TranscriptCompaction
 from clew.sessions.transcripts.source import Record, Source, mapping, number, objects, string, time
 from clew.wire.convert.media import PDF, PICTURES
 
@@ -100,7 +100,7 @@ def _compaction(
     request: Mapping[str, Any],
     said: int,
     places: Mapping[str, int],
-) -> Compaction:
+) -> TranscriptCompaction:
     spent = mapping(info.get("tokens"))
     cache = mapping(spent.get("cache"))
     tokens = sum(number(n) or 0 for n in (spent.get("input"), cache.get("read"), cache.get("write")))
@@ -108,7 +108,7 @@ def _compaction(
     kept = said - places.get(string(request.get("tail_start_id")), said)
     at = time(mapping(info.get("time")).get("created"))
     summary = "\n".join(string(p.get("text")) for p in parts if p.get("type") == "text")
-    return Compaction(summary or None, trigger, tokens or None, kept, at)
+    return TranscriptCompaction(summary or None, trigger, tokens or None, kept, at)
 
 
 def _ask(parts: Sequence[Mapping[str, Any]], script: Script, source: Source) -> None:

@@ -6,22 +6,22 @@ from typing import Any
 
 from clew.core import rawjson
 from clew.sessions.transcripts.opencode import FAILED
-from clew.sessions.transcripts.shape import Compaction, Message, Transcript
+from clew.sessions.transcripts.shape import Transcript, TranscriptCompaction, TranscriptMessage
 from clew.sessions.transcripts.source import milliseconds, objects, string, uuid_for
 from clew.wire.convert.media import words
 from clew.wire.formats.plain import text_of
 
-Block = Mapping[str, Any]
+AnthropicBlock = Mapping[str, Any]
 VERSION = "1.0.0"
 NO_TOKENS = {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}}
 
 
 def write(transcript: Transcript) -> bytes:
     """The export of a session."""
-    return rawjson.dumps(Writing(transcript).export())
+    return rawjson.dumps(ExportWriting(transcript).export())
 
 
-class Writing:
+class ExportWriting:
     """A session on its way into an export: every id is of this session only, and they ascend."""
 
     def __init__(self, transcript: Transcript) -> None:
@@ -60,7 +60,7 @@ class Writing:
                     yield written
                 said += 1
 
-    def _message(self, n: int, message: Message) -> dict[str, Any] | None:
+    def _message(self, n: int, message: TranscriptMessage) -> dict[str, Any] | None:
         """A message in opencode's form; None where it has only results, which stand with their calls there."""
         content = message.get("content")
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else objects(content)
@@ -75,7 +75,7 @@ class Writing:
         self.asked = id
         return {"info": self._question(id, self.began), "parts": [self._shown(b, id) for b in rest]}
 
-    def _compacted(self, why: Compaction, tail: str) -> Iterator[dict[str, Any]]:
+    def _compacted(self, why: TranscriptCompaction, tail: str) -> Iterator[dict[str, Any]]:
         """Who asked for a compaction, and the answer that is its summary."""
         at = milliseconds(why.at)
         request, answer = self._id("msg"), self._id("msg")
@@ -99,7 +99,7 @@ class Writing:
         model = {"providerID": "anthropic", "modelID": self.transcript.model, "mode": "build", "agent": "build"}
         return info | {"parentID": self.asked, **model, "path": place, "cost": 0, "tokens": NO_TOKENS, "finish": "stop"}
 
-    def _said(self, block: Block, message: str, n: int) -> dict[str, Any]:
+    def _said(self, block: AnthropicBlock, message: str, n: int) -> dict[str, Any]:
         """A block of an answer."""
         lived = {"start": self.began, "end": self.began}
         match block:
@@ -116,7 +116,7 @@ class Writing:
                 return self._part(message, "tool", callID=id, tool=name, state=state)
         return self._shown(block, message)
 
-    def _shown(self, block: Block, message: str) -> dict[str, Any]:
+    def _shown(self, block: AnthropicBlock, message: str) -> dict[str, Any]:
         """Text, or a file; what opencode has nothing for becomes words."""
         if (file := _file(block)) is not None:
             return self._part(message, **file)
@@ -131,9 +131,11 @@ class Writing:
         return f"{kind}_{next(self.numbers):012d}{self.session[-14:]}"
 
 
-def _paired(messages: Sequence[Message]) -> tuple[dict[tuple[int, str], Block], set[tuple[int, int]]]:
+def _paired(
+    messages: Sequence[TranscriptMessage],
+) -> tuple[dict[tuple[int, str], AnthropicBlock], set[tuple[int, int]]]:
     """The result of each call, by the message and the id of the call, and the places of these results."""
-    pairs: dict[tuple[int, str], Block] = {}
+    pairs: dict[tuple[int, str], AnthropicBlock] = {}
     taken: set[tuple[int, int]] = set()
     calls: dict[str, int] = {}
     for n, message in enumerate(messages):
@@ -146,7 +148,7 @@ def _paired(messages: Sequence[Message]) -> tuple[dict[tuple[int, str], Block], 
     return pairs, taken
 
 
-def _state(call: Block, result: Block | None, lived: Mapping[str, int]) -> dict[str, Any]:
+def _state(call: AnthropicBlock, result: AnthropicBlock | None, lived: Mapping[str, int]) -> dict[str, Any]:
     """What became of a call."""
     state: dict[str, Any] = {"input": call.get("input"), "time": lived}
     if result is None:
@@ -161,7 +163,7 @@ def _state(call: Block, result: Block | None, lived: Mapping[str, int]) -> dict[
     return done | ({"attachments": files} if files else {})
 
 
-def _file(block: Block) -> dict[str, Any] | None:
+def _file(block: AnthropicBlock) -> dict[str, Any] | None:
     """A picture or a document as a file."""
     match block:
         case {"type": "image" | "document", "source": {"type": "base64", "media_type": str(mime), "data": data}}:

@@ -6,14 +6,14 @@ from dataclasses import replace as with_
 from typing import Any
 
 from clew.errors import BadRequest
-from clew.sessions.transcripts.shape import Compaction, Script, Transcript
+from clew.sessions.transcripts.shape import Script, Transcript, TranscriptCompaction
 from clew.sessions.transcripts.source import Source, mapping, number, objects, string, time
-from clew.sessions.transcripts.tree import Entry, branches
+from clew.sessions.transcripts.tree import TreeEntry, branches
 
 NAME = "pi"
 WIRE = "anthropic"
 VERSION = 3
-FRAME = "clew"  # the type of our own entry: what pi keeps in no file
+FRAME_ENTRY = "clew"  # the type of our own entry: what pi keeps in no file
 ASIDE = frozenset({"model_change", "thinking_level_change", "label", "session_info", "custom"})
 SAYING = frozenset({"message", "custom_message", "branch_summary"})
 OWN_APIS = ("anthropic", "bedrock", "google-vertex-anthropic")  # whose thoughts go back to Claude
@@ -50,17 +50,17 @@ def read(source: Source) -> list[Transcript]:
     return [with_(about, stretches=whole.stretches, children=tuple(forks), notes=source.all_notes())]
 
 
-def _entries(source: Source, linear: bool) -> list[Entry]:
-    found: list[Entry] = []
+def _entries(source: Source, linear: bool) -> list[TreeEntry]:
+    found: list[TreeEntry] = []
     for n, (line, value) in enumerate(source.records):
         if value.get("type") == "session":
             continue
         id, parent = (f"{n}", f"{n - 1}") if linear else (string(value.get("id")), value.get("parentId"))
-        found.append(Entry(id, parent if isinstance(parent, str) else None, value, line))
+        found.append(TreeEntry(id, parent if isinstance(parent, str) else None, value, line))
     return found
 
 
-def _about(header: Mapping[str, Any], entries: Sequence[Entry], source: Source) -> Transcript:
+def _about(header: Mapping[str, Any], entries: Sequence[TreeEntry], source: Source) -> Transcript:
     """All that is known of the session but what was said."""
     model, title = string(header.get("modelId")), ""
     system = ""
@@ -72,7 +72,7 @@ def _about(header: Mapping[str, Any], entries: Sequence[Entry], source: Source) 
         model = string(value.get("modelId")) or string(message.get("model")) or model
         if value.get("type") == "session_info":
             title = string(value.get("name"))
-        if value.get("customType") == FRAME:
+        if value.get("customType") == FRAME_ENTRY:
             held = mapping(value.get("data"))
             system, tools = string(held.get("system")), tuple(objects(held.get("tools")))
     parent = string(header.get("parentSession")) or string(header.get("branchedFrom"))
@@ -93,7 +93,7 @@ def _about(header: Mapping[str, Any], entries: Sequence[Entry], source: Source) 
     )
 
 
-def _hear(entry: Entry, script: Script, places: dict[str, int], source: Source) -> None:
+def _hear(entry: TreeEntry, script: Script, places: dict[str, int], source: Source) -> None:
     """Take in the next entry."""
     places[entry.id] = len(script.messages)
     kind = string(entry.value.get("type"))
@@ -105,7 +105,7 @@ def _hear(entry: Entry, script: Script, places: dict[str, int], source: Source) 
         source.skipped[f"line of an unknown type {kind or 'none'}"] += 1
 
 
-def _compaction(entry: Entry, script: Script, places: Mapping[str, int]) -> Compaction:
+def _compaction(entry: TreeEntry, script: Script, places: Mapping[str, int]) -> TranscriptCompaction:
     value, said = entry.value, len(script.messages)
     first = string(value.get("firstKeptEntryId"))
     if (index := number(value.get("firstKeptEntryIndex"))) is not None:
@@ -113,12 +113,12 @@ def _compaction(entry: Entry, script: Script, places: Mapping[str, int]) -> Comp
     kept = said - places.get(first, said)
     tokens = number(value.get("tokensBefore")) or None
     summary = string(value.get("summary")) or None
-    return Compaction(
+    return TranscriptCompaction(
         summary, string(mapping(value.get("details")).get("trigger")), tokens, kept, time(value.get("timestamp"))
     )
 
 
-def _say(entry: Entry, script: Script, source: Source) -> None:
+def _say(entry: TreeEntry, script: Script, source: Source) -> None:
     value = entry.value
     if value.get("type") == "branch_summary":
         if text := string(value.get("summary")):
@@ -146,7 +146,9 @@ def _say(entry: Entry, script: Script, source: Source) -> None:
             )
         case "compactionSummary":
             tokens = number(message.get("tokensBefore")) or None
-            script.compact(Compaction(string(message.get("summary")), "", tokens, 0, time(value.get("timestamp"))))
+            script.compact(
+                TranscriptCompaction(string(message.get("summary")), "", tokens, 0, time(value.get("timestamp")))
+            )
         case _:
             source.skipped[f"message in an unknown role {role!r}"] += 1
 

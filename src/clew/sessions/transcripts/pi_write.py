@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from clew.core import rawjson
-from clew.sessions.transcripts.pi import FRAME, VERSION
-from clew.sessions.transcripts.shape import Compaction, Message, Transcript
+from clew.sessions.transcripts.pi import FRAME_ENTRY, VERSION
+from clew.sessions.transcripts.shape import Transcript, TranscriptCompaction, TranscriptMessage
 from clew.sessions.transcripts.source import NEVER, milliseconds, objects, string, uuid_for
 from clew.wire.convert.media import words
 from clew.wire.formats.plain import text_of
 
-NOTHING = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}
-USAGE = {**NOTHING, "totalTokens": 0, "cost": {**NOTHING, "total": 0}}
+NO_USAGE = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}
+USAGE = {**NO_USAGE, "totalTokens": 0, "cost": {**NO_USAGE, "total": 0}}
 
 
 def write(transcript: Transcript) -> bytes:
@@ -56,17 +56,17 @@ def _told(transcript: Transcript) -> Iterator[dict[str, Any]]:
         yield {"type": "model_change", "provider": "anthropic", "modelId": transcript.model}
     if transcript.system or transcript.tools:
         held = {"system": transcript.system, "tools": [*transcript.tools]}
-        yield {"type": "custom", "customType": FRAME, "data": held}
+        yield {"type": "custom", "customType": FRAME_ENTRY, "data": held}
 
 
-def _compaction(why: Compaction, starts: list[int], n: int) -> dict[str, Any]:
+def _compaction(why: TranscriptCompaction, starts: list[int], n: int) -> dict[str, Any]:
     first = starts[-why.kept] if why.kept else n  # itself: nothing before it
     entry: dict[str, Any] = {"type": "compaction", "timestamp": why.at or NEVER, "summary": why.summary or ""}
     entry |= {"firstKeptEntryId": f"{first:08x}", "tokensBefore": why.tokens_before or 0}
     return entry | ({"details": {"trigger": why.trigger}} if why.trigger else {})
 
 
-def _said(message: Message, names: Mapping[str, str], model: str, at: int) -> Iterator[dict[str, Any]]:
+def _said(message: TranscriptMessage, names: Mapping[str, str], model: str, at: int) -> Iterator[dict[str, Any]]:
     content, role = message.get("content"), message.get("role")
     if role == "assistant":
         parts = [{"type": "text", "text": content}] if isinstance(content, str) else _parts(content)

@@ -9,7 +9,7 @@ from typing import Any
 
 from clew.core import rawjson
 from clew.errors import BadRequest
-from clew.sessions.transcripts.shape import Compaction, Message, Script, Transcript
+from clew.sessions.transcripts.shape import Script, Transcript, TranscriptCompaction, TranscriptMessage
 from clew.sessions.transcripts.source import Source, mapping, number, objects, string, time
 from clew.wire.formats import detect, detect_list, named
 from clew.wire.formats.plain import text_of
@@ -71,7 +71,7 @@ def _transcript(body: Mapping[str, Any], source: Source, line: int, format: str 
     )
 
 
-def _system(body: Mapping[str, Any], said: Sequence[Message], format: str) -> tuple[str, int]:
+def _system(body: Mapping[str, Any], said: Sequence[TranscriptMessage], format: str) -> tuple[str, int]:
     """The system prompt, and how many of the messages it takes."""
     if format == "openai_chat":
         match said:
@@ -83,7 +83,7 @@ def _system(body: Mapping[str, Any], said: Sequence[Message], format: str) -> tu
     return text_of(mapping(told).get("parts") if format == "gemini" else told), 0
 
 
-def _script(said: Sequence[Message], lead: int, cuts: Sequence[Mapping[str, Any]], source: Source) -> Script:
+def _script(said: Sequence[TranscriptMessage], lead: int, cuts: Sequence[Mapping[str, Any]], source: Source) -> Script:
     script = Script()
     at = lead
     for cut in sorted(cuts, key=lambda cut: number(cut.get("index")) or 0):
@@ -98,9 +98,9 @@ def _script(said: Sequence[Message], lead: int, cuts: Sequence[Mapping[str, Any]
     return script
 
 
-def _compaction(cut: Mapping[str, Any], said: int) -> Compaction:
+def _compaction(cut: Mapping[str, Any], said: int) -> TranscriptCompaction:
     summary = cut.get("summary")
-    return Compaction(
+    return TranscriptCompaction(
         summary if isinstance(summary, str) else None,
         string(cut.get("trigger")),
         number(cut.get("pre_tokens")),
@@ -117,6 +117,6 @@ def write(transcript: Transcript) -> bytes:
     return rawjson.dumps(body | ({CUTS: cuts} if cuts else {}))
 
 
-def _cut(index: int, why: Compaction) -> dict[str, Any]:
+def _cut(index: int, why: TranscriptCompaction) -> dict[str, Any]:
     told = {"index": index, "trigger": why.trigger, "pre_tokens": why.tokens_before, "summary": why.summary}
     return told | ({"kept": why.kept} if why.kept else {}) | ({"at": why.at} if why.at else {})

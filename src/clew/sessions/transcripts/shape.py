@@ -9,11 +9,11 @@ from clew.wire import decode
 from clew.wire.convert.frame import declare
 from clew.wire.formats import named
 
-Message = Mapping[str, Any]
+TranscriptMessage = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Compaction:
+class TranscriptCompaction:
     """The product put something shorter in the place of what was said before."""
 
     summary: str | None = None  # what it wrote instead; None where it is sealed or was not kept
@@ -24,11 +24,11 @@ class Compaction:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class TranscriptStretch:
     """What was said between two compactions."""
 
-    messages: tuple[Message, ...]
-    began: Compaction | None = None  # None: the session began here
+    messages: tuple[TranscriptMessage, ...]
+    began: TranscriptCompaction | None = None  # None: the session began here
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Transcript:
     """A session: its messages are the whole history, and no summary is among them."""
 
     format: str  # the wire format of the messages
-    stretches: tuple[Stretch, ...] = ()
+    stretches: tuple[TranscriptStretch, ...] = ()
     name: str = ""  # the source's own id of the session
     title: str = ""
     agent: str = ""
@@ -54,12 +54,12 @@ class Transcript:
     notes: tuple[str, ...] = ()  # what the reader left out or could not place
 
     @property
-    def messages(self) -> list[Message]:
+    def messages(self) -> list[TranscriptMessage]:
         """All that was said, in order."""
         return list(chain.from_iterable(s.messages for s in self.stretches))
 
     @property
-    def compactions(self) -> list[tuple[int, Compaction]]:
+    def compactions(self) -> list[tuple[int, TranscriptCompaction]]:
         """Each compaction, with the number of messages that were said before it."""
         found, said = [], 0
         for stretch in self.stretches:
@@ -71,7 +71,7 @@ class Transcript:
     def body(self) -> dict[str, Any]:
         """The request that would send all of it."""
         body: dict[str, Any] = {"model": self.model} if self.model else {}
-        lead: list[Message] = []
+        lead: list[TranscriptMessage] = []
         if self.system and self.format == "openai_chat":
             lead = [{"role": "system", "content": self.system}]
         elif self.system:
@@ -104,22 +104,24 @@ class Script:
 
     __slots__ = ("cuts", "messages")
 
-    def __init__(self, messages: Iterable[Message] = (), cuts: Iterable[tuple[int, Compaction]] = ()) -> None:
+    def __init__(
+        self, messages: Iterable[TranscriptMessage] = (), cuts: Iterable[tuple[int, TranscriptCompaction]] = ()
+    ) -> None:
         self.messages = list(messages)
         self.cuts = list(cuts)
 
-    def say(self, *messages: Message) -> None:
+    def say(self, *messages: TranscriptMessage) -> None:
         """Add what comes next."""
         self.messages += messages
 
-    def compact(self, compaction: Compaction) -> None:
+    def compact(self, compaction: TranscriptCompaction) -> None:
         """All that was said so far is compacted here."""
         self.cuts.append((len(self.messages), compaction))
 
     @property
-    def stretches(self) -> tuple[Stretch, ...]:
+    def stretches(self) -> tuple[TranscriptStretch, ...]:
         """What was said, cut where it was compacted."""
         places = [place for place, _ in self.cuts]
         began = [None, *(compaction for _, compaction in self.cuts)]
         edges = zip([0, *places], [*places, len(self.messages)], began, strict=True)
-        return tuple(Stretch(tuple(self.messages[start:stop]), why) for start, stop, why in edges)
+        return tuple(TranscriptStretch(tuple(self.messages[start:stop]), why) for start, stop, why in edges)

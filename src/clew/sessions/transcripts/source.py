@@ -1,7 +1,7 @@
 """A session file as records: one JSON object each, with the line it stands on."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -9,8 +9,8 @@ from uuid import UUID, uuid5
 
 from clew.core import rawjson
 from clew.errors import BadRequest
+from clew.store.upkeep import Progress
 
-Progress = Callable[[int, int], None]  # bytes read, bytes in all
 NEVER = "1970-01-01T00:00:00.000Z"  # what we write where nobody knows the time
 STRIDE = 1 << 20  # bytes between two reports of progress
 SPACE = UUID("6f0d1c3e-7f1b-5a52-9b6d-2f4f0c1e7a11")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     """A record with a place in a tree."""
 
     id: str
@@ -15,14 +15,14 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class TreeBranch:
     """Entries that the conversation does not go through, up to where nothing follows."""
 
     at: int  # the entry it leaves from, -1 for none
     entries: list[int]
 
 
-def parents(entries: Sequence[Entry]) -> list[int]:
+def parents(entries: Sequence[TreeEntry]) -> list[int]:
     """For each entry the place of the one before it, -1 for none; what names an unknown one follows its neighbour."""
     if all(entry.parent is None for entry in entries):
         return list(range(-1, len(entries) - 1))  # a file without links is a file in order
@@ -34,7 +34,7 @@ def parents(entries: Sequence[Entry]) -> list[int]:
     return found
 
 
-def branches(entries: Sequence[Entry]) -> tuple[list[int], list[Branch]]:
+def branches(entries: Sequence[TreeEntry]) -> tuple[list[int], list[TreeBranch]]:
     """The places of the way to the newest entry, and the branches beside it, oldest first."""
     before = parents(entries)
     way = _up(before, len(entries) - 1, set())
@@ -44,7 +44,7 @@ def branches(entries: Sequence[Entry]) -> tuple[list[int], list[Branch]]:
     for leaf in range(len(entries)):
         if leaf not in inner and leaf not in on_way:
             up = _up(before, leaf, on_way)
-            left.append(Branch(before[up[0]], up))
+            left.append(TreeBranch(before[up[0]], up))
     return way, left
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 STRIKES = 2  # failures in a row that open the breaker
 COOLDOWN = 60.0  # seconds it then stays open, twice as long each time
-LONGEST = 3_600.0
+LONGEST_PAUSE = 3_600.0
 HOUR = 3_600.0
 
 
@@ -58,6 +58,6 @@ class Allowance:
         """It did not. After some in a row nobody is asked for a while."""
         self.strikes += strikes
         if self.strikes >= STRIKES:
-            self._until = self.now() + min(LONGEST, COOLDOWN * 2**self._opened)
+            self._until = self.now() + min(LONGEST_PAUSE, COOLDOWN * 2**self._opened)
             self._opened += 1
             self.strikes = 0

@@ -15,21 +15,21 @@ from clew.steps.lines import clip
 from clew.steps.notes.placing import UNSPACED, terms
 from clew.steps.notes.replies import TITLE, Note
 from clew.text.framing import neutral, seen, shown
-from clew.text.search import COMMON
+from clew.text.words import COMMON
 
 Doubt = Literal["invented", "unfounded", "not the user's words"]
 
-LONG = 300  # characters of a claim
+CLAIM_CHARACTERS = 300  # characters of a claim
 STEM = 5  # letters by which a word is the same word
 FEW_LETTERS = 3  # in a longer word, an s at the end may be a plural
 FOUNDED = 1 / 3  # of a note's words must stand in what it cites
-NEAR = 3  # nodes that are the source of a line which names none
-FEW = 12  # characters of a quotation that can be found in one place
+SOURCE_NODES = 3  # nodes that are the source of a line which names none
+QUOTED_CHARACTERS = 12  # characters of a quotation that can be found in one place
 SAME = 0.85  # of its words: what another line says, too
-TOLD = 'a tool says: "{}"'  # how a note is kept that is nothing to act on
+TOOL_SAYS = 'a tool says: "{}"'  # how a note is kept that is nothing to act on
 
 # Words that hold a sentence together, and nothing more.
-SMALL = COMMON | frozenset(
+SMALL_WORDS = COMMON | frozenset(
     "about after again all also any because been before both did does each had here how more most one only over per "
     "since some still such than their them there they too two up via were where which while who why".split()
 )
@@ -65,7 +65,7 @@ _ALLOWS = re.compile(
 )
 
 
-class Dropped(NamedTuple):
+class DroppedNote(NamedTuple):
     """A note that is not believed."""
 
     why: Doubt
@@ -76,7 +76,7 @@ class Checked(NamedTuple):
     """The claims that hold, and the notes that are not believed."""
 
     claims: tuple[Claim, ...]
-    dropped: tuple[Dropped, ...]
+    dropped: tuple[DroppedNote, ...]
 
     @property
     def doubts(self) -> Mapping[Doubt, int]:
@@ -96,14 +96,14 @@ class Sources:
 
     def check(self, notes: Iterable[Note]) -> Checked:
         """Which notes hold."""
-        dropped: list[Dropped] = []
+        dropped: list[DroppedNote] = []
         claims: list[Claim | None] = []  # None where one was not believed
         for note in notes:
             found = self._judged(note)
             if isinstance(found, Claim):
                 claims.append(found)
             else:
-                dropped.append(Dropped(found, _short(neutral(note.text))))
+                dropped.append(DroppedNote(found, _short(neutral(note.text))))
                 claims += [] if note.goes_on else [None]
         return Checked(tuple(_once(claims)), tuple(dropped))
 
@@ -123,7 +123,7 @@ class Sources:
             return "not the user's words"
         text = _short(neutral(note.text))
         if self._is_a_tools(note.text):
-            text = TOLD.format(text.replace('"', "'"))
+            text = TOOL_SAYS.format(text.replace('"', "'"))
         # Without a source of its own it is read in the order in which it was written: where its heading belongs.
         place = "" if cited else self._labelled.get(note.of, self.end)
         ids = [n.id for n in cited or sources if n.id != place]
@@ -149,13 +149,13 @@ class Sources:
         shared = {n.id: len(said & self._bags[n.id]) for n in self.nodes}
         best = max(shared.values(), default=0)
         near = [n for n in self.nodes if best and shared[n.id] > best / 2]
-        return sorted(sorted(near, key=lambda n: -shared[n.id])[:NEAR], key=lambda n: self.order[n.id])
+        return sorted(sorted(near, key=lambda n: -shared[n.id])[:SOURCE_NODES], key=lambda n: self.order[n.id])
 
     def _cited(self, note: Note) -> list[Node]:
         ids = {self._labelled[label] for label in note.labels if label in self._labelled}
         for quote in note.quotes:
             said = _plain(quote)
-            if len(said) >= FEW:
+            if len(said) >= QUOTED_CHARACTERS:
                 ids.update(id for id, text in self._texts.items() if said in text)
         return [self.nodes[i] for i in sorted(self.order[id] for id in ids)]
 
@@ -222,7 +222,7 @@ def words(text: str) -> set[str]:
     for word in _WORD.findall(seen(shown(text)).lower()):
         if word[0] >= UNSPACED:
             found.update(word[i : i + 2] for i in range(len(word) - 1))
-        elif word not in SMALL:
+        elif word not in SMALL_WORDS:
             found.add((word.removesuffix("s") if len(word) > FEW_LETTERS else word)[:STEM])
     return found
 
@@ -242,7 +242,7 @@ def _said(node: Node) -> str:
 
 def _short(text: str) -> str:
     """At most so much of it, and no half of a name."""
-    line = clip(text, LONG)
+    line = clip(text, CLAIM_CHARACTERS)
     return line if not line.endswith("…") else line[: line.rfind(" ")] + " …"
 
 

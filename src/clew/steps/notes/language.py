@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from unicodedata import name
 
-LEAST = 20  # letters: less tells nothing
+LEAST_LETTERS = 20  # letters: less tells nothing
 SURE = 3  # times as many small words as of the next language
 
 _SCRIPTS: Mapping[str, str] = {
@@ -44,7 +44,7 @@ def language_of(text: str) -> str:
     """The language of a text, in words that a model understands; empty if it is not plain which one it is."""
     words = [w.lower() for w in _WORD.findall(_CODE.sub(" ", text[:20_000]))]
     letters = "".join(words)
-    if len(letters) < LEAST:
+    if len(letters) < LEAST_LETTERS:
         return ""
     scripts = Counter(_script(c) for c in letters)
     if scripts.get("Japanese", 0) * 10 > len(letters):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from clew.core.items import CLAIMS, Edit, Node
 from clew.core.view import View, originals
 from clew.facts.claims import Claim, Draft, from_json
-from clew.text.search import COMMON
+from clew.text.words import COMMON
 
 UNSPACED = "\u0e00"  # from here on, most scripts write no space between words
 _WORD = re.compile(r"\w+")

@@ -14,12 +14,12 @@ from clew.steps.worklog.wording import plain, sentences
 Flaw = Literal["empty", "reasoning only", "tool call", "garbage", "too long", "language"]
 FLAWS: tuple[Flaw, ...] = get_args(Flaw)
 
-LITTLE, SIGNS = 12, 4  # characters of a sentence that can say something; where a sign is a word
-LINE = 600  # characters of a note that can be one
-LONG = 4_000  # characters of a line, or of a sentence, that is read
+LEAST_SENTENCE, LEAST_SIGNS = 12, 4  # characters of a sentence that can say something; where a sign is a word
+NOTE_CHARACTERS = 600  # characters of a note that can be one
+READ_CHARACTERS = 4_000  # characters of a line, or of a sentence, that is read
 MANY = 400  # notes of one answer
 TITLE = 60  # and of a heading
-FEW = 5  # words of a line with a colon that is one
+LABEL_WORDS = 5  # words of a line with a colon that is one
 REPEATED = 4  # times the same line
 CIRCLES = 0.3  # of the lines, said so often: it is going round in circles
 
@@ -125,7 +125,11 @@ def _prose(lines: list[str]) -> Iterator[str]:
             indent = len(line) - len(line.lstrip())
             squeezed = line[:indent] + _BLANKS.sub(" ", line[indent:]).rstrip()
             # A whole summary may be one paragraph; what has no sentences is no prose.
-            yield from [squeezed] if len(squeezed) <= LONG else (s for s in sentences(squeezed) if len(s) <= LONG)
+            yield from (
+                [squeezed]
+                if len(squeezed) <= READ_CHARACTERS
+                else (s for s in sentences(squeezed) if len(s) <= READ_CHARACTERS)
+            )
 
 
 def _unwrapped(lines: Iterator[str]) -> Iterator[str]:
@@ -133,7 +137,7 @@ def _unwrapped(lines: Iterator[str]) -> Iterator[str]:
     held = ""
     for line in lines:
         goes_on = held and _BULLET.match(held) and not _BULLET.match(line) and _depth(line) > _depth(held)
-        if goes_on and held[-1] not in ".:!?。：！？" and len(held) + len(line) <= LINE:
+        if goes_on and held[-1] not in ".:!?。：！？" and len(held) + len(line) <= NOTE_CHARACTERS:
             held = f"{held} {line.strip()}"
             continue
         if held:
@@ -154,11 +158,13 @@ def _said(line: str, leads: bool) -> Iterator[str]:
     if _QUOTE.fullmatch(said) or _NONE.fullmatch(said):
         return
     if _NAME.fullmatch(said) or said.endswith((":", "：")):
-        if leads and len(said) <= LINE:
+        if leads and len(said) <= NOTE_CHARACTERS:
             yield f"{said.rstrip(':：')}:"
         return
     for part in sentences(said):
-        if (SIGNS if max(part) >= UNSPACED else LITTLE) <= len(part) <= LINE and not _NONE.fullmatch(part):
+        if (LEAST_SIGNS if max(part) >= UNSPACED else LEAST_SENTENCE) <= len(
+            part
+        ) <= NOTE_CHARACTERS and not _NONE.fullmatch(part):
             yield part
 
 
@@ -172,7 +178,7 @@ def _title(line: str) -> str | None:
     if not _HEADING.match(line):
         if _depth(line) or not _COLON.fullmatch(line):
             return None
-        if len(said.split()) > FEW or ":" in said:
+        if len(said.split()) > LABEL_WORDS or ":" in said:
             return None if _NUMBER.match(line) else ""  # an entry, or words that only announce what follows
         return said
     return said if len(said) <= TITLE or _OF.match(said) else None if _BOLD.match(line) else ""

@@ -17,7 +17,7 @@ from clew.facts.claims import Claim, Draft
 from clew.facts.sheets import voice_of
 from clew.steps.notes import questions, replies
 from clew.steps.notes.allowance import Allowance
-from clew.steps.notes.check import Checked, Dropped, Sources
+from clew.steps.notes.check import Checked, DroppedNote, Sources
 from clew.steps.notes.language import language_of
 from clew.steps.notes.model import Model, Prompt, Reply
 from clew.tokens import Counter, counter_for
@@ -93,7 +93,7 @@ class _Work:
         self.missed: set[str] = set()  # nodes of which some part was not read
         self.faults: list[str] = []
         self.calls = self.tokens = self.spent = 0
-        self.dropped: list[Dropped] = []
+        self.dropped: list[DroppedNote] = []
         self.cost: float | None = 0.0
 
     def question(self, name: str) -> str:

@@ -13,7 +13,7 @@ from clew.text.framing import neutral
 
 OPENING = "[work log, "  # how a block begins
 TOGETHER = 8  # blocks of one line that become one
-LINE = 160  # characters of each of them then
+BLOCK_LINE = 160  # characters of each of them then
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,5 +71,5 @@ def standing(found: Mapping[int, tuple[Block, Mapping[str, Any]]]) -> Standing |
 
 def together(some: Sequence[Block], recall: str) -> Block:
     """Several blocks as one with a line for each."""
-    lines = [f"- {block.title}: {words(block.texts[-1].removeprefix('The user: '), LINE)}" for block in some]
+    lines = [f"- {block.title}: {words(block.texts[-1].removeprefix('The user: '), BLOCK_LINE)}" for block in some]
     return Block(some[0].first, some[-1].last, recall, ("\n".join(lines),))

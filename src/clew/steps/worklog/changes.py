@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from clew.steps.worklog.wording import listed, on_one_line, words
 
-LINE = 140  # characters of a line that is quoted
-NAMES = 200  # characters of names
-LINES = 400  # of a text that are compared; of a longer one only the names are
+CHANGED_LINE = 140  # characters of a line that is quoted
+NAMES_CHARACTERS = 200  # characters of names
+LINES_COMPARED = 400  # of a text that are compared; of a longer one only the names are
 
 _NAME = r"[A-Za-z_$][\w$]*[?!]?"
 _DEFINED = re.compile(
@@ -39,7 +39,7 @@ _COMMENT = re.compile(r"\s*(?:#|//|/?\*|--|<!--)")
 _CODE = re.compile(r"^```")
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """What became of one file."""
 
     path: str
@@ -67,7 +67,7 @@ def change(old: str, new: str) -> str:
         return written(new)
     if not new.strip():
         lost = names(old)
-        return f"removed {listed(lost, NAMES) if lost else _quoted(_first(old))}"
+        return f"removed {listed(lost, NAMES_CHARACTERS) if lost else _quoted(_first(old))}"
     before, after = names(old), names(new)
     added = [n for n in after if n not in before]
     removed = [n for n in before if n not in after]
@@ -76,25 +76,27 @@ def change(old: str, new: str) -> str:
     if len(added) == len(removed) == 1:
         told.append(f"renamed {removed[0]} to {added[0]}")
     else:
-        told += [f"added {listed(added, NAMES)}"] if added else []
-        told += [f"removed {listed(removed, NAMES)}"] if removed else []
+        told += [f"added {listed(added, NAMES_CHARACTERS)}"] if added else []
+        told += [f"removed {listed(removed, NAMES_CHARACTERS)}"] if removed else []
     changed = [n for n, line in after.items() if n in before and before[n].strip() != line.strip()]
     told += [f"changed {_quoted(after[changed[0]])}"] if changed else []
     if not told or (len(gone) <= 2 and len(come) <= 2 and not added):
         told += _value(gone, come) if not changed else []
     if not told and after:
-        told.append(f"in {listed(list(after)[-2:], NAMES)}")
+        told.append(f"in {listed(list(after)[-2:], NAMES_CHARACTERS)}")
     return "; ".join(told)
 
 
 def _value(gone: Sequence[str], come: Sequence[str]) -> list[str]:
     """The lines themselves, if they are few; else the first that came."""
-    if len(gone) == len(come) == 1 and len(gone[0]) + len(come[0]) <= 2 * LINE:
+    if len(gone) == len(come) == 1 and len(gone[0]) + len(come[0]) <= 2 * CHANGED_LINE:
         return [f"{_quoted(gone[0])} became {_quoted(come[0])}"]
     for verb, some, others in (("now", come, gone), ("without", gone, come)):
         if telling := [line for line in some if not _IMPORT.match(line)]:
             quoted = max(telling[:6], key=_telling)
-            about = listed([f"`{n}`" for n in _named(telling, f"{quoted}\n" + "\n".join(others))], NAMES // 2)
+            about = listed(
+                [f"`{n}`" for n in _named(telling, f"{quoted}\n" + "\n".join(others))], NAMES_CHARACTERS // 2
+            )
             return [f"{verb} {_quoted(quoted)}{f' ({about})' if about else ''}"]
     return [f"now {_quoted(come[0])}"] if come else []
 
@@ -108,7 +110,7 @@ def _named(lines: Sequence[str], known: str) -> list[str]:
 
 def _telling(line: str) -> int:
     """How much a line says: its names and numbers; a comment in words is best, since it says what for."""
-    return len(set(re.findall(r"\w{3,}", line))) if len(line) <= 2 * LINE else 0
+    return len(set(re.findall(r"\w{3,}", line))) if len(line) <= 2 * CHANGED_LINE else 0
 
 
 def written(text: str) -> str:
@@ -116,14 +118,14 @@ def written(text: str) -> str:
     found, count = list(names(text)), len(text.splitlines())
     size = f"{count:,} line{'' if count == 1 else 's'}"
     if found:
-        return f"{size} with {listed(found, NAMES)}"
+        return f"{size} with {listed(found, NAMES_CHARACTERS)}"
     return f"{size}: {_quoted(_first(text))}" if _first(text) else size
 
 
 def _lines(old: str, new: str) -> tuple[list[str], list[str]]:
     """The lines that went and those that came, of short texts."""
     before, after = old.splitlines(), new.splitlines()
-    if len(before) > LINES or len(after) > LINES:
+    if len(before) > LINES_COMPARED or len(after) > LINES_COMPARED:
         was, now = set(before), set(after)
         return [s for s in before if s not in now], [s for s in after if s not in was]
     gone, come = list[str](), list[str]()
@@ -139,22 +141,22 @@ def _first(text: str) -> str:
 
 
 def _quoted(line: str) -> str:
-    return f"`{words(line.strip().replace('`', ''), LINE)}`"
+    return f"`{words(line.strip().replace('`', ''), CHANGED_LINE)}`"
 
 
-def patched(patch: str) -> Iterator[Change]:
+def patched(patch: str) -> Iterator[FileChange]:
     """What a patch does to each of its files, in either of the usual forms."""
     path, verb, moved = "", "", ""
     old, new = list[str](), list[str]()
 
-    def done() -> Iterator[Change]:
+    def done() -> Iterator[FileChange]:
         if path and verb == "deleted":
-            yield Change(path, verb, "")
+            yield FileChange(path, verb, "")
         elif path and moved:
-            yield Change(path, "moved", f"to {moved}")
+            yield FileChange(path, "moved", f"to {moved}")
         elif path:
             body = "\n".join(new)
-            yield Change(path, verb, written(body) if verb == "wrote" else change("\n".join(old), body))
+            yield FileChange(path, verb, written(body) if verb == "wrote" else change("\n".join(old), body))
 
     for line in patch.splitlines():
         if (begun := _PATCHED.match(line)) or (begun := _DIFFED.match(line)):

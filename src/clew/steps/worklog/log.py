@@ -7,37 +7,36 @@ from clew.core.items import Node
 from clew.facts.claims import Claim
 from clew.facts.sheets import sheet
 from clew.steps.notes.placing import terms, told
-from clew.steps.worklog.requests import Request, common_root, requests
+from clew.steps.worklog.requests import WorkRequest, common_root, requests
 from clew.steps.worklog.standing import Standing
-from clew.steps.worklog.telling import Line, Teller, ask
+from clew.steps.worklog.telling import LogLine, Teller, ask
 from clew.steps.worklog.wording import ENOUGH, below, gist, listed, on_one_line, unannounced, words
 
 ASKS = 0.4  # of the room, for what the user said
 CAPS = (400, 300, 200, 140, 90)  # characters of each ask that comes first, then the longer ones get more
 LONG_ASK = 6_000  # characters of one at most
-STATE = 0.3  # of the room, for how things stand
-OLD = 0.5  # what the oldest line is worth beside the same one today
+OLDEST_WORTH = 0.5  # what the oldest line is worth beside the same one today
 SHARED = 60  # characters that are the same for a line that says nothing: dear short lines win, but not by length alone
 SOFT = 0.6
-LEAST = 0.6  # of the room, at most, for the last words of every request in short
+LAST_WORDS_SHARE = 0.6  # of the room, at most, for the last words of every request in short
 USED = 200  # characters of a line of a result
-LINES = 2  # of them
+LAST_WORDS_LINES = 2  # of them
 VALUES = frozenset({"id", "sha", "url", "amount", "email", "version", "date", "number", "error", "const"})
-PART = 0.8  # of the level above, at most: else a level is skipped
-BRIEF = 200  # characters of an ask in a block of one line
-NOTES = 0.5  # of the room, at most, for the words of a model
-NEW = 0.3  # of the words of a note that must be new: else it says nothing
+LEVEL_SHARE = 0.8  # of the level above, at most: else a level is skipped
+BRIEF_ASK = 200  # characters of an ask in a block of one line
+NOTES_SHARE = 0.5  # of the room, at most, for the words of a model
+NEW_WORDS_SHARE = 0.3  # of the words of a note that must be new: else it says nothing
 NOTED_TOO, LESS = 0.6, 0.4  # of the words of a line, if a model notes them, too; what it is worth then
 NOTED = 8  # characters around each, more or less
 NOTED_BY = "Noted by a model (a record, not orders):"
-OTHERS = "Others"  # the heading of what has none, after what has one
+OTHERS_HEADING = "Others"  # the heading of what has none, after what has one
 COARSE = 0.3  # of its first size, for a block at its second level
 
 
 Noted = tuple[str, str]  # a line that a model wrote, after its heading
 
 
-class Part:
+class BlockPart:
     """What a block is made of."""
 
     def __init__(self, nodes: Sequence[Node], number: int) -> None:
@@ -45,7 +44,7 @@ class Part:
         self.continued = not (self.requests and self.requests[0].ask)
         self.first = max(1, number + (not self.continued))
         self.last = max(1, number + sum(bool(r.ask) for r in self.requests))
-        self.lines: list[tuple[Request, list[Line]]] = []
+        self.lines: list[tuple[WorkRequest, list[LogLine]]] = []
         self.noted: list[Noted] = []  # what a model wrote of it
         self.shown: list[Noted] = []  # what of all that a model wrote stands in its block
 
@@ -62,11 +61,11 @@ class Log:
         noted: Sequence[Sequence[Claim]] = (),
     ) -> None:
         self.standing = Standing.from_json(since.to_json()) if since else Standing()
-        self.parts = list[Part]()
+        self.parts = list[BlockPart]()
         self._terms: dict[str, set[str]] = {}  # by line
         for n, nodes in enumerate(parts):
             self.standing.count += between[n] if between else 0  # requests that stay as they are before it
-            self.parts.append(Part(nodes, self.standing.count))
+            self.parts.append(BlockPart(nodes, self.standing.count))
             for request in self.parts[-1].requests:
                 self.standing.add(request)
         every = [r for part in self.parts for r in part.requests]
@@ -89,7 +88,7 @@ class Log:
         if not any(part.noted for part in self.parts):
             return self._by_code(size, caps, most)
         # Beside what the user said, a model's words have room for what code's own words do not say.
-        room = int(NOTES * (1 - ASKS) * size)
+        room = int(NOTES_SHARE * (1 - ASKS) * size)
         known = terms("\n".join(self._by_code(size - room, caps, most)))
         for part, chosen in zip(self.parts, _news([p.noted for p in self.parts], known, room, most), strict=True):
             part.shown = chosen
@@ -114,7 +113,7 @@ class Log:
             out.append(full or self._briefly(part))
         return out
 
-    def _beside(self, entry: Line, noted: AbstractSet[str]) -> Line:
+    def _beside(self, entry: LogLine, noted: AbstractSet[str]) -> LogLine:
         """A line as it is worth beside what a model noted: words that it tells, too, are worth less."""
         text = entry.texts[0]
         if not text.startswith("- "):
@@ -124,12 +123,12 @@ class Log:
             return entry
         return entry._replace(worths=tuple(LESS * worth for worth in entry.worths), needed=False)
 
-    def _briefly(self, part: Part) -> str:
+    def _briefly(self, part: BlockPart) -> str:
         """The least that there is to say, where nothing has room: no block is a mere heading."""
         texts = [entry.texts[0] for _, found in part.lines for entry in found]
-        return self._rel(words(min(texts, key=len), BRIEF)) if texts else "(nothing was said)"
+        return self._rel(words(min(texts, key=len), BRIEF_ASK)) if texts else "(nothing was said)"
 
-    def _within(self, part: Part, most: int) -> str:
+    def _within(self, part: BlockPart, most: int) -> str:
         """The block in so many characters, where there is room for so few."""
         asks = [r for r, _ in part.lines if r.ask]
         caps = {id(r): min(len(r.ask), max(ENOUGH, most // (2 * len(asks)))) for r in asks}
@@ -152,27 +151,29 @@ class Log:
                 room -= more
         return caps
 
-    def levels(self, part: Part, full: str) -> tuple[str, ...]:
+    def levels(self, part: BlockPart, full: str) -> tuple[str, ...]:
         """A block as it is told, and in fewer words, twice."""
         own = [entry for _, found in part.lines for entry in found]
         asks = [r for r, _ in part.lines if r.ask]
-        caps = {id(r): min(len(r.ask), 2 * BRIEF) for r in asks}
+        caps = {id(r): min(len(r.ask), 2 * BRIEF_ASK) for r in asks}
         room = int(COARSE * len(full)) - sum(caps.values())
-        noted = _noted(_news([part.shown], set(), int(NOTES * room), ())[0])
+        noted = _noted(_news([part.shown], set(), int(NOTES_SHARE * room), ())[0])
         brief = "\n".join(filter(None, (self._text(part, caps, _chosen(own, room - len(noted))), noted)))
         said = (unannounced(step.say) for r, _ in reversed(part.lines) for step in reversed(r.steps))
         changed = dict.fromkeys(c.path for r, _ in part.lines for step in r.steps for a in step.acts for c in a.changes)
-        closing = gist(next(filter(None, said), ""), BRIEF) or (f"changed {listed(changed, BRIEF)}" if changed else "")
-        asked = " / ".join(f"“{words(r.ask, BRIEF)}”" for r in asks[-4:])
+        closing = gist(next(filter(None, said), ""), BRIEF_ASK) or (
+            f"changed {listed(changed, BRIEF_ASK)}" if changed else ""
+        )
+        asked = " / ".join(f"“{words(r.ask, BRIEF_ASK)}”" for r in asks[-4:])
         lines = on_one_line(f"The user: {asked}") if asked else "", f"- {on_one_line(closing)}" if closing else ""
         one = self._rel("\n".join(filter(None, lines)))
         levels = [full]
         for text in (brief, one):
-            if text and len(text) < PART * len(levels[-1]):
+            if text and len(text) < LEVEL_SHARE * len(levels[-1]):
                 levels.append(text)
         return tuple(levels)
 
-    def _text(self, part: Part, caps: Mapping[int, int], chosen: Mapping[int, str]) -> str:
+    def _text(self, part: BlockPart, caps: Mapping[int, int], chosen: Mapping[int, str]) -> str:
         out, at, silent = list[str](), 0, 0
         for request, found in part.lines:
             most = caps.get(id(request), 0)
@@ -201,13 +202,13 @@ def _news(
     Where it has no room, it stands in the last of those parts that have most.
     """
     found = list[tuple[float, int, int, int]]()
-    rooms = [int(NOTES * limit) for limit in most] or [room] * len(parts)
+    rooms = [int(NOTES_SHARE * limit) for limit in most] or [room] * len(parts)
     for p, part in enumerate(parts):
         need = sum(len(line) + NOTED for _, line in part)
         at = p if need <= rooms[p] else max(range(len(parts)), key=lambda i: (min(rooms[i], need, room), i))
         for n, (_, line) in enumerate(part):
             said = terms(line)
-            if (new := len(said - known)) >= NEW * len(said):
+            if (new := len(said - known)) >= NEW_WORDS_SHARE * len(said):
                 found.append((new / (SHARED + len(line)) ** SOFT, at, p, n))
     kept: list[dict[tuple[int, int], Noted]] = [{} for _ in parts]
     for _, at, p, n in sorted(found, reverse=True):
@@ -238,18 +239,18 @@ def _noted(lines: Sequence[Noted]) -> str:
     out, under = [NOTED_BY] if lines else [], ""
     for heading, text in lines:
         if heading != under:
-            out.append(f"  {heading or OTHERS}:")
+            out.append(f"  {heading or OTHERS_HEADING}:")
             under = heading
         out.append(f"  - {on_one_line(text)}")
     return "\n".join(out)
 
 
-def _chosen(found: Sequence[Line], room: int) -> dict[int, str]:
+def _chosen(found: Sequence[LogLine], room: int) -> dict[int, str]:
     """Which lines to tell, and how: the last words of each request in short, then what is worth most for what it takes.
 
     Newer lines come before older ones.
     """
-    kept, left = dict[int, int](), int(LEAST * room)
+    kept, left = dict[int, int](), int(LAST_WORDS_SHARE * room)
     for i in range(len(found) - 1, -1, -1):
         if found[i].needed and (cost := len(found[i].texts[0]) + 1) <= left:
             kept[i] = 0
@@ -263,11 +264,11 @@ def _chosen(found: Sequence[Line], room: int) -> dict[int, str]:
     return {i: found[i].texts[level] for i, level in kept.items()}
 
 
-def _steps(found: Sequence[Line]) -> Iterator[tuple[float, int, int]]:
+def _steps(found: Sequence[LogLine]) -> Iterator[tuple[float, int, int]]:
     """What each length of each line is worth for what it takes beyond the one before it, and never more than that."""
     count = max(1, len(found))
     for i, entry in enumerate(found):
-        age, best, before = OLD + (1 - OLD) * (i + 1) / count, float("inf"), 0
+        age, best, before = OLDEST_WORTH + (1 - OLDEST_WORTH) * (i + 1) / count, float("inf"), 0
         for level, (text, worth) in enumerate(zip(entry.texts, entry.worths, strict=True)):
             cost: float = (SHARED + max(0, len(text) - before)) ** SOFT
             best, before = min(best, worth * age / cost), len(text)
@@ -293,5 +294,5 @@ class _Used:
             news = len(new)
             if news:
                 found.append((-news, n, shown.text))
-        best = sorted(sorted(found)[:LINES], key=lambda f: f[1])
+        best = sorted(sorted(found)[:LAST_WORDS_LINES], key=lambda f: f[1])
         return [words(text, USED) for _, _, text in best]

@@ -15,7 +15,7 @@ from clew.text.decorations import OBSERVED, is_program_made, undecorated
 
 NOTE = 4_000  # characters of what a program reported that are looked at
 PASTE = 2_000  # characters: a longer message was not all typed
-SILENT = ("No response requested.", "(no content)")  # what clients write where the assistant said nothing
+SAID_NOTHING = ("No response requested.", "(no content)")  # what clients write where the assistant said nothing
 _COMMAND = re.compile(r"```(?:bash|sh|shell|mswea_bash_command)\s*\n(.*?)\n```", re.DOTALL)
 _NOTIFIED = re.compile(r"<summary>(.*?)</summary>", re.DOTALL)
 _TASK = re.compile(r"<task-id>\s*([\w-]+)")
@@ -24,7 +24,7 @@ _SPOKEN = re.compile(r'^\s*\{\s*"(?:message|response|content|text|answer)"\s*:\s
 
 
 @dataclass(slots=True)
-class Step:
+class WorkStep:
     """What the assistant said at once, and what it then did."""
 
     text: str = ""  # all that was said
@@ -39,12 +39,12 @@ class Step:
 
 
 @dataclass(slots=True)
-class Request:
+class WorkRequest:
     """What was asked and all that was done about it."""
 
     ask: str = ""  # as it was typed
     ids: list[str] = field(default_factory=list)  # of the nodes that say it
-    steps: list[Step] = field(default_factory=list)
+    steps: list[WorkStep] = field(default_factory=list)
     images: int = 0
 
 
@@ -55,10 +55,10 @@ def typed(item: Item) -> str:
     return undecorated(item.text)
 
 
-def requests(nodes: Sequence[Node]) -> list[Request]:
+def requests(nodes: Sequence[Node]) -> list[WorkRequest]:
     """The requests of a history in their order; the first has no ask where the history begins in the middle of one."""
     results = _results(nodes)
-    found = [Request()]
+    found = [WorkRequest()]
     asking = False  # whether the last thing said was an ask: two in a row are one
     for at, node in enumerate(nodes):
         item, now = node.item, found[-1]
@@ -66,7 +66,7 @@ def requests(nodes: Sequence[Node]) -> list[Request]:
             if asking:
                 now.ask = f"{now.ask}\n{ask}"
             else:
-                found.append(Request(ask))
+                found.append(WorkRequest(ask))
             found[-1].ids.append(node.id)
             asking = True
             continue
@@ -78,7 +78,7 @@ def requests(nodes: Sequence[Node]) -> list[Request]:
         asking = asking and item.role == "user"
         if item.kind == "call":
             result = results.get(at)
-            now.steps = now.steps or [Step()]
+            now.steps = now.steps or [WorkStep()]
             _add(now.steps[-1], _act(item, result.item if result else None), result)
         else:
             _take(now, item, nodes[at + 1] if at + 1 < len(nodes) else None)
@@ -98,10 +98,10 @@ def _act(call: Item, result: Item | None) -> Act:
     return known[0][1]
 
 
-def _take(now: Request, item: Item, following: Node | None) -> None:
+def _take(now: WorkRequest, item: Item, following: Node | None) -> None:
     match item.kind:
         case "text" if item.role == "assistant":
-            step = Step(_spoken(item.text))
+            step = WorkStep(_spoken(item.text))
             now.steps.append(step)
             found = _COMMAND.findall(item.text)
             if found and following is not None and (printed := following.item).text.startswith(OBSERVED):
@@ -109,13 +109,13 @@ def _take(now: Request, item: Item, following: Node | None) -> None:
                 _add(step, command_act(found[-1], printed, printed.text, not failed(printed)), following)
         case "text" | "summary" if not item.text.startswith(OBSERVED):
             if note := _note(item):
-                now.steps = now.steps or [Step()]
+                now.steps = now.steps or [WorkStep()]
                 now.steps[-1].notes.append(note)
         case _:
             pass
 
 
-def _add(step: Step, act: Act, result: Node | None) -> None:
+def _add(step: WorkStep, act: Act, result: Node | None) -> None:
     step.acts.append(act)
     if result is not None:
         step.results.append((act, result))
@@ -127,7 +127,7 @@ def _spoken(text: str) -> str:
         value = parsed(text.strip())
         if isinstance(value, dict) and isinstance(said := next(iter(value.values()), None), str):
             text = said
-    return "" if (said := text.strip()) in SILENT else said
+    return "" if (said := text.strip()) in SAID_NOTHING else said
 
 
 def _note(item: Item) -> str:
@@ -151,7 +151,7 @@ def _results(nodes: Sequence[Node]) -> dict[int, Node]:
     return found
 
 
-def paths(found: Sequence[Request]) -> Iterator[str]:
+def paths(found: Sequence[WorkRequest]) -> Iterator[str]:
     """The absolute paths that acts name."""
     for request in found:
         for step in request.steps:
@@ -161,7 +161,7 @@ def paths(found: Sequence[Request]) -> Iterator[str]:
                         yield path
 
 
-def common_root(found: Sequence[Request]) -> str:
+def common_root(found: Sequence[WorkRequest]) -> str:
     """The folder that most of them lie in, with its slash; of each at least two names are left."""
     count: dict[str, int] = {}
     total = 0

@@ -4,95 +4,40 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from clew.steps.worklog.acts import Act
-from clew.steps.worklog.requests import Request
-from clew.steps.worklog.wording import below, both_ends, indented, listed, on_one_line, opening, plain, sentences, words
+from clew.steps.worklog.commands import command_key, program
+from clew.steps.worklog.requests import WorkRequest
+from clew.steps.worklog.rules import RULE_LENGTH, UserRule, rules_in, speaks_to_us
+from clew.steps.worklog.wording import below, both_ends, indented, listed, on_one_line, opening, words
 
-HEADING = "How things stood here:"
-RULES = 120  # that are kept in mind
-RULE = 300  # characters of one
-SENTENCE = 200  # characters of a message that says one thing
-TYPED = 600  # characters of a message in which a wish of any form is looked for; in a longer one only strict ones are
+STANDING_HEADING = "How things stood here:"
+RULES_KEPT = 120  # that are kept in mind
 FILES = 200
 CHANGES = 5  # of a file that are kept in mind
 CHANGED = 240  # characters of them that are told
-FULLY, NAMED = 0.3, 0.2  # of the room, at most, for what changed in files, and for the names of the others
-LATELY = 12  # files of which it is told what changed: of the others the log does
-NAMES = 1_500  # characters of their names
+FULLY_SHARE, NAMED_SHARE = 0.3, 0.2  # of the room, at most, for what changed in files, and for the names of the others
+FILES_TOLD = 12  # files of which it is told what changed: of the others the log does
+FILE_NAMES_CHARACTERS = 1_500  # characters of their names
 ERRORS = 8
-LEFT = 12  # commands after which a failure that nobody came back to is no longer open
+OPEN_COMMANDS = 12  # commands after which a failure that nobody came back to is no longer open
 ALIKE = 0.5  # of the words that two calls have in common if one is the other, tried again
 TASKS = 60
-COMMANDS = 12
+COMMANDS_TOLD = 12
 LIKE = 120  # characters by which a request is known
 ASK = 2_000  # characters of the newest request that are kept in mind
 
-# A wish about how, not what: a word that forbids or demands, in the languages that people most often write in.
-_STRICT = re.compile(
-    r"(?i)\b(?:must|never|always|do not|don['’]?t|dont|only|at most|at least|not allowed|required?|under no|no more"
-    r"|make sure|ensure|forbidden|mandatory|from now on|no [\w ]{3,30}!"
-    r"|nie(?:mals)?|immer|nicht|kein\w*|muss|müssen|nur|jamais|toujours|ne\b.{1,30}\bpas|dois|doit|nunca|siempre|jam[áa]s|debes?|sempre|mai"
-    r"|никогда|всегда|нельзя|должн\w+|только|nigdy|zawsze|nooit|altijd)\b|不要|必须|总是|禁止|务必|不得|절대|항상|반드시|ないで|必ず|禁止"
-)
-# What somebody says of a thing ("this always returns 0") is a rule only with one of these.
-_STATES = re.compile(r"(?i)(?:this|that|it|while|currently|there|because|since|however|note)\b")
-_DEMANDS = re.compile(r"(?i)\b(?:must|do not|don['’]?t|never|not allowed|make sure|required|forbidden|mandatory)\b")
-_LEANING = re.compile(
-    r"(?i)\b(?:avoid|prefer|instead|should(?:n['’]t)?|keep|please use|by default|rather|stick to|follow|except|unless"
-    r"|bitte|statt|évite|plutôt|évitez|prefiero|evita|en vez|лучше|вместо)\b"
-    r"|^(?:use|write|put|name|call|leave|treat|format|indent|mark|store|return|log|run|ask|tell|give|show|answer|reply|speak)\b"
-    r"|, not \w+[^?]*$"
-)
-# A statement of how things are: no question, nobody's act, nothing that is wanted once.
-_GENERAL = re.compile(
-    r"(?i)^(?!(?:i|we|you|it|this|that|there|he|she|they|can|could|would|will|let|yes|no|ok|okay|please|now|then|also|and|but|so|what|"
-    r"why|how|where|when|who|is|are|do|does|did)\b)[^?]{3,60}?\b(?:is|are|stays?|remains?|goes|go|live|lives|belongs?|starts?|ends?|"
-    r"comes?|gets?|has|have|uses?|needs?|takes?|runs?|means)\b[^?]{1,60}$"
-)
-_ASKS = re.compile(
-    r"(?i)(?:what|why|how|where|when|who|which|can|could|would|should|do|does|did|is|are|was|will|shall)\b"
-)
-_WONDERS = re.compile(
-    r"(?i)^(?:(?:now|so|and|ok|okay|also|but|then|please|hey|hm+|well|first)[, ]+)*"
-    r"(?:what|why|how|who|which|can|could|would|should|does|did|is|are|was|will|shall|wondering)\b"
-)
-# What somebody says of themselves, with the same words.
-_LACKS = re.compile(
-    r"(?i)\b(?:i|we) (?:do not|don['’]?t|can ?not|can['’]?t|only) (?:have|remember|recall|know|think|see|understand"
-    r"|get|mind|care|need|believe|find|notice|feel|like|just|got|had)\b"
-)
-_TO_US = re.compile(
-    r"(?i)^(?:(?:please|and|but|so|also|ok|okay)[, ]+)*(?:do not|don['’]?t|never|always|only|make sure|ensure|you must"
-    r"|you should|from now on|use|keep|no|under no)\b|^[^\x00-\x7f]"
-)
-_TELLS = re.compile(
-    r"(?i)^(?:(?:however|but|and|so|sometimes|well|also|since|because)[, ]+)*(?:i|we|my|our|he|she|they|your)\b"
-    r"(?! (?:want|need|expect|prefer|require|insist|['’]?d (?:like|rather|prefer)|would (?:like|prefer|rather)|must"
-    r"|only want|never want|always want|do not want|don['’]?t want))"
-)
-_OPINES = re.compile(r"(?i)\b(?:i|we) (?:do not |don['’]?t )?(?:think|guess|manually|already|just)\b")
 _COMMITS = re.compile(r"\bgit\b.*\bcommit\b")
-_LAST = re.compile(r"&&|;|\|\|")
-_SETTING = re.compile(r"\w+=|-")
 _ENDED = re.compile(r"(?i)\b(?:completed|exited|finished|killed|terminated|stopped|failed|done|ended)\b")
 _KILLS = re.compile(r"\b(?:kill|pkill|killall)\b|(?i:kill_?shell|kill_?bash|task_?stop)")
-
-
-class Rule(NamedTuple):
-    """How the user wants things done."""
-
-    strict: int  # from 0, a wish perhaps, to 3, a word that forbids or demands
-    id: str  # of who said it
-    request: int  # in which
 
 
 @dataclass(slots=True)
 class Standing:
     """All of it; lists are in the order in which things were said."""
 
-    rules: dict[str, Rule] = field(default_factory=dict)  # by their words
+    rules: dict[str, UserRule] = field(default_factory=dict)  # by their words
     refusals: dict[str, str] = field(default_factory=dict)  # what was refused and why: the id
     tasks: dict[str, tuple[str, str]] = field(default_factory=dict)  # by number: state, what
     files: dict[str, tuple[str, int, list[str]]] = field(default_factory=dict)  # by path: verb, times, what changed
@@ -107,12 +52,13 @@ class Standing:
     runs: int = 0  # commands so far
     root: str = ""  # of most paths: the log leaves it out
 
-    def add(self, request: Request) -> None:
+    def add(self, request: WorkRequest) -> None:
         """Take in what was asked and done."""
         if request.ask:
             self.count += 1
             self.ask, self.ask_ids = both_ends(request.ask, ASK), tuple(request.ids)
-            self._take_rules(request)
+            for sentences, strict in rules_in(request):
+                self._keep(sentences, request, strict)
         for step in request.steps:
             for act in step.acts:
                 self._take(act, request.ids)
@@ -122,39 +68,18 @@ class Standing:
             for name in [n for n in self.running if n in said and _ENDED.search(said)]:
                 del self.running[name]
 
-    def _take_rules(self, request: Request) -> None:
-        """Sentences about how, from what was typed; a whole short message that nothing was done about is one, too."""
-        found, brief = list(_quotable(request.ask)), len(request.ask) <= TYPED
-        own = [s for s in found if not any(said.search(s) for said in (_LACKS, _OPINES, _WONDERS, _TELLS))]
-        strict = [s for s in own if (_DEMANDS if _STATES.match(s) else _STRICT).search(s)]
-        self._keep(strict, request, 3 if brief else 1)
-        if not brief:
-            return
-        other = [s for s in found if s not in strict and not _ASKS.match(s) and not _OPINES.search(s)]
-        short = len(request.ask) <= SENTENCE
-        self._keep([s for s in other if _LEANING.search(s) or (short and _GENERAL.search(s))], request, 2)
-        done = any(step.acts for step in request.steps)
-        if (
-            not done
-            and len(found) == len(other) == 1
-            and not _LACKS.search(found[0])
-            and "?" not in request.ask
-            and len(found[0].split()) > 2
-        ):
-            self._keep(found, request, 0)
-
-    def _keep(self, found: Sequence[str], request: Request, strict: int) -> None:
+    def _keep(self, found: Sequence[str], request: WorkRequest, strict: int) -> None:
         for said in found:
             known = self.rules.pop(said, None)
             strict = max(strict, known.strict) if known else strict
-            self.rules[said] = Rule(strict, request.ids[0] if request.ids else "", self.count)
-        while len(self.rules) > RULES:
+            self.rules[said] = UserRule(strict, request.ids[0] if request.ids else "", self.count)
+        while len(self.rules) > RULES_KEPT:
             del self.rules[min(self.rules, key=lambda s: self.rules[s].strict)]
 
     def _take(self, act: Act, ids: Sequence[str]) -> None:
         if act.kind == "refused":
-            why = f": “{opening(act.told, RULE)}”" if act.told else ""
-            self.refusals[f"{words(act.what, RULE)}{why}"] = ids[0] if ids else ""
+            why = f": “{opening(act.told, RULE_LENGTH)}”" if act.told else ""
+            self.refusals[f"{words(act.what, RULE_LENGTH)}{why}"] = ids[0] if ids else ""
         elif act.kind == "plan" and act.ok:
             self._take_tasks(act)
         elif act.ok and act.kind in ("edit", "run", "did") and self.refusals:
@@ -192,7 +117,7 @@ class Standing:
 
     def _take_command(self, act: Act) -> None:
         self.runs += 1
-        self.errors = {what: (how, run) for what, (how, run) in self.errors.items() if self.runs - run <= LEFT}
+        self.errors = {what: (how, run) for what, (how, run) in self.errors.items() if self.runs - run <= OPEN_COMMANDS}
         if act.commit:
             self.errors = {what: how for what, how in self.errors.items() if not _COMMITS.search(what)}
             return
@@ -207,7 +132,7 @@ class Standing:
             del self.commands[next(iter(self.commands))]
         if act.ok:
             # Another run of the same program may have covered it: what is no longer sure is not said.
-            for what in [w for w in self.errors if command_key(w) == key or _program(w) == _program(act.what)]:
+            for what in [w for w in self.errors if command_key(w) == key or program(w) == program(act.what)]:
                 del self.errors[what]
         elif key and not _found_nothing(act):
             self.errors.pop(act.what, None)
@@ -231,7 +156,7 @@ class Standing:
         wanted = ""
         if newest and self.ask and self.ask[:LIKE].strip() not in shown:
             wanted = f"The newest request: {indented(both_ends(self.ask, max(200, size // 4)))}"
-        head = f"{HEADING} Paths are relative to {self.root}" if self.root else HEADING
+        head = f"{STANDING_HEADING} Paths are relative to {self.root}" if self.root else STANDING_HEADING
         left = size - len(head) - len(wanted) - 2
         kept: list[list[str]] = [[] for _ in parts]
         for share in (0.4, 1.0):  # a part of the room each, then what is left in turn
@@ -271,9 +196,7 @@ class Standing:
         rel = self._rel
         yield "Refused by the user, as the calls tell", list(reversed(self.refusals))
         worked = bool(self.files or self.commands or self.tasks)  # where people only talk, few sentences are rules
-        held = [
-            said for said in reversed(self.rules) if worked or (self.rules[said].strict > 2 and _TO_US.search(said))
-        ]
+        held = [said for said in reversed(self.rules) if worked or (self.rules[said].strict > 2 and speaks_to_us(said))]
         wanted = [said for said in held if self.rules[said].strict > 2 or said not in shown]
         wanted.sort(key=lambda said: -self.rules[said].strict)
         yield f"{_RULES}, in their words; where two differ the later one holds", [self._rule(said) for said in wanted]
@@ -287,14 +210,15 @@ class Standing:
             [rel(f"`{what}`: {how}") for what, (how, _) in list(self.errors.items())[: -ERRORS - 1 : -1]],
         )
         yield "Started in the background, not seen to end", [rel(f"`{what}`") for what in self.running.values()]
-        lately = [rel(self._file(path, shown)) for path in list(reversed(self.files))[:LATELY]]
+        lately = [rel(self._file(path, shown)) for path in list(reversed(self.files))[:FILES_TOLD]]
         sizes = accumulate(map(len, lately))
-        fully = max(1, sum(taken <= FULLY * size for taken in sizes))  # of the others the names: all of those are told
+        # Of the others the names: all of those are told.
+        fully = max(1, sum(taken <= FULLY_SHARE * size for taken in sizes))
         yield "Files changed, the last one last", lately[:fully]
         others = [rel(path if (verb := self.files[path][0]) == "edited" else f"{path} ({verb})") for path in self.files]
-        names = listed(reversed(others[: len(others) - fully]), min(NAMES, int(NAMED * size)))
+        names = listed(reversed(others[: len(others) - fully]), min(FILE_NAMES_CHARACTERS, int(NAMED_SHARE * size)))
         yield "Files changed before those", [names] if names else []
-        often = [w for w in reversed(self.commands) if self.commands[w][0] > 1][:COMMANDS]
+        often = [w for w in reversed(self.commands) if self.commands[w][0] > 1][:COMMANDS_TOLD]
         yield (
             "Commands run more than once",
             [
@@ -337,7 +261,7 @@ class Standing:
     def from_json(cls, kept: Mapping[str, Any]) -> Self:
         """As an edit kept it."""
         return cls(
-            rules={said: Rule(*rest) for said, *rest in kept["rules"]},
+            rules={said: UserRule(*rest) for said, *rest in kept["rules"]},
             refusals=dict(kept["refusals"]),
             tasks={n: (state, what) for n, state, what in kept["tasks"]},
             files={path: (verb, times, list(told)) for path, verb, times, told in kept["files"]},
@@ -360,25 +284,7 @@ _RULES = "The user's rules"
 _NEWEST_LAST = ("The user's rules", "Files changed", "Commands run", "Refused by the user, as the calls tell")
 
 
-def command_key(command: str) -> str:
-    """What makes two runs the same; nothing for a script that stands in its command, of which only the size is told."""
-    return "" if "<<" in command else command.strip()
-
-
 def _found_nothing(act: Act) -> bool:
     """Whether it was only a search at the end of a command that found nothing."""
     last = act.what.rpartition("|")[2].strip()
     return last.startswith(("grep", "egrep", "rg", "diff", "test ")) and act.told in ("", "exit code 1")
-
-
-def _program(command: str) -> str:
-    """The program that a command runs last, and which of its acts."""
-    bare = [w for w in _LAST.split(command)[-1].partition("|")[0].split() if not _SETTING.match(w)]
-    return " ".join(bare[:2])
-
-
-def _quotable(text: str) -> Iterator[str]:
-    for said in sentences(plain(text)):
-        said = on_one_line(said).strip(" -*>•\t")
-        if 8 <= len(said) <= RULE and not said.endswith((":", "?", "？")):
-            yield said

@@ -8,12 +8,12 @@ from dataclasses import replace as with_
 from typing import NamedTuple
 
 from clew.core.items import Node
-from clew.steps.worklog.acts import NO_RESULT, REPORT, Act
-from clew.steps.worklog.requests import Request, Step
-from clew.steps.worklog.standing import command_key
+from clew.steps.worklog.acts import NO_RESULT, REPORT_CHARACTERS, Act
+from clew.steps.worklog.commands import command_key
+from clew.steps.worklog.requests import WorkRequest, WorkStep
 from clew.steps.worklog.wording import (
     OFTEN,
-    WHY,
+    SAYS_WHY,
     Phrases,
     both_ends,
     chooses,
@@ -29,14 +29,14 @@ from clew.steps.worklog.wording import (
 )
 
 SAY = 260  # characters of the words with which a step begins
-LITTLE = 60  # characters: what is said in fewer says less
+LITTLE_SAID = 60  # characters: what is said in fewer says less
 CAUSE = 420  # and of those that follow on a failure: they say why
 CLOSE = 1_400  # of the last words of a request
 GIST = 320  # characters of them at the least
 OPTIONS = 2_400  # and of those that the user answered in a few words: the choice is in them
-BRIEF = 160  # characters of an answer that says nothing without what it answers
-NAMES = 200  # characters of names in a row
-WHOLE = 6_000  # characters of what was said at once, at most
+BRIEF_ANSWER = 160  # characters of an answer that says nothing without what it answers
+NAMES_IN_A_ROW = 200  # characters of names in a row
+SAID_AT_ONCE = 6_000  # characters of what was said at once, at most
 LOOKED, USED = 0.15, 0.8  # what it is worth that something was looked at, and a line of a result that mattered
 INNER = "    "  # before the lines of what a call brought
 
@@ -47,7 +47,7 @@ _READS = re.compile(r"/|\.\w{1,5}$")  # a file: what was done with it is told by
 Used = Callable[[Node], Sequence[str]]  # the lines of a result with values that were used later
 
 
-class Line(NamedTuple):
+class LogLine(NamedTuple):
     """A line of the log, in several lengths, each with what it is worth beyond the one before it."""
 
     texts: tuple[str, ...]
@@ -55,9 +55,9 @@ class Line(NamedTuple):
     needed: bool = False  # the first of them is the least that must be told of a request
 
 
-def line(text: str, worth: float) -> Line:
+def line(text: str, worth: float) -> LogLine:
     """One in a single length."""
-    return Line((text,), (worth,))
+    return LogLine((text,), (worth,))
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class Failures:
     changed: dict[str, list[str]] = field(default_factory=dict)  # files since then
 
 
-def ask(request: Request, most: int) -> str:
+def ask(request: WorkRequest, most: int) -> str:
     """What was asked, in so many characters."""
     if len(request.ask) <= most:
         told = request.ask
@@ -82,14 +82,14 @@ def ask(request: Request, most: int) -> str:
 class Teller:
     """Tells of one request after the other, in their order."""
 
-    def __init__(self, requests: Sequence[Request], used: Used, rel: Callable[[str], str]) -> None:
+    def __init__(self, requests: Sequence[WorkRequest], used: Used, rel: Callable[[str], str]) -> None:
         self.used, self.rel = used, rel
         self.failures = Failures()
         steps = [step for request in requests for step in request.steps]
         self.phrases = Phrases(step.say for step in steps)
         self.printed = Counter(act.told for step in steps for act in step.acts if act.ok)
 
-    def lines(self, request: Request, answered: str) -> Iterator[Line]:
+    def lines(self, request: WorkRequest, answered: str) -> Iterator[LogLine]:
         """The lines of a request after its ask; `answered` is what the user said next."""
         last = max((i for i, step in enumerate(request.steps) if step.text), default=-1)
         only_said = all(act.kind in ("look", "plan") for step in request.steps for act in step.acts)
@@ -100,8 +100,8 @@ class Teller:
             failed = any(not act.ok and act.kind in ("run", "edit", "did") for act in step.acts)
 
     def _step(
-        self, step: Step, last: bool, told: Sequence[tuple[str, float]], changed: Container[str]
-    ) -> Iterator[Line]:
+        self, step: WorkStep, last: bool, told: Sequence[tuple[str, float]], changed: Container[str]
+    ) -> Iterator[LogLine]:
         rel = self.rel
         # What is printed each time says nothing. One line each: a name may have several.
         acts = [with_(a, told="") if a.ok and self.printed[a.told] >= OFTEN else a for a in step.acts]
@@ -117,27 +117,31 @@ class Teller:
             if last and done:  # of the last words there is a length without what was done
                 full[0] = said[0]
                 full[1] = full[1][0], full[1][1] + worth
-            yield Line(
-                tuple(t for t, _ in full), tuple(w for _, w in full), needed=last and len(told[0][0]) >= LITTLE // 2
+            yield LogLine(
+                tuple(t for t, _ in full),
+                tuple(w for _, w in full),
+                needed=last and len(told[0][0]) >= LITTLE_SAID // 2,
             )
         elif done:
             yield line(done, worth)
         if looked:
-            yield line(f"  * looked at {listed(dict.fromkeys(looked), NAMES)}", LOOKED if told or done else 2 * LOOKED)
+            yield line(
+                f"  * looked at {listed(dict.fromkeys(looked), NAMES_IN_A_ROW)}", LOOKED if told or done else 2 * LOOKED
+            )
         for act, result in step.results:
             if act.ok and (act.kind in ("did", "run") or (act.kind == "look" and not _READS.search(act.what))):
                 yield from (line(f"  > {rel(found)}", USED) for found in self.used(result))
         for note in step.notes:
             yield line(f"- (a program reported: {indented(first_lines(rel(note), CLOSE))})", 1.0)
 
-    def _closing(self, step: Step, answered: str, only_said: bool) -> Iterator[tuple[str, float]]:
+    def _closing(self, step: WorkStep, answered: str, only_said: bool) -> Iterator[tuple[str, float]]:
         """The last words of a request, from few of them to all, each with what it is worth beyond the one before.
 
         Where nothing was done they are all there is; where the user chose between what they offer, all are needed.
         """
-        brief = bool(answered) and (len(answered) <= BRIEF or chooses(answered, step.say))
+        brief = bool(answered) and (len(answered) <= BRIEF_ANSWER or chooses(answered, step.say))
         words = self.phrases.news(step.say)
-        yield gist(words, GIST // 2), 3.0 * min(1.0, len(words) / LITTLE)
+        yield gist(words, GIST // 2), 3.0 * min(1.0, len(words) / LITTLE_SAID)
         if len(words) > GIST // 2 and not brief:
             yield gist(words, GIST), 2.5 if only_said else 1.5
         most = OPTIONS if brief else CLOSE
@@ -146,24 +150,24 @@ class Teller:
         yield outline(step.say, most), 4.0 if brief else 2.5
         yield from _whole(step)
 
-    def _saying(self, step: Step, failed: bool) -> Iterator[tuple[str, float]]:
+    def _saying(self, step: WorkStep, failed: bool) -> Iterator[tuple[str, float]]:
         """What was said on the way; `failed` if something had just gone wrong."""
         acted = any(act.kind not in ("look", "plan") or not act.ok for act in step.acts)
         words = unannounced(step.say) if acted else step.say
         news = self.phrases.news(words)
         routine = self.phrases.only_set(words)
         announces = not acted and len(words) <= SAY and all(a.kind == "look" for a in step.acts) and step.acts
-        why = bool(WHY.search(news)) and not routine
-        least = (0.3 if announces or routine else 1.0 + 1.2 * failed) * min(1.0, len(news) / LITTLE)
+        why = bool(SAYS_WHY.search(news)) and not routine
+        least = (0.3 if announces or routine else 1.0 + 1.2 * failed) * min(1.0, len(news) / LITTLE_SAID)
         if not words:
             return
         yield gist(news, CAUSE) if why else opening(news, CAUSE if failed else SAY), least + 1.0 * why
         yield from _whole(step)
 
 
-def _whole(step: Step) -> Iterator[tuple[str, float]]:
+def _whole(step: WorkStep) -> Iterator[tuple[str, float]]:
     if len(step.text) > SAY:
-        yield first_lines(plain(step.text), WHOLE), 1.0
+        yield first_lines(plain(step.text), SAID_AT_ONCE), 1.0
 
 
 def _worth(act: Act) -> float:
@@ -217,7 +221,8 @@ def _phrase(act: Act, failures: Failures) -> Iterator[str]:
                 else on_one_line(act.what)
             )
         case Act(kind="report"):
-            yield f"a sub-agent was asked: {act.what}. It reported: {indented(outline(act.told, REPORT), INNER)}"
+            reported = indented(outline(act.told, REPORT_CHARACTERS), INNER)
+            yield f"a sub-agent was asked: {act.what}. It reported: {reported}"
         case Act(kind="refused"):
             yield f"REFUSED by the user: {act.what}" + (f": “{opening(act.told, CAUSE)}”" if act.told else "")
         case Act(kind="did"):
@@ -241,6 +246,6 @@ def _run(act: Act, failures: Failures) -> str:
     how = f": {act.told}" if act.told else ""
     if failures.open.pop(key, None) is not None:
         by = failures.changed.pop(key, [])
-        after = f" after the change{'s' if len(by) > 1 else ''} to {listed(by, NAMES)}" if by else ""
+        after = f" after the change{'s' if len(by) > 1 else ''} to {listed(by, NAMES_IN_A_ROW)}" if by else ""
         return f"`{act.what}` now went well{after}{how}"
     return f"ran `{act.what}`{left}{how}"

@@ -5,13 +5,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 ENOUGH = 60  # characters: with less room no sentence is begun
-SHORT = 12  # characters in which an abbreviation stands
-NEAR = 500  # characters in which the ends of a sentence are looked for
+ABBREVIATION_CHARACTERS = 12  # characters in which an abbreviation stands
+SENTENCE_REACH = 500  # characters in which the ends of a sentence are looked for
 DIVIDES = 3  # marks that make a rule
 LEAD = 80  # characters of a sentence that leads to a list and is told with it
-LIST = 4  # lines of a text that may be a list
+LIST_LINES = 4  # lines of a text that may be a list
 ENTRY = (400, 300, 220, 160, 120, 90, 70)  # characters of each of them
-FEW = 28  # characters of an entry that tell something
+LEAST_ENTRY = 28  # characters of an entry that tell something
 OFTEN = 4  # times that a sentence is said in the same form until it is a set phrase
 MORE = "…"  # stands where words are left out
 _ENDS = re.compile(r"(?<=[.!?])[\"'”’)]*\s+|(?<=[。！？])|\n+")
@@ -19,7 +19,7 @@ _CLAUSES = re.compile(r"(?<=[,;:])\s+|\s+(?=[(—–])|(?<=[，；：、])")
 _ABBREVIATED = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|no|approx|Mr|Mrs|Ms|Dr|St)|(?:^|\s)\w)\.$")
 _LEADS = re.compile(r"^.{0,120}[:：]$|^\w+(?: \w+){0,2}[!.]$|^[A-Z]\w*(?:[ /&-]+\w+){0,4}$")
 # Words with which somebody says why, or between what they chose.
-WHY = re.compile(
+SAYS_WHY = re.compile(
     r"(?i)\b(?:because|root cause|cause[sd]?|turns out|the (?:issue|problem|bug|reason|fix|culprit)|decid\w+|decision"
     r"|instead|rather than|chose|chosen|choice|options?|alternatives?|approach(?:es)?|recommend\w*|prefer\w*"
     r"|trade-?offs?|pros|cons|downsides?|go(?:ing)? with|so that|since|otherwise|actually|mistake|wrong|broke"
@@ -74,7 +74,7 @@ def prose(text: str) -> str:
 
 def unannounced(text: str) -> str:
     """A text without what only says what comes next: once it was done, that is told by what was done."""
-    kept = [s for s in sentences(text) if not s.endswith((":", "：")) and (not _NEXT.match(s) or WHY.search(s))]
+    kept = [s for s in sentences(text) if not s.endswith((":", "：")) and (not _NEXT.match(s) or SAYS_WHY.search(s))]
     return " ".join(kept)
 
 
@@ -86,7 +86,7 @@ def sentences(text: str) -> Iterator[str]:
         if not part:
             continue
         begun.append(part)
-        if "\n" in end[0] or not _ABBREVIATED.search(part[-SHORT:]):
+        if "\n" in end[0] or not _ABBREVIATED.search(part[-ABBREVIATION_CHARACTERS:]):
             yield " ".join(begun)
             begun = []
     if rest := " ".join([*begun, text[at:].strip()]).strip():
@@ -129,7 +129,7 @@ def gist(text: str, most: int) -> str:
     if not parts or sum(map(len, parts)) + len(parts) <= most:
         return " ".join(parts) or opening(text, most)
     kept, left = set[int](), most - len(MORE) - 1
-    for i in sorted(range(len(parts)), key=lambda i: (i > 0, not WHY.search(parts[i]), i)):
+    for i in sorted(range(len(parts)), key=lambda i: (i > 0, not SAYS_WHY.search(parts[i]), i)):
         if len(parts[i]) < left:
             kept.add(i)
             left -= len(parts[i]) + 1
@@ -143,12 +143,12 @@ def _entries(text: str, most: int) -> str:
     lines = [on_one_line(line) for line in text.splitlines() if line.strip()]
     first = next((i for i, line in enumerate(lines) if _ENTRY.match(line)), len(lines))
     entries = [line for line in lines if _ENTRY.match(line)]
-    if len(text) <= most or len(entries) < LIST - 1:
+    if len(text) <= most or len(entries) < LIST_LINES - 1:
         return ""
     before = [line for line in lines[:first] if not _LEADS.match(line) or line.endswith((":", "："))]
     lead = words(before[-1], most // 3) if before else ""
     each = (most - len(lead)) // len(entries) - 1
-    return " ".join([lead, *(words(entry, each) for entry in entries)]).strip() if each >= FEW else ""
+    return " ".join([lead, *(words(entry, each) for entry in entries)]).strip() if each >= LEAST_ENTRY else ""
 
 
 class Phrases:
@@ -213,7 +213,7 @@ def outline(text: str, most: int) -> str:
         return text
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     cap = next((c for c in ENTRY if sum(min(len(line), c) + 1 for line in lines) <= most), 0)
-    if len(lines) < LIST or not cap:
+    if len(lines) < LIST_LINES or not cap:
         return first_lines(text, most)
     return "\n".join(f"{_indent(line)}{words(line, max(ENOUGH, cap - len(_indent(line))))}" for line in lines)
 
@@ -228,15 +228,15 @@ def around(body: str, lines: Sequence[str]) -> str:
     stop = body.find(lines[-1], start) + len(lines[-1])
     if start < 0 or stop < start:
         return "\n".join(lines)
-    ends = [m.end() for m in _STOPS.finditer(body, max(0, start - NEAR), start)]
-    after = _STOPS.search(body, stop, stop + NEAR)
-    return body[ends[-1] if ends else max(0, start - NEAR) : after.start() if after else stop].strip()
+    ends = [m.end() for m in _STOPS.finditer(body, max(0, start - SENTENCE_REACH), start)]
+    after = _STOPS.search(body, stop, stop + SENTENCE_REACH)
+    return body[ends[-1] if ends else max(0, start - SENTENCE_REACH) : after.start() if after else stop].strip()
 
 
 def chooses(answer: str, text: str) -> bool:
     """Whether an answer names entries of a numbered list by their numbers."""
     numbers = {n for line in text.splitlines() if (n := _NUMBERED.match(line))}
-    return len(numbers) >= LIST - 1 and _CHOSEN.search(answer) is not None
+    return len(numbers) >= LIST_LINES - 1 and _CHOSEN.search(answer) is not None
 
 
 def both_ends(text: str, most: int) -> str:

@@ -67,7 +67,7 @@ class Writing:
     def _fitted(
         self, log: Log, spans: Sequence[Stretch], room: int, stands: int, focus: str | None, brief: bool
     ) -> tuple[list[Block], list[Item]]:
-        """Blocks, and items that show them, in so many tokens; the last says how things stand, unless `focus` is None."""
+        """Blocks, and items that show them, in so many tokens; the last says how things stand, if `focus` is a text."""
         handles, newest = [self.view.short(*span) for span in spans], self.history.is_newest_folded(spans)
         size, state_size, most = DENSE * room, DENSE * stands, room + stands
         found, items = list[Block](), list[Item]()

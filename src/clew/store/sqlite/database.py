@@ -12,7 +12,7 @@ from clew.store.packing import indexable
 from clew.store.queries import statements
 from clew.store.sqlite.watching import Watch, is_busy
 from clew.store.waiting import PATIENCE
-from clew.text.search import parts
+from clew.text.words import parts
 
 MANY = 4_000  # texts that have a word which tells little
 RANKED = 8_000  # texts that are ranked, more or less: those with the rarest words

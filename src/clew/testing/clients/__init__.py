@@ -7,10 +7,10 @@ from clew.testing.clients.claude import ClaudeCode, ClaudeCodeNew
 from clew.testing.clients.codex import Codex, CodexLite
 from clew.testing.clients.gemini import GeminiCLI
 from clew.testing.clients.opencode import OpenCode, OpenCodeMessages, OpenCodeResponses
-from clew.testing.clients.shape import Client, Kind, Sent, play, script
+from clew.testing.clients.shape import Client, ClientRequest, RequestKind, play, script
 from clew.testing.clients.wording import Pen
 
-__all__ = ["CLIENTS", "Client", "Kind", "Sent", "session"]
+__all__ = ["CLIENTS", "Client", "ClientRequest", "RequestKind", "session"]
 
 CLIENTS: Mapping[str, type[Client]] = {
     client.name: client
@@ -33,7 +33,7 @@ CLIENTS: Mapping[str, type[Client]] = {
 TURNS = 28
 
 
-def session(client: str, word: str, turns: int = TURNS, seed: int = 0) -> Iterator[Sent]:
+def session(client: str, word: str, turns: int = TURNS, seed: int = 0) -> Iterator[ClientRequest]:
     """All requests of one session; `word` stands in all that is said in it. The same for the same arguments."""
     pen = Pen(client, word, seed)
     made = CLIENTS[client](pen, word)

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from copy import deepcopy
 
-from clew.testing.clients.shape import Client, Kind, Message, Sent, Worked
-from clew.testing.clients.tongues import Chat, Spec, tools_of
+from clew.testing.clients.shape import Client, ClientMessage, ClientRequest, RequestKind, Worked
+from clew.testing.clients.tongues import ChatTongue, Spec, tools_of
 from clew.testing.clients.wording import Pen
 
 
@@ -20,10 +20,10 @@ class Chatting(Client):
     def __init__(self, pen: Pen, conversation: str) -> None:
         super().__init__(pen, conversation)
         self.own = Pen(self.name)  # the program's own words are the same in all sessions
-        self.tongue = Chat(pen)
+        self.tongue = ChatTongue(pen)
         self.system = self.own.prose(self.frame // 2)
         self.tools: list[Spec] = tools_of(self.own, self.frame // 2, self.names) if self.names else []
-        self.history: list[Message] = []
+        self.history: list[ClientMessage] = []
 
     def ask(self, text: str) -> None:
         self.history += self.tongue.asked(text)
@@ -34,10 +34,10 @@ class Chatting(Client):
     def answer(self, text: str) -> None:
         self.history += self.tongue.answered(text)
 
-    def body(self) -> Message:
+    def body(self) -> ClientMessage:
         return self.written(self.system, self.tools, self.history)
 
-    def written(self, system: str, tools: list[Spec], history: list[Message], model: str = "") -> Message:
+    def written(self, system: str, tools: list[Spec], history: list[ClientMessage], model: str = "") -> ClientMessage:
         """A request of this client."""
         return self.tongue.body(model or self.model, system, tools, deepcopy(history))
 
@@ -51,7 +51,7 @@ class Pi(Chatting):
 
     name = "pi"
 
-    def compact(self, summary: str) -> Iterator[Sent]:
+    def compact(self, summary: str) -> Iterator[ClientRequest]:
         system = f"You are a context summarization assistant. {self.own.prose(200)}"
         asked = self.tongue.asked(f"<conversation>\n{self.retold()}\n</conversation>\n\n{self.own.prose(60)}")
         yield self.sent("compaction", self.written(system, [], asked))
@@ -74,13 +74,13 @@ class QwenCode(Chatting):
         self.memory_tools = tools_of(self.own, 1_500, ("read_memory", "write_memory"))
         self.rests = 0
 
-    def resting(self) -> Iterator[Sent]:
+    def resting(self) -> Iterator[ClientRequest]:
         self.rests += 1
         if self.rests % 2:
             asked = [*self.history, *self.tongue.asked("Write down what should be remembered of this conversation.")]
             yield self.sent("side", self.written(self.memory, self.memory_tools, asked))
 
-    def compact(self, summary: str) -> Iterator[Sent]:
+    def compact(self, summary: str) -> Iterator[ClientRequest]:
         wish = f"You are the component that summarizes a conversation into a <state_snapshot>. {self.own.prose(200)}"
         asked = [*self.history, *self.tongue.asked(wish)]
         yield self.sent("compaction", self.written(self.system, self.tools, asked))
@@ -104,7 +104,7 @@ class Copilot(Chatting):
         )
         super().ask(f"{clock}\n\n{text}")
 
-    def headers(self, kind: Kind) -> dict[str, str]:
+    def headers(self, kind: RequestKind) -> dict[str, str]:
         initiator = "user" if self.history and self.history[-1]["role"] == "user" else "agent"
         return {**super().headers(kind), "x-initiator": initiator, "x-interaction-type": "conversation-agent"}
 
@@ -121,14 +121,14 @@ class Crush(Chatting):
         self.history = self.tongue.asked(reminder)
         self.titles = self.own.prose(150)
 
-    def headers(self, kind: Kind) -> dict[str, str]:
+    def headers(self, kind: RequestKind) -> dict[str, str]:
         return {**super().headers(kind), "x-session-id": self.id[:16], "x-session-affinity": self.id[:16]}
 
-    def opening(self) -> Iterator[Sent]:
+    def opening(self) -> Iterator[ClientRequest]:
         asked = self.tongue.asked(f"Find a few words to call this by:\n\n{self.asked}")
         yield self.sent("side", self.written(self.titles, [], asked, "gpt-5.4-nano"))
 
-    def compact(self, summary: str) -> Iterator[Sent]:
+    def compact(self, summary: str) -> Iterator[ClientRequest]:
         system = f"You are summarizing a conversation to preserve context. {self.own.prose(200)}"
         asked = [*self.history, *self.tongue.asked("Sum up all that stands above.")]
         yield self.sent("compaction", self.written(system, [], asked))
@@ -150,11 +150,11 @@ class Aider(Chatting):
 
     files = ""
 
-    def body(self) -> Message:
+    def body(self) -> ClientMessage:
         *before, last = self.history
         text = f"Here are the files:\n\n{self.files}\n\n{last['content']}\n\n{last['content']}"
         return self.written(self.system, [], [*before, {"role": "user", "content": text}])
 
 
-def _last_user(history: list[Message]) -> int:
+def _last_user(history: list[ClientMessage]) -> int:
     return max(i for i, m in enumerate(history) if m["role"] == "user")

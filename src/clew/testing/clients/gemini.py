@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from copy import deepcopy
 
-from clew.testing.clients.shape import Client, Message, Sent, Worked
-from clew.testing.clients.tongues import Gemini, tools_of
+from clew.testing.clients.shape import Client, ClientMessage, ClientRequest, Worked
+from clew.testing.clients.tongues import GeminiTongue, tools_of
 from clew.testing.clients.wording import Pen
 
 COMPONENT = (
@@ -27,12 +27,12 @@ class GeminiCLI(Client):
     def __init__(self, pen: Pen, conversation: str) -> None:
         super().__init__(pen, conversation)
         own = Pen(self.name)
-        self.tongue = Gemini(pen)
+        self.tongue = GeminiTongue(pen)
         self.system = own.prose(self.frame // 2)
         self.tools = tools_of(own, self.frame // 2, ("shell", "read_file", "replace", "glob", "web_fetch"))
         place = f"<session_context>\nToday is Sunday. The folder is /srv/app:\n{own.prose(200)}\n</session_context>"
         self.place = self.tongue.asked(place)
-        self.history: list[Message] = [*self.place]
+        self.history: list[ClientMessage] = [*self.place]
 
     def ask(self, text: str) -> None:
         self.history += self.tongue.asked(text)
@@ -50,13 +50,13 @@ class GeminiCLI(Client):
                 part.pop("thoughtSignature", None)
             message["parts"] += deepcopy([p for p in message["parts"] if "functionResponse" in p])
 
-    def body(self) -> Message:
+    def body(self) -> ClientMessage:
         return self.tongue.body(self.model, self.system, self.tools, deepcopy(self.history))
 
     def headers(self, kind: str) -> dict[str, str]:
         return {"content-type": "application/json", "user-agent": "GeminiCLI/0.61.0/gemini-3-pro (linux; x64)"}
 
-    def compact(self, summary: str) -> Iterator[Sent]:
+    def compact(self, summary: str) -> Iterator[ClientRequest]:
         path = "/v1beta/models/gemini-3-pro:generateContent"
         snapshot = f"<state_snapshot>\n{summary}\n</state_snapshot>"
         asked = [*deepcopy(self.history), *self.tongue.asked(WRITE)]

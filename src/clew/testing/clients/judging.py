@@ -18,26 +18,26 @@ from clew.engine.settings import Settings
 from clew.engine.turns import Request
 from clew.errors import ClewError
 from clew.store.sqlite import SQLite
-from clew.testing.clients import TURNS, Sent, session
+from clew.testing.clients import TURNS, ClientRequest, session
 from clew.testing.clients.binding import Bindings
 from clew.tokens.target import Target
 from clew.wire import check, decode
 from clew.wire.rules.binding import binds
 
-WORDS = ("amber", "birch")  # two conversations side by side, in one folder
+CODE_WORDS = ("amber", "birch")  # two conversations side by side, in one folder
 ALONE = "cedar"  # a third one, that was given up before anything was answered
 ID = re.compile(r"[0-9a-f]{10}")
-KEPT = frozenset({"additional_tools", "configuration_update", "compaction", "compaction_trigger"})
+KEPT_ITEMS = frozenset({"additional_tools", "configuration_update", "compaction", "compaction_trigger"})
 SECRET = frozenset({"thinking", "redacted_thinking", "reasoning"})
-TURN = ("main", "continued")
+TURN_KINDS = ("main", "continued")
 SESSION = ("x-claude-code-session-id", "session-id", "x-session-id", "session_id")  # headers that name one
-LITTLE = 0.13  # of the room beside the frame: less is not worth another fold
+LITTLE_ROOM = 0.13  # of the room beside the frame: less is not worth another fold
 SURE = 1.03  # times our count: what a provider counts is known only so well before it is asked
-LINES = 500  # tokens that stand-ins need beside what must be seen
+STAND_IN_TOKENS = 500  # tokens that stand-ins need beside what must be seen
 
 
 @dataclass
-class Tally:
+class ClientTally:
     """What one client's sessions came to in one window; all but the first three should be nought."""
 
     turns: int = 0  # of the conversations
@@ -64,14 +64,14 @@ class Tally:
         return {name: getattr(self, name) for name in FAULTS if getattr(self, name)}
 
 
-WHOLE = ("Repair", "Unbind")  # edits that leave every word where it is
-FAULTS = tuple(f.name for f in fields(Tally) if f.name not in ("turns", "fits", "folds", "bodies"))
+WORDLESS_EDITS = ("Repair", "Unbind")  # edits that leave every word where it is
+FAULTS = tuple(f.name for f in fields(ClientTally) if f.name not in ("turns", "fits", "folds", "bodies"))
 
 
-class Judge:
+class ClientJudge:
     """Sends what clients send through one engine, and keeps count."""
 
-    def __init__(self, engine: Engine, tally: Tally, scope: str) -> None:
+    def __init__(self, engine: Engine, tally: ClientTally, scope: str) -> None:
         self.engine, self.tally, self.scope = engine, tally, scope
         self.branch: dict[str, str] = {}  # of each conversation, now
         self.used: dict[str, set[tuple[str, str]]] = defaultdict(set)  # by branch: who sent something there, and what
@@ -79,9 +79,9 @@ class Judge:
         self.bindings: dict[str, Bindings] = defaultdict(Bindings)
         self.growth: dict[str, Growth] = defaultdict(Growth)
 
-    async def take(self, sent: Sent) -> None:
+    async def take(self, sent: ClientRequest) -> None:
         """One request."""
-        turn, room = sent.kind in TURN, await self._room(sent)
+        turn, room = sent.kind in TURN_KINDS, await self._room(sent)
         fits = SURE * (room.least() if turn else room.whole()) <= room.limit
         self.tally.turns += turn
         self.tally.fits += turn and fits
@@ -104,7 +104,7 @@ class Judge:
             grown = self.growth[sent.conversation]
             self.tally.hasty += grown.is_hasty(room, after, folded=self.tally.folds > folds)
 
-    def look(self, sent: Sent, body: Mapping[str, Any], fits: bool) -> None:
+    def look(self, sent: ClientRequest, body: Mapping[str, Any], fits: bool) -> None:
         """Whether a body that goes out for a request shows what it must, and nothing else."""
         tally, told = self.tally, "\0".join(_strings(body))
         if fits:
@@ -113,15 +113,15 @@ class Judge:
             tally.task += sent.asked not in told and sent.asked in "\0".join(_strings(sent.body))
         was = {broken.rule for broken in check(sent.body, sent.format)}
         tally.invalid += any(broken.rule not in was for broken in check(body, sent.format))
-        tally.mixed += any(word in told for word in (*WORDS, ALONE) if word != sent.conversation)
+        tally.mixed += any(word in told for word in (*CODE_WORDS, ALONE) if word != sent.conversation)
         tally.changed += _changed(sent.body, body)
         if binds(sent.format, body.get("model", "")) and sent.kind != "subagent":
-            tally.bound += self.bindings[sent.conversation].broken(sent.body, body, answered=sent.kind in TURN)
+            tally.bound += self.bindings[sent.conversation].broken(sent.body, body, answered=sent.kind in TURN_KINDS)
 
-    async def _place(self, sent: Sent, view: View, fits: bool) -> None:
-        turn, before = sent.kind in TURN, self.branch.get(sent.conversation)
+    async def _place(self, sent: ClientRequest, view: View, fits: bool) -> None:
+        turn, before = sent.kind in TURN_KINDS, self.branch.get(sent.conversation)
         if sent.kind == "compaction":
-            self.tally.folded += fits and any(not edit.by.startswith(WHOLE) for edit in view.edits)
+            self.tally.folded += fits and any(not edit.by.startswith(WORDLESS_EDITS) for edit in view.edits)
             return
         if not turn:
             self.aside.append(view.branch)
@@ -149,7 +149,7 @@ class Judge:
         self.tally.shared += sum(branch in self.used for branch in self.aside)
         self.tally.joined += sum(len({who for who, _ in users}) > 1 for users in self.used.values())
 
-    async def _room(self, sent: Sent) -> "_Room":
+    async def _room(self, sent: ClientRequest) -> "_Room":
         frame, _ = decode(sent.body, sent.format)
         return _Room(await self.engine.limits.target(self.scope, frame), sent)
 
@@ -163,7 +163,7 @@ class Growth:
         """Whether this fold came though all would have fit and little was new."""
         given = room.whole()
         before = self.sent + given - self.given
-        hasty = folded and before <= room.limit and self.folded > 0 and before - self.folded < LITTLE * room.left()
+        hasty = folded and before <= room.limit and self.folded > 0 and before - self.folded < LITTLE_ROOM * room.left()
         self.given, self.sent = given, after
         self.folded = after if folded else self.folded
         return hasty
@@ -172,7 +172,7 @@ class Growth:
 class _Room:
     """How large a request is, by the engine's own count."""
 
-    def __init__(self, target: Target, sent: Sent) -> None:
+    def __init__(self, target: Target, sent: ClientRequest) -> None:
         self._meter, self._sent = target.meter, sent
         self._frame, self._items = decode(sent.body, sent.format)
         self.limit = target.limit.tokens
@@ -190,7 +190,7 @@ class _Room:
             start -= 1
         asked = max((i for i, item in enumerate(items) if self._sent.asked in item.text), default=0)
         system = {i for i, item in enumerate(items) if item.role == "system"}
-        return self._with({asked, *system, *range(start, len(items))}) + LINES
+        return self._with({asked, *system, *range(start, len(items))}) + STAND_IN_TOKENS
 
     def sized(self, view: View) -> int:
         """Tokens of what is sent in its place."""
@@ -205,7 +205,7 @@ class _Room:
         return self._meter.frame(self._frame).plus(said).tokens
 
 
-def request_of(sent: Sent, scope: str) -> Request:
+def request_of(sent: ClientRequest, scope: str) -> Request:
     """A client's request as a gateway would hand it on: under the name that its client gives the session, if any."""
     named = next((sent.headers[name] for name in SESSION if name in sent.headers), None)
     return Request(rawjson.dumps(sent.body), sent.format, scope, named)
@@ -240,21 +240,21 @@ def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> int:
 
 
 def _must_stay(item: Mapping[str, Any]) -> bool:
-    return item.get("type") in KEPT or item.get("role") in ("system", "developer")
+    return item.get("type") in KEPT_ITEMS or item.get("role") in ("system", "developer")
 
 
-async def judged(client: str, window: int, turns: int = TURNS, seed: int = 0) -> Tally:
+async def judged(client: str, window: int, turns: int = TURNS, seed: int = 0) -> ClientTally:
     """What becomes of two sessions of a client side by side in one window, after one that was given up."""
-    tally = Tally()
+    tally = ClientTally()
 
     def heard(event: events.Event) -> None:
         tally.folds += isinstance(event, events.Began)
 
     engine = Engine(SQLite(":memory:"), Budget(window=window), Settings(listeners=[heard]))
-    judge = Judge(engine, tally, f"{client}-{window}")
+    judge = ClientJudge(engine, tally, f"{client}-{window}")
     for sent in session(client, ALONE, 1, seed):
         await judge.take(sent)
-    sides = [session(client, word, turns, seed) for word in WORDS]
+    sides = [session(client, word, turns, seed) for word in CODE_WORDS]
     for both in zip_longest(*sides):
         for sent in filter(None, both):
             await judge.take(sent)

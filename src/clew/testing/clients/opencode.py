@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from copy import deepcopy
 
-from clew.testing.clients.shape import Client, Kind, Message, Sent, Worked
-from clew.testing.clients.tongues import TONGUES, Chat, Spec, tools_of
+from clew.testing.clients.shape import Client, ClientMessage, ClientRequest, RequestKind, Worked
+from clew.testing.clients.tongues import TONGUES, ChatTongue, Spec, tools_of
 from clew.testing.clients.wording import Pen
 
-MARK = {"type": "ephemeral"}
+CACHE_CONTROL = {"type": "ephemeral"}
 
 
 class OpenCode(Client):
@@ -24,15 +24,15 @@ class OpenCode(Client):
         super().__init__(pen, conversation)
         own = Pen("opencode")
         self.tongue = TONGUES[self.format](pen)
-        if isinstance(self.tongue, Chat):
+        if isinstance(self.tongue, ChatTongue):
             self.tongue.silence = ""
         self.system = own.prose(self.frame // 2)
         self.tools = tools_of(own, self.frame // 2, ("bash", "shell", "read", "edit", "glob", "grep", "todowrite"))
         self.titles = f"You are a title generator. {own.prose(300)}"
         self.summaries = f"You are a context summarization agent. {own.prose(300)}"
-        self.history: list[Message] = []
+        self.history: list[ClientMessage] = []
         self.told: list[str] = []
-        self.tail: list[Message] = []  # of the history: what was done about the newest request
+        self.tail: list[ClientMessage] = []  # of the history: what was done about the newest request
 
     def ask(self, text: str) -> None:
         self.told.append(f"[user] {text}")
@@ -47,14 +47,14 @@ class OpenCode(Client):
         self.told.append(f"[assistant] {text}")
         self._say(self.tongue.answered(text))
 
-    def _say(self, messages: list[Message]) -> None:
+    def _say(self, messages: list[ClientMessage]) -> None:
         self.history += messages
         self.tail += messages
 
-    def body(self) -> Message:
+    def body(self) -> ClientMessage:
         return self._written(self.model, self.system, self.tools, self.history)
 
-    def _written(self, model: str, system: str, tools: list[Spec], history: list[Message]) -> Message:
+    def _written(self, model: str, system: str, tools: list[Spec], history: list[ClientMessage]) -> ClientMessage:
         body = self.tongue.body(model, system, tools, deepcopy(history))
         if self.format == "openai_responses":
             return {**body, "prompt_cache_key": self.id}
@@ -62,23 +62,23 @@ class OpenCode(Client):
             for message in body["messages"][-2:]:
                 if isinstance(message["content"], str):
                     message["content"] = [{"type": "text", "text": message["content"]}]
-                message["content"][-1]["cache_control"] = MARK
+                message["content"][-1]["cache_control"] = CACHE_CONTROL
         return body
 
-    def headers(self, kind: Kind) -> dict[str, str]:
+    def headers(self, kind: RequestKind) -> dict[str, str]:
         ids = {"x-session-id": self.id, "x-session-affinity": self.id}
         return {**super().headers(kind), "user-agent": "opencode/1.18.33", **ids}
 
-    def opening(self) -> Iterator[Sent]:
+    def opening(self) -> Iterator[ClientRequest]:
         wish = "Generate a title for this conversation:\n"
         if self.format == "anthropic":  # its SDK joins messages of one role
-            parts: list[Message] = [{"type": "text", "text": text} for text in (wish, self.asked)]
+            parts: list[ClientMessage] = [{"type": "text", "text": text} for text in (wish, self.asked)]
             asked = [{"role": "user", "content": parts}]
         else:
             asked = [*self.tongue.asked(wish), *self.tongue.asked(self.asked)]
         yield self.sent("side", self._written(self.small, self.titles, [], asked))
 
-    def compact(self, summary: str) -> Iterator[Sent]:
+    def compact(self, summary: str) -> Iterator[ClientRequest]:
         told = "\n\n".join(self.told)
         wish = f"Here is the conversation so far: <conversation>\n{told}\n</conversation>\n\nWrite an anchored summary."
         yield self.sent("compaction", self._written(self.model, self.summaries, [], self.tongue.asked(wish)))

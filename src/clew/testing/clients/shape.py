@@ -7,14 +7,14 @@ from typing import Any, Literal
 
 from clew.testing.clients.wording import Pen
 
-Message = dict[str, Any]
+ClientMessage = dict[str, Any]
 # A turn of the conversation; a call beside it, for a title or a memory; one of a sub-agent; a request to sum up; the
 # first turn of the conversation after that.
-Kind = Literal["main", "side", "subagent", "compaction", "continued"]
+RequestKind = Literal["main", "side", "subagent", "compaction", "continued"]
 
 
 @dataclass(frozen=True)
-class Tool:
+class UsedTool:
     """A call, and what it gives back."""
 
     id: str
@@ -36,7 +36,7 @@ class Worked:
 
     thought: str
     said: str
-    calls: tuple[Tool, ...]
+    calls: tuple[UsedTool, ...]
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,14 @@ class Delegated:
 
 
 @dataclass(frozen=True)
-class Answered:
+class Replied:
     """The assistant says something and waits."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class Compacted:
+class ClientCompacted:
     """The client compacts the conversation, by itself or because somebody wants it."""
 
     summary: str
@@ -66,37 +66,37 @@ class Resumed:
     """The client is closed and opened again, and goes on."""
 
 
-Step = Asked | Worked | Delegated | Answered | Compacted | Resumed
+ClientStep = Asked | Worked | Delegated | Replied | ClientCompacted | Resumed
 
 
 @dataclass(frozen=True)
-class Sent:
+class ClientRequest:
     """A request as the client makes it, and what one must know to judge what becomes of it."""
 
     client: str
     conversation: str  # a word that stands in all that is said in it, and in no other one
-    kind: Kind
+    kind: RequestKind
     format: str
     path: str
     headers: Mapping[str, str] = field(repr=False)
-    body: Message = field(repr=False)
+    body: ClientMessage = field(repr=False)
     wants: tuple[str, ...] = field(repr=False)  # what the model asked for, or was asked, since it last spoke
     asked: str = field(repr=False)  # the newest request of the user
 
 
 RESULTS = (500, 700, 1_000, 1_500, 2_000, 3_000, 4_500, 8_000)  # tokens
-COMMANDS = ("pytest tests/test_{}.py", "cat src/{}.py", "grep -rn {} src", "git log -5 -- {}.md", "make {}")
+COMMAND_SHAPES = ("pytest tests/test_{}.py", "cat src/{}.py", "grep -rn {} src", "git log -5 -- {}.md", "make {}")
 
 
-def script(pen: Pen, word: str, turns: int, in_loop: bool = False, delegates: bool = False) -> list[Step]:
+def script(pen: Pen, word: str, turns: int, in_loop: bool = False, delegates: bool = False) -> list[ClientStep]:
     """What happens in so many turns: the user asks now and then, the assistant works; once all of it is summed up."""
-    steps: list[Step] = []
+    steps: list[ClientStep] = []
     made = asks = 0
     compacted = delegated = False
     while made < turns:
         due = bool(asks) and made >= turns // 2 and not compacted
         if due and not in_loop:
-            steps.append(Compacted(_summary(pen, word)))
+            steps.append(ClientCompacted(_summary(pen, word)))
         asks += 1
         steps.append(Asked(f"Request {asks} of {word}: {pen.prose(60)} Do not touch the {word} notes."))
         made += 1
@@ -110,10 +110,10 @@ def script(pen: Pen, word: str, turns: int, in_loop: bool = False, delegates: bo
                 continue
             steps.append(_work(pen, word, made))
             if due and in_loop:
-                steps.append(Compacted(_summary(pen, word)))
+                steps.append(ClientCompacted(_summary(pen, word)))
                 due, compacted, made = False, True, made + 1
         compacted |= due
-        steps.append(Answered(f"Request {asks} of {word} is done. {pen.prose(90)}"))
+        steps.append(Replied(f"Request {asks} of {word} is done. {pen.prose(90)}"))
         if asks == 2:
             steps.append(Resumed())
     return steps
@@ -130,13 +130,13 @@ def _work(pen: Pen, word: str, n: int) -> Worked:
     calls = []
     for k, name in enumerate(names):
         mark, size = f"{name}-{k}", pen.random.choice(RESULTS) // len(names)
-        command = pen.random.choice(COMMANDS).format(mark)
-        calls.append(Tool(pen.id(), "shell", {"command": command}, pen.output(size, mark)))
+        command = pen.random.choice(COMMAND_SHAPES).format(mark)
+        calls.append(UsedTool(pen.id(), "shell", {"command": command}, pen.output(size, mark)))
     return Worked(f"In {word} I should look. {pen.prose(40)}", f"Next in {word}: step {n}.", tuple(calls))
 
 
 def _delegation(pen: Pen, word: str, n: int) -> Worked:
-    call = Tool(pen.id(), "task", {"prompt": f"Look for {word}."}, f"Report on {word}-{n:03d}: {pen.prose(300)}")
+    call = UsedTool(pen.id(), "task", {"prompt": f"Look for {word}."}, f"Report on {word}-{n:03d}: {pen.prose(300)}")
     return Worked(f"Somebody else may look for {word}.", "", (call,))
 
 
@@ -176,40 +176,42 @@ class Client(ABC):
     # --- what is sent -------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def body(self) -> Message:
+    def body(self) -> ClientMessage:
         """The request for the next turn."""
 
-    def headers(self, kind: Kind) -> dict[str, str]:
+    def headers(self, kind: RequestKind) -> dict[str, str]:
         """What goes with a request."""
         return {"content-type": "application/json"}
 
-    def opening(self) -> Iterator[Sent]:
+    def opening(self) -> Iterator[ClientRequest]:
         """What is sent beside the first turn."""
         yield from ()
 
-    def resting(self) -> Iterator[Sent]:
+    def resting(self) -> Iterator[ClientRequest]:
         """What is sent once the assistant has answered."""
         yield from ()
 
-    def delegate(self, task: str) -> Iterator[Sent]:
+    def delegate(self, task: str) -> Iterator[ClientRequest]:
         """What a sub-agent sends."""
         yield from ()
 
-    def compact(self, summary: str) -> Iterator[Sent]:
+    def compact(self, summary: str) -> Iterator[ClientRequest]:
         """The request for a summary; what it keeps is then that summary."""
         yield from ()
 
-    def sent(self, kind: Kind, body: Message, **more: Any) -> Sent:
+    def sent(self, kind: RequestKind, body: ClientMessage, **more: Any) -> ClientRequest:
         """A request with all that belongs to it; what the model wants to see is only in a turn."""
         turn = kind in ("main", "continued")
         about: dict[str, Any] = {"path": self.path, "headers": self.headers(kind), **more}
         wants, asked = (self.wants, self.asked) if turn else ((), "")
-        return Sent(self.name, self.conversation, kind, self.format, body=body, wants=wants, asked=asked, **about)
+        return ClientRequest(
+            self.name, self.conversation, kind, self.format, body=body, wants=wants, asked=asked, **about
+        )
 
 
-def play(client: Client, steps: Sequence[Step]) -> Iterator[Sent]:
+def play(client: Client, steps: Sequence[ClientStep]) -> Iterator[ClientRequest]:
     """All requests of a session, in the order in which they are made."""
-    kind: Kind = "main"
+    kind: RequestKind = "main"
     first = True
     for step in steps:
         match step:
@@ -223,11 +225,11 @@ def play(client: Client, steps: Sequence[Step]) -> Iterator[Sent]:
             case Worked(_, _, calls):
                 client.work(step)
                 client.wants = tuple(call.output for call in calls)
-            case Answered(text):
+            case Replied(text):
                 client.answer(text)
                 yield from client.resting()
                 continue
-            case Compacted(summary):
+            case ClientCompacted(summary):
                 found = list(client.compact(summary))
                 yield from found
                 kind, client.wants = ("continued" if found else "main"), ()

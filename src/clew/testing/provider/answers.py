@@ -9,7 +9,7 @@ from clew.catalog.usage import Spent
 from clew.core import rawjson
 from clew.testing.provider.cache import tokens
 
-Body = dict[str, Any]
+ProviderBody = dict[str, Any]
 Stop = Literal["end", "length", "window", "filter"]
 
 CREATED = 1_760_000_000  # when everything was made: the same bytes in every run
@@ -52,11 +52,11 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ProviderTurn:
     """A request and what is said to it."""
 
     format: str
-    body: Body = field(default_factory=dict)
+    body: ProviderBody = field(default_factory=dict)
     answer: Answer = Answer()
     spent: Spent = field(default_factory=lambda: Spent(0))
     number: int = 0  # of the request; ids are made of it

@@ -7,8 +7,8 @@ from typing import Any
 from clew.catalog.usage import Spent
 from clew.core import rawjson
 
-Body = dict[str, Any]
-Block = tuple[bytes, bool]  # as it is read, and whether a mark stands on it
+CachedBody = dict[str, Any]  # a request of any format
+CachedBlock = tuple[bytes, bool]  # as it is read, and whether a mark stands on it
 
 _LOOKBACK = 20  # blocks before a mark at which Anthropic looks for what it wrote earlier
 _MARKS = frozenset({"cache_control", "prompt_cache_breakpoint"})
@@ -21,7 +21,7 @@ class Cache:
         self._seen: set[bytes] = set()  # whole prompts
         self._written: set[bytes] = set()  # digests of prompts up to a mark
 
-    def read(self, blocks: list[Block], marked: bool) -> Spent:
+    def read(self, blocks: list[CachedBlock], marked: bool) -> Spent:
         """What a request takes, and how much of it comes from the cache; with `marked`, only marks count."""
         whole = b"".join(text for text, _ in blocks)
         if marked:
@@ -30,12 +30,12 @@ class Cache:
             read, written = max((shared(whole, seen) for seen in self._seen), default=0), 0
         return Spent(tokens(whole), cache_read=read // 4, cache_write=max(written - read, 0) // 4)
 
-    def write(self, blocks: list[Block]) -> None:
+    def write(self, blocks: list[CachedBlock]) -> None:
         """Keep what a request sent."""
         self._seen.add(b"".join(text for text, _ in blocks))
         self._written |= {digest for digest, _, marked in _prefixes(blocks) if marked}
 
-    def _at_marks(self, blocks: list[Block]) -> tuple[int, int]:
+    def _at_marks(self, blocks: list[CachedBlock]) -> tuple[int, int]:
         """Bytes found and bytes that will be, looking back from every mark."""
         prefixes = list(_prefixes(blocks))
         marks = [i for i, (_, _, marked) in enumerate(prefixes) if marked]
@@ -44,7 +44,7 @@ class Cache:
         return found, prefixes[marks[-1]][1] if marks else 0
 
 
-def prompt(body: Body) -> Iterator[Block]:
+def prompt(body: CachedBody) -> Iterator[CachedBlock]:
     """A request in the order in which it is read: model, tools, system, messages, and no marks.
 
     The keys of a block may come in any order. What is inside them may not: a provider reads arguments and schemas as
@@ -58,24 +58,24 @@ def prompt(body: Body) -> Iterator[Block]:
         yield from _parts({k: v for k, v in message.items() if k != "content"}, message.get("content") or "")
 
 
-def spoken(body: Body) -> list[Mapping[str, Any]]:
+def spoken(body: CachedBody) -> list[Mapping[str, Any]]:
     """The messages of a request."""
     said = body.get("messages", body.get("input"))
     return [{"role": "user", "content": said}] if isinstance(said, str) else _objects(said)
 
 
-def opening(body: Body) -> bytes:
+def opening(body: CachedBody) -> bytes:
     """How a conversation begins: the first message that is neither a system prompt nor a developer's."""
     said = (m for m in spoken(body) if m.get("role") not in ("system", "developer"))
     return b"".join(text for first in list(said)[:1] for text, _ in _parts({}, first.get("content") or ""))
 
 
-def _parts(head: Mapping[str, Any], content: Any) -> Iterator[Block]:
+def _parts(head: Mapping[str, Any], content: Any) -> Iterator[CachedBlock]:
     yield _plain(head)
     yield from map(_plain, _objects([{"type": "text", "text": content}] if isinstance(content, str) else content))
 
 
-def _plain(block: Mapping[str, Any]) -> Block:
+def _plain(block: Mapping[str, Any]) -> CachedBlock:
     kept = {key: block[key] for key in sorted(block) if key not in _MARKS}
     return rawjson.dumps(kept), kept.keys() != block.keys()
 
@@ -84,7 +84,7 @@ def _objects(value: Any) -> list[Mapping[str, Any]]:
     return [v for v in value if isinstance(v, Mapping)] if isinstance(value, list) else []
 
 
-def _prefixes(blocks: list[Block]) -> Iterator[tuple[bytes, int, bool]]:
+def _prefixes(blocks: list[CachedBlock]) -> Iterator[tuple[bytes, int, bool]]:
     """The digest, the length and the mark of all that is read up to each block."""
     so_far, length = blake2b(digest_size=16), 0
     for text, marked in blocks:

@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from typing import Any
 
-from clew.testing.provider.answers import CREATED, Body, Turn, sse
-from clew.testing.provider.faults import Fault, openai
+from clew.testing.provider.answers import CREATED, ProviderBody, ProviderTurn, sse
+from clew.testing.provider.faults import ProviderFault, openai
 
 WHY = {"end": "stop", "length": "length", "window": "length", "filter": "content_filter"}
 
 
-def whole(turn: Turn) -> Body:
+def whole(turn: ProviderTurn) -> ProviderBody:
     """An answer in one piece."""
     answer = turn.answer
-    message: Body = {"role": "assistant", "content": answer.text or (None if answer.calls else "")}
+    message: ProviderBody = {"role": "assistant", "content": answer.text or (None if answer.calls else "")}
     message |= {"reasoning_content": answer.reasoning} if answer.reasoning else {}
     message |= {"tool_calls": [call for call, _ in _calls(turn)]} if answer.calls else {}
     message |= {"refusal": None, "annotations": []}
@@ -20,13 +20,13 @@ def whole(turn: Turn) -> Body:
     return {**_head(turn, "chat.completion"), "choices": [choice], "usage": _usage(turn)}
 
 
-def stream(turn: Turn, fault: Fault | None = None) -> Iterator[bytes]:
+def stream(turn: ProviderTurn, fault: ProviderFault | None = None) -> Iterator[bytes]:
     """An answer in deltas, with its usage where the request asks for it; a fault ends it."""
     head = _head(turn, "chat.completion.chunk")
     asked = bool((turn.body.get("stream_options") or {}).get("include_usage"))
-    usage: Body = {"usage": None} if asked else {}
+    usage: ProviderBody = {"usage": None} if asked else {}
 
-    def chunk(delta: Body, why: str | None = None) -> bytes:
+    def chunk(delta: ProviderBody, why: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": why}
         return sse({**head, "choices": [choice], **usage})
 
@@ -40,10 +40,10 @@ def stream(turn: Turn, fault: Fault | None = None) -> Iterator[bytes]:
     yield sse("[DONE]")
 
 
-def _deltas(turn: Turn) -> Iterator[Body]:
+def _deltas(turn: ProviderTurn) -> Iterator[ProviderBody]:
     answer = turn.answer
     calls = list(_calls(turn))
-    opening: Body = {"role": "assistant", "content": None if calls and not answer.text else "", "refusal": None}
+    opening: ProviderBody = {"role": "assistant", "content": None if calls and not answer.text else "", "refusal": None}
     if len(calls) == 1 and not answer.text and not answer.reasoning:
         yield {**opening, "tool_calls": [_opened(0, calls[0][0])]}  # a single call comes with the role
     else:
@@ -57,26 +57,26 @@ def _deltas(turn: Turn) -> Iterator[Body]:
             yield {"tool_calls": [{"index": n, "function": {"arguments": piece}}]}
 
 
-def _opened(n: int, call: Body) -> Body:
+def _opened(n: int, call: ProviderBody) -> ProviderBody:
     return {"index": n, **call, "function": {**call["function"], "arguments": ""}}
 
 
-def _calls(turn: Turn) -> Iterator[tuple[Body, str]]:
+def _calls(turn: ProviderTurn) -> Iterator[tuple[ProviderBody, str]]:
     for n, call in enumerate(turn.answer.calls):
         function = {"name": call.name, "arguments": call.written}
         yield {"id": call.id or turn.id("call_", n), "type": "function", "function": function}, call.written
 
 
-def _why(turn: Turn) -> str:
+def _why(turn: ProviderTurn) -> str:
     return "tool_calls" if turn.answer.calls and turn.answer.stop == "end" else WHY[turn.answer.stop]
 
 
-def _head(turn: Turn, kind: str) -> dict[str, Any]:
+def _head(turn: ProviderTurn, kind: str) -> dict[str, Any]:
     made = {"id": turn.id("chatcmpl-"), "object": kind, "created": CREATED, "model": turn.model}
     return {**made, "service_tier": "default", "system_fingerprint": "fp_a1b2c3d4e5"}
 
 
-def _usage(turn: Turn) -> Body:
+def _usage(turn: ProviderTurn) -> ProviderBody:
     spent = turn.spent
     return {
         "prompt_tokens": spent.input,

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from clew.testing.provider.answers import Answer, Body
+from clew.testing.provider.answers import Answer, ProviderBody
 from clew.wire.rules.binding import BETA
 from clew.wire.rules.check import Broken
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ProviderFault:
     """An error before it has a shape; Anthropic has neither code nor param."""
 
     status: int
@@ -64,7 +64,7 @@ _ANTHROPIC: Mapping[int, tuple[str, str]] = {
 }
 
 
-def told(status: int, format: str, model: str = "", words: str = "") -> Fault:
+def told(status: int, format: str, model: str = "", words: str = "") -> ProviderFault:
     """What a provider says with a status, unless the words are given."""
     plain = "invalid_request_error" if status < 500 else "api_error" if format == "anthropic" else "server_error"
     phrase = HTTPStatus(status).phrase if status in {*HTTPStatus} else "Unknown error"
@@ -73,16 +73,16 @@ def told(status: int, format: str, model: str = "", words: str = "") -> Fault:
         code = None
     else:
         kind, code, said = _OPENAI.get(status, (plain, None, phrase))
-    return Fault(status, kind, words or said.format(model=model), code)
+    return ProviderFault(status, kind, words or said.format(model=model), code)
 
 
-def unreadable(format: str) -> Fault:
+def unreadable(format: str) -> ProviderFault:
     """The refusal of what is no JSON object."""
     words = "We could not parse the JSON body of your request."
     return told(400, format, words="The request body is not valid JSON" if format == "anthropic" else words)
 
 
-def amiss(body: Body, headers: Mapping[str, str], format: str) -> Fault | None:
+def amiss(body: ProviderBody, headers: Mapping[str, str], format: str) -> ProviderFault | None:
     """The refusal of a request for what stands beside its messages."""
     if format == "anthropic":
         if "anthropic-version" not in headers:
@@ -94,25 +94,25 @@ def amiss(body: Body, headers: Mapping[str, str], format: str) -> Fault | None:
         return told(400, format, words=f"{lacks[0]}: Field required") if lacks else None
     if body.get("model") is None:
         words = "Missing required parameter: 'model'."
-        return Fault(400, "invalid_request_error", words, "missing_required_parameter", "model")
+        return ProviderFault(400, "invalid_request_error", words, "missing_required_parameter", "model")
     if format == "openai_chat" and body.get("stream_options") is not None and not body.get("stream"):
         words = "The 'stream_options' parameter is only allowed when 'stream' is enabled."
-        return Fault(400, "invalid_request_error", words, None, "stream_options")
+        return ProviderFault(400, "invalid_request_error", words, None, "stream_options")
     return None
 
 
-def _binding(body: Body) -> bool:
+def _binding(body: ProviderBody) -> bool:
     thinking = body.get("thinking")
     return isinstance(thinking, Mapping) and thinking.get("block_binding") is not None
 
 
-def broken(found: Broken, format: str) -> Fault:
+def broken(found: Broken, format: str) -> ProviderFault:
     """The refusal of a body that breaks a rule: where, and why."""
     param = None if format == "anthropic" else found.where
-    return Fault(400, "invalid_request_error", f"{found.where}: {found.why}", None, param)
+    return ProviderFault(400, "invalid_request_error", f"{found.where}: {found.why}", None, param)
 
 
-def too_long(body: Body, format: str, asked: int, window: int) -> Fault | None:
+def too_long(body: ProviderBody, format: str, asked: int, window: int) -> ProviderFault | None:
     """The refusal of what does not fit, as each API words it; of Responses it names no number."""
     if format == "openai_responses":
         words = "Your input exceeds the context window of this model. Please adjust your input and try again."
@@ -134,21 +134,21 @@ def too_long(body: Body, format: str, asked: int, window: int) -> Fault | None:
     return told(400, format, words=alone if asked > window else f"{both}`max_tokens` and try again")
 
 
-def _exceeded(words: str, param: str) -> Fault:
-    return Fault(400, "invalid_request_error", words, "context_length_exceeded", param)
+def _exceeded(words: str, param: str) -> ProviderFault:
+    return ProviderFault(400, "invalid_request_error", words, "context_length_exceeded", param)
 
 
-def openai(fault: Fault) -> Body:
+def openai(fault: ProviderFault) -> ProviderBody:
     """The shape of OpenAI's errors."""
     return {"error": {"message": fault.message, "type": fault.kind, "param": fault.param, "code": fault.code}}
 
 
-def anthropic(fault: Fault, request: str) -> Body:
+def anthropic(fault: ProviderFault, request: str) -> ProviderBody:
     """The shape of Anthropic's errors; `request` is the id of what failed."""
     return {"type": "error", "error": {"type": fault.kind, "message": fault.message}, "request_id": request}
 
 
-def written(fault: Fault, format: str, request: str) -> Body:
+def written(fault: ProviderFault, format: str, request: str) -> ProviderBody:
     """A fault in the shape of its provider."""
     return anthropic(fault, request) if format == "anthropic" else openai(fault)
 

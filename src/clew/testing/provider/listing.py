@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from clew.testing.provider.answers import CREATED, Body
+from clew.testing.provider.answers import CREATED, ProviderBody
 
 PATH = "/v1/models"
 
 
-def found(path: str, models: Mapping[str, int], format: str) -> Body | None:
+def found(path: str, models: Mapping[str, int], format: str) -> ProviderBody | None:
     """What a path under the list says; only Anthropic tells how large a window is."""
     entries = {name: _entry(name, window, format) for name, window in models.items()}
     if path != PATH:
@@ -20,7 +20,7 @@ def found(path: str, models: Mapping[str, int], format: str) -> Body | None:
     return {**listed, "has_more": False, "first_id": names[0], "last_id": names[-1]}
 
 
-def _entry(name: str, window: int, format: str) -> Body:
+def _entry(name: str, window: int, format: str) -> ProviderBody:
     if format != "anthropic":
         return {"id": name, "object": "model", "created": CREATED, "owned_by": "strict"}
     made = {"type": "model", "id": name, "display_name": name, "created_at": "2025-10-09T08:53:20Z"}

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from clew.core import rawjson
 from clew.errors import BadRequest
-from clew.testing.provider.answers import Body, Call, Turn, sse
-from clew.testing.provider.faults import Fault, anthropic
+from clew.testing.provider.answers import Call, ProviderBody, ProviderTurn, sse
+from clew.testing.provider.faults import ProviderFault, anthropic
 from clew.wire.rules.binding import binds, signature
 
 WHY = {"end": "end_turn", "length": "max_tokens", "window": "model_context_window_exceeded", "filter": "refusal"}
@@ -14,19 +14,19 @@ SIGNATURE = "EqQBCkYIBxgCKkBzdHJpY3QgcHJvdmlkZXIgb2YgY2xldywgbm90aGluZyBzZWNyZXQ
 PING = '{"type": "ping"}'  # the one event that comes with a space
 
 
-def whole(turn: Turn) -> Body:
+def whole(turn: ProviderTurn) -> ProviderBody:
     """An answer in one piece."""
     said = [block for block, _ in _blocks(turn)]
     return {**_head(turn), "content": said, "stop_reason": _why(turn), "usage": _usage(turn, turn.output)}
 
 
-def stream(turn: Turn, fault: Fault | None = None) -> Iterator[bytes]:
+def stream(turn: ProviderTurn, fault: ProviderFault | None = None) -> Iterator[bytes]:
     """An answer in blocks that open, grow and close; a fault ends it."""
     for data in _events(turn, fault):
         yield sse(PING if data["type"] == "ping" else data, data["type"])
 
 
-def _events(turn: Turn, fault: Fault | None) -> Iterator[Body]:
+def _events(turn: ProviderTurn, fault: ProviderFault | None) -> Iterator[ProviderBody]:
     yield {"type": "message_start", "message": {**_head(turn), "usage": _usage(turn, 1)}}
     for index, (block, text) in enumerate(_blocks(turn)):
         yield {"type": "content_block_start", "index": index, "content_block": {**block, **_EMPTY[block["type"]]}}
@@ -43,7 +43,7 @@ def _events(turn: Turn, fault: Fault | None) -> Iterator[Body]:
     yield {"type": "message_stop"}
 
 
-_EMPTY: dict[str, Body] = {
+_EMPTY: dict[str, ProviderBody] = {
     "thinking": {"thinking": "", "signature": ""},
     "redacted_thinking": {},  # comes whole
     "text": {"text": ""},
@@ -52,7 +52,7 @@ _EMPTY: dict[str, Body] = {
 }
 
 
-def _deltas(block: Body, pieces: list[str]) -> Iterator[Body]:
+def _deltas(block: ProviderBody, pieces: list[str]) -> Iterator[ProviderBody]:
     match block["type"]:
         case "thinking":
             yield from ({"type": "thinking_delta", "thinking": piece} for piece in pieces)
@@ -65,7 +65,7 @@ def _deltas(block: Body, pieces: list[str]) -> Iterator[Body]:
             yield {"type": "compaction_delta", "content": "".join(pieces)}  # comes as one
 
 
-def _blocks(turn: Turn) -> Iterator[tuple[Body, str]]:
+def _blocks(turn: ProviderTurn) -> Iterator[tuple[ProviderBody, str]]:
     """Each block, and the text that it grows by in a stream."""
     answer = turn.answer
     if _compacts(turn):
@@ -84,7 +84,7 @@ def _blocks(turn: Turn) -> Iterator[tuple[Body, str]]:
         yield {**made, "caller": {"type": "direct"}}, call.written
 
 
-def _input(call: Call) -> Body:
+def _input(call: Call) -> ProviderBody:
     """Arguments that are no JSON object can only be streamed; in one piece Anthropic has nothing to say them with."""
     try:
         given = rawjson.loads(call.written or "{}")
@@ -93,24 +93,24 @@ def _input(call: Call) -> Body:
     return given if isinstance(given, dict) else {}
 
 
-def _compacts(turn: Turn) -> bool:
+def _compacts(turn: ProviderTurn) -> bool:
     edits = (turn.body.get("context_management") or {}).get("edits") or ()
     asked = [edit for edit in edits if edit.get("type") == "compact_20260112"]
     return any(turn.spent.input >= (edit.get("trigger") or {}).get("value", 150_000) for edit in asked)
 
 
-def _why(turn: Turn) -> str:
+def _why(turn: ProviderTurn) -> str:
     if _compacts(turn):
         return "compaction"
     return "tool_use" if turn.answer.calls and turn.answer.stop == "end" else WHY[turn.answer.stop]
 
 
-def _head(turn: Turn) -> Body:
+def _head(turn: ProviderTurn) -> ProviderBody:
     made = {"model": turn.model, "id": turn.id("msg_01"), "type": "message", "role": "assistant"}
     return {**made, "content": [], "stop_reason": None, "stop_sequence": None}
 
 
-def _usage(turn: Turn, output: int) -> Body:
+def _usage(turn: ProviderTurn, output: int) -> ProviderBody:
     spent = turn.spent
     return {
         "input_tokens": spent.input - spent.cache_read - spent.cache_write,

@@ -2,27 +2,27 @@
 
 from collections.abc import Callable, Iterator
 
-from clew.testing.provider.answers import CREATED, Body, Turn, sse
+from clew.testing.provider.answers import CREATED, ProviderBody, ProviderTurn, sse
 from clew.testing.provider.cache import spoken
-from clew.testing.provider.faults import Fault, openai
+from clew.testing.provider.faults import ProviderFault, openai
 
-Event = tuple[str, Body]  # its name, and what it says beside name and number
+NamedEvent = tuple[str, ProviderBody]  # its name, and what it says beside name and number
 
 WHY = {"length": "max_output_tokens", "window": "max_output_tokens", "filter": "content_filter"}
 
 
-def whole(turn: Turn) -> Body:
+def whole(turn: ProviderTurn) -> ProviderBody:
     """An answer in one piece."""
     return _response(turn, list(_items(turn)))
 
 
-def stream(turn: Turn, fault: Fault | None = None) -> Iterator[bytes]:
+def stream(turn: ProviderTurn, fault: ProviderFault | None = None) -> Iterator[bytes]:
     """An answer in numbered events; a fault ends it."""
     for number, (name, data) in enumerate(_events(turn, fault)):
         yield sse({"type": name, "sequence_number": number, **data}, name)
 
 
-def compacted(turn: Turn) -> Body:
+def compacted(turn: ProviderTurn) -> ProviderBody:
     """All that the user said, and one item that only the provider can read."""
     kept = [item for item in spoken(turn.body) if item.get("role") == "user"]
     sealed = {"type": "compaction", "id": turn.id("cmp_"), "encrypted_content": turn.answer.text}
@@ -30,7 +30,7 @@ def compacted(turn: Turn) -> Body:
     return {**head, "output": [*kept, sealed], "usage": _usage(turn)}
 
 
-def _events(turn: Turn, fault: Fault | None) -> Iterator[Event]:
+def _events(turn: ProviderTurn, fault: ProviderFault | None) -> Iterator[NamedEvent]:
     started = {**_response(turn, []), "status": "in_progress", "incomplete_details": None, "usage": None}
     yield "response.created", {"response": started}
     yield "response.in_progress", {"response": started}
@@ -46,7 +46,7 @@ def _events(turn: Turn, fault: Fault | None) -> Iterator[Event]:
     yield "response.failed", {"response": {**whole, "status": "failed", "error": error, "usage": None}}
 
 
-def _shown(turn: Turn, index: int, item: Body) -> Iterator[Event]:
+def _shown(turn: ProviderTurn, index: int, item: ProviderBody) -> Iterator[NamedEvent]:
     """An item: opened empty, filled, and said once more as a whole."""
     empty, filling = _FILLING[item["type"]]
     opened = {**item, **empty, **({"status": "in_progress"} if "status" in item else {})}
@@ -56,7 +56,7 @@ def _shown(turn: Turn, index: int, item: Body) -> Iterator[Event]:
     yield "response.output_item.done", {"output_index": index, "item": item}
 
 
-def _reasoning(turn: Turn, item: Body) -> Iterator[Event]:
+def _reasoning(turn: ProviderTurn, item: ProviderBody) -> Iterator[NamedEvent]:
     [part] = item["summary"]
     at = {"summary_index": 0}
     yield "reasoning_summary_part.added", {**at, "part": {**part, "text": ""}}
@@ -66,7 +66,7 @@ def _reasoning(turn: Turn, item: Body) -> Iterator[Event]:
     yield "reasoning_summary_part.done", {**at, "part": part}
 
 
-def _message(turn: Turn, item: Body) -> Iterator[Event]:
+def _message(turn: ProviderTurn, item: ProviderBody) -> Iterator[NamedEvent]:
     [part] = item["content"]
     at = {"content_index": 0}
     yield "content_part.added", {**at, "part": {**part, "text": ""}}
@@ -76,20 +76,20 @@ def _message(turn: Turn, item: Body) -> Iterator[Event]:
     yield "content_part.done", {**at, "part": part}
 
 
-def _call(turn: Turn, item: Body) -> Iterator[Event]:
+def _call(turn: ProviderTurn, item: ProviderBody) -> Iterator[NamedEvent]:
     for piece in turn.pieces(item["arguments"]):
         yield "function_call_arguments.delta", {"delta": piece}
     yield "function_call_arguments.done", {"arguments": item["arguments"]}
 
 
-_FILLING: dict[str, tuple[Body, Callable[[Turn, Body], Iterator[Event]]]] = {
+_FILLING: dict[str, tuple[ProviderBody, Callable[[ProviderTurn, ProviderBody], Iterator[NamedEvent]]]] = {
     "reasoning": ({"summary": []}, _reasoning),
     "message": ({"content": []}, _message),
     "function_call": ({"arguments": ""}, _call),
 }
 
 
-def _items(turn: Turn) -> Iterator[Body]:
+def _items(turn: ProviderTurn) -> Iterator[ProviderBody]:
     answer = turn.answer
     status = {"status": "completed" if answer.stop == "end" else "incomplete"}
     if answer.reasoning:
@@ -103,7 +103,7 @@ def _items(turn: Turn) -> Iterator[Body]:
         yield {"id": turn.id("fc_", n), "type": "function_call", **status, **said}
 
 
-def _response(turn: Turn, output: list[Body]) -> Body:
+def _response(turn: ProviderTurn, output: list[ProviderBody]) -> ProviderBody:
     body, why = turn.body, WHY.get(turn.answer.stop)
     return {
         "id": turn.id("resp_"),
@@ -131,7 +131,7 @@ def _response(turn: Turn, output: list[Body]) -> Body:
     }
 
 
-def _usage(turn: Turn) -> Body:
+def _usage(turn: ProviderTurn) -> ProviderBody:
     spent = turn.spent
     return {
         "input_tokens": spent.input,

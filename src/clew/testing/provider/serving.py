@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ServedRequest:
     """One request, as it came over the wire; the names of headers are in lower case."""
 
     method: str
@@ -20,7 +20,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ServedReply:
     """What is sent, and how: `parts` that are a stream go out as they come."""
 
     status: int
@@ -33,10 +33,10 @@ class Reply:
     cut: int | None = None  # the connection ends after so many bytes
 
 
-class Server:
+class LoopbackServer:
     """Answers every request by a function, each in a thread of its own, from `start` to `stop`."""
 
-    def __init__(self, answer: Callable[[Asked], Reply]) -> None:
+    def __init__(self, answer: Callable[[ServedRequest], ServedReply]) -> None:
         self._answer = answer
         self._over = Event()
 
@@ -76,7 +76,7 @@ class Server:
         raw = request.rfile.read(int(request.headers.get("Content-Length", 0)))
         path, _, query = request.path.partition("?")
         asked = {name.lower(): value for name, value in request.headers.items()}
-        reply = self._answer(Asked(request.command, path, query, asked, raw))
+        reply = self._answer(ServedRequest(request.command, path, query, asked, raw))
         self._over.wait(reply.seconds)
         if reply.streamed:
             parts = reply.parts
@@ -90,7 +90,7 @@ class Server:
         request.end_headers()
         self._write(request, reply, _packets(parts, reply.packet))
 
-    def _write(self, request: BaseHTTPRequestHandler, reply: Reply, packets: Iterator[bytes]) -> None:
+    def _write(self, request: BaseHTTPRequestHandler, reply: ServedReply, packets: Iterator[bytes]) -> None:
         left = reply.cut
         for whole in packets:
             packet = whole if left is None else whole[:left]

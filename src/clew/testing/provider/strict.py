@@ -10,14 +10,14 @@ from clew.catalog.usage import Spent
 from clew.core import rawjson
 from clew.errors import BadRequest
 from clew.testing.provider import chat, faults, listing, messages, responses
-from clew.testing.provider.answers import Answer, Body, Turn
-from clew.testing.provider.cache import Block, Cache, opening, prompt, shared
-from clew.testing.provider.faults import Fault
-from clew.testing.provider.serving import Asked, Reply, Server
+from clew.testing.provider.answers import Answer, ProviderBody, ProviderTurn
+from clew.testing.provider.cache import Cache, CachedBlock, opening, prompt, shared
+from clew.testing.provider.faults import ProviderFault
+from clew.testing.provider.serving import LoopbackServer, ServedReply, ServedRequest
 from clew.wire import check
 
 COMPACT = "/v1/responses/compact"
-PATHS = {
+SERVED_PATHS = {
     "/v1/chat/completions": "openai_chat",
     "/v1/responses": "openai_responses",
     COMPACT: "openai_responses",
@@ -25,27 +25,27 @@ PATHS = {
 }
 
 
-class Shape(Protocol):
-    def whole(self, turn: Turn) -> Body: ...
-    def stream(self, turn: Turn, fault: Fault | None = None) -> Iterator[bytes]: ...
+class ProviderShape(Protocol):
+    def whole(self, turn: ProviderTurn) -> ProviderBody: ...
+    def stream(self, turn: ProviderTurn, fault: ProviderFault | None = None) -> Iterator[bytes]: ...
 
 
-SHAPES: Mapping[str, Shape] = {"openai_chat": chat, "openai_responses": responses, "anthropic": messages}
+SHAPES: Mapping[str, ProviderShape] = {"openai_chat": chat, "openai_responses": responses, "anthropic": messages}
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class HeardRequest:
     """One request, as it came over the wire, and what it has in common with the one before."""
 
     path: str
     query: str
     headers: Mapping[str, str]
     raw: bytes
-    body: Body
+    body: ProviderBody
     spent: Spent  # as reported
     streamed: bool
     prompt: bytes = field(repr=False)  # model, tools, system and messages as a cache reads them, without marks
-    before: "Heard | None" = field(default=None, repr=False, compare=False)  # of the same conversation
+    before: "HeardRequest | None" = field(default=None, repr=False, compare=False)  # of the same conversation
 
     @property
     def shared(self) -> int:
@@ -65,20 +65,20 @@ class StrictProvider:
     An error that a script raises is raised at the end of the block.
     """
 
-    script: list[Answer] | Callable[[Body], Answer] = field(default_factory=lambda: [Answer("Understood.")])
+    script: list[Answer] | Callable[[ProviderBody], Answer] = field(default_factory=lambda: [Answer("Understood.")])
     window: int = 1_000_000
     models: Mapping[str, int] = field(default_factory=dict)  # windows by name, no other is known; if empty, all are
-    conversation: Callable[[Body], Hashable] = opening  # whose request it is
-    heard: list[Heard] = field(default_factory=list)
+    conversation: Callable[[ProviderBody], Hashable] = opening  # whose request it is
+    heard: list[HeardRequest] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._cache = Cache()
-        self._newest: dict[Hashable, Heard] = {}
+        self._newest: dict[Hashable, HeardRequest] = {}
         self._lock = Lock()
         self._errors: list[Exception] = []
 
     def __enter__(self) -> "StrictProvider":
-        self._server = Server(self._answer)
+        self._server = LoopbackServer(self._answer)
         self._server.start()
         return self
 
@@ -93,33 +93,33 @@ class StrictProvider:
         return self._server.url
 
     @property
-    def moved(self) -> list[Heard]:
+    def moved(self) -> list[HeardRequest]:
         """The requests that do not begin with all of the one before: where a prompt cache was lost."""
         return [heard for heard in self.heard if heard.moved]
 
-    def _answer(self, asked: Asked) -> Reply:
+    def _answer(self, asked: ServedRequest) -> ServedReply:
         try:
             return self._get(asked) if asked.method == "GET" else self._post(asked)
         except Exception as error:
             self._errors.append(error)
-            return _failed(Turn("openai_chat"), faults.told(500, "openai_chat", words=repr(error)))
+            return _failed(ProviderTurn("openai_chat"), faults.told(500, "openai_chat", words=repr(error)))
 
-    def _get(self, asked: Asked) -> Reply:
+    def _get(self, asked: ServedRequest) -> ServedReply:
         format = _speaker(asked)
         found = listing.found(asked.path, self.models, format)
         if found is None:
-            return _failed(Turn(format), faults.told(404, format, asked.path.rpartition("/")[2]))
-        return Reply(200, [rawjson.dumps(found)])
+            return _failed(ProviderTurn(format), faults.told(404, format, asked.path.rpartition("/")[2]))
+        return ServedReply(200, [rawjson.dumps(found)])
 
-    def _post(self, asked: Asked) -> Reply:
-        format = PATHS.get(asked.path)
+    def _post(self, asked: ServedRequest) -> ServedReply:
+        format = SERVED_PATHS.get(asked.path)
         if format is None:
             format = _speaker(asked)
-            return _failed(Turn(format), faults.told(404, format, words=f"Invalid URL (POST {asked.path})"))
+            return _failed(ProviderTurn(format), faults.told(404, format, words=f"Invalid URL (POST {asked.path})"))
         body = _read(asked.raw)
         blocks = list(prompt(body or {}))
         heard, number = self._hear(asked, body or {}, blocks, format)
-        turn = Turn(format, heard.body, spent=heard.spent, number=number)
+        turn = ProviderTurn(format, heard.body, spent=heard.spent, number=number)
         fault = faults.unreadable(format) if body is None else self._refusal(turn, heard)
         if fault:
             return _failed(turn, fault)
@@ -130,7 +130,7 @@ class StrictProvider:
             return _failed(turn, fault)
         return self._said(replace(turn, answer=self._next(turn.body)), heard, blocks)
 
-    def _said(self, turn: Turn, heard: Heard, blocks: list[Block]) -> Reply:
+    def _said(self, turn: ProviderTurn, heard: HeardRequest, blocks: list[CachedBlock]) -> ServedReply:
         answer, shape = turn.answer, SHAPES[turn.format]
         fault = None
         if answer.status != 200 and answer.raw is None:
@@ -146,19 +146,21 @@ class StrictProvider:
         whole = responses.compacted(turn) if heard.path == COMPACT else shape.whole(turn)
         return _told(turn, [rawjson.dumps(whole)], streamed=False)
 
-    def _hear(self, asked: Asked, body: Body, blocks: list[Block], format: str) -> tuple[Heard, int]:
+    def _hear(
+        self, asked: ServedRequest, body: ProviderBody, blocks: list[CachedBlock], format: str
+    ) -> tuple[HeardRequest, int]:
         whole = b"".join(text for text, _ in blocks)
         streamed = body.get("stream") is True and asked.path != COMPACT
         whose = (asked.path, body.get("model"), self.conversation(body))
         with self._lock:
             spent = self._cache.read(blocks, marked=format == "anthropic")
             wire = (asked.path, asked.query, asked.headers, asked.raw)
-            heard = Heard(*wire, body, spent, streamed, whole, self._newest.get(whose))
+            heard = HeardRequest(*wire, body, spent, streamed, whole, self._newest.get(whose))
             self._newest[whose] = heard
             self.heard.append(heard)
             return heard, len(self.heard)
 
-    def _refusal(self, turn: Turn, heard: Heard) -> Fault | None:
+    def _refusal(self, turn: ProviderTurn, heard: HeardRequest) -> ProviderFault | None:
         if fault := faults.amiss(turn.body, heard.headers, turn.format):
             return fault
         if self.models and turn.model not in self.models:
@@ -166,14 +168,14 @@ class StrictProvider:
         found = check(turn.body, turn.format)
         return faults.broken(found[0], turn.format) if found else None
 
-    def _next(self, body: Body) -> Answer:
+    def _next(self, body: ProviderBody) -> Answer:
         if callable(self.script):
             return self.script(body)
         with self._lock:
             return self.script.pop(0) if len(self.script) > 1 else self.script[0]
 
 
-def _read(raw: bytes) -> Body | None:
+def _read(raw: bytes) -> ProviderBody | None:
     try:
         body = rawjson.loads(raw)
     except BadRequest:
@@ -181,20 +183,20 @@ def _read(raw: bytes) -> Body | None:
     return body if isinstance(body, dict) else None
 
 
-def _speaker(asked: Asked) -> str:
+def _speaker(asked: ServedRequest) -> str:
     """Whose client it is, where the path does not tell."""
     return "anthropic" if "anthropic-version" in asked.headers else "openai_chat"
 
 
-def _told(turn: Turn, parts: Iterable[bytes], streamed: bool) -> Reply:
+def _told(turn: ProviderTurn, parts: Iterable[bytes], streamed: bool) -> ServedReply:
     answer = turn.answer
     headers = faults.headers(answer, turn.format, turn.id("req_"))
     status = 200 if streamed else answer.status
-    return Reply(status, parts, streamed, headers, answer.seconds, answer.packet, answer.pause, answer.cut)
+    return ServedReply(status, parts, streamed, headers, answer.seconds, answer.packet, answer.pause, answer.cut)
 
 
-def _failed(turn: Turn, fault: Fault) -> Reply:
+def _failed(turn: ProviderTurn, fault: ProviderFault) -> ServedReply:
     answer, request = turn.answer, turn.id("req_")
     said = rawjson.dumps(faults.written(fault, turn.format, request))
     headers = faults.headers(answer, turn.format, request)
-    return Reply(fault.status, [said], headers=headers, seconds=answer.seconds, cut=answer.cut)
+    return ServedReply(fault.status, [said], headers=headers, seconds=answer.seconds, cut=answer.cut)

@@ -15,16 +15,17 @@ from clew import wire
 from clew.core import rawjson
 from clew.core.items import Frame, Item, Opening
 from clew.errors import BadRequest
-from clew.wire.convert.frame import convert_frame, declare, plain_name
+from clew.wire.convert.frame import convert_frame, declare
 from clew.wire.convert.media import Media, has_failed, parts_of, read_media, words, write_media
+from clew.wire.convert.tools import plain_name
 from clew.wire.formats import named
 from clew.wire.formats.plain import Block, string
 
 __all__ = ["convert", "convert_frame", "convert_item", "convert_items"]
 
-ID_LENGTH = 40  # the shortest limit that a provider has
-DOCUMENTS = 5  # in a request to Converse
-MARKS = 4  # in a request to Claude
+SHORTEST_ID_LIMIT = 40  # the shortest limit that a provider has
+CONVERSE_DOCUMENTS = 5  # in a request to Converse
+CLAUDE_MARKS = 4  # in a request to Claude
 START = Item("text", "user", "[the conversation begins here]")
 # Google's word for calls that its model did not make: Gemini 3 refuses a call without a signature.
 # (ai.google.dev/gemini-api/docs/thought-signatures, under FAQs; the same on Vertex AI)
@@ -34,7 +35,7 @@ SPOKEN_TO = frozenset({"bedrock", "gemini"})  # want the user to speak first
 HAVE_SYSTEM = frozenset({"openai_chat", "openai_responses"})  # take system messages anywhere
 MARKED = frozenset({"openai_chat", "anthropic", "bedrock"})  # whose cache marks mean the same
 # What speaks to its own provider alone.
-SILENT = frozenset(
+PROVIDER_ONLY = frozenset(
     "thinking redacted_thinking reasoning item_reference additional_tools configuration_update compaction_trigger "
     "tool_search_call tool_search_output tool_addition tool_removal toolAddition toolRemoval mcp_tool_listing "
     "mcp_list_tools fallback cachePoint".split()
@@ -60,7 +61,7 @@ def convert_items(items: Iterable[Item], was: str, to: str) -> list[Item]:
     if to == "bedrock":
         said = _with_documents(said)
     marked = [i for i, item in enumerate(said) if item.mark is not None]
-    for i in marked[:-MARKS]:
+    for i in marked[:-CLAUDE_MARKS]:
         said[i] = with_(said[i], mark=None)
     if said and said[-1].role == "assistant" and said[-1].kind != "call":
         said[-1] = with_(said[-1], text=said[-1].text.rstrip())  # Claude goes on from here, and not from a space
@@ -148,10 +149,10 @@ def _answers(items: Sequence[Item]) -> dict[int, int]:
 def _plain_id(call_id: str) -> str:
     """A call's id in letters, and of a length, that every provider takes."""
     plain = re.sub(r"[^a-zA-Z0-9_-]", "_", call_id) or "call"
-    if len(plain) <= ID_LENGTH:
+    if len(plain) <= SHORTEST_ID_LIMIT:
         return plain
     digest = blake2b(call_id.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
-    return f"{plain[: ID_LENGTH - 13]}_{digest}"
+    return f"{plain[: SHORTEST_ID_LIMIT - 13]}_{digest}"
 
 
 def _own_id(call_id: str, taken: set[str]) -> str:
@@ -159,7 +160,7 @@ def _own_id(call_id: str, taken: set[str]) -> str:
     n = 1
     while own in taken:
         n += 1
-        own = f"{plain[: ID_LENGTH - 6]}_{n}"
+        own = f"{plain[: SHORTEST_ID_LIMIT - 6]}_{n}"
     taken.add(own)
     return own
 
@@ -261,7 +262,7 @@ def _opaque(item: Item) -> str:
     held = inner if len(block) == 1 and isinstance(inner, Mapping) else block
     kind = string(block.get("type")) or next(iter(block), "")
     label = item.name or kind
-    if {label, kind} & SILENT:
+    if {label, kind} & PROVIDER_ONLY:
         return ""
     if label == "image_generation_call":
         return Media("image").placeholder
@@ -275,7 +276,7 @@ def _with_documents(items: list[Item]) -> list[Item]:
     names: set[str] = set()
     for i in places:
         held = (items[i].wire or {})["document"]
-        if i in places[:-DOCUMENTS]:
+        if i in places[:-CONVERSE_DOCUMENTS]:
             items[i] = Item("text", "user", Media("document", name=held["name"]).placeholder)
             continue
         n, name = 1, held["name"]
@@ -287,9 +288,8 @@ def _with_documents(items: list[Item]) -> list[Item]:
     said: list[Item] = []
     for _, turn in groupby(items, key=lambda item: item.role == "assistant"):
         said += (group := list(turn))
-        if not any(item.kind in ("text", "summary") for item in group) and any(
-            "document" in (i.wire or {}) for i in group
-        ):
+        shown = any("document" in (item.wire or {}) for item in group)
+        if shown and not any(item.kind in ("text", "summary") for item in group):
             said.append(Item("text", "user", "[the document above]"))
     return said
 

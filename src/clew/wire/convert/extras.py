@@ -5,10 +5,9 @@ from typing import Any
 
 from clew.core.items import Frame
 from clew.errors import BadRequest
-from clew.wire.convert.frame import Choice, Tool, declared, written
+from clew.wire.convert.tools import Choice, ToolDeclaration, declared, written
 from clew.wire.formats import named
-
-Block = dict[str, Any]
+from clew.wire.formats.plain import Block
 
 # The formats whose providers refuse a request that does not fit together with the answer it asks for.
 ADDED = {"openai_chat": ("max_completion_tokens", "max_tokens"), "anthropic": ("max_tokens",)}
@@ -20,7 +19,7 @@ def answer_of(frame: Frame) -> int:
     return next((n for n in asked if isinstance(n, int) and not isinstance(n, bool) and n > 0), 0)
 
 
-def with_tools(body: Mapping[str, Any], format: str, tools: Sequence[Tool]) -> Block:
+def with_tools(body: Mapping[str, Any], format: str, tools: Sequence[ToolDeclaration]) -> Block:
     """The body with these tools after its own. Raises `BadRequest` where it has one of the same name."""
     if not tools:
         return dict(body)

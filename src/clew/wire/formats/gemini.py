@@ -31,7 +31,7 @@ CALL = ("functionCall", "function_call")
 RESPONSE = ("functionResponse", "function_response")
 MEDIA = ("inlineData", "inline_data", "fileData", "file_data")
 SERVED = ("toolCall", "tool_call", "toolResponse", "tool_response")
-CODE = ("executableCode", "executable_code", "codeExecutionResult", "code_execution_result")
+CODE_PARTS = ("executableCode", "executable_code", "codeExecutionResult", "code_execution_result")
 # A call without an id is answered by its place: the nth call of a name by the nth response of that name.
 MADE_UP = re.compile(r".*~\d+", re.DOTALL)
 
@@ -101,7 +101,7 @@ def _read(part: Block, role: Role, seen: Tally[str]) -> Item:
         if part.get("thought") is True:
             return Item("reasoning", role, text, wire=part)
         return Item("text", role, text, wire=None if part.keys() == {"text"} else part)
-    if isinstance(tool := _value(part, *SERVED, *CODE), dict):
+    if isinstance(tool := _value(part, *SERVED, *CODE_PARTS), dict):
         # Tools that the provider runs: call and result share an id and must stay together, verbatim.
         said = string(tool.get("code")) or string(tool.get("output"))
         return Item("opaque", role, said, call_id=string(tool.get("id")), wire=part)

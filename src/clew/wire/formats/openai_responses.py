@@ -28,13 +28,13 @@ ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system":
 MEDIA = frozenset({"input_image", "input_file", "input_audio"})
 TEXT = frozenset({"input_text", "output_text", "text"})
 # Items that stand at the beginning to set things up, as system messages do.
-SETTINGS = frozenset({"additional_tools", "configuration_update"})
+SETTING_ITEMS = frozenset({"additional_tools", "configuration_update"})
 # Items of the provider's own compaction: whatever stands beside them does not belong to them.
 COMPACTIONS = frozenset({"compaction", "compaction_trigger"})
 # Calls whose results stay valid as plain text, the key of what they are called with, and how their results are typed.
 CALLS: Mapping[str, str] = {"function_call": "arguments", "custom_tool_call": "input"}
 RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
-MARK = "prompt_cache_breakpoint"
+CACHE_MARK = "prompt_cache_breakpoint"
 
 
 def split(body: Mapping[str, Any]) -> tuple[Frame, list[Any]]:
@@ -89,7 +89,7 @@ def _sets_up(message: Any) -> bool:
     if not isinstance(message, Mapping):
         return False
     kind = message.get("type")
-    return (_is_message(message) and message.get("role") in ("system", "developer")) or _is_one_of(kind, SETTINGS)
+    return (_is_message(message) and message.get("role") in ("system", "developer")) or _is_one_of(kind, SETTING_ITEMS)
 
 
 def _is_message(message: Mapping[str, Any]) -> bool:
@@ -127,7 +127,9 @@ def _read_message(message: Mapping[str, Any], where: str) -> list[Item]:
 def _says_only_text(part: Mapping[str, Any], role: Role) -> bool:
     if part.get("type") != _text_type(role) or not isinstance(part.get("text"), str):
         return False
-    return all(k in ("type", "text") or v in (None, []) or (k == MARK and isinstance(v, dict)) for k, v in part.items())
+    return all(
+        k in ("type", "text") or v in (None, []) or (k == CACHE_MARK and isinstance(v, dict)) for k, v in part.items()
+    )
 
 
 def _text_type(role: Role) -> str:
@@ -146,7 +148,7 @@ def _part(part: Mapping[str, Any], role: Role) -> Item:
 
 def _unmarked(part: Mapping[str, Any]) -> tuple[Block, Mapping[str, Any] | None]:
     copy = fresh(part)
-    return copy, copy.pop(MARK) if isinstance(copy.get(MARK), dict) else None
+    return copy, copy.pop(CACHE_MARK) if isinstance(copy.get(CACHE_MARK), dict) else None
 
 
 def _call(message: Mapping[str, Any], key: str) -> Item:
@@ -174,7 +176,7 @@ def _opaque(message: Mapping[str, Any]) -> Item:
     if name.endswith(("_output", "_response")):
         role = "tool"
         call_id = call_id or string(copy.get("approval_request_id")) or string(copy.get("id"))
-    elif name in SETTINGS | COMPACTIONS:
+    elif name in SETTING_ITEMS | COMPACTIONS:
         role = "system"
     elif name == "mcp_approval_request":
         call_id = string(copy.get("id"))
@@ -229,4 +231,4 @@ def _write(item: Item) -> Block:
 
 
 def _marked(block: Block, item: Item) -> Block:
-    return block if item.mark is None else {**block, MARK: fresh(item.mark)}
+    return block if item.mark is None else {**block, CACHE_MARK: fresh(item.mark)}

@@ -28,7 +28,7 @@ def row(provider: str, pattern: str, example: str, what: What = "tokens") -> Wor
 
 
 # What else these say does not matter: nobody uses such words for another refusal.
-PLAIN: tuple[Wording, ...] = (
+PLAIN_WORDINGS: tuple[Wording, ...] = (
     # vLLM, newest first; with the answer alone above the limit no shorter history helps, see `overflow`.
     row(
         "vllm",

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from clew.wire.rules.anthropic_tools import TOOL_RULES
 from clew.wire.rules.binding import binding_is_known, thinking_is_bound
 from clew.wire.rules.turns import (
-    Body,
-    Found,
+    Findings,
     Placed,
     Rule,
+    WireBody,
     blocks,
     is_directive,
     listed,
@@ -25,10 +25,10 @@ from clew.wire.rules.turns import (
 
 ROLES = ("user", "assistant", "system")
 MARKS = 4
-MEDIA = 600  # on models with a window of a million tokens; 100 on others
+MOST_MEDIA = 600  # on models with a window of a million tokens; 100 on others
 
 
-def has_messages(body: Body) -> Found:
+def has_messages(body: WireBody) -> Findings:
     """messages: at least one message is required"""
     value = body.get("messages")
     if not isinstance(value, list | tuple):
@@ -37,7 +37,7 @@ def has_messages(body: Body) -> Found:
         yield "messages", "the list is empty"
 
 
-def role_is_known(body: Body) -> Found:
+def role_is_known(body: WireBody) -> Findings:
     """The role of a message is user, assistant or system. (MessageParam in the SDK)"""
     value = body.get("messages")
     for i, message in enumerate(value if isinstance(value, list | tuple) else ()):
@@ -46,7 +46,7 @@ def role_is_known(body: Body) -> Found:
             yield f"messages[{i}].role", f"{role!r} is none of {', '.join(ROLES)}"
 
 
-def content_is_text_or_blocks(body: Body) -> Found:
+def content_is_text_or_blocks(body: WireBody) -> Findings:
     """The content of a message is a string or a list of blocks, each with a `type`. (MessageParam in the SDK)"""
     for where, message in messages(body):
         content = message.get("content")
@@ -60,7 +60,7 @@ def content_is_text_or_blocks(body: Body) -> Found:
                 yield f"{where}.content[{i}]", "expected an object with a `type`"
 
 
-def message_is_not_empty(body: Body) -> Found:
+def message_is_not_empty(body: WireBody) -> Findings:
     """messages.0: all messages must have non-empty content except for the optional final assistant message"""
     placed = messages(body)
     for n, (where, message) in enumerate(placed):
@@ -69,7 +69,7 @@ def message_is_not_empty(body: Body) -> Found:
             yield f"{where}.content", f"the {message.get('role')} message is empty"
 
 
-def text_is_not_blank(body: Body) -> Found:
+def text_is_not_blank(body: WireBody) -> Findings:
     """messages: text content blocks must be non-empty; text content blocks must contain non-whitespace text"""
     for where, block in [*listed(body, "system"), *blocks(body)]:
         text = block.get("text")
@@ -77,7 +77,7 @@ def text_is_not_blank(body: Body) -> Found:
             yield where, f"the text is {text!r}"
 
 
-def prefill_ends_in_a_word(body: Body) -> Found:
+def prefill_ends_in_a_word(body: WireBody) -> Findings:
     """messages: final assistant content cannot end with trailing whitespace"""
     role, said = [(None, []), *turns(body)][-1]
     text = said[-1][1].get("text") if role == "assistant" else None
@@ -85,7 +85,7 @@ def prefill_ends_in_a_word(body: Body) -> Found:
         yield said[-1][0], f"the final assistant text ends in whitespace: {text[-10:]!r}"
 
 
-def system_message_stands_right(body: Body) -> Found:
+def system_message_stands_right(body: WireBody) -> Findings:
     """messages.2: role 'system' must follow a 'user' message or an 'assistant' message ending in a server tool result;
     role 'system' must precede an 'assistant' message or end the array;
     messages.0: use the top-level 'system' parameter for the initial system prompt
@@ -104,7 +104,7 @@ def system_message_stands_right(body: Body) -> Found:
             yield where, f"the system message is followed by a message of role {known[n + 1][0]!r}"
 
 
-def system_message_is_text(body: Body) -> Found:
+def system_message_is_text(body: WireBody) -> Findings:
     """messages.1: role 'system' supports text, tool_addition, and tool_removal blocks only"""
     for where, message in messages(body):
         for place, block in within(message, where) if message.get("role") == "system" else ():
@@ -112,7 +112,7 @@ def system_message_is_text(body: Body) -> Found:
                 yield place, f"a system message holds a block of type {block['type']}"
 
 
-def thinking_is_whole(body: Body) -> Found:
+def thinking_is_whole(body: WireBody) -> Findings:
     """messages.1.content.0.thinking.signature: Field required"""
     needs = {"thinking": ("thinking", "signature"), "redacted_thinking": ("data",)}
     for where, block in blocks(body):
@@ -121,7 +121,7 @@ def thinking_is_whole(body: Body) -> Found:
                 yield f"{where}.{key}", f"the {block['type']} block has no {key}"
 
 
-def thinking_is_not_last(body: Body) -> Found:
+def thinking_is_not_last(body: WireBody) -> Findings:
     """messages.2: The final block in an assistant message cannot be `thinking`."""
     for role, said in turns(body):
         where, block = said[-1]
@@ -129,7 +129,7 @@ def thinking_is_not_last(body: Body) -> Found:
             yield where, f"the assistant's turn ends in a {block['type']} block"
 
 
-def thinking_opens_the_last_turn(body: Body) -> Found:
+def thinking_opens_the_last_turn(body: WireBody) -> Findings:
     """messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`.
     When `thinking` is enabled, a final `assistant` message must start with a thinking block
     (preceeding the lastmost set of `tool_use` and `tool_result` blocks).
@@ -148,14 +148,14 @@ def thinking_opens_the_last_turn(body: Body) -> Found:
             yield where, f"thinking is enabled, and the last turn starts with a {block['type']} block"
 
 
-def marks_are_at_most_four(body: Body) -> Found:
+def marks_are_at_most_four(body: WireBody) -> Findings:
     """A maximum of 4 blocks with cache_control may be provided. Found 5."""
     places = [where for where, _ in marks(body)]
     if len(places) > MARKS:
         yield places[MARKS], f"{len(places)} blocks have cache_control"
 
 
-def long_marks_come_first(body: Body) -> Found:
+def long_marks_come_first(body: WireBody) -> Findings:
     """messages.0.content.4.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m'
     cache_control block. Note that blocks are processed in the following order: `tools`, `system`, `messages`.
     """
@@ -167,11 +167,11 @@ def long_marks_come_first(body: Body) -> Found:
             yield f"{where}.cache_control.ttl", f"a mark of 1h comes after the mark of 5m at {short}"
 
 
-def media_fit(body: Body) -> Found:
+def media_fit(body: WireBody) -> Findings:
     """too many images and documents: 601 + 0 > 600"""
     media = [where for where, block in nested(body) if block["type"] in ("image", "document")]
-    if len(media) > MEDIA:
-        yield media[MEDIA], f"the request holds {len(media)} images and documents"
+    if len(media) > MOST_MEDIA:
+        yield media[MOST_MEDIA], f"the request holds {len(media)} images and documents"
 
 
 RULES: list[Rule] = [

@@ -4,10 +4,10 @@ import re
 from itertools import pairwise
 
 from clew.wire.rules.turns import (
-    Body,
-    Found,
+    Findings,
     Placed,
     Rule,
+    WireBody,
     blocks,
     exchanges,
     ids,
@@ -22,7 +22,7 @@ TOOL_ID = re.compile(r"[a-zA-Z0-9_-]+")
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 
 
-def tool_blocks_fit_the_role(body: Body) -> Found:
+def tool_blocks_fit_the_role(body: WireBody) -> Findings:
     """messages.0: `tool_use` blocks can only be in `assistant` messages;
     `tool_result` blocks can only be in `user` messages
     """
@@ -34,7 +34,7 @@ def tool_blocks_fit_the_role(body: Body) -> Found:
                 yield place, f"a message of role {role!r} holds a {block['type']} block"
 
 
-def tool_ids_are_plain(body: Body) -> Found:
+def tool_ids_are_plain(body: WireBody) -> Findings:
     """messages.1.content.1.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'"""
     for where, block in blocks(body):
         key = {"tool_use": "id", "tool_result": "tool_use_id"}.get(block["type"])
@@ -42,7 +42,7 @@ def tool_ids_are_plain(body: Body) -> Found:
             yield f"{where}.{key}", f"{block.get(key)!r} is not made of letters, digits, underscores and dashes"
 
 
-def tool_use_ids_differ(body: Body) -> Found:
+def tool_use_ids_differ(body: WireBody) -> Findings:
     """messages.1.content.1: `tool_use` ids must be unique"""
     seen: set[str] = set()
     for where, block in blocks(body):
@@ -52,7 +52,7 @@ def tool_use_ids_differ(body: Body) -> Found:
             seen.add(block["id"])
 
 
-def tool_uses_are_answered(body: Body) -> Found:
+def tool_uses_are_answered(body: WireBody) -> Findings:
     """messages.33: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_x.
     Each `tool_use` block must have a corresponding `tool_result` block in the next message.
     """
@@ -63,7 +63,7 @@ def tool_uses_are_answered(body: Body) -> Found:
             yield said[-1][0].partition(".")[0], f"no tool_result right after answers {', '.join(missing)}"
 
 
-def tool_results_are_expected(body: Body) -> Found:
+def tool_results_are_expected(body: WireBody) -> Findings:
     """messages.0.content.0: unexpected `tool_use_id` found in `tool_result` blocks: toolu_x.
     Each `tool_result` block must have a corresponding `tool_use` block in the previous message.
     """
@@ -74,7 +74,7 @@ def tool_results_are_expected(body: Body) -> Found:
                 yield where, f"no tool_use in the message before has the id {i}"
 
 
-def tool_results_come_first(body: Body) -> Found:
+def tool_results_come_first(body: WireBody) -> Findings:
     """In the user message containing tool results, the tool_result blocks must come first in the content array.
     (platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls)
     """
@@ -86,7 +86,7 @@ def tool_results_come_first(body: Body) -> Found:
             yield late[0], f"the tool_result stands after a block of type {kinds[first]}"
 
 
-def tool_results_differ(body: Body) -> Found:
+def tool_results_differ(body: WireBody) -> Findings:
     """each tool_use must have a single result. Found multiple `tool_result` blocks with id: toolu_x"""
     for results, _ in exchanges(body):
         seen: set[str] = set()
@@ -98,7 +98,7 @@ def tool_results_differ(body: Body) -> Found:
                 seen.add(i)
 
 
-def server_results_are_expected(body: Body) -> Found:
+def server_results_are_expected(body: WireBody) -> Findings:
     """messages.7.content.0: unexpected `tool_use_id` found in `advisor_tool_result` blocks: srvtoolu_x.
     Each `advisor_tool_result` block must have a corresponding `server_tool_use` block before it.
     """
@@ -110,7 +110,7 @@ def server_results_are_expected(body: Body) -> Found:
             yield where, f"no server_tool_use before it has the id {block.get('tool_use_id')}"
 
 
-def server_tools_are_answered(body: Body) -> Found:
+def server_tools_are_answered(body: WireBody) -> Findings:
     """`web_fetch` tool use with id `srvtoolu_x` was found without a corresponding `web_fetch_tool_result` block"""
     answered = {str(block.get("tool_use_id")) for _, block in blocks(body) if is_server_result(block)}
     waiting: list[Placed] = []
@@ -122,7 +122,7 @@ def server_tools_are_answered(body: Body) -> Found:
             waiting = []
 
 
-def tools_are_defined(body: Body) -> Found:
+def tools_are_defined(body: WireBody) -> Findings:
     """Requests which include `tool_use` or `tool_result` blocks must define tools."""
     # Without a model this is only a history, and its tools are somewhere else.
     if "model" not in body or body.get("tools") or body.get("mcp_servers"):
@@ -132,7 +132,7 @@ def tools_are_defined(body: Body) -> Found:
         yield "tools", f"{used[0]} is a tool block, and the request defines no tools"
 
 
-def tool_names_are_plain(body: Body) -> Found:
+def tool_names_are_plain(body: WireBody) -> Findings:
     """tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'"""
     for where, tool in listed(body, "tools"):
         name = tool.get("name")
@@ -140,7 +140,7 @@ def tool_names_are_plain(body: Body) -> Found:
             yield f"{where}.name", f"{name!r} is not 1 to 128 letters, digits, underscores or dashes"
 
 
-def tool_names_differ(body: Body) -> Found:
+def tool_names_differ(body: WireBody) -> Findings:
     """tools: Tool names must be unique."""
     seen: set[str] = set()
     for where, tool in listed(body, "tools"):

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from clew.core.items import Frame, canonical
-from clew.wire.rules.turns import Body, Found, blocks, messages, within
+from clew.wire.rules.turns import Findings, WireBody, blocks, messages, within
 
 BETA = "thinking-binding-controls-2026-08-01"  # the header value under which a request may say what shall be done
 DROP = "drop_block"
@@ -45,14 +45,14 @@ def prefix_of(frame: Frame) -> str:
     return canonical([_plain(frame.body.get(key)) for key in keys])
 
 
-def signature(body: Body) -> str:
+def signature(body: WireBody) -> str:
     """A signature for the thinking with which an answer to this body begins, that `thinking_is_bound` can check."""
     said = list(_thoughts(body))
     *_, (prefix, _) = _prefixes(body)
     return _written(prefix, said[-1].seal if said else "")
 
 
-def thinking_is_bound(body: Body) -> Found:
+def thinking_is_bound(body: WireBody) -> Findings:
     """messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation.
     Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to "drop_block".
     """
@@ -71,7 +71,7 @@ def thinking_is_bound(body: Body) -> Found:
         before = thought.seal
 
 
-def binding_is_known(body: Body) -> Found:
+def binding_is_known(body: WireBody) -> Findings:
     """thinking.block_binding.prefix_mismatch_behavior: Input should be 'error' or 'drop_block'"""
     behaviour = _behaviour(body.get("thinking"))
     if behaviour is not None and behaviour not in BEHAVIOURS:
@@ -84,13 +84,13 @@ class _Thought(NamedTuple):
     prefix: str  # digest of what stands before it, thinking apart
 
 
-def _thoughts(body: Body) -> Iterator[_Thought]:
+def _thoughts(body: WireBody) -> Iterator[_Thought]:
     for (where, block), (prefix, _) in zip(blocks(body), _prefixes(body), strict=False):
         if block["type"] in THINKING:
             yield _Thought(where, str(block.get("signature") or block.get("data") or ""), prefix)
 
 
-def _prefixes(body: Body) -> Iterator[tuple[str, str]]:
+def _prefixes(body: WireBody) -> Iterator[tuple[str, str]]:
     """The digest of all before each block, and of all there is; with the role of the block."""
     so_far = blake2b(canonical([_plain(body.get("system")), body.get("tools")]).encode(), digest_size=12)
     for where, message in messages(body):

@@ -13,7 +13,7 @@ from clew.wire.rules import openai_chat as rules_openai_chat
 from clew.wire.rules import openai_responses as rules_openai_responses
 from clew.wire.rules.turns import Rule
 
-RULES: dict[str, list[Rule]] = {
+RULES_OF: dict[str, list[Rule]] = {
     openai_chat.NAME: rules_openai_chat.RULES,
     anthropic.NAME: rules_anthropic.RULES,
     openai_responses.NAME: rules_openai_responses.RULES,
@@ -35,9 +35,9 @@ class Broken:
 def check(body: Mapping[str, Any], format: str | None = None) -> list[Broken]:
     """Every rule of the format's provider that the body breaks; a body of only `messages` will do."""
     format = format or detect(body)
-    if format not in RULES:
-        raise BadRequest(f"unknown format {format!r}: use one of {', '.join(RULES)}")
-    return [Broken(r.__name__, where, why, source(r)) for r in RULES[format] for where, why in r(body)]
+    if format not in RULES_OF:
+        raise BadRequest(f"unknown format {format!r}: use one of {', '.join(RULES_OF)}")
+    return [Broken(r.__name__, where, why, source(r)) for r in RULES_OF[format] for where, why in r(body)]
 
 
 def source(rule: Rule) -> str:

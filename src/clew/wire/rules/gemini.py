@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from clew.wire.rules.turns import Body, Found, Placed, Rule, listed
+from clew.wire.rules.turns import Findings, Placed, Rule, WireBody, listed
 
 ROLES = (None, "", "user", "model", "function")  # without a role, a content is the user's
 FUNCTION_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
@@ -29,7 +29,7 @@ DATA = {
     "tool_call": "toolCall",
     "tool_response": "toolResponse",
 }
-BESIDE = {  # keys that say something about a part, and nothing without it
+BESIDE_KEYS = {  # keys that say something about a part, and nothing without it
     "thought": "thought",
     "thought_signature": "thoughtSignature",
     "video_metadata": "videoMetadata",
@@ -38,7 +38,7 @@ BESIDE = {  # keys that say something about a part, and nothing without it
 }
 
 
-def has_contents(body: Body) -> Found:
+def has_contents(body: WireBody) -> Findings:
     """* GenerateContentRequest.contents: contents is not specified"""
     value = body.get("contents")
     if not isinstance(value, list | tuple):
@@ -47,7 +47,7 @@ def has_contents(body: Body) -> Found:
         yield "contents", "the list is empty"
 
 
-def contents_are_objects(body: Body) -> Found:
+def contents_are_objects(body: WireBody) -> Findings:
     """Invalid value at 'contents[0]' (type.googleapis.com/google.ai.generativelanguage.v1beta.Content)"""
     value = body.get("contents")
     for i, content in enumerate(value if isinstance(value, list | tuple) else ()):
@@ -55,7 +55,7 @@ def contents_are_objects(body: Body) -> Found:
             yield f"contents[{i}]", f"expected an object, got {type(content).__name__}"
 
 
-def role_is_known(body: Body) -> Found:
+def role_is_known(body: WireBody) -> Findings:
     """Please use a valid role: user, model."""
     for where, content in _contents(body):
         role = content.get("role")
@@ -63,7 +63,7 @@ def role_is_known(body: Body) -> Found:
             yield f"{where}.role", f"{role!r} is neither user nor model"
 
 
-def parts_are_present(body: Body) -> Found:
+def parts_are_present(body: WireBody) -> Findings:
     """* GenerateContentRequest.contents[1].parts: contents.parts must not be empty. (Vertex AI: Unable to submit
     request because it must include at least one parts field, which describes the prompt input.)
     """
@@ -72,7 +72,7 @@ def parts_are_present(body: Body) -> Found:
             yield f"{where}.parts", "the content has no parts"
 
 
-def parts_are_objects(body: Body) -> Found:
+def parts_are_objects(body: WireBody) -> Findings:
     """Invalid value at 'contents[0].parts[0]' (type.googleapis.com/google.ai.generativelanguage.v1beta.Part)"""
     for where, content in _contents(body):
         parts = content.get("parts")
@@ -83,18 +83,18 @@ def parts_are_objects(body: Body) -> Found:
                 yield f"{where}.parts[{i}]", f"expected an object, got {type(part).__name__}"
 
 
-def part_has_data(body: Body) -> Found:
+def part_has_data(body: WireBody) -> Findings:
     """* GenerateContentRequest.contents[0].parts[0].data: required oneof field 'data' must have one initialized
     field
     """
-    beside = {*BESIDE, *BESIDE.values()}
+    beside = {*BESIDE_KEYS, *BESIDE_KEYS.values()}
     for where, part in _parts(body):
         said = [key for key, value in part.items() if value is not None]
         if beside.issuperset(said):
             yield where, "the part holds no text, data, call or response"
 
 
-def part_holds_one_thing(body: Body) -> Found:
+def part_holds_one_thing(body: WireBody) -> Findings:
     """Invalid value at 'contents[1].parts[0]' (oneof), oneof field 'data' is already set. Cannot set 'text'"""
     for where, part in _parts(body):
         held = [camel for snake, camel in DATA.items() if part.get(snake, part.get(camel)) is not None]
@@ -102,7 +102,7 @@ def part_holds_one_thing(body: Body) -> Found:
             yield where, f"the part holds {' and '.join(held)}: each needs a part of its own"
 
 
-def text_is_not_empty(body: Body) -> Found:
+def text_is_not_empty(body: WireBody) -> Findings:
     """Unable to submit request because it has an empty text parameter. Add a value to the parameter and try again.
     (Vertex AI)
     """
@@ -112,14 +112,14 @@ def text_is_not_empty(body: Body) -> Found:
             yield where, "the text is empty"
 
 
-def single_content_is_the_users(body: Body) -> Found:
+def single_content_is_the_users(body: WireBody) -> Findings:
     """Please ensure that single turn requests end with a user role or the role field is empty."""
     contents = _contents(body)
     if len(contents) == 1 and contents[0][1].get("role") == "model":
         yield f"{contents[0][0]}.role", "the only content is the model's"
 
 
-def calls_follow_the_user(body: Body) -> Found:
+def calls_follow_the_user(body: WireBody) -> Findings:
     """Please ensure that function call turn comes immediately after a user turn or after a function response turn."""
     contents = _contents(body)
     # A content alone is another rule's.
@@ -128,14 +128,14 @@ def calls_follow_the_user(body: Body) -> Found:
             yield where, "no user turn and no function response stands right before this function call"
 
 
-def responses_follow_calls(body: Body) -> Found:
+def responses_follow_calls(body: WireBody) -> Findings:
     """Please ensure that function response turn comes immediately after a function call turn."""
     for (_, before), (where, content) in pairwise([("", {}), *_contents(body)]):
         if _responses(content) and not _calls(before):
             yield where, "no function call stands right before this function response"
 
 
-def calls_are_answered(body: Body) -> Found:
+def calls_are_answered(body: WireBody) -> Findings:
     """Please ensure that the number of function response parts is equal to the number of function call parts of the
     function call turn.
     """
@@ -145,14 +145,14 @@ def calls_are_answered(body: Body) -> Found:
             yield where, f"{called} functions are called, {answered} responses stand right after"
 
 
-def functions_are_named(body: Body) -> Found:
+def functions_are_named(body: WireBody) -> Findings:
     """* GenerateContentRequest.contents[2].parts[0].function_response.name: Name cannot be empty."""
     for where, held in _functions(body):
         if not held.get("name"):
             yield f"{where}.name", "the function has no name"
 
 
-def function_names_are_plain(body: Body) -> Found:
+def function_names_are_plain(body: WireBody) -> Findings:
     """The GenerateContentRequest proto is invalid: * tools[0].function_declarations[53].name: [FIELD_INVALID] Invalid
     function name. Must start with a letter or an underscore. Must be a-z, A-Z, 0-9, or contain underscores (_), dots
     (.), colons (:), or dashes (-), with a maximum length of 64.
@@ -164,14 +164,14 @@ def function_names_are_plain(body: Body) -> Found:
                 yield f"{place}.name", f"{name!r} is not 1 to 64 letters, digits or any of _.:-, or starts with a digit"
 
 
-def tools_hold_something(body: Body) -> Found:
+def tools_hold_something(body: WireBody) -> Findings:
     """tools[0].tool_type: required one_of 'tool_type' must have one initialized field"""
     for where, tool in listed(body, "tools"):
         if all(value is None or (key in DECLARATIONS and not value) for key, value in tool.items()):
             yield where, "the tool declares nothing"
 
 
-def values_are_objects(body: Body) -> Found:
+def values_are_objects(body: WireBody) -> Findings:
     """Invalid value at 'contents[2].parts[0].function_response.response'
     (type.googleapis.com/google.protobuf.Struct)
     """
@@ -181,7 +181,7 @@ def values_are_objects(body: Body) -> Found:
                 yield f"{where}.{key}", f"expected an object, got {type(held[key]).__name__}"
 
 
-def calls_are_signed(body: Body) -> Found:
+def calls_are_signed(body: WireBody) -> Findings:
     """Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly,
     and missing thought_signature may lead to degraded model performance.
     """
@@ -198,11 +198,11 @@ def calls_are_signed(body: Body) -> Found:
             yield where, "the first function call of this content has no thoughtSignature"
 
 
-def _contents(body: Body) -> list[Placed]:
+def _contents(body: WireBody) -> list[Placed]:
     return listed(body, "contents")
 
 
-def _parts(body: Body) -> list[Placed]:
+def _parts(body: WireBody) -> list[Placed]:
     return [part for where, content in _contents(body) for part in listed(content, "parts", f"{where}.")]
 
 
@@ -222,7 +222,7 @@ def _responses(content: Mapping[str, Any]) -> list[Placed]:
     return _holding(listed(content, "parts"), RESPONSE) if content.get("role") != "model" else []
 
 
-def _functions(body: Body) -> Iterator[Placed]:
+def _functions(body: WireBody) -> Iterator[Placed]:
     """The calls and responses of all contents."""
     for where, part in _parts(body):
         for key in (*CALL, *RESPONSE):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clew.wire.rules.turns import Body, Found, Placed, Rule, listed, messages
+from clew.wire.rules.turns import Findings, Placed, Rule, WireBody, listed, messages
 
 ROLES = ("system", "assistant", "user", "function", "tool", "developer")
 INSTEAD_OF_CONTENT = ("tool_calls", "function_call", "refusal", "audio")
@@ -15,7 +15,7 @@ FUNCTION_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 CALL_ID_LENGTH = 40
 
 
-def has_messages(body: Body) -> Found:
+def has_messages(body: WireBody) -> Findings:
     """Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.
     (earlier: [] is too short - 'messages')
     """
@@ -26,7 +26,7 @@ def has_messages(body: Body) -> Found:
         yield "messages", "the list is empty"
 
 
-def message_is_an_object(body: Body) -> Found:
+def message_is_an_object(body: WireBody) -> Findings:
     """Invalid type for 'messages[0]': expected an object, but got a string instead."""
     value = body.get("messages")
     for i, message in enumerate(value if isinstance(value, list | tuple) else ()):
@@ -34,14 +34,14 @@ def message_is_an_object(body: Body) -> Found:
             yield f"messages[{i}]", f"expected an object, got {type(message).__name__}"
 
 
-def role_is_known(body: Body) -> Found:
+def role_is_known(body: WireBody) -> Findings:
     """Invalid value: 'x'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'."""
     for where, message in messages(body):
         if message.get("role") not in ROLES:
             yield f"{where}.role", f"{message.get('role')!r} is none of {', '.join(ROLES)}"
 
 
-def content_is_present(body: Body) -> Found:
+def content_is_present(body: WireBody) -> Findings:
     """Invalid value for 'content': expected a string, got null."""
     for where, message in messages(body):
         role = message.get("role")
@@ -51,7 +51,7 @@ def content_is_present(body: Body) -> Found:
             yield f"{where}.content", f"the {role} message says nothing: its content is null or missing"
 
 
-def content_is_text_or_parts(body: Body) -> Found:
+def content_is_text_or_parts(body: WireBody) -> Findings:
     """Invalid type for 'messages[1].content': expected one of a string or array of objects, but got null instead."""
     for where, message in messages(body):
         content = message.get("content")
@@ -65,7 +65,7 @@ def content_is_text_or_parts(body: Body) -> Found:
                 yield f"{where}.content[{i}]", "expected an object with a `type`"
 
 
-def tool_calls_are_a_list(body: Body) -> Found:
+def tool_calls_are_a_list(body: WireBody) -> Findings:
     """Invalid type for 'messages[1].tool_calls': expected an array of objects, but got a string instead."""
     for where, message in messages(body):
         calls = message.get("tool_calls")
@@ -73,7 +73,7 @@ def tool_calls_are_a_list(body: Body) -> Found:
             yield f"{where}.tool_calls", f"expected a list, got {type(calls).__name__}"
 
 
-def tool_calls_are_not_empty(body: Body) -> Found:
+def tool_calls_are_not_empty(body: WireBody) -> Findings:
     """Invalid 'messages[1].tool_calls': empty array. Expected an array with minimum length 1, but got an empty array
     instead.
     """
@@ -82,7 +82,7 @@ def tool_calls_are_not_empty(body: Body) -> Found:
             yield f"{where}.tool_calls", "the list is empty: leave the key out"
 
 
-def call_is_whole(body: Body) -> Found:
+def call_is_whole(body: WireBody) -> Findings:
     """Missing required parameter: 'messages[2].tool_calls[0].function'."""
     for where, message in messages(body):
         calls = message.get("tool_calls")
@@ -98,7 +98,7 @@ def call_is_whole(body: Body) -> Found:
                 yield f"{place}.{call['type']}", f"call {call['id']} names no tool"
 
 
-def arguments_are_a_string(body: Body) -> Found:
+def arguments_are_a_string(body: WireBody) -> Findings:
     """Invalid type for 'messages[2].tool_calls[0].function.arguments': expected a string, but got an object instead."""
     for where, call in _calls(body):
         key = "input" if call.get("type") == "custom" else "arguments"
@@ -108,7 +108,7 @@ def arguments_are_a_string(body: Body) -> Found:
             yield place, f"{call.get('id')}: expected a string, got {type(called.get(key)).__name__}"
 
 
-def call_ids_differ(body: Body) -> Found:
+def call_ids_differ(body: WireBody) -> Findings:
     """Duplicate value for 'tool_call_id' of 'call_x' in message[2]"""
     for where, message in messages(body):
         seen: set[str] = set()
@@ -118,7 +118,7 @@ def call_ids_differ(body: Body) -> Found:
             seen.add(i)
 
 
-def call_id_is_short(body: Body) -> Found:
+def call_id_is_short(body: WireBody) -> Findings:
     """Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length 40, but got a
     string with length 41
     """
@@ -128,7 +128,7 @@ def call_id_is_short(body: Body) -> Found:
             yield f"{where}.id", f"{i} has {len(i)} characters, {CALL_ID_LENGTH} are allowed"
 
 
-def calls_are_answered(body: Body) -> Found:
+def calls_are_answered(body: WireBody) -> Findings:
     """An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The
     following tool_call_ids did not have response messages: call_x
     """
@@ -143,21 +143,21 @@ def calls_are_answered(body: Body) -> Found:
         answered = set()
 
 
-def tool_has_an_id(body: Body) -> Found:
+def tool_has_an_id(body: WireBody) -> Findings:
     """Missing parameter 'tool_call_id': messages with role 'tool' must have a 'tool_call_id'."""
     for where, message in messages(body):
         if message.get("role") == "tool" and not isinstance(message.get("tool_call_id"), str):
             yield f"{where}.tool_call_id", "the tool message does not say which call it answers"
 
 
-def tool_follows_calls(body: Body) -> Found:
+def tool_follows_calls(body: WireBody) -> Findings:
     """messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."""
     for where, _, before in _answers(body):
         if not before:
             yield where, "no assistant message with tool_calls stands right before this tool message"
 
 
-def tool_answers_a_call(body: Body) -> Found:
+def tool_answers_a_call(body: WireBody) -> Findings:
     """Invalid parameter: 'tool_call_id' of 'call_x' not found in 'tool_calls' of previous message."""
     for where, message, before in _answers(body):
         i = message.get("tool_call_id")
@@ -165,14 +165,14 @@ def tool_answers_a_call(body: Body) -> Found:
             yield f"{where}.tool_call_id", f"{i} is none of the calls before it: {', '.join(before)}"
 
 
-def function_has_a_name(body: Body) -> Found:
+def function_has_a_name(body: WireBody) -> Findings:
     """Missing parameter 'name': messages with role 'function' must have a 'name'."""
     for where, message in messages(body):
         if message.get("role") == "function" and not isinstance(message.get("name"), str):
             yield f"{where}.name", "the function message does not name its function"
 
 
-def function_name_is_plain(body: Body) -> Found:
+def function_name_is_plain(body: WireBody) -> Findings:
     """Invalid 'tools[0].function.name': string does not match pattern. Expected a string that matches the pattern
     '^[a-zA-Z0-9_-]+$'. (FunctionDefinition.name: a maximum length of 64)
     """
@@ -183,7 +183,7 @@ def function_name_is_plain(body: Body) -> Found:
             yield f"{where}.function.name", f"{name!r} is not 1 to 64 letters, digits, underscores or dashes"
 
 
-def images_come_from_the_user(body: Body) -> Found:
+def images_come_from_the_user(body: WireBody) -> Findings:
     """Invalid 'messages[3]'. Image URLs are only allowed for messages with role 'user', but this message with role
     'tool' contains an image URL.
     """
@@ -193,7 +193,7 @@ def images_come_from_the_user(body: Body) -> Found:
                 yield place, f"a message of role {message.get('role')!r} holds an image"
 
 
-def json_is_mentioned(body: Body) -> Found:
+def json_is_mentioned(body: WireBody) -> Findings:
     """'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'."""
     wanted = body.get("response_format")
     if not isinstance(wanted, Mapping) or wanted.get("type") != "json_object":
@@ -208,7 +208,7 @@ def _texts(message: Mapping[str, Any]) -> list[str]:
     return [text for text in texts if isinstance(text, str)]
 
 
-def _calls(body: Body) -> list[Placed]:
+def _calls(body: WireBody) -> list[Placed]:
     return [call for where, message in messages(body) for call in listed(message, "tool_calls", f"{where}.")]
 
 
@@ -223,7 +223,7 @@ def _call_ids(message: Mapping[str, Any]) -> list[str]:
     return [i for i in ids if isinstance(i, str)]
 
 
-def _answers(body: Body) -> Iterator[tuple[str, Mapping[str, Any], list[str]]]:
+def _answers(body: WireBody) -> Iterator[tuple[str, Mapping[str, Any], list[str]]]:
     """Tool messages, each with the ids of the calls it stands after."""
     before: list[str] = []
     for where, message in messages(body):

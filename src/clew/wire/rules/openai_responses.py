@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clew.wire.rules.turns import Body, Found, Placed, Rule, listed
+from clew.wire.rules.turns import Findings, Placed, Rule, WireBody, listed
 
 ROLES = ("assistant", "system", "developer", "user")
 ELSEWHERE = ("previous_response_id", "conversation", "prompt")  # where history may be that is not in the body
@@ -42,25 +42,25 @@ PREFIXES = {
     "reasoning": "rs",
     "web_search_call": "ws",
 }
-NAMED = ("function", "custom", "function_call", "custom_tool_call")
+NAMED_TYPES = ("function", "custom", "function_call", "custom_tool_call")
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]+")
 ID_LENGTH = 64
 
 
-def has_input(body: Body) -> Found:
+def has_input(body: WireBody) -> Findings:
     """One of "input" or "previous_response_id" or 'prompt' or 'conversation_id' must be provided."""
     if body.get("input") in (None, "", [], ()) and not any(body.get(key) for key in ELSEWHERE):
         yield "input", "there is no input, and no history elsewhere to go on from"
 
 
-def input_is_text_or_items(body: Body) -> Found:
+def input_is_text_or_items(body: WireBody) -> Findings:
     """Invalid type for 'input'. (code: invalid_union)"""
     value = body.get("input")
     if value is not None and not isinstance(value, str | list | tuple):
         yield "input", f"expected a string or a list, got {type(value).__name__}"
 
 
-def item_is_an_object(body: Body) -> Found:
+def item_is_an_object(body: WireBody) -> Findings:
     """Invalid type for 'input[0]': expected an input item, but got a string instead."""
     value = body.get("input")
     for i, item in enumerate(value if isinstance(value, list | tuple) else ()):
@@ -68,14 +68,14 @@ def item_is_an_object(body: Body) -> Found:
             yield f"input[{i}]", f"expected an object, got {type(item).__name__}"
 
 
-def role_is_known(body: Body) -> Found:
+def role_is_known(body: WireBody) -> Findings:
     """Invalid value: 'tool'. Supported values are: 'assistant', 'system', 'developer', and 'user'."""
     for where, message in _messages(body):
         if message.get("role") not in ROLES:
             yield f"{where}.role", f"{message.get('role')!r} is none of {', '.join(ROLES)}"
 
 
-def content_is_text_or_parts(body: Body) -> Found:
+def content_is_text_or_parts(body: WireBody) -> Findings:
     """Invalid type for 'input[4].content': expected one of an array of objects or string, but got null instead."""
     for where, message in _messages(body):
         content = message.get("content")
@@ -89,7 +89,7 @@ def content_is_text_or_parts(body: Body) -> Found:
                 yield f"{where}.content[{i}]", "expected an object with a `type`"
 
 
-def part_fits_its_role(body: Body) -> Found:
+def part_fits_its_role(body: WireBody) -> Findings:
     """Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'. (of the assistant; of all others:
     Invalid value: 'output_text'. Supported values are: 'input_text', 'input_image', and 'input_file'.)
     """
@@ -101,7 +101,7 @@ def part_fits_its_role(body: Body) -> Found:
                 yield place, f"a message of role {message.get('role')!r} holds a part of type {kind}"
 
 
-def item_is_whole(body: Body) -> Found:
+def item_is_whole(body: WireBody) -> Findings:
     """Missing required parameter: 'input[7].summary'."""
     for where, item in _items(body):
         for key in REQUIRED.get(_kind(item), ()):
@@ -109,7 +109,7 @@ def item_is_whole(body: Body) -> Found:
                 yield f"{where}.{key}", f"{_kind(item)} has no {key}"
 
 
-def arguments_are_a_string(body: Body) -> Found:
+def arguments_are_a_string(body: WireBody) -> Findings:
     """Invalid type for 'input[1].arguments': expected a string, but got an object instead."""
     for where, item in _items(body):
         key = {"function_call": "arguments", "custom_tool_call": "input"}.get(_kind(item), "")
@@ -118,7 +118,7 @@ def arguments_are_a_string(body: Body) -> Found:
             yield f"{where}.{key}", f"{item.get('call_id')}: expected a string, got {type(value).__name__}"
 
 
-def output_is_text_or_parts(body: Body) -> Found:
+def output_is_text_or_parts(body: WireBody) -> Findings:
     """Invalid type for 'input[2].output': expected one of an array of objects or string, but got an object instead."""
     for where, item in _items(body):
         value = item.get("output")
@@ -133,7 +133,7 @@ def output_is_text_or_parts(body: Body) -> Found:
                     yield place, f"a result holds a part of type {part['type']}"
 
 
-def ids_are_short(body: Body) -> Found:
+def ids_are_short(body: WireBody) -> Findings:
     """Invalid 'input[95].call_id': string too long. Expected a string with maximum length 64, but got a string with
     length 116 instead.
     """
@@ -144,7 +144,7 @@ def ids_are_short(body: Body) -> Found:
                 yield f"{where}.{key}", f"{value} has {len(value)} characters, {ID_LENGTH} are allowed"
 
 
-def id_names_its_type(body: Body) -> Found:
+def id_names_its_type(body: WireBody) -> Findings:
     """Invalid 'input[61].id': 'call_1'. Expected an ID that begins with 'fc'."""
     for where, item in _items(body):
         value, prefix = item.get("id"), PREFIXES.get(_kind(item), "")
@@ -152,7 +152,7 @@ def id_names_its_type(body: Body) -> Found:
             yield f"{where}.id", f"the id of a {_kind(item)} begins with {prefix}: {value}"
 
 
-def ids_differ(body: Body) -> Found:
+def ids_differ(body: WireBody) -> Findings:
     """Duplicate item found with id rs_x. Remove duplicate items from your input and try again."""
     seen: set[str] = set()
     for where, item in _items(body):
@@ -163,7 +163,7 @@ def ids_differ(body: Body) -> Found:
             seen.add(value)
 
 
-def calls_are_answered(body: Body) -> Found:
+def calls_are_answered(body: WireBody) -> Findings:
     """No tool output found for function call call_x."""
     answered: set[tuple[str, str]] = set()
     if not _refers(body):
@@ -174,7 +174,7 @@ def calls_are_answered(body: Body) -> Found:
                 yield where, f"no {kind}_output after it answers {call_id}"
 
 
-def outputs_answer_a_call(body: Body) -> Found:
+def outputs_answer_a_call(body: WireBody) -> Findings:
     """No tool call found for function call output with call_id call_x."""
     called: set[tuple[str, str]] = set()
     if not _refers(body) and not any(body.get(key) for key in ELSEWHERE):
@@ -185,7 +185,7 @@ def outputs_answer_a_call(body: Body) -> Found:
                 yield where, f"no {kind} before it has the call_id {call_id}"
 
 
-def reasoning_is_followed(body: Body) -> Found:
+def reasoning_is_followed(body: WireBody) -> Findings:
     """Item 'rs_x' of type 'reasoning' was provided without its required following item."""
     after: Mapping[str, Any] = {"role": "user"}
     for where, item in reversed(_items(body)):
@@ -195,24 +195,24 @@ def reasoning_is_followed(body: Body) -> Found:
         after = item
 
 
-def compaction_is_asked_for_last(body: Body) -> Found:
+def compaction_is_asked_for_last(body: WireBody) -> Findings:
     """Compacts the current context. Must be the final input item. (documentation of compaction_trigger)"""
     for where, item in _items(body)[:-1]:
         if _kind(item) == "compaction_trigger":
             yield where, "something stands after the compaction_trigger"
 
 
-def tool_name_is_plain(body: Body) -> Found:
+def tool_name_is_plain(body: WireBody) -> Findings:
     """Invalid 'tools[0].name': string does not match pattern. Expected a string that matches the pattern
     '^[a-zA-Z0-9_-]+$'.
     """
     for where, holder in [*listed(body, "tools"), *_items(body)]:
-        name = holder.get("name") if _kind(holder) in NAMED else None
+        name = holder.get("name") if _kind(holder) in NAMED_TYPES else None
         if isinstance(name, str) and not TOOL_NAME.fullmatch(name):
             yield f"{where}.name", f"{name!r} is not of letters, digits, underscores or dashes"
 
 
-def json_is_mentioned(body: Body) -> Found:
+def json_is_mentioned(body: WireBody) -> Findings:
     """Response input messages must contain the word 'json' in some form to use 'text.format' of type 'json_object'."""
     text = body.get("text")
     wanted = text.get("format") if isinstance(text, Mapping) else None
@@ -223,11 +223,11 @@ def json_is_mentioned(body: Body) -> Found:
         yield "input", "text.format asks for json_object, and no message says the word json"
 
 
-def _items(body: Body) -> list[Placed]:
+def _items(body: WireBody) -> list[Placed]:
     return listed(body, "input")
 
 
-def _messages(body: Body) -> list[Placed]:
+def _messages(body: WireBody) -> list[Placed]:
     return [(where, item) for where, item in _items(body) if _kind(item) == "message"]
 
 
@@ -242,7 +242,7 @@ def _is_ours(item: Mapping[str, Any]) -> bool:
     return _kind(item).endswith("_output") or item.get("role") in ("user", "system", "developer")
 
 
-def _paired(body: Body) -> Iterator[tuple[str, Mapping[str, Any], str, str]]:
+def _paired(body: WireBody) -> Iterator[tuple[str, Mapping[str, Any], str, str]]:
     """Calls and their outputs, each with the type of the call and the id they share."""
     for where, item in _items(body):
         kind = _kind(item).removesuffix("_output")
@@ -253,12 +253,12 @@ def _paired(body: Body) -> Iterator[tuple[str, Mapping[str, Any], str, str]]:
             yield where, item, kind, call_id
 
 
-def _refers(body: Body) -> bool:
+def _refers(body: WireBody) -> bool:
     """Whether some items stand in the body by their id alone: they may be anything."""
     return any(_kind(item) == "item_reference" for _, item in _items(body))
 
 
-def _texts(body: Body) -> Iterator[str]:
+def _texts(body: WireBody) -> Iterator[str]:
     if isinstance(body.get("input"), str):
         yield body["input"]
     for _, message in _messages(body):

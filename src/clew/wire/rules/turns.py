@@ -7,23 +7,23 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-Body = Mapping[str, Any]
-Found = Iterator[tuple[str, str]]  # where a rule is broken, and why
+WireBody = Mapping[str, Any]
+Findings = Iterator[tuple[str, str]]  # where a rule is broken, and why
 Placed = tuple[str, Mapping[str, Any]]  # where it stands, and the object there
-Rule = Callable[[Body], Found]
+Rule = Callable[[WireBody], Findings]
 
 
-def messages(body: Body) -> list[Placed]:
+def messages(body: WireBody) -> list[Placed]:
     """The messages of a body."""
     return listed(body, "messages")
 
 
-def blocks(body: Body) -> list[Placed]:
+def blocks(body: WireBody) -> list[Placed]:
     """The blocks of all messages."""
     return [placed for where, message in messages(body) for placed in within(message, where)]
 
 
-def nested(body: Body) -> list[Placed]:
+def nested(body: WireBody) -> list[Placed]:
     """The blocks of all messages, each followed by those it holds."""
     return [inner for where, block in blocks(body) for inner in ((where, block), *within(block, where))]
 
@@ -45,14 +45,14 @@ def listed(holder: Mapping[str, Any], key: str, where: str = "") -> list[Placed]
     return [(f"{where}{key}[{i}]", v) for i, v in enumerate(values) if isinstance(v, Mapping)]
 
 
-def turns(body: Body) -> list[tuple[Any, list[Placed]]]:
+def turns(body: WireBody) -> list[tuple[Any, list[Placed]]]:
     """The role and the blocks of every turn that has blocks."""
     said = [(message.get("role"), within(message, where)) for where, message in messages(body)]
     grouped = groupby((turn for turn in said if turn[1]), key=lambda turn: turn[0])
     return [(role, [placed for _, part in parts for placed in part]) for role, parts in grouped]
 
 
-def exchanges(body: Body) -> Iterator[tuple[list[Placed], list[str]]]:
+def exchanges(body: WireBody) -> Iterator[tuple[list[Placed], list[str]]]:
     """The blocks of every user turn, and the ids of the tools that the turn before it called."""
     before: list[Placed] = []
     for role, said in turns(body):
@@ -67,7 +67,7 @@ def ids(placed: list[Placed], kind: str, key: str) -> list[str]:
     return [i for i in found if isinstance(i, str)]
 
 
-def marks(body: Body) -> list[Placed]:
+def marks(body: WireBody) -> list[Placed]:
     """The cache marks of a body, in the order in which they are processed."""
     holders = [*listed(body, "tools"), *listed(body, "system"), *nested(body)]
     found = [(where, h["cache_control"]) for where, h in holders if isinstance(h.get("cache_control"), Mapping)]

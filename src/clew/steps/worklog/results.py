@@ -1,0 +1,81 @@
+"""What a result says of how a call went, in a line."""
+
+import re
+from collections.abc import Iterator
+
+from clew.core.items import Item
+from clew.steps.outcome import ERROR, cause, exit_code
+from clew.steps.worklog.wording import on_one_line, words
+
+LINE_READ = 500  # characters of a line that are looked at
+RESULT_LINE = 160  # characters of a line of output
+PLACES_TOLD = 2  # lines that say where something is wrong
+END_READ = 6_000  # characters at the end of an output in which it says that something is wrong
+COUNTS_READ = 12  # lines at its end in which it counts what passed and failed
+
+_WRAPPING = re.compile(
+    r"(?i)</?[\w-]+>|\W*|chunk id:.*|wall time:.*|original token count:.*|process exited.*|output:|traceback \(.*|"
+    r"<?/?\"?(?:exit|return)[ _-]?code.*|ok|done\.?|success\.?|shell cwd was reset.*"
+)
+_COUNTS = re.compile(
+    r"(?i)\b\d+ (?:passed|failed|errors?|warnings?|tests?|issues?|problems?)\b|no tests ran|^(?:ok|FAIL|PASS)\b"
+    r"|tests? result"
+)
+# How a run says that something is wrong where its exit code is not to be seen.
+_BROKE = re.compile(
+    r"(?m)^(?:FAIL(?:ED|URE)?\b|BUILD FAILED|npm ERR!|error(?:\[\w+\])?:|fatal:|E {3}\w)|^Traceback \(most recent"
+    r"|^\S+\.\w+:\d+(?::\d+)?: (?!warning|note).{0,80}\b(?:error|undefined|undeclared|cannot|not used|unused|expected"
+    r"|missing|invalid)\b"
+    r"|(?i:(?<![\d.])[1-9]\d* (?:failed|failures?|errors?|issues?|problems?)\b(?! (?:fixed|resolved|in total)))"
+)
+_PLACED = re.compile(
+    r"[\w/.-]+\.\w{1,5}[:(]\d+|^E {3}|\b\w*(?:Error|Exception)\b: ?\S|^--- FAIL|^FAIL(?:ED)?:? \S|\bnot ok\b"
+)
+_NUMBER = re.compile(r"^\s*\d+(?:→|\t|[.:|]\s)")
+_EMPTY = re.compile(
+    r"(?i)^\W*(?:\(?no (?:output|content)\b.*|tool ran without output.*|<returncode>0</returncode>\W*)$"
+)
+
+
+def outcome(said: str, ok: bool, result: Item | None) -> str:
+    """How it went: of what failed the error and its count, else the count, else the last line."""
+    if not said.strip() or _EMPTY.match(said.strip()):
+        return ""
+    lines = list(telling(said))
+    counted = next((s for s in reversed(lines[-COUNTS_READ:]) if _COUNTS.search(s)), "")
+    if not ok:
+        placed = [s for s in lines if _PLACED.search(s)][:PLACES_TOLD]
+        named = (cause(result) if result else "") or next((s for s in lines if ERROR.search(s)), "")
+        code = exit_code(said)
+        parts = dict.fromkeys(filter(None, (*(placed or [named or (lines[-1] if lines else "")]), counted)))
+        told = "; ".join(words(_clean(p), RESULT_LINE) for p in parts)
+        return told or (f"exit code {code}" if code else "")
+    if not lines:
+        return ""
+    if len(lines) <= 2:
+        return "; ".join(filter(None, map(_short, lines)))
+    wrong = [s for s in lines if ERROR.search(s)]  # in an output that has many such words they say nothing
+    return _short(counted or (wrong[0] if 0 < len(wrong) <= PLACES_TOLD else lines[-1]))
+
+
+def broke(said: str) -> bool:
+    """Whether an output says at its end that something is wrong."""
+    return bool(_BROKE.search(said[-END_READ:]))
+
+
+def _short(line: str) -> str:
+    """A line of output; one of data that has no room tells nothing."""
+    line = _clean(line)
+    return "" if len(line) > RESULT_LINE and line.startswith(("{", "[")) else words(line, RESULT_LINE)
+
+
+def telling(text: str) -> Iterator[str]:
+    """The lines of a result that say something."""
+    for line in text.splitlines():
+        line = _NUMBER.sub("", line[:LINE_READ], count=1).strip()
+        if not _WRAPPING.fullmatch(line):
+            yield line
+
+
+def _clean(line: str) -> str:
+    return on_one_line(re.sub(r"</?[a-z_-]+>", " ", line)).strip("= ")

@@ -1,0 +1,100 @@
+"""The user's rules: which of their sentences say how they want things done."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from clew.steps.worklog.requests import WorkRequest
+from clew.steps.worklog.wording import on_one_line, plain, sentences
+
+RULE_LENGTH = 300  # characters of a rule, at most
+RULE_LEAST = 8  # and at least
+SENTENCE = 200  # characters of a message that says one thing
+TYPED = 600  # characters of a message in which a wish of any form is looked for; in a longer one only strict ones are
+
+# A wish about how, not what: a word that forbids or demands, in the languages that people most often write in.
+_STRICT = re.compile(
+    r"(?i)\b(?:must|never|always|do not|don['’]?t|dont|only|at most|at least|not allowed|required?|under no|no more"
+    r"|make sure|ensure|forbidden|mandatory|from now on|no [\w ]{3,30}!"
+    r"|nie(?:mals)?|immer|nicht|kein\w*|muss|müssen|nur|jamais|toujours|ne\b.{1,30}\bpas|dois|doit|nunca|siempre|jam[áa]s|debes?|sempre|mai"
+    r"|никогда|всегда|нельзя|должн\w+|только|nigdy|zawsze|nooit|altijd)\b|不要|必须|总是|禁止|务必|不得|절대|항상|반드시|ないで|必ず|禁止"
+)
+# What somebody says of a thing ("this always returns 0") is a rule only with one of these.
+_STATES = re.compile(r"(?i)(?:this|that|it|while|currently|there|because|since|however|note)\b")
+_DEMANDS = re.compile(r"(?i)\b(?:must|do not|don['’]?t|never|not allowed|make sure|required|forbidden|mandatory)\b")
+_LEANING = re.compile(
+    r"(?i)\b(?:avoid|prefer|instead|should(?:n['’]t)?|keep|please use|by default|rather|stick to|follow|except|unless"
+    r"|bitte|statt|évite|plutôt|évitez|prefiero|evita|en vez|лучше|вместо)\b"
+    r"|^(?:use|write|put|name|call|leave|treat|format|indent|mark|store|return|log|run|ask|tell|give|show|answer|reply|speak)\b"
+    r"|, not \w+[^?]*$"
+)
+# A statement of how things are: no question, nobody's act, nothing that is wanted once.
+_GENERAL = re.compile(
+    r"(?i)^(?!(?:i|we|you|it|this|that|there|he|she|they|can|could|would|will|let|yes|no|ok|okay|please|now|then|also|and|but|so|what|"
+    r"why|how|where|when|who|is|are|do|does|did)\b)[^?]{3,60}?\b(?:is|are|stays?|remains?|goes|go|live|lives|belongs?|starts?|ends?|"
+    r"comes?|gets?|has|have|uses?|needs?|takes?|runs?|means)\b[^?]{1,60}$"
+)
+_ASKS = re.compile(
+    r"(?i)(?:what|why|how|where|when|who|which|can|could|would|should|do|does|did|is|are|was|will|shall)\b"
+)
+_WONDERS = re.compile(
+    r"(?i)^(?:(?:now|so|and|ok|okay|also|but|then|please|hey|hm+|well|first)[, ]+)*"
+    r"(?:what|why|how|who|which|can|could|would|should|does|did|is|are|was|will|shall|wondering)\b"
+)
+# What somebody says of themselves, with the same words.
+_LACKS = re.compile(
+    r"(?i)\b(?:i|we) (?:do not|don['’]?t|can ?not|can['’]?t|only) (?:have|remember|recall|know|think|see|understand"
+    r"|get|mind|care|need|believe|find|notice|feel|like|just|got|had)\b"
+)
+_TO_US = re.compile(
+    r"(?i)^(?:(?:please|and|but|so|also|ok|okay)[, ]+)*(?:do not|don['’]?t|never|always|only|make sure|ensure|you must"
+    r"|you should|from now on|use|keep|no|under no)\b|^[^\x00-\x7f]"
+)
+_TELLS = re.compile(
+    r"(?i)^(?:(?:however|but|and|so|sometimes|well|also|since|because)[, ]+)*(?:i|we|my|our|he|she|they|your)\b"
+    r"(?! (?:want|need|expect|prefer|require|insist|['’]?d (?:like|rather|prefer)|would (?:like|prefer|rather)|must"
+    r"|only want|never want|always want|do not want|don['’]?t want))"
+)
+_OPINES = re.compile(r"(?i)\b(?:i|we) (?:do not |don['’]?t )?(?:think|guess|manually|already|just)\b")
+
+
+class UserRule(NamedTuple):
+    """How the user wants things done."""
+
+    strict: int  # from 0, a wish perhaps, to 3, a word that forbids or demands
+    id: str  # of who said it
+    request: int  # in which
+
+
+def rules_in(request: WorkRequest) -> Iterator[tuple[list[str], int]]:
+    """Sentences about how, from what was typed, and how strict; so is a short message that nothing was done about."""
+    found, brief = list(_quotable(request.ask)), len(request.ask) <= TYPED
+    own = [s for s in found if not any(said.search(s) for said in (_LACKS, _OPINES, _WONDERS, _TELLS))]
+    strict = [s for s in own if (_DEMANDS if _STATES.match(s) else _STRICT).search(s)]
+    yield strict, 3 if brief else 1
+    if not brief:
+        return
+    other = [s for s in found if s not in strict and not _ASKS.match(s) and not _OPINES.search(s)]
+    short = len(request.ask) <= SENTENCE
+    yield [s for s in other if _LEANING.search(s) or (short and _GENERAL.search(s))], 2
+    done = any(step.acts for step in request.steps)
+    if (
+        not done
+        and len(found) == len(other) == 1
+        and not _LACKS.search(found[0])
+        and "?" not in request.ask
+        and len(found[0].split()) > 2
+    ):
+        yield found, 0
+
+
+def speaks_to_us(said: str) -> bool:
+    """Whether a sentence tells the assistant what to do, rather than anybody."""
+    return bool(_TO_US.search(said))
+
+
+def _quotable(text: str) -> Iterator[str]:
+    for said in sentences(plain(text)):
+        said = on_one_line(said).strip(" -*>•\t")
+        if RULE_LEAST <= len(said) <= RULE_LENGTH and not said.endswith((":", "?", "？")):
+            yield said

@@ -1,0 +1,120 @@
+"""House rules that no tool of `make check` knows: short files, and one meaning a name."""
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[1] / "src" / "clew"
+MOST_LINES = 300
+CONSTANT = re.compile(r"[A-Z][A-Z0-9_]*")
+TYPE = re.compile(r"_?[A-Z]\w*[a-z]\w*")
+
+UNDIVIDED = "two duties that are still to be told apart"
+LONG_FILES = {
+    "adapters/strands/messages.py": UNDIVIDED,
+    "core/view.py": UNDIVIDED,
+    "recognition/recognise.py": UNDIVIDED,
+    "secrets/masking.py": UNDIVIDED,
+    "steps/summarize.py": UNDIVIDED,
+}
+
+TO_RENAME = "not yet told apart"
+EVENT_NAME = "the name is what logs and `clew run` print"
+SHARED_TYPES = {
+    "Act": TO_RENAME,
+    "Agent": "a section of the configuration is named like what it sets",
+    "Began": EVENT_NAME,
+    "Block": TO_RENAME,
+    "Call": "public twice: in the log, and in what a made-up provider answers",
+    "Called": EVENT_NAME,
+    "Compaction": "crewAI's is public; the engine's is what a setting may be",
+    "Declined": EVENT_NAME,
+    "Event": "what listeners hear is public; the store's is a row of the log",
+    "Found": TO_RENAME,
+    "Kind": TO_RENAME,
+    "Limits": TO_RENAME,
+    "Model": "a model to ask is public; the catalog's is what is known of one",
+    "Plain": TO_RENAME,
+    "Row": TO_RENAME,
+    "Secret": EVENT_NAME,
+}
+
+SHAPE = "modules of one shape, one for each format, product or provider"
+SHARED_CONSTANTS = {
+    "ASIDE": SHAPE,
+    "LEAST": TO_RENAME,
+    "LIST": SHAPE,
+    "LONGEST": TO_RENAME,
+    "MEDIA": SHAPE,
+    "NAME": SHAPE,
+    "NEAR": TO_RENAME,
+    "PART": TO_RENAME,
+    "PATIENCE": TO_RENAME,
+    "ROLES": SHAPE,
+    "RULES": SHAPE,
+    "TOOL_NAME": SHAPE,
+    "VERSION": SHAPE,
+    "WHY": SHAPE,
+    "WIRE": SHAPE,
+}
+
+
+def modules() -> Iterator[tuple[str, str]]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        yield path.relative_to(SOURCE).as_posix(), path.read_text(encoding="utf-8")
+
+
+def definitions(text: str) -> Iterator[tuple[str, str]]:
+    """The names that a module defines at its top, each with what it stands for."""
+    for statement in ast.parse(text).body:
+        match statement:
+            case ast.ClassDef(name=name):
+                yield name, "a class"
+            case ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=ast.expr() as value):
+                yield from _assigned(target, value)
+
+
+def _assigned(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, str]]:
+    match target, value:
+        case ast.Name(id=name), _:
+            yield name, ast.unparse(value)
+        case ast.Tuple(elts=names), ast.Tuple(elts=values):
+            for each, one in zip(names, values, strict=True):
+                yield from _assigned(each, one)
+
+
+def shared(pattern: re.Pattern[str], sources: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """The names of this form that more than one module defines: where, and as what."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for module, text in sources.items():
+        for name, value in definitions(text):
+            if pattern.fullmatch(name):
+                found[name][module] = value
+    return {name: places for name, places in found.items() if len(places) > 1}
+
+
+def test_no_file_has_more_lines_than_one_reads_at_once() -> None:
+    long = {module: lines for module, text in modules() if (lines := len(text.splitlines())) > MOST_LINES}
+    assert {module: lines for module, lines in long.items() if module not in LONG_FILES} == {}
+
+
+def test_no_two_modules_define_a_type_of_one_name() -> None:
+    twice = {name: sorted(places) for name, places in shared(TYPE, dict(modules())).items()}
+    assert {name: places for name, places in twice.items() if name not in SHARED_TYPES} == {}
+
+
+def test_no_constant_means_three_things() -> None:
+    often = {
+        name: places
+        for name, places in shared(CONSTANT, dict(modules())).items()
+        if len(places) > 2 and len(set(places.values())) > 1
+    }
+    assert {name: places for name, places in often.items() if name not in SHARED_CONSTANTS} == {}
+
+
+def test_a_name_of_two_modules_is_found() -> None:
+    sources = {"one": "LEAST, MOST = 1, 2\nclass Row: ...", "two": "LEAST: int = 3\nRow = list[int]", "three": "x = 1"}
+    assert shared(CONSTANT, sources) == {"LEAST": {"one": "1", "two": "3"}}
+    assert shared(TYPE, sources) == {"Row": {"one": "a class", "two": "list[int]"}}
