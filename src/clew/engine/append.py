@@ -12,9 +12,10 @@ from clew.engine.cue import Cue
 from clew.engine.turn import Turn
 from clew.engine.turns import LATE, TRIES, Turns, wait
 from clew.errors import BadRequest, NotFound
+from clew.recognition.continuation import Recognition
 from clew.recognition.last_body import Body, Known
 from clew.recognition.reading import Entry, chained
-from clew.recognition.recognise import Recognition, begin, named_branch
+from clew.recognition.recognise import begin, named_branch
 from clew.secrets.guard import Guard
 from clew.store.records import Batch, Event, Method, Origin, Said
 from clew.store.trace import Trace, apply

@@ -5,8 +5,8 @@ from dataclasses import replace as with_
 
 from clew.core.items import Digests, Frame, Item, Node, Scope
 from clew.core.view import View, fold
+from clew.recognition.continuation import Recognition
 from clew.recognition.other_format import native
-from clew.recognition.recognise import Recognition
 from clew.secrets.guard import Guard
 from clew.store.protocol import Store
 from clew.store.records import ABSENT

@@ -18,8 +18,8 @@ from clew.engine.model_limits import ModelLimits
 from clew.engine.replay import counted, replay, sent_last
 from clew.engine.reports import told
 from clew.events import Listener, tell
+from clew.recognition.continuation import Recognition
 from clew.recognition.last_body import Incoming
-from clew.recognition.recognise import Recognition
 from clew.secrets.guard import Guard
 from clew.store.protocol import Store
 from clew.store.records import Batch, Began, Call, Event, Method, Revert
