@@ -16,7 +16,7 @@ demo: $(ENV)/clew  ## Replay a real agent session in a small window.
 	@$(ENV)/clew demo
 
 test: $(VENV)/ready  ## All tests but those inside the frameworks.
-	$(ENV)/python -m pytest -n auto
+	$(ENV)/python -m pytest -n auto --dist loadgroup
 
 test-frameworks:  ## The adapters, each inside the real framework: what fails in one keeps no other from running.
 	@$(MAKE) --no-print-directory --keep-going --jobs 2 --output-sync $(FRAMEWORKS)
@@ -42,12 +42,12 @@ laws: $(VENV)/ready  ## Laws and fuzzers with a new seed, or with SEED=; EXAMPLE
 	@seed=$${SEED:-$$(date +%s)}; failed=0; \
 	echo "make laws SEED=$$seed EXAMPLES=$(or $(EXAMPLES),1000) SESSIONS=$(or $(SESSIONS),2000)"; \
 	LAWS_SEED=$$seed LAWS_EXAMPLES=$(or $(EXAMPLES),1000) \
-	  $(ENV)/python -m pytest -n auto -m hypothesis --hypothesis-seed=$$seed || failed=1; \
+	  $(ENV)/python -m pytest -n auto --dist loadgroup -m hypothesis --hypothesis-seed=$$seed || failed=1; \
 	$(ENV)/python bench/fuzz.py --sessions $(or $(SESSIONS),2000) --seed $$seed --processes 2 || failed=1; \
 	exit $$failed
 
 coverage: $(VENV)/ready  ## Lines that tests run: the figure and the worst files; below the floor it fails.
-	$(ENV)/python -m pytest -n auto --cov --cov-report=
+	$(ENV)/python -m pytest -n auto --dist loadgroup --cov --cov-report=
 	@$(ENV)/coverage report --sort=cover --skip-covered > .coverage.txt; failed=$$?; \
 	head -22 .coverage.txt; tail -2 .coverage.txt; exit $$failed
 

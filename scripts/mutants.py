@@ -14,10 +14,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 COPIED = ("src", "tests", "bench", "docs", "pyproject.toml", "README.md")
@@ -53,14 +55,16 @@ class Mutant:
     code: bytes
 
 
-def replacements(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+def replacements(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
     """What to put where: comparisons, arithmetic, and/or, numbers, conditions, returned values, plain statements."""
+    twin: Any = copy(node)
     match node:
         case ast.Compare(ops=[op]) if type(op) in SWAPS:
-            yield node, f"({ast.unparse(ast.Compare(node.left, [SWAPS[type(op)]()], node.comparators))})"
+            twin.ops = [SWAPS[type(op)]()]
+            yield node, f"({ast.unparse(twin)})"
         case ast.BoolOp(op=op) | ast.BinOp(op=op) if type(op) in SWAPS:
-            twin = ast.BoolOp(SWAPS[type(op)](), node.values) if isinstance(node, ast.BoolOp) else None
-            yield node, f"({ast.unparse(twin or ast.BinOp(node.left, SWAPS[type(op)](), node.right))})"
+            twin.op = SWAPS[type(op)]()
+            yield node, f"({ast.unparse(twin)})"
         case ast.Constant(value=bool(value)):
             yield node, str(not value)
         case ast.Constant(value=int(value)):
@@ -84,7 +88,7 @@ def mutants(source: bytes) -> list[Mutant]:
     for node in ast.walk(tree):  # what is inside an f-string has no place of its own before Python 3.12
         for part, new in replacements(node) if node not in quoted else ():
             begin = starts[part.lineno - 1] + part.col_offset
-            end = starts[part.end_lineno - 1] + part.end_col_offset
+            end = starts[(part.end_lineno or 0) - 1] + (part.end_col_offset or 0)
             old = b" ".join(source[begin:end].split()).decode()
             found.append(Mutant(part.lineno, old, new, source[:begin] + new.encode() + source[end:]))
     return sorted(found, key=lambda m: (m.line, m.old))

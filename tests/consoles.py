@@ -139,14 +139,14 @@ def write(page: Path) -> None:
         new = {}
         for block in (b for b in found if b.runs):
             console.prepare(block.how)
-            lines = []
+            lines: list[str] = []
             for command in block.commands:
                 printed = console(command)
                 fits = not command.shown or is_like(printed, command.shown)
                 lines += [f"$ {command.line}", *(command.shown if fits else renewed(command.shown, printed))]
             new[block.place] = "".join(f"{line}\n" for line in lines)
-    for (begin, end), lines in sorted(new.items(), reverse=True):
-        text = text[:begin] + lines + text[end:]
+    for (begin, end), block_text in sorted(new.items(), reverse=True):
+        text = text[:begin] + block_text + text[end:]
     page.write_text(text, encoding="utf-8")
 
 
