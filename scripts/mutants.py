@@ -26,16 +26,14 @@ COPIED = ("src", "tests", "bench", "docs", "pyproject.toml", "README.md")
 # What has to notice a change, fastest first.
 TESTS = {
     "core/view.py": "test_view test_steps test_extremes",
-    "core/items.py": "test_view test_wire",
     "core/rawjson.py": "test_wire test_opaque",
     "engine/turn.py": "test_engine test_scale test_pricing",
     "engine/append.py": "test_engine test_forks",
     "engine/undo.py": "test_sessions test_forks",
-    "engine/growth.py": "test_thresholds test_scale",
+    "engine/turns.py": "test_engine test_thresholds",
     "recognition/recognise.py": "test_recognition test_mixups test_decorations",
     "core/align.py": "test_sameness test_recognition",
     "recognition/sameness.py": "test_sameness test_recognition",
-    "recognition/branch.py": "test_recognition test_engine",
     "wire/formats/anthropic.py": "test_wire test_convert",
     "wire/formats/openai_chat.py": "test_wire test_convert",
     "wire/formats/gemini.py": "test_gemini test_convert",
