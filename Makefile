@@ -1,52 +1,40 @@
-# Both commands of the README set up everything themselves. A fresh machine needs Python 3.11+, pip, git and make.
+# Every target sets up what it needs. A fresh machine needs Python 3.11+, pip, git and make.
 
 PYTHON ?= python3
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 export UV_PYTHON_DOWNLOADS := never
 export UV_PYTHON ?= $(PYTHON)
-ENV := .venv/bin
+VENV ?= .venv
+ENV := $(VENV)/bin
+PINNED := requirements-dev.txt
 
 FRAMEWORKS := crewai praisonai strands
 
-.PHONY: demo test test-clients check bench format clean frameworks relock $(FRAMEWORKS)
+.PHONY: demo test test-clients test-frameworks test-python check laws coverage mutants release bench format clean relock $(FRAMEWORKS)
 
-demo: $(UV)  ## Replay a real agent session in a small window.
-	@$(UV) sync --quiet --no-dev --inexact
+demo: $(ENV)/clew  ## Replay a real agent session in a small window.
 	@$(ENV)/clew demo
 
-test: $(UV)  ## Set up and run all tests: what fails in one part keeps no other from running.
-	@$(UV) sync --quiet --inexact
-	@failed=0; \
-	$(ENV)/python -m pytest -n auto || failed=1; \
-	$(MAKE) --no-print-directory --keep-going --jobs 2 --output-sync frameworks || failed=1; \
-	exit $$failed
+test: $(VENV)/ready  ## All tests but those inside the frameworks.
+	$(ENV)/python -m pytest -n auto --dist loadgroup
 
-frameworks: $(FRAMEWORKS)  ## The adapters, each inside the real framework, in an environment of its own.
+test-frameworks:  ## The adapters, each inside the real framework: what fails in one keeps no other from running.
+	@$(MAKE) --no-print-directory --keep-going --jobs 2 --output-sync $(FRAMEWORKS)
+
+test-python:  ## The tests on another Python, beside: make test-python PYTHON=python3.13
+	@$(MAKE) --no-print-directory test VENV=.venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
 $(FRAMEWORKS): %: frameworks/%/.venv/ready
 	frameworks/$@/.venv/bin/python -m pytest -c frameworks/pytest.ini --rootdir . frameworks/$@ frameworks/test_docs.py
 
-frameworks/%/.venv/ready: frameworks/%/requirements.txt pyproject.toml $(UV)
-	@$(UV) venv --quiet --clear frameworks/$*/.venv
-	@$(UV) pip install --quiet --python frameworks/$*/.venv/bin/python -r $< --editable .
-	@touch $@
-
-relock: $(UV)  ## The newest releases of the frameworks.
-	@for name in $(FRAMEWORKS); do \
-	  $(UV) pip compile --quiet --upgrade --universal --no-header --no-annotate --python-version 3.11 \
-	    frameworks/$$name/wanted.txt pyproject.toml --extra $$name -o frameworks/$$name/requirements.txt; \
-	done
-
-test-clients: $(UV) tests/clients/node_modules/ready  ## The real programs resume sessions that clew wrote. Minutes; wants npm and 1.5 GB.
-	@$(UV) sync --quiet --inexact
+test-clients: $(VENV)/ready tests/clients/node_modules/ready  ## The real programs resume sessions that clew wrote. Minutes; wants npm and 1.5 GB.
 	$(ENV)/python -m pytest -n auto tests/clients/resuming.py
 
 tests/clients/node_modules/ready: tests/clients/package.json
 	npm install --prefix tests/clients --no-audit --no-fund --no-package-lock
 	@touch $@
 
-check: $(UV)  ## Format, lint, types, floors.
-	@$(UV) sync --quiet --inexact
+check: $(VENV)/ready  ## Format, lint, types, floors.
 	$(ENV)/ruff format --check
 	$(ENV)/ruff check
 	$(ENV)/mypy
@@ -56,8 +44,27 @@ check: $(UV)  ## Format, lint, types, floors.
 types-%: frameworks/%/.venv/ready
 	frameworks/$*/.venv/bin/python -m mypy --config-file frameworks/mypy.ini src/clew/adapters/$*
 
-bench: $(UV)  ## Facts that survive, speed, peers beside, import cost, counting errors. Minutes.
-	@$(UV) sync --quiet --inexact
+# For every night: what random cases show, with cases nobody has seen.
+laws: $(VENV)/ready  ## Laws and fuzzers with a new seed, or with SEED=; EXAMPLES= and SESSIONS= say how many.
+	@seed=$${SEED:-$$(date +%s)}; failed=0; \
+	echo "make laws SEED=$$seed EXAMPLES=$(or $(EXAMPLES),1000) SESSIONS=$(or $(SESSIONS),2000)"; \
+	LAWS_SEED=$$seed LAWS_EXAMPLES=$(or $(EXAMPLES),1000) \
+	  $(ENV)/python -m pytest -n auto --dist loadgroup -m hypothesis --hypothesis-seed=$$seed || failed=1; \
+	$(ENV)/python bench/fuzz.py --sessions $(or $(SESSIONS),2000) --seed $$seed --processes 2 || failed=1; \
+	exit $$failed
+
+coverage: $(VENV)/ready  ## Lines that tests run: the figure and the worst files; below the floor it fails.
+	$(ENV)/python -m pytest -n auto --dist loadgroup --cov --cov-report=
+	@$(ENV)/coverage report --sort=cover --skip-covered > .coverage.txt; failed=$$?; \
+	head -22 .coverage.txt; tail -2 .coverage.txt; exit $$failed
+
+mutants: $(VENV)/ready  ## One change at a time, and whether a test notices: FILES= COUNT= SEED=
+	$(ENV)/python scripts/mutants.py --count $(or $(COUNT),10) --seed $(or $(SEED),0) $(FILES)
+
+release: $(VENV)/ready  ## Wheel and sdist in dist/, looked into, installed in clean environments and tried.
+	$(ENV)/python scripts/release.py --uv $(UV) --pinned $(PINNED)
+
+bench: $(VENV)/ready  ## Facts that survive, speed, peers beside, import cost, counting errors. Minutes.
 	$(ENV)/python bench/imports.py
 	$(ENV)/python bench/calibration.py
 	$(UV) run --quiet --no-sync --with-requirements bench/references.txt python bench/counts.py
@@ -66,14 +73,37 @@ bench: $(UV)  ## Facts that survive, speed, peers beside, import cost, counting 
 	$(ENV)/python bench/dollars.py
 	$(ENV)/python bench/session.py
 
-format: $(UV)
-	@$(UV) sync --quiet --inexact
+format: $(VENV)/ready
 	$(ENV)/ruff format
 	$(ENV)/ruff check --fix
 
+relock: $(UV)  ## The newest releases of the tools and of the frameworks.
+	@$(UV) pip compile --quiet --upgrade --universal --no-header --no-annotate --python-version 3.11 \
+	  --group pyproject.toml:dev pyproject.toml -o $(PINNED)
+	@for name in $(FRAMEWORKS); do \
+	  $(UV) pip compile --quiet --upgrade --universal --no-header --no-annotate --python-version 3.11 \
+	    frameworks/$$name/wanted.txt pyproject.toml --extra $$name -o frameworks/$$name/requirements.txt; \
+	done
+
 clean:
-	rm -rf .venv frameworks/*/.venv tests/clients/node_modules .uv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
+	rm -rf .venv .venv-* frameworks/*/.venv tests/clients/node_modules .uv .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* dist
+
+# Not by `uv sync`: its lock names the host of the package index that made it, and that is nobody else's.
+$(VENV)/ready: $(PINNED) pyproject.toml | $(UV)
+	@$(UV) venv --quiet --allow-existing $(VENV)
+	@$(UV) pip install --quiet --python $(ENV)/python --build-constraints $(PINNED) -r $(PINNED) --editable .
+	@touch $@
+
+$(ENV)/clew: pyproject.toml | $(UV)  # what a user has, and no tools
+	@$(UV) venv --quiet --allow-existing $(VENV)
+	@$(UV) pip install --quiet --python $(ENV)/python --build-constraints $(PINNED) --constraints $(PINNED) --editable .
+	@touch $@
+
+frameworks/%/.venv/ready: frameworks/%/requirements.txt pyproject.toml | $(UV)
+	@$(UV) venv --quiet --clear frameworks/$*/.venv
+	@$(UV) pip install --quiet --python frameworks/$*/.venv/bin/python --build-constraints $(PINNED) -r $< --editable .
+	@touch $@
 
 # uv for a machine that has none; into a folder of the project, so that nothing outside it changes.
 .uv/bin/uv:
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --target .uv uv
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --target .uv uv==0.13.7

@@ -116,14 +116,14 @@ async def test_a_loop_is_compacted_in_its_middle(store: SQLite, format: str) -> 
 @pytest.mark.parametrize("format", FORMATS)
 async def test_an_agent_begins_new_sessions_itself_with_its_tasks_intact(store: SQLite, format: str) -> None:
     todos = [{"content": f"read chapter {n}", "status": "pending"} for n in range(5)]
-    steps = iter(range(201))
+    steps = iter(range(101))
     begun: list[int] = []
 
     def answer(body: dict[str, Any]) -> Answer:
         n = next(steps)
         if n == 0:
             return Answer("I plan.", (Call("todo_write", {"todos": todos}),))
-        if n == 200:
+        if n == 100:
             return Answer("All read.")
         if n in (60, 61, 62):  # three in a row
             begun.append(n)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="there is no kill -9 on 
 STORES = 10
 # As many as CI has time for. All of it with CLEW_KILLS=500: 500 clients a store, 20 servers, 5,000 additions.
 MANY = int(os.environ.get("CLEW_KILLS", "100"))
-OUTAGES, ADDITIONS = (20, 5_000) if MANY >= 500 else (4, 400)
+OUTAGES, ADDITIONS = (20, 5_000) if MANY >= 500 else (4, 200)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -1,4 +1,4 @@
-"""Sessions of clients that do all that clients do, at random; the whole of it is `bench/fuzz.py`."""
+"""Sessions of clients that do all that clients do, at random; many more of them in `make laws`."""
 
 from collections.abc import Callable
 from random import Random
@@ -13,7 +13,7 @@ from owning import Speaker
 from postgres import Server
 from tagging import Calls, Results, Text
 
-SESSIONS, PORTIONS = 40, 6
+SESSIONS, PORTIONS = 40, 3
 
 
 @pytest.mark.parametrize("portion", range(PORTIONS))
