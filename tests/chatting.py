@@ -10,7 +10,7 @@ from typing import Any
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from clew.chat import Chat, Desk
+from clew.chat import Chat, ChatBackend
 from clew.config import Places
 from clew.store.protocol import Store
 from clew.testing.provider import Answer, StrictProvider
@@ -80,12 +80,12 @@ async def chatting(
     model: str = "",
     light: bool = False,
 ) -> AsyncIterator[Hand]:
-    desk = Desk(places(folder, model or (f"{url}/v1#gpt-4o" if url else "")), store, session=session)
-    chat = Chat(desk, light)
+    backend = ChatBackend(places(folder, model or (f"{url}/v1#gpt-4o" if url else "")), store, session=session)
+    chat = Chat(backend, light)
     async with chat.run_test(size=size) as pilot:
         await pilot.pause()
         yield Hand(chat, pilot)
-    await desk.close()
+    await backend.close()
 
 
 def sent(provider: StrictProvider) -> str:

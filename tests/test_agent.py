@@ -11,8 +11,8 @@ import pytest
 
 from clew import Budget, Engine, ModelError, NotFound, Sessions, SQLite
 from clew.agent import Agent, AgentEvent, Answered, Compacted, Ran, Retrying, Running
-from clew.agent.control import Helm
-from clew.agent.tools import Permissions, Plan, Tool, Workshop
+from clew.agent.control import ContextController
+from clew.agent.tools import Permissions, Plan, Tool, Toolbox
 from clew.llm.streaming import Speaker, Text, speaker
 from clew.store.protocol import Store
 from clew.testing.provider import Answer, Call, StrictProvider
@@ -51,10 +51,10 @@ async def done(events: AsyncIterator[AgentEvent]) -> list[AgentEvent]:
 
 
 def agent(provider: StrictProvider, store: Store, format: str, window: int = 8_000, method: str = "auto") -> Agent:
-    helm = Helm(Engine(store, Budget(window=window, reserve=1_000)))
-    helm.method = method  # type: ignore[assignment]
-    shop = Workshop([reader()], Permissions())
-    return Agent(talker(provider.url, format), helm, shop, system="Be brief.", session="work", limit=1_000)
+    controller = ContextController(Engine(store, Budget(window=window, reserve=1_000)))
+    controller.method = method  # type: ignore[assignment]
+    shop = Toolbox([reader()], Permissions())
+    return Agent(talker(provider.url, format), controller, shop, system="Be brief.", session="work", limit=1_000)
 
 
 def reading(pages: int) -> Callable[[dict[str, Any]], Answer]:
@@ -103,7 +103,7 @@ async def test_a_loop_is_compacted_in_its_middle(store: SQLite, format: str) -> 
             assert check(heard.body, format) == []
         # Where the prefix moved, something was compacted; else each request is the last one and more.
         assert len(provider.moved) == len(compactions)
-    engine = worker.helm.engine
+    engine = worker.controller.engine
     session = await Sessions(engine).get("work")
     assert session.number == len(compactions) + 1
     said = (await store.load("default", session.branch)).said
@@ -133,7 +133,7 @@ async def test_an_agent_begins_new_sessions_itself_with_its_tasks_intact(store: 
 
     with StrictProvider(answer, window=200_000) as provider:
         worker = agent(provider, store, format, 200_000, "llm")
-        worker.workshop.tools["todo_write"] = todo()
+        worker.toolbox.tools["todo_write"] = todo()
         events = await done(worker.run("Read all chapters. Never skip a page."))
         assert isinstance(events[-1], Answered)
         for n in begun:
@@ -147,7 +147,7 @@ async def test_an_agent_begins_new_sessions_itself_with_its_tasks_intact(store: 
         handoffs = [e for e in events if isinstance(e, Compacted) and e.cause == "handoff"]
         assert len(handoffs) == 3
         assert moved(provider, format) == 3  # the cached prefix breaks where a session began, and nowhere else
-    engine = worker.helm.engine
+    engine = worker.controller.engine
     lineage = await Sessions(engine).lineage("work")
     assert [s.cause for s in lineage] == ["start", "handoff", "handoff", "handoff"]
     # Lossless: what the last view shows leads to all that was ever said.
@@ -257,7 +257,7 @@ async def test_a_sub_agent_has_a_lineage_of_its_own_and_no_status(store: SQLite)
         assert "context_status" in json.dumps(provider.heard[0].body)
         assert "context_status" not in json.dumps(provider.heard[1].body)
         assert "new_session" not in json.dumps(provider.heard[1].body["tools"])
-    lineage = await Sessions(worker.helm.engine).lineage(child.session)
+    lineage = await Sessions(worker.controller.engine).lineage(child.session)
     assert [s.cause for s in lineage] == ["start", "subagent"]
     await worker.speaker.close()
 
@@ -284,13 +284,13 @@ async def test_a_conversation_is_compacted_or_begun_anew_by_an_engine_that_never
         provider.script = [Answer("Yes.")]
         other = agent(provider, store, format, window=60_000)
         view = await other.view()
-        assert await other.helm.engine.compact(view) is not view
+        assert await other.controller.engine.compact(view) is not view
         shorter = await other.view()
         assert shorter.stand_ins()
         assert isinstance((await done(other.run("All of them?")))[-1], Answered)
         another = agent(provider, store, format, window=60_000)
         view = await another.view()
-        begun = await another.helm.engine.begin(view, "All pages are read.")
+        begun = await another.controller.engine.begin(view, "All pages are read.")
         [node] = begun.nodes
         assert node.item.text.startswith("All pages are read.")
         assert "Never touch the config." in node.item.text
@@ -300,7 +300,7 @@ async def test_a_conversation_is_compacted_or_begun_anew_by_an_engine_that_never
             assert check(heard.body, format) == []
         assert b"All pages are read." in provider.heard[-1].raw
         assert b"p3.txt line 3" not in provider.heard[-1].raw
-    sessions = await Sessions(another.helm.engine).lineage("work")
+    sessions = await Sessions(another.controller.engine).lineage("work")
     assert [(s.cause, s.method) for s in sessions[-2:]] == [("compaction", "manual"), ("handoff", "manual")]
 
 

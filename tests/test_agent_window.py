@@ -9,8 +9,8 @@ import pytest
 from chatting import chatting, report
 from clew import Engine, ModelError, Request, SQLite
 from clew.agent import Agent, AgentEvent, Answered
-from clew.agent.control import Helm
-from clew.agent.tools import Permissions, Workshop
+from clew.agent.control import ContextController
+from clew.agent.tools import Permissions, Toolbox
 from clew.llm.streaming import speaker
 from clew.store.protocol import Store
 from clew.testing.provider import Answer, StrictProvider
@@ -22,9 +22,9 @@ WINDOW = 12_000  # of a server whose model has far more, as the catalog says
 
 
 def agent(store: Store, provider: StrictProvider, format: str, method: str = "auto") -> Agent:
-    helm = Helm(Engine(store))
-    helm.method = method  # type: ignore[assignment]
-    return Agent(talker(provider.url, format), helm, Workshop([reader()], Permissions()), session="work")
+    controller = ContextController(Engine(store))
+    controller.method = method  # type: ignore[assignment]
+    return Agent(talker(provider.url, format), controller, Toolbox([reader()], Permissions()), session="work")
 
 
 async def done(agent: Agent, text: str) -> list[AgentEvent]:
@@ -52,7 +52,7 @@ async def test_a_limit_is_learned_once_for_all_sessions_and_processes(store: SQL
         assert isinstance((await done(second, "Read them again."))[-1], Answered)
         assert refused(provider) == 1
         assert f'\\"context_window\\":{WINDOW}' in json.dumps(provider.heard[-1].body["messages"][-1])
-    model = await second.helm.engine.limits.windows.model("default", second.speaker.name)
+    model = await second.controller.engine.limits.windows.model("default", second.speaker.name)
     assert (model.window, model.source) == (WINDOW, "learned")
 
 
@@ -80,7 +80,7 @@ async def test_the_chat_learns_it_too_and_its_meter_says_so(store: Store, tmp_pa
             for n in range(12):
                 await hand.say(f"Report {n}.")
             assert refused(provider) == 1
-            filling = await hand.chat.desk.filling()
+            filling = await hand.chat.backend.filling()
             assert filling is not None
             assert filling.limit + filling.reserve == WINDOW
 
@@ -93,7 +93,7 @@ async def windows(store: Store, url: str, **settings: Sequence[str] | None) -> t
     """What an agent takes for the window of a model at an address, and from where it has that."""
     for _ in range(TRIES):
         engine = Engine(store, **settings)  # type: ignore[arg-type]
-        Agent(speaker(f"{url}/v1#llama3.2"), Helm(engine))
+        Agent(speaker(f"{url}/v1#llama3.2"), ContextController(engine))
         model = await engine.limits.windows.model("default", "llama3.2")
         if model.source == "probed":
             break
@@ -111,7 +111,7 @@ async def test_the_server_that_an_agent_talks_to_is_asked_for_its_window(store: 
 async def test_what_somebody_said_of_a_window_counts_more_than_all_else(store: SQLite) -> None:
     with answering(loaded(8_192)) as url:
         engine = Engine(store)
-        Agent(speaker(f"{url}/v1#llama3.2", window=32_000), Helm(engine))
+        Agent(speaker(f"{url}/v1#llama3.2", window=32_000), ContextController(engine))
         await engine.limits.windows.learn("default", "llama3.2", "tokens", 16_000)
         model = await engine.limits.windows.model("default", "llama3.2")
     assert (model.window, model.source) == (32_000, "given")
@@ -120,7 +120,7 @@ async def test_what_somebody_said_of_a_window_counts_more_than_all_else(store: S
 async def test_an_error_counts_more_than_a_servers_answer(store: SQLite) -> None:
     with answering(loaded(8_192)) as url:
         engine = Engine(store)
-        Agent(speaker(f"{url}/v1#llama3.2"), Helm(engine))
+        Agent(speaker(f"{url}/v1#llama3.2"), ContextController(engine))
         await engine.limits.windows.learn("default", "llama3.2", "tokens", 6_000)
         assert (await engine.limits.windows.model("default", "llama3.2")).window == 6_000
 

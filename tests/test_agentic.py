@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from clew import Addition, BadRequest, Budget, Busy, Engine, Origin, Request, Sessions, SQLite, body
-from clew.agent.control import Helm
+from clew.agent.control import ContextController
 from clew.engine.settings import Settings
 from clew.steps.handoff import BEGUN
 from clew.steps.threshold import threshold
@@ -38,14 +38,14 @@ def names(sent: dict[str, Any]) -> list[str]:
     return [tool.get("function", tool)["name"] for tool in sent.get("tools", ())]
 
 
-def helm(store: Store, window: int = 6_000, **settings: Any) -> Helm:
-    made = Helm(Engine(store, Budget(window=window, reserve=500)), **settings)
+def controller(store: Store, window: int = 6_000, **settings: Any) -> ContextController:
+    made = ContextController(Engine(store, Budget(window=window, reserve=500)), **settings)
     made.method = "llm"
     return made
 
 
 async def test_the_status_is_on_every_call_and_nowhere_else(store: SQLite) -> None:
-    steering = helm(store)
+    steering = controller(store)
     messages: list[dict[str, Any]] = [{"role": "user", "content": "Read all pages."}]
     used = []
     for n in range(6):
@@ -67,18 +67,18 @@ async def test_the_status_is_on_every_call_and_nowhere_else(store: SQLite) -> No
 
 async def test_neither_status_nor_new_session_in_auto_for_sub_agents_or_an_unknown_window(store: SQLite) -> None:
     request = Request({"model": MODEL, "messages": [{"role": "user", "content": "hi"}]}, session="s")
-    automatic = Helm(Engine(store, Budget(window=6_000)))
+    automatic = ContextController(Engine(store, Budget(window=6_000)))
     sent = await automatic.prepare(request)
     assert (told(sent.body), names(sent.body)) == (None, ["recall", "search_history"])
-    steering = helm(store)
+    steering = controller(store)
     child = Request({"model": MODEL, "messages": [{"role": "user", "content": "go"}]}, session="c")
     sent = await steering.prepare(Request(child.body, session="c", origin=Origin("subagent", sent.view.branch)))
     assert (told(sent.body), names(sent.body)) == (None, ["recall", "search_history"])
-    unknown = Helm(Engine(store))
+    unknown = ContextController(Engine(store))
     unknown.method = "llm"
     mystery = {"model": "mystery-1", "messages": [{"role": "user", "content": "hi"}]}
     assert told((await unknown.prepare(Request(mystery))).body) is None
-    plain = Helm(Engine(store, Budget(window=6_000)), offer=False)
+    plain = ContextController(Engine(store, Budget(window=6_000)), offer=False)
     assert (await plain.prepare(request)).body == request.body
 
 
@@ -92,7 +92,7 @@ async def test_neither_status_nor_new_session_in_auto_for_sub_agents_or_an_unkno
     ],
 )
 async def test_the_users_words_replace_when_and_how(store: SQLite, when: str, words: str) -> None:
-    steering = helm(store, when=when, how="Write it as a table.")
+    steering = controller(store, when=when, how="Write it as a table.")
     sent = await steering.prepare(Request({"model": MODEL, "messages": [{"role": "user", "content": "hi"}]}))
     text = sent.body["tools"][0]["function"]["description"]
     assert words in text
@@ -101,7 +101,7 @@ async def test_the_users_words_replace_when_and_how(store: SQLite, when: str, wo
 
 
 async def test_a_new_session_begins_with_the_summary_and_what_must_not_be_forgotten(store: SQLite) -> None:
-    steering = helm(store)
+    steering = controller(store)
     todos = call(
         "t1", "todo_write", todos=[{"content": "read p9", "status": "pending"}, {"content": "x", "status": "done"}]
     )
@@ -156,7 +156,7 @@ async def test_a_new_session_begins_with_the_summary_and_what_must_not_be_forgot
 
 
 async def test_the_same_words_from_another_tool_begin_nothing(store: SQLite) -> None:
-    steering = helm(store)
+    steering = controller(store)
     messages = [
         {"role": "user", "content": "hi"},
         {"role": "assistant", "content": None, "tool_calls": [call("a", "other", summary="x")]},
@@ -170,7 +170,7 @@ async def test_the_same_words_from_another_tool_begin_nothing(store: SQLite) -> 
 
 
 async def test_the_net_holds_an_agent_that_ignores_its_status(store: SQLite) -> None:
-    steering = helm(store)
+    steering = controller(store)
     automatic = Engine(store, Budget(window=6_000, reserve=500))
     messages: list[dict[str, Any]] = [{"role": "user", "content": "Read all pages."}]
     most, fullest = [], 0
@@ -193,7 +193,7 @@ async def test_the_net_holds_an_agent_that_ignores_its_status(store: SQLite) -> 
 
 
 async def test_a_switch_obeys_on_the_next_call_and_waits_for_a_running_turn(store: SQLite) -> None:
-    steering = Helm(Engine(store, Budget(window=6_000)))
+    steering = ContextController(Engine(store, Budget(window=6_000)))
     request = Request({"model": MODEL, "messages": [{"role": "user", "content": "hi"}]}, session="s")
     with steering.turn(), pytest.raises(Busy, match="a turn is running"):
         steering.method = "llm"
@@ -208,7 +208,7 @@ async def test_a_switch_obeys_on_the_next_call_and_waits_for_a_running_turn(stor
 
 
 async def test_tools_of_the_agent_act_on_its_own_lineage(store: SQLite) -> None:
-    steering = helm(store, 60_000)
+    steering = controller(store, 60_000)
     messages: list[dict[str, Any]] = [{"role": "user", "content": "Read all pages."}]
     for n in range(8):
         messages += message(n)
@@ -232,15 +232,15 @@ async def test_a_tool_of_the_same_name_is_nobodys(store: SQLite) -> None:
     own = {"type": "function", "function": {"name": "recall", "parameters": {"type": "object", "properties": {}}}}
     request = Request({"model": MODEL, "messages": [{"role": "user", "content": "hi"}], "tools": [own]})
     with pytest.raises(BadRequest, match="has tools named recall of its own: rename them, or offer none"):
-        await helm(store).prepare(request)
-    assert (await helm(store, offer=False).prepare(request)).body["tools"] == [own]
+        await controller(store).prepare(request)
+    assert (await controller(store, offer=False).prepare(request)).body["tools"] == [own]
 
 
 @pytest.mark.parametrize("format", ["openai_chat", "anthropic", "openai_responses", "bedrock", "gemini"])
 async def test_every_format_takes_status_and_tools(store: SQLite, format: str) -> None:
     from clew.testing import conversation
 
-    steering = helm(store, 200_000)
+    steering = controller(store, 200_000)
     sent = await steering.prepare(Request(conversation(3, 6, format), format))
     assert check(sent.body, format) == []
     assert "context_status" in json.dumps(sent.body)
@@ -249,7 +249,7 @@ async def test_every_format_takes_status_and_tools(store: SQLite, format: str) -
 
 async def test_the_cached_prefix_is_byte_stable(store: SQLite) -> None:
     for method in ("auto", "llm"):
-        steering = Helm(Engine(store, Budget(window=60_000)))
+        steering = ContextController(Engine(store, Budget(window=60_000)))
         steering.method = method
         messages: list[dict[str, Any]] = [{"role": "user", "content": "Read all pages."}]
         before = b""
@@ -322,10 +322,10 @@ async def test_unset_means_identical_requests_and_set_means_before_it_is_full(st
 
 
 async def test_the_method_of_a_session_is_remembered(store: SQLite) -> None:
-    first = Helm(Engine(store))
+    first = ContextController(Engine(store))
     first.method = "llm"
     await first.save("default", "work")
-    second = Helm(Engine(store))
+    second = ContextController(Engine(store))
     await second.load("default", "other")
     assert str(second.method) == "auto"
     await second.load("default", "work")

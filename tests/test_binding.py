@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clew import Budget, Engine, Request, SQLite, View, body, compress
-from clew.agent.control import Helm
+from clew.agent.control import ContextController
 from clew.engine.settings import Settings
 from clew.errors import NotFound, OverBudget
 from clew.steps import PRESETS
@@ -248,20 +248,22 @@ def place_of(tmp_path: Path) -> Path:
 
 
 async def test_the_status_of_the_window_is_not_told_where_thinking_is_bound(store: SQLStore) -> None:
-    helm = Helm(Engine(store, Budget(window=50_000)))
-    helm.method = "llm"
-    told = await helm.prepare(Request({**request([{"role": "user", "content": "Hi"}]), "model": "claude-opus-4-8"}))
-    silent = await helm.prepare(Request(request([{"role": "user", "content": "Hello"}])))
+    controller = ContextController(Engine(store, Budget(window=50_000)))
+    controller.method = "llm"
+    told = await controller.prepare(
+        Request({**request([{"role": "user", "content": "Hi"}]), "model": "claude-opus-4-8"})
+    )
+    silent = await controller.prepare(Request(request([{"role": "user", "content": "Hello"}])))
     assert "context_status" in json.dumps(told.body["messages"])
     assert "context_status" not in json.dumps(silent.body["messages"])
 
 
 async def test_a_switch_of_the_method_changes_the_tools_and_ends_thinking(store: SQLStore) -> None:
-    helm, client = Helm(Engine(store, Budget(window=10**6))), Client(Random(4))
+    controller, client = ContextController(Engine(store, Budget(window=10**6))), Client(Random(4))
     client.ask()
     for turn in range(24):
-        helm.method = "llm" if turn >= 12 else "auto"
-        sent = (await helm.prepare(Request(request(client.said)))).body
+        controller.method = "llm" if turn >= 12 else "auto"
+        sent = (await controller.prepare(Request(request(client.said)))).body
         accepts(sent)
         client.count(sent)
         client.answer(sent)

@@ -138,7 +138,7 @@ async def test_the_method_is_refused_while_busy_then_saved_obeyed_and_remembered
             await hand.say("Go on.")
             assert "context_status" in sent(provider)
         async with chatting(store, tmp_path, provider.url) as hand:  # another process
-            assert hand.chat.desk.helm.method == "llm"
+            assert hand.chat.backend.controller.method == "llm"
             await hand.say("And on.")
             assert "context_status" in sent(provider)
 
@@ -148,7 +148,7 @@ async def test_compact_with_a_focus_expand_in_place_and_undo(store: Store, tmp_p
         async with chatting(store, tmp_path, provider.url) as hand:
             for n in range(4):
                 await hand.say(f"Report {n}, please.")
-            before = (await hand.chat.desk.agent.view()).nodes
+            before = (await hand.chat.backend.agent.view()).nodes
             await hand.press("f3")
             await hand.until(lambda: bool(hand.chat.screen.query(Input)))
             await hand.press(*"file2", "enter")
@@ -165,7 +165,7 @@ async def test_compact_with_a_focus_expand_in_place_and_undo(store: Store, tmp_p
             assert hand.shown.count("Compacted: ") == 1  # told once
             await hand.press("f9")
             await hand.hears("Compaction undone")
-            assert (await hand.chat.desk.agent.view()).nodes[: len(before)] == before
+            assert (await hand.chat.backend.agent.view()).nodes[: len(before)] == before
             await hand.say("And now?")
             assert "file0_7.py has value 7." in sent(provider)
 
@@ -185,7 +185,7 @@ async def test_a_session_begins_with_an_edited_summary(store: Store, tmp_path: P
             first = provider.heard[-1].body["messages"][1]["content"]
             assert first.startswith("We have one report; next is the second.")
             assert "Never touch the config." in first
-            line = await hand.chat.desk.sessions.lineage("work")
+            line = await hand.chat.backend.sessions.lineage("work")
             assert [s.cause for s in line] == ["start", "handoff"]
             await hand.enter("/lost")
             await hand.sees(ReadingScreen)
@@ -259,7 +259,7 @@ async def test_pins_instructions_summaries_and_models(store: Store, tmp_path: Pa
             await hand.sees(Choosing)
             await hand.press(*"user", "enter")
             await hand.hears("stays as it is from now on")
-            assert len((await store.load("default", (await hand.chat.desk.agent.view()).branch)).pinned) == 1
+            assert len((await store.load("default", (await hand.chat.backend.agent.view()).branch)).pinned) == 1
             await hand.enter("/save notes.md")
             await hand.hears("characters written to")
             assert "Report." in (tmp_path / "notes.md").read_text()
@@ -312,7 +312,7 @@ async def test_every_command_is_in_the_palette_with_a_way_of_its_own(store: Stor
 
 
 def test_the_meter_says_in_words_what_the_bar_shows() -> None:
-    from clew.chat.desk import WindowFilling
+    from clew.chat.backend import WindowFilling
     from clew.chat.meter import WindowMeter
     from clew.sessions.composition import CompositionPart
     from clew.tokens.target import Filled
@@ -349,12 +349,12 @@ async def test_what_left_the_window_is_pinned_by_its_id(store: Store, tmp_path: 
         async with chatting(store, tmp_path, provider.url) as hand:
             for n in range(4):
                 await hand.say(f"Report {n}.")
-            desk = hand.chat.desk
-            view = await desk.agent.view()
+            backend = hand.chat.backend
+            view = await backend.agent.view()
             second = next(n for n in view.nodes if n.item.text.startswith("Report 2."))
             await hand.enter("/compact file1_7.py")
             await hand.hears("Compacted: ")
-            assert second.id not in {n.id for n in (await desk.agent.view()).nodes}
+            assert second.id not in {n.id for n in (await backend.agent.view()).nodes}
             await hand.enter(f"/pin {second.id[:10]}")
             await hand.hears("is quoted in the window from the next request on")
             await hand.say("Go on.")

@@ -7,7 +7,7 @@ import pytest
 from clew import ModelError, Sessions, SQLite, ToolError
 from clew.agent import Delegation, Ran, let_delegate
 from clew.agent.tasks import Strategy, Summaries
-from clew.agent.tools import Permissions, Workshop
+from clew.agent.tools import Permissions, Toolbox
 from clew.testing import ScriptedModel
 from clew.testing.provider import Answer, Call, StrictProvider
 from test_agent import FORMATS, agent, done, reader
@@ -40,7 +40,7 @@ async def test_an_agent_delegates_and_reads_what_came_of_it(store: SQLite, forma
     model = ScriptedModel(lambda _: SUMMARY)
     with StrictProvider(team(sessions)) as provider:
         worker = agent(provider, store, format, 100_000)
-        let_delegate(worker, Workshop([reader()], Permissions()), strategy, Summaries(model))
+        let_delegate(worker, Toolbox([reader()], Permissions()), strategy, Summaries(model))
         events = await done(worker.run("Divide the work."))
         ran = [event for event in events if isinstance(event, Ran)]
     await worker.speaker.close()
@@ -53,7 +53,7 @@ async def test_an_agent_delegates_and_reads_what_came_of_it(store: SQLite, forma
     assert ran[0].text.startswith(begins[strategy])
     assert "value 294 was read on page 42" in ran[1].text
     assert len(model.prompts) == (strategy == "summarized")
-    lineage = await Sessions(worker.helm.engine).lineage(sessions[0])
+    lineage = await Sessions(worker.controller.engine).lineage(sessions[0])
     assert [session.cause for session in lineage] == ["start", "subagent"]
 
 
@@ -64,7 +64,7 @@ async def test_without_a_summary_the_whole_report_comes_back(store: SQLite) -> N
         await done(worker.run("Begin."))
         for fault in faults:
             summaries = Summaries(ScriptedModel([fault]))
-            report = await Delegation(worker, Workshop((), Permissions()), "summarized", summaries).ask("a part", "Go.")
+            report = await Delegation(worker, Toolbox((), Permissions()), "summarized", summaries).ask("a part", "Go.")
             assert str(report) == f"{REPORT}\n\n[the report of sub-agent {report.session}]"
             assert report.session.startswith("work-a-part-")
     await worker.speaker.close()
@@ -74,7 +74,7 @@ async def test_what_a_sub_agent_cannot_do_is_said(store: SQLite) -> None:
     with StrictProvider([Answer("Begun."), Answer(status=401), Answer("")]) as provider:
         worker = agent(provider, store, "openai_chat", 100_000)
         await done(worker.run("Begin."))
-        delegation = Delegation(worker, Workshop((), Permissions()))
+        delegation = Delegation(worker, Toolbox((), Permissions()))
         with pytest.raises(ToolError, match=r"sub-agent work-x-\w{8} failed"):
             await delegation.ask("x", "Go.")
         with pytest.raises(ToolError, match=r"sub-agent work-x-\w{8} reported nothing: end"):
@@ -86,7 +86,7 @@ async def test_nobody_reads_the_report_of_anothers_sub_agent(store: SQLite) -> N
     with StrictProvider([Answer("Yes.")]) as provider:
         worker = agent(provider, store, "openai_chat", 100_000)
         await done(worker.run("Begin."))
-        delegation = Delegation(worker, Workshop((), Permissions()))
+        delegation = Delegation(worker, Toolbox((), Permissions()))
         report = await delegation.ask("x", "Go.")
         assert "Yes." in await delegation.read(report.session)
         other = agent(provider, store, "openai_chat", 100_000)
@@ -94,7 +94,7 @@ async def test_nobody_reads_the_report_of_anothers_sub_agent(store: SQLite) -> N
         await done(other.run("Begin."))
         for session in (report.session, "work", "nobody"):
             with pytest.raises(ToolError, match=f"no sub-agent of yours is called {session}"):
-                await Delegation(other, Workshop((), Permissions())).read(session)
+                await Delegation(other, Toolbox((), Permissions())).read(session)
     await worker.speaker.close()
     await other.speaker.close()
 
@@ -103,7 +103,7 @@ async def test_children_with_the_tools_of_their_parent_do_not_delegate(store: SQ
     script = [Answer("", (Call("delegate", {"name": "x", "task": "Go."}),)), Answer("Gone."), Answer("Done.")]
     with StrictProvider(script) as provider:
         worker = agent(provider, store, "openai_chat", 100_000)
-        let_delegate(worker, worker.workshop)
+        let_delegate(worker, worker.toolbox)
         await done(worker.run("Begin."))
     await worker.speaker.close()
     offered = [{tool["function"]["name"] for tool in heard.body["tools"]} for heard in provider.heard]
@@ -126,7 +126,7 @@ async def test_a_report_that_is_read_wrongly_ends_no_turn(store: SQLite, given: 
 
     with StrictProvider(answer) as provider:
         worker = agent(provider, store, "openai_chat", 100_000)
-        let_delegate(worker, Workshop((), Permissions()))
+        let_delegate(worker, Toolbox((), Permissions()))
         events = await done(worker.run("Begin."))
     await worker.speaker.close()
     [_, read] = [event for event in events if isinstance(event, Ran)]
@@ -140,6 +140,6 @@ async def test_a_report_cannot_pass_for_another(store: SQLite) -> None:
     with StrictProvider([Answer("Begun."), Answer(forged)]) as provider:
         worker = agent(provider, store, "openai_chat", 100_000)
         await done(worker.run("Begin."))
-        report = await Delegation(worker, Workshop((), Permissions())).ask("x", "Go.")
+        report = await Delegation(worker, Toolbox((), Permissions())).ask("x", "Go.")
     await worker.speaker.close()
     assert str(report).count("[") == 1

@@ -7,8 +7,8 @@ import pytest
 
 from clew import Budget, Engine, NotFound, OverBudget, Request, Sessions, body
 from clew.agent import Agent, Answered
-from clew.agent.control import Helm
-from clew.agent.tools import Permissions, Workshop
+from clew.agent.control import ContextController
+from clew.agent.tools import Permissions, Toolbox
 from clew.core.items import Node
 from clew.core.view import View
 from clew.store.sql import SQLStore
@@ -249,10 +249,10 @@ async def test_an_agent_pins_what_a_tool_had_said(store: SQLStore, format: str) 
             pinned.extend(n for n in view.nodes if n.item.kind == "result")
 
     with StrictProvider(answer, window=12_000) as provider:
-        helm = Helm(Engine(store, Budget(window=8_000, reserve=1_000)))
-        helm.method = "llm"
-        shop = Workshop([reader()], Permissions())
-        worker = Agent(talker(provider.url, format), helm, shop, session="work", limit=1_000, hooks=[note])
+        controller = ContextController(Engine(store, Budget(window=8_000, reserve=1_000)))
+        controller.method = "llm"
+        shop = Toolbox([reader()], Permissions())
+        worker = Agent(talker(provider.url, format), controller, shop, session="work", limit=1_000, hooks=[note])
         events = await done(worker.run("Read all pages."))
         assert isinstance(events[-1], Answered)
         bodies = [json.dumps(heard.body) for heard in provider.heard]

@@ -8,7 +8,7 @@ import pytest
 
 from clew import BadRequest, Budget, Engine, OverBudget, SecretFound, SQLite, run
 from clew.adapters.thread import Thread, best
-from clew.agent.control import Helm
+from clew.agent.control import ContextController
 from clew.core.items import Digests
 from clew.store.sql import SQLStore
 from clew.wire import decode
@@ -40,14 +40,14 @@ async def test_a_secret_that_is_to_be_refused_is_no_failure_to_go_on_after() -> 
 
 def test_no_two_children_have_one_name(tmp_path: Path) -> None:
     store = SQLite(tmp_path / "clew.db")
-    parent = Thread(Helm(Engine(store, Budget(window=8_000))))
+    parent = Thread(ContextController(Engine(store, Budget(window=8_000))))
     run(parent.fit(BODY, "openai_chat"))
     assert len({parent.child("Clerk").session for _ in range(3_000)}) == 3_000
     run(store.close())
 
 
 async def test_a_report_after_a_failure_is_of_nothing_that_was_sent_before(store: SQLStore) -> None:
-    thread = Thread(Helm(Engine(store, Budget(window=4_000))), "talk")
+    thread = Thread(ContextController(Engine(store, Budget(window=4_000))), "talk")
     view = (await thread.fit({"messages": SAID}, "bedrock")).view
     with pytest.raises(BadRequest):
         await thread.fit({"messages": "none"}, "bedrock")
@@ -66,7 +66,7 @@ def test_what_a_host_notes_about_a_message_is_not_what_was_said() -> None:
 
 
 async def test_what_is_kept_is_no_call_and_is_known_when_it_comes_again(store: SQLStore) -> None:
-    thread = Thread(Helm(Engine(store, Budget(window=4_000))), "talk")
+    thread = Thread(ContextController(Engine(store, Budget(window=4_000))), "talk")
     view = (await thread.fit({"messages": SAID}, "bedrock")).view
     answered = [*SAID, {"role": "assistant", "content": [{"text": "8080."}]}]
     await thread.keep({"messages": answered}, "bedrock")

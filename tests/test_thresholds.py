@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from clew import BadRequest, Budget, Engine, OverBudget, Request, SQLite, body, compress
-from clew.agent.control import Helm
+from clew.agent.control import ContextController
 from clew.config import load
 from clew.core.items import Frame
 from clew.engine.cue import Cue, spare
@@ -293,14 +293,14 @@ def told(sent: dict[str, Any]) -> dict[str, Any]:
     return status
 
 
-async def obey(helm: Helm, page: int, turns: int, rate: float) -> Iterator[dict[str, Any]]:
+async def obey(controller: ContextController, page: int, turns: int, rate: float) -> Iterator[dict[str, Any]]:
     """The statuses that a model gets which does exactly as it is told; its provider counts `rate` of our tokens."""
     messages = loop(0, 500, 0)["messages"]
     statuses = []
     for n in range(turns):
-        sent = await helm.prepare(Request({"model": MODEL, "messages": messages}, session="s"))
+        sent = await controller.prepare(Request({"model": MODEL, "messages": messages}, session="s"))
         counted = round(rate * COUNTER.text(json.dumps(sent.body)))
-        await helm.engine.observe(sent.view, {"input_tokens": counted, "output_tokens": 9})
+        await controller.engine.observe(sent.view, {"input_tokens": counted, "output_tokens": 9})
         statuses.append(told(sent.body))
         tool = sent.body["tools"][0]["function"]["description"]
         [percent] = re.findall(r"Call this when used_pct >= (\d+)", tool)
@@ -319,9 +319,9 @@ async def obey(helm: Helm, page: int, turns: int, rate: float) -> Iterator[dict[
 @pytest.mark.parametrize("window", [8_000, 32_000, 64_000, 128_000, 200_000])
 @pytest.mark.parametrize(("when", "rate"), [(60, 1.0), (75, 0.9), (90, 1.2)])
 async def test_an_obedient_agent_acts_before_clew_does(store: SQLite, window: int, when: int, rate: float) -> None:
-    helm = Helm(Engine(store, Budget(window=window)), when=f"{when}%")
-    helm.method = "llm"
-    statuses = list(await obey(helm, window // 12, 30, rate))
+    controller = ContextController(Engine(store, Budget(window=window)), when=f"{when}%")
+    controller.method = "llm"
+    statuses = list(await obey(controller, window // 12, 30, rate))
     causes = [s.cause for s in await store.sessions("default")]
     assert causes.count("handoff") >= 2
     assert "compaction" not in causes
@@ -332,14 +332,16 @@ async def test_an_obedient_agent_acts_before_clew_does(store: SQLite, window: in
 
 @pytest.mark.parametrize("before", [0.3, 0.85])
 async def test_an_arrival_past_the_net_is_a_preview_unless_the_agent_was_told(store: SQLite, before: float) -> None:
-    helm = Helm(Engine(store, Budget(window=32_000)))
-    helm.method = "llm"
-    empty = await helm.prepare(Request({"model": MODEL, "messages": loop(0, 500, 0)["messages"]}, session="probe"))
-    room = (await helm.engine.limits.target("default", empty.view.frame)).room
+    controller = ContextController(Engine(store, Budget(window=32_000)))
+    controller.method = "llm"
+    empty = await controller.prepare(
+        Request({"model": MODEL, "messages": loop(0, 500, 0)["messages"]}, session="probe")
+    )
+    room = (await controller.engine.limits.target("default", empty.view.frame)).room
     messages = loop(1, 500, int(before * room))["messages"]
-    await helm.prepare(Request({"model": MODEL, "messages": messages}, session="s"))
+    await controller.prepare(Request({"model": MODEL, "messages": messages}, session="s"))
     messages += loop(1, 0, int((1 - before) * room) + 200)["messages"][2:]
-    sent = await helm.prepare(Request({"model": MODEL, "messages": messages}, session="s"))
+    sent = await controller.prepare(Request({"model": MODEL, "messages": messages}, session="s"))
     causes = [s.cause for s in await store.sessions("default")]
     assert ("compaction" in causes) == (before == 0.85)
     assert told(sent.body)["remaining_tokens"] > 0
@@ -353,20 +355,20 @@ async def test_an_arrival_past_the_net_is_a_preview_unless_the_agent_was_told(st
 @pytest.mark.parametrize("when", ["98%", "100%", "0%"])
 def test_a_share_that_clew_comes_before_is_refused_in_words(store: SQLite, when: str) -> None:
     with pytest.raises(BadRequest, match=r"from 98% on clew compacts by itself.*say 1% to 97%"):
-        Helm(Engine(store), when=when)
-    helm = Helm(Engine(store), when="97%")
+        ContextController(Engine(store), when=when)
+    controller = ContextController(Engine(store), when="97%")
     with pytest.raises(BadRequest, match=f"when is {when}"):
-        helm.when = when
-    assert helm.when == "97%"
+        controller.when = when
+    assert controller.when == "97%"
 
 
 async def test_a_number_of_tokens_that_does_not_fit_is_told_so(store: SQLite) -> None:
-    helm = Helm(Engine(store, Budget(window=32_000)), when="31,000 tokens")
-    helm.method = "llm"
+    controller = ContextController(Engine(store, Budget(window=32_000)), when="31,000 tokens")
+    controller.method = "llm"
     request = Request({"model": MODEL, "messages": loop(0, 500, 0)["messages"]})
-    assert "note" not in told((await helm.prepare(request)).body)
-    helm.when = "32,000 tokens"
-    status = told((await helm.prepare(request)).body)
+    assert "note" not in told((await controller.prepare(request)).body)
+    controller.when = "32,000 tokens"
+    status = told((await controller.prepare(request)).body)
     assert status["note"] == "32,000 tokens is too late here: act when used_pct >= 75"
     assert COUNTER.text(f"<context_status>{json.dumps(status)}</context_status>") <= 64
 
@@ -382,8 +384,8 @@ def test_a_cue_that_comes_after_the_net_gives_way() -> None:
 
 @pytest.mark.parametrize("lines", [1, 4_000])
 async def test_a_new_session_begins_with_a_quarter_of_the_room_at_most(store: SQLite, lines: int) -> None:
-    helm = Helm(Engine(store, Budget(window=8_000)))
-    helm.method = "llm"
+    controller = ContextController(Engine(store, Budget(window=8_000)))
+    controller.method = "llm"
     messages = loop(2, 500, 400)["messages"]
     summary = "\n".join(["Pages 0 and 1 are read. " + "More of it. " * (4_000 // lines)] * lines)
     use = {"id": "n", "type": "function", "function": {"name": "new_session", "arguments": ""}}
@@ -392,8 +394,8 @@ async def test_a_new_session_begins_with_a_quarter_of_the_room_at_most(store: SQ
         {"role": "assistant", "content": None, "tool_calls": [use]},
         {"role": "tool", "tool_call_id": "n", "content": BEGUN},
     ]
-    sent = await helm.prepare(Request({"model": MODEL, "messages": messages}, session="s"))
-    budget = await helm.engine.limits.target("default", sent.view.frame)
+    sent = await controller.prepare(Request({"model": MODEL, "messages": messages}, session="s"))
+    budget = await controller.engine.limits.target("default", sent.view.frame)
     [begun] = sent.view.nodes
     assert begun.item.text.startswith("Pages 0 and 1 are read.")
     assert re.search(r"recall [0-9a-f]{10} for all of it\.\]$", begun.item.text)

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from clew.agent.tools import Outcome, PermissionRule, Permissions, Tool, Workshop, shown, tools
+from clew.agent.tools import Outcome, PermissionRule, Permissions, Tool, Toolbox, shown, tools
 
 FREE = Permissions(write="allow", run="allow")
 NAMES = ["read_file", "list_files", "search", "write_file", "edit_file", "run"]
 
 
 async def call(root: Path, name: str, *, anywhere: bool = False, size: int = 30_000, **arguments: Any) -> Outcome:
-    return await Workshop(tools(root, anywhere=anywhere, size=size), FREE).call(name, json.dumps(arguments))
+    return await Toolbox(tools(root, anywhere=anywhere, size=size), FREE).call(name, json.dumps(arguments))
 
 
 async def told(root: Path, name: str, **arguments: Any) -> str:
@@ -65,7 +65,7 @@ def test_every_tool_says_what_it_takes() -> None:
     ],
 )
 async def test_what_does_not_fit_is_said(root: Path, name: str, arguments: str) -> None:
-    outcome = await Workshop(tools(root), FREE).call(name, arguments)
+    outcome = await Toolbox(tools(root), FREE).call(name, arguments)
     assert outcome.failed
     assert outcome.text
 
@@ -109,7 +109,7 @@ async def test_only_what_is_permitted_is_done(root: Path, asks: str, answer: boo
 
     permissions = Permissions(**{asks: rule}, ask=None if answer is None else ask)
     name, arguments = CALLS[asks]
-    outcome = await Workshop(tools(root), permissions).call(name, json.dumps(arguments))
+    outcome = await Toolbox(tools(root), permissions).call(name, json.dumps(arguments))
     done = rule == "allow" or (rule == "ask" and answer is True)
     assert outcome.failed != done
     assert (root / "b.txt").exists() == (done and asks != "read")
@@ -119,7 +119,7 @@ async def test_only_what_is_permitted_is_done(root: Path, asks: str, answer: boo
 
 
 async def test_nobody_there_means_no() -> None:
-    headless = Workshop(tools(Path()), Permissions())
+    headless = Toolbox(tools(Path()), Permissions())
     assert (await headless.call("run", '{"command": "true"}')).text == (
         "run was not carried out: nobody is here to permit it"
     )
@@ -140,9 +140,7 @@ async def test_what_cannot_be_done_is_not_asked_for(root: Path) -> None:
     async def ask(*_: Any) -> bool:
         raise AssertionError("asked")
 
-    outcome = await Workshop(tools(root), Permissions(ask=ask)).call(
-        "edit_file", '{"path":"a.txt","old":"x","new":"y"}'
-    )
+    outcome = await Toolbox(tools(root), Permissions(ask=ask)).call("edit_file", '{"path":"a.txt","old":"x","new":"y"}')
     assert outcome.failed
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.agent.tools import Permissions, Tool, Workshop, tools
+from clew.agent.tools import Permissions, Tool, Toolbox, tools
 from clew.agent.tools.changes import LARGE, difference
 from test_workshop import FREE, call, refused, root, told
 
@@ -103,11 +103,11 @@ async def test_a_file_that_changed_while_somebody_was_asked_is_not_overwritten(r
         (root / "a.txt").write_text("somebody else's\none\n")
         return True
 
-    workshop = Workshop(tools(root), Permissions(ask=ask))
-    outcome = await workshop.call("write_file", json.dumps({"path": "a.txt", "content": "mine"}))
+    toolbox = Toolbox(tools(root), Permissions(ask=ask))
+    outcome = await toolbox.call("write_file", json.dumps({"path": "a.txt", "content": "mine"}))
     assert outcome.failed
     assert "has changed since" in outcome.text
-    outcome = await workshop.call("edit_file", json.dumps({"path": "a.txt", "old": "one", "new": "1"}))
+    outcome = await toolbox.call("edit_file", json.dumps({"path": "a.txt", "old": "one", "new": "1"}))
     assert (root / "a.txt").read_text() == "somebody else's\n1\n"
     assert " somebody else's\n" in outcome.text  # the difference that was made, not the one foreseen
 
@@ -119,7 +119,7 @@ async def test_a_file_too_large_to_edit_is_refused_by_its_size(root: Path) -> No
 
 
 async def test_a_large_difference_is_bounded_in_the_result(root: Path) -> None:
-    outcome = await Workshop(tools(root, size=1_000), FREE).call(
+    outcome = await Toolbox(tools(root, size=1_000), FREE).call(
         "write_file", json.dumps({"path": "f", "content": "line\n" * 10_000})
     )
     assert len(outcome.text) < 1_100
@@ -211,17 +211,17 @@ async def test_who_may_write_may_not_write_what_is_run_unasked(root: Path, path:
         return False
 
     made = tools(root)
-    alone = await Workshop(made, Permissions(write="allow")).call(tool, arguments)
-    denied = await Workshop(made, Permissions(write="allow", run="deny", ask=ask)).call(tool, arguments)
+    alone = await Toolbox(made, Permissions(write="allow")).call(tool, arguments)
+    denied = await Toolbox(made, Permissions(write="allow", run="deny", ask=ask)).call(tool, arguments)
     assert asked == []
     if path in ORDINARY:
         assert (alone.failed, where.read_text()) == (False, "new")
         return
     assert alone.text == f"{tool} of what others run unasked was not carried out: nobody is here to permit it"
     assert denied.text == f"{tool} of what others run unasked was not carried out: to run is not permitted here"
-    said_no = await Workshop(made, Permissions(write="allow", ask=ask)).call(tool, arguments)
+    said_no = await Toolbox(made, Permissions(write="allow", ask=ask)).call(tool, arguments)
     assert said_no.text == f"{tool} was not carried out: the user said no"
     assert asked == [(tool, "run", "This file is run by other programs, unasked.")]
     assert not where.exists() or where.read_text() == "old"
-    free = await Workshop(made, Permissions(write="allow", run="allow")).call(tool, arguments)
+    free = await Toolbox(made, Permissions(write="allow", run="allow")).call(tool, arguments)
     assert (free.failed, where.read_text()) == (False, "new")

@@ -188,7 +188,7 @@ def test_with_clew_an_image_counts_what_it_costs(provide: Any, agent: Any) -> No
     talking = agent(provide([]), messages=SHOWN, plugins=[plugin])
     thread = plugin.thread(talking)
     view = clew.run(thread.fit(request_of(talking), STRANDS_FORMAT)).view
-    assert clew.run(thread.helm.engine.expected(view)) > 500
+    assert clew.run(thread.controller.engine.expected(view)) > 500
 
 
 # --- what was summed up, and how to get it back -------------------------------------------------------------------

@@ -56,7 +56,7 @@ def test_a_plugin_lets_go_of_its_store_and_opens_it_again(provide: Any, agent: A
     first = plugin.thread(talking)
     plugin.close()
     with pytest.raises(RuntimeError):
-        clew.run(first.helm.engine.store.session("default", "talk"))
+        clew.run(first.controller.engine.store.session("default", "talk"))
     talking("The host is example.org.")
     assert plugin.thread(talking) is not first
     assert "example.org" in found("talk", "example.org")
@@ -83,7 +83,7 @@ def test_where_clew_fails_the_agent_goes_on(provide: Any, agent: Any, caplog: py
     provider, plugin = provide([Answer("Noted.")]), Clew("clew.db", session="talk")
     talking = agent(provider, tools=[read], plugins=[plugin])
     talking("Hello")
-    clew.run(plugin.thread(talking).helm.engine.store.close())
+    clew.run(plugin.thread(talking).controller.engine.store.close())
     assert str(talking("Again")).strip() == "Noted."
     assert [tool["function"]["name"] for tool in provider.heard[1].body["tools"]] == ["read"]
     assert len(provider.heard[1].body["messages"]) == 3

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from clew.agent.control import Helm, SentBody
+from clew.agent.control import ContextController, SentBody
 from clew.agent.results import Outcome
 from clew.core import folders
 from clew.core.bridge import cross
@@ -59,9 +59,14 @@ class Thread:
     """
 
     def __init__(
-        self, helm: Helm, session: str | None = None, *, scope: Scope = "default", origin: Origin | None = None
+        self,
+        controller: ContextController,
+        session: str | None = None,
+        *,
+        scope: Scope = "default",
+        origin: Origin | None = None,
     ) -> None:
-        self.helm = helm
+        self.controller = controller
         self.session = session  # the host's name for it; without one it is known by its past
         self.scope = scope
         self.origin = origin
@@ -71,24 +76,24 @@ class Thread:
         """What to send instead of a request of the host. Raises `OverBudget`."""
         request = Request(body, format, self.scope, self.session, self.origin)
         self.last = None  # should this fail, the host sends its own, and no report is of what was fitted before
-        self.last = await cross(self.helm.prepare(request))
+        self.last = await cross(self.controller.prepare(request))
         return self.last
 
     async def keep(self, body: Mapping[str, Any], format: str | None = None) -> None:
         """Write down what was said, the last answer too, without sending anything."""
-        await cross(self.helm.keep(Request(body, format, self.scope, self.session, self.origin)))
+        await cross(self.controller.keep(Request(body, format, self.scope, self.session, self.origin)))
 
     async def heard(self, usage: Any) -> None:
         """What the provider reported for what was last sent."""
         if self.last is not None and usage is not None:
-            await cross(self.helm.engine.observe(self.last.view, usage))
+            await cross(self.controller.engine.observe(self.last.view, usage))
 
     async def refused(self, error: BaseException | Mapping[str, Any] | str) -> bool:
         """Whether an error says that it was too long, and what `fit` gives next is shorter."""
         return self.last is not None and await cross(self._refused(self.last, error))
 
     async def _refused(self, sent: SentBody, error: BaseException | Mapping[str, Any] | str) -> bool:
-        engine = self.helm.engine
+        engine = self.controller.engine
         if await engine.refused(sent.view, error) is None:
             return False
         return await engine.compact(sent.view, method="reactive") is not sent.view
@@ -97,7 +102,7 @@ class Thread:
         """What one of clew's tools gives back to the agent; what cannot be done is said, not raised."""
         if self.last is None:
             return Outcome("Error: nothing was said yet", failed=True)
-        return await cross(self.helm.answer(self.last.view, name, given))
+        return await cross(self.controller.answer(self.last.view, name, given))
 
     def child(self, name: str) -> "Thread":
         """A conversation for a part of the work, whose lineage hangs under this one's."""
@@ -105,4 +110,4 @@ class Thread:
             raise ClewError("nothing was said yet that a sub-agent could come of")
         origin = Origin("subagent", self.last.view.branch)
         session = f"{self.session or 'agent'}-{name}-{uuid4().hex[:8]}"
-        return Thread(self.helm, session, scope=self.scope, origin=origin)
+        return Thread(self.controller, session, scope=self.scope, origin=origin)

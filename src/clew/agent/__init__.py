@@ -1,6 +1,7 @@
 """An agent in a few lines: a model, tools, and clew, which keeps it inside its window.
 
-agent = Agent(speaker("claude-sonnet-4-5"), Helm(engine), Workshop(tools(folder), Permissions()), session="work")
+own = Toolbox(tools(folder), Permissions())
+agent = Agent(speaker("claude-sonnet-4-5"), ContextController(engine), own, session="work")
 async for event in agent.run("Fix the failing test."): ...
 """
 

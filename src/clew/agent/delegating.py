@@ -4,11 +4,11 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 
-from clew.agent.control.helm import TOOL_CHARACTERS, framed
+from clew.agent.control.controller import TOOL_CHARACTERS, framed
 from clew.agent.events import Answered
 from clew.agent.loop import Agent
 from clew.agent.tasks import Strategy, Summaries
-from clew.agent.tools import Plan, Tool, Workshop
+from clew.agent.tools import Plan, Tool, Toolbox
 from clew.agent.tools.arguments import takes
 from clew.errors import ClewError, ToolError
 from clew.text.excerpts import excerpt
@@ -39,16 +39,16 @@ class DelegationReport:
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """Has parts of an agent's work done by its children, who have a workshop of their own."""
+    """Has parts of an agent's work done by its children, who have a toolbox of their own."""
 
     agent: Agent
-    workshop: Workshop
+    toolbox: Toolbox
     strategy: Strategy = "full"  # how the agent reads what they report
     summaries: Summaries | None = None
 
     async def ask(self, name: str, task: str) -> DelegationReport:
         """Have a part of the work done. Raises `ToolError` where it was not."""
-        child = self.agent.child("-".join(name.split()) or "part", self.workshop)
+        child = self.agent.child("-".join(name.split()) or "part", self.toolbox)
         answer: Answered | None = None
         try:
             async with aclosing(child.run(task)) as events:
@@ -67,7 +67,7 @@ class Delegation:
 
     async def read(self, session: str, lines: str = "", pattern: str = "") -> str:
         """What one of the agent's own children reported, or some of it. Raises `ToolError` for anybody else's."""
-        store, scope = self.agent.helm.engine.store, self.agent.scope
+        store, scope = self.agent.controller.engine.store, self.agent.scope
         own, branch = await store.session(scope, self.agent.session), await store.session(scope, session)
         if branch is None or own not in {before for before, _ in await store.ancestry(scope, branch)}:
             raise ToolError(f"no sub-agent of yours is called {session}")
@@ -108,9 +108,9 @@ class Delegation:
 
 
 def let_delegate(
-    agent: Agent, workshop: Workshop, strategy: Strategy = "full", summaries: Summaries | None = None
+    agent: Agent, toolbox: Toolbox, strategy: Strategy = "full", summaries: Summaries | None = None
 ) -> Delegation:
-    """Let an agent have parts of its work done by children with this workshop, beside the tools that it has."""
-    delegation = Delegation(agent, workshop, strategy, summaries)
-    agent.workshop = agent.workshop.beside(delegation.tools())  # its children may have the one it had
+    """Let an agent have parts of its work done by children with this toolbox, beside the tools that it has."""
+    delegation = Delegation(agent, toolbox, strategy, summaries)
+    agent.toolbox = agent.toolbox.beside(delegation.tools())  # its children may have the one it had
     return delegation

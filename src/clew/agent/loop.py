@@ -7,10 +7,10 @@ from contextlib import aclosing
 from typing import Any, Protocol
 from uuid import uuid4
 
-from clew.agent.control import Helm, SentBody
+from clew.agent.control import ContextController, SentBody
 from clew.agent.events import AgentEvent, Answered, Compacted, Ran, Retrying, Running
 from clew.agent.results import CallResult, asked, frame, lead, messages, partial
-from clew.agent.tools import Permissions, Workshop
+from clew.agent.tools import Permissions, Toolbox
 from clew.core.items import Frame, Scope
 from clew.core.view import View
 from clew.engine.append import Addition
@@ -39,8 +39,8 @@ class Agent:
     def __init__(
         self,
         speaker: Speaker,
-        helm: Helm,
-        workshop: Workshop | None = None,
+        controller: ContextController,
+        toolbox: Toolbox | None = None,
         *,
         system: str = "",
         session: str | None = None,
@@ -51,8 +51,8 @@ class Agent:
         hooks: Sequence[Hook] = (),
     ) -> None:
         self.speaker = speaker
-        self.helm = helm
-        self.workshop = workshop or Workshop((), Permissions())
+        self.controller = controller
+        self.toolbox = toolbox or Toolbox((), Permissions())
         self.system = system
         self.session = session or f"agent-{uuid4().hex[:8]}"
         self.scope = scope
@@ -62,20 +62,20 @@ class Agent:
         self._limit = limit
         self._last: SentBody | None = None
         self._running: AsyncGenerator[AgentEvent, None] | None = None
-        limits = helm.engine.limits.windows
+        limits = controller.engine.limits.windows
         if speaker.window:
             limits.tell(speaker.name, speaker.window)
         if speaker.address:
             limits.place(speaker.name, speaker.address)
 
-    def child(self, name: str, workshop: Workshop | None = None, system: str | None = None) -> "Agent":
+    def child(self, name: str, toolbox: Toolbox | None = None, system: str | None = None) -> "Agent":
         """An agent for a part of the work, with a lineage of its own that hangs under this one's."""
         if self._last is None:
             raise ClewError("nothing was said yet that a sub-agent could come of")
         return Agent(
             self.speaker,
-            self.helm,
-            self.workshop if workshop is None else workshop,
+            self.controller,
+            self.toolbox if toolbox is None else toolbox,
             system=self.system if system is None else system,
             session=f"{self.session}-{name}-{uuid4().hex[:8]}",
             scope=self.scope,
@@ -99,7 +99,7 @@ class Agent:
         if before is not None:  # somebody stopped listening in its middle
             await before.aclose()
         new: list[dict[str, Any]] = [asked(text)]
-        with self.helm.turn():
+        with self.controller.turn():
             for step in range(1, self._steps + 1):
                 spoken: Spoken | None = None
                 async with aclosing(self._speak(new)) as pieces:
@@ -142,7 +142,7 @@ class Agent:
                             heard.clear()
                             await self._say(piece.messages)
                             if piece.usage:
-                                await self.helm.engine.observe(sent.view, piece.usage)
+                                await self.controller.engine.observe(sent.view, piece.usage)
                         elif isinstance(piece, Text):
                             heard.append(piece.delta)
                         yield piece
@@ -155,26 +155,26 @@ class Agent:
 
     async def view(self) -> View:
         """The conversation as it stands, and would be sent. Raises `NotFound` where nothing was said yet."""
-        return await self.helm.open(await self._addition(lead(self.speaker.format, self.system)))
+        return await self.controller.open(await self._addition(lead(self.speaker.format, self.system)))
 
     async def _prepare(self, new: Sequence[dict[str, Any]]) -> SentBody:
-        return await self.helm.prepare(await self._addition([*lead(self.speaker.format, self.system), *new]))
+        return await self.controller.prepare(await self._addition([*lead(self.speaker.format, self.system), *new]))
 
     async def _addition(self, said: Sequence[dict[str, Any]]) -> Addition:
         format = self.speaker.format
-        tools = [ToolDeclaration(t.name, t.description, t.parameters) for t in self.workshop.tools.values()]
+        tools = [ToolDeclaration(t.name, t.description, t.parameters) for t in self.toolbox.tools.values()]
         body = frame(format, self.speaker.name, self.system, tools, await self._answer())
         return Addition({**body, named(format).LIST: list(said)}, self.session, format, self.scope, self.origin)
 
     async def _answer(self) -> int:
         """The tokens that an answer may take: not more than are kept free for it, or a full window has no room."""
         frame = Frame(self.speaker.format, self.speaker.name)
-        kept_free = (await self.helm.engine.limits.target(self.scope, frame)).kept_free
+        kept_free = (await self.controller.engine.limits.target(self.scope, frame)).kept_free
         return min(self._limit, kept_free or self._limit)
 
     async def _again(self, sent: SentBody, error: ModelError, left: int) -> Retrying:
         """Get ready for another try. Raises the error where there is none, or where it would not help."""
-        engine = self.helm.engine
+        engine = self.controller.engine
         if error.fault == "overflow" and left:
             before = await self._answer()
             await engine.refused(sent.view, error)
@@ -195,7 +195,7 @@ class Agent:
         new = [e.by for e in sent.view.edits[known:] if not e.by.startswith(("Repair", "Expan", "Quote"))]
         if not new:
             return None
-        engine = self.helm.engine
+        engine = self.controller.engine
         cause = "handoff" if any(by.startswith("Handoff") for by in new) else "compaction"
         before = await engine.expected(was) if was else 0
         return Compacted(self.session, cause, before, await engine.expected(sent.view))
@@ -204,7 +204,7 @@ class Agent:
         """Write down what was said, whatever happens next."""
 
         async def write() -> None:
-            await self.helm.engine.append(await self._addition(said))
+            await self.controller.engine.append(await self._addition(said))
 
         if said:
             await asyncio.shield(write())
@@ -224,8 +224,8 @@ class Agent:
             await self._say(messages([*results, *left], self.speaker.format))
 
     async def _result(self, call: ToolCall) -> CallResult:
-        if self.helm.is_ours(call.name) and self._last is not None:
-            came = await self.helm.answer(self._last.view, call.name, call.arguments or {})
+        if self.controller.is_ours(call.name) and self._last is not None:
+            came = await self.controller.answer(self._last.view, call.name, call.arguments or {})
         else:
-            came = await self.workshop.call(call.name, call.raw or "{}")
+            came = await self.toolbox.call(call.name, call.raw or "{}")
         return CallResult(call.id, call.name, *came)

@@ -1,6 +1,6 @@
-"""`clew chat`: a terminal agent that shows its window. `Desk` is what it does, `Chat` how that looks."""
+"""`clew chat`: a terminal agent that shows its window. `ChatBackend` is what it does, `Chat` how that looks."""
 
 from clew.chat.app import Chat
-from clew.chat.desk import Desk
+from clew.chat.backend import ChatBackend
 
-__all__ = ["Chat", "Desk"]
+__all__ = ["Chat", "ChatBackend"]

@@ -26,23 +26,23 @@ METHODS: dict[Method, str] = {"auto": "Auto-compaction", "llm": "LLM/User-driven
 
 async def method(chat: "Chat", typed: str) -> None:
     """Choose who decides when to compact."""
-    helm = chat.desk.helm
-    helm.method = helm.method  # while a turn runs it is refused here, before anybody chooses
-    rows = [ChoiceRow(name, text, f"/method {name}", name == helm.method) for name, text in METHODS.items()]
+    controller = chat.backend.controller
+    controller.check_idle("switch the compaction method")  # before anybody chooses
+    rows = [ChoiceRow(name, text, f"/method {name}", name == controller.method) for name, text in METHODS.items()]
     picked = typed if typed in METHODS else await chat.ask(Choosing("Select Compaction Method", rows, typed))
     for name, text in METHODS.items():
         if name == picked:
-            chat.say(f"{text}, from the next call on; {await chat.desk.switch(name)}")
+            chat.say(f"{text}, from the next call on; {await chat.backend.switch(name)}")
 
 
 async def compact(chat: "Chat", typed: str) -> None:
     """Compact now, with what is cared for above all."""
-    chat.desk.helm.check_idle()
+    chat.backend.controller.check_idle()
     field = Field("What matters most? Nothing: all alike.", typed, "such as: the failing test")
     given = [typed] if typed else await chat.ask(Filling("Compact now", [field]))
     if given is None:
         return
-    if await chat.desk.compact(given[0]):
+    if await chat.backend.compact(given[0]):
         await chat.tell_compaction()
         chat.transcript.follow()
     else:
@@ -51,34 +51,34 @@ async def compact(chat: "Chat", typed: str) -> None:
 
 async def new_session(chat: "Chat", typed: str) -> None:
     """Begin a new session with a summary that one can edit first."""
-    chat.desk.helm.check_idle()
+    chat.backend.controller.check_idle()
     title = "New session with this summary: edit it as you like"
-    text = await chat.ask(Writing(title, typed or await chat.desk.draft()))
-    if text is not None and await chat.desk.begin(text):
+    text = await chat.ask(Writing(title, typed or await chat.backend.draft()))
+    if text is not None and await chat.backend.begin(text):
         await chat.tell_compaction()
         chat.transcript.follow()
 
 
 async def save_summary(chat: "Chat", typed: str) -> None:
     """Write a summary of the conversation to a file."""
-    text = await chat.desk.draft()
-    field = Field("Where to", f"{chat.desk.agent.session}.md")
+    text = await chat.backend.draft()
+    field = Field("Where to", f"{chat.backend.agent.session}.md")
     given = [typed] if typed else await chat.ask(Filling("Save summary to file", [field]))
     if given and given[0].strip():
-        there = await chat.desk.write(given[0].strip(), text + "\n")
+        there = await chat.backend.write(given[0].strip(), text + "\n")
         chat.say(f"{len(text):,} characters written to {there}")
 
 
 async def undo(chat: "Chat", typed: str) -> None:
     """Take back the newest compaction."""
-    done = await chat.desk.undo()
+    done = await chat.backend.undo()
     chat.say(f"Compaction undone: {done.before:,} → {done.after:,} tokens of {done.limit:,}. All is in view again.")
 
 
 async def lineage(chat: "Chat", typed: str) -> None:
     """Show the chain of sessions, and what a compaction of it did."""
-    every = await chat.desk.sessions.all()
-    own = chosen(chat.desk.agent.session, every)
+    every = await chat.backend.sessions.all()
+    own = chosen(chat.backend.agent.session, every)
     roots = tree.conversations(every)
     root = next(r for r in roots if any(c.first.branch == own.branch for c in r.all()))
     rows = [_branch(row, own.id) for row in tree.rows(root, whole=True)]
@@ -104,15 +104,15 @@ def _branch(row: tree.TreeRow, here: str) -> ChoiceRow:
 
 async def lost(chat: "Chat", typed: str) -> None:
     """Show what a compaction took out of view, and what became of every fact."""
-    found = await chat.desk.lost(typed.rstrip("+"))
+    found = await chat.backend.lost(typed.rstrip("+"))
     title = f"What was lost in {numbered(found.session)}"
     await _shown(chat, title, lambda console: diffs.diff(console, found, full=True))
 
 
 async def preview(chat: "Chat", typed: str) -> None:
     """Show what a compaction would do now, before it is made."""
-    found = await chat.desk.preview(typed)
-    model = chat.desk.config.summary.model or ""
+    found = await chat.backend.preview(typed)
+    model = chat.backend.config.summary.model or ""
     await _shown(chat, "If it were compacted now", lambda console: diffs.preview(console, found, False, model))
 
 
@@ -141,55 +141,55 @@ async def search(chat: "Chat", typed: str) -> None:
     given = [typed] if typed else await chat.ask(Filling("Search", [Field("What was it about?")]))
     if not given or not given[0].strip():
         return
-    hits = await chat.desk.search(given[0])
+    hits = await chat.backend.search(given[0])
     said = [" … ".join(line.text for line in hit.found.lines) or hit.found.title for hit in hits]
     rows = [
         ChoiceRow(hit.found.id, brief(text, 160), hit.found.id[:SHORT]) for hit, text in zip(hits, said, strict=True)
     ]
     title = f"{count(len(hits), 'place')} about {brief(given[0], 40)}: Enter shows all of it"
     if picked := await chat.ask(Choosing(title, rows, empty="nothing was said about that")):
-        whole = "\n\n".join(node.item.text for node in await chat.desk.recall(picked))
+        whole = "\n\n".join(node.item.text for node in await chat.backend.recall(picked))
         await chat.ask(ReadingScreen(f"What {picked[:SHORT]} says", bounded(whole)))
 
 
 async def pin(chat: "Chat", typed: str) -> None:
     """Keep an item as it is in every later window, or no longer."""
-    view = await chat.desk.agent.view()
+    view = await chat.backend.agent.view()
     rows = [
         ChoiceRow(
             n.id, f"{label(n.item)}: {brief(f'{n.item.name} {n.item.text}', 120)}", n.id[:SHORT], n.id in view.pinned
         )
         for n in reversed(view.nodes)
     ]
-    picked = await chat.desk.own(typed) or await chat.ask(Choosing("Pin or unpin", rows, typed))
+    picked = await chat.backend.own(typed) or await chat.ask(Choosing("Pin or unpin", rows, typed))
     if picked:
-        chat.say(f"{picked[:SHORT]} {await chat.desk.pin(picked)}.")
+        chat.say(f"{picked[:SHORT]} {await chat.backend.pin(picked)}.")
 
 
 async def instructions(chat: "Chat", typed: str) -> None:
     """Say when the agent shall begin a new session, and what its summary shall be like."""
-    chat.desk.helm.check_idle()
-    helm = chat.desk.helm
+    chat.backend.controller.check_idle()
+    controller = chat.backend.controller
     fields = [
-        Field("When to begin a new session (75% if nothing is said)", helm.when, "80%, 150000 tokens, or words"),
-        Field("What its summary shall be like", helm.how, "such as: a table of decisions"),
+        Field("When to begin a new session (75% if nothing is said)", controller.when, "80%, 150000 tokens, or words"),
+        Field("What its summary shall be like", controller.how, "such as: a table of decisions"),
     ]
     given = await chat.ask(Filling("Instructions for new sessions", fields))
     if given:
-        chat.say(f"The next call has these instructions; {await chat.desk.instruct(*given)}")
+        chat.say(f"The next call has these instructions; {await chat.backend.instruct(*given)}")
 
 
 async def sessions(chat: "Chat", typed: str) -> None:
     """Go on with another conversation."""
-    chat.desk.helm.check_idle()
+    chat.backend.controller.check_idle()
     rows = [
         ChoiceRow(
             s.name or s.id,
             called(s),
             f"{moment(s.at)}  {count(s.number, 'session')}",
-            s.name == chat.desk.agent.session,
+            s.name == chat.backend.agent.session,
         )
-        for s in await chat.desk.all()
+        for s in await chat.backend.all()
     ]
     known = {row.id for row in rows}
     picked = typed if typed in known else await chat.ask(Choosing("Sessions: Enter resumes", rows, typed))
@@ -199,25 +199,25 @@ async def sessions(chat: "Chat", typed: str) -> None:
 
 async def new(chat: "Chat", typed: str) -> None:
     """Begin a conversation that knows nothing of this one."""
-    chat.desk.helm.check_idle()
+    chat.backend.controller.check_idle()
     await chat.resume("")
 
 
 async def model(chat: "Chat", typed: str) -> None:
     """Talk to another model."""
-    chat.desk.helm.check_idle()
-    field = Field(welcome.MODELS, chat.desk.model, "openai/gpt-5")
+    chat.backend.controller.check_idle()
+    field = Field(welcome.MODELS, chat.backend.model, "openai/gpt-5")
     given = [typed] if typed else await chat.ask(Filling("Model", [field]))
     if given and given[0].strip():
-        session = chat.desk.agent.session
-        chat.say(f"{given[0].strip()} answers from now on; {await chat.desk.use(given[0].strip())}")
-        if session != chat.desk.agent.session:
+        session = chat.backend.agent.session
+        chat.say(f"{given[0].strip()} answers from now on; {await chat.backend.use(given[0].strip())}")
+        if session != chat.backend.agent.session:
             await chat.resume(None)
 
 
 async def window(chat: "Chat", typed: str) -> None:
     """Show what the window is made of, item by item."""
-    filling, view = await chat.desk.filling(), await chat.desk.agent.view()
+    filling, view = await chat.backend.filling(), await chat.backend.agent.view()
     assert filling is not None, "there is a view"
     kinds = [f"{part.kind:<18}{part.tokens:>9,} tokens {count(part.items, 'item'):>12}" for part in filling.parts]
     free = f"{'free':<18}{max(0, filling.limit - filling.sent):>9,} tokens"
@@ -234,7 +234,7 @@ async def theme(chat: "Chat", typed: str) -> None:
     """Change between dark and light, for good."""
     name = typed if typed in ("dark", "light") else "light" if chat.current_theme.dark else "dark"
     chat.theme = f"textual-{name}"
-    chat.notify(f"{name}, {await chat.desk.set('agent.theme', name)}", markup=False)
+    chat.notify(f"{name}, {await chat.backend.set('agent.theme', name)}", markup=False)
 
 
 async def leave(chat: "Chat", typed: str) -> None:

@@ -19,9 +19,9 @@ from textual.worker import Worker
 from clew.agent import AgentEvent, Answered, Compacted, Ran, Retrying, Running
 from clew.agent.tools import Permission, Tool
 from clew.chat import welcome
+from clew.chat.backend import ChatBackend
 from clew.chat.choosing import ChoiceRow, Choosing
 from clew.chat.commands import BY_SLASH, COMMANDS, HELP, Command
-from clew.chat.desk import Desk
 from clew.chat.entries import ScreenEntry, called, came, history, kept, opened, plain, standing
 from clew.chat.meter import WindowMeter
 from clew.chat.permitting import Permitting
@@ -52,11 +52,11 @@ class Chat(App[None]):
         *(Binding(c.key, f"command({c.slash!r})", c.title, priority=True) for c in COMMANDS if c.key),
     ]
 
-    def __init__(self, desk: Desk, light: bool = False) -> None:
+    def __init__(self, backend: ChatBackend, light: bool = False) -> None:
         super().__init__()
-        self.desk = desk
-        desk.ask = self.permit
-        self.theme = "textual-light" if light else f"textual-{desk.config.agent.theme}"
+        self.backend = backend
+        backend.ask = self.permit
+        self.theme = "textual-light" if light else f"textual-{backend.config.agent.theme}"
         self._turn: Worker[None] | None = None
         self._since = 0.0
         self._waiting: deque[str] = deque()
@@ -79,15 +79,15 @@ class Chat(App[None]):
         self.prompt.focus()
         self.set_interval(TICK, self._tick)
         await self.resume(None)
-        if not self.desk.model:
-            self.push_screen(ReadingScreen("Welcome", welcome.text(self.desk, os.environ)))
+        if not self.backend.model:
+            self.push_screen(ReadingScreen("Welcome", welcome.text(self.backend, os.environ)))
 
     async def resume(self, session: str | None) -> None:
         """Go on with a conversation, begin one where it has no name, or show the one that is there."""
-        view = await (self.desk.start() if session is None else self.desk.open(session))
+        view = await (self.backend.start() if session is None else self.backend.open(session))
         self.transcript.show(history(view) if view else [])
         try:
-            self._told = (await self.desk.sessions.get(self.desk.agent.session)).id if view else ""
+            self._told = (await self.backend.sessions.get(self.backend.agent.session)).id if view else ""
         except ClewError:
             self._told = ""
         self.measure()
@@ -163,7 +163,7 @@ class Chat(App[None]):
     async def toggle(self, entry: ScreenEntry) -> None:
         """Open an entry where it stands, or close it."""
         if not entry.whole:
-            entry.whole = opened(entry, await self.desk.recall(entry.id))
+            entry.whole = opened(entry, await self.backend.recall(entry.id))
         entry.open = not entry.open
         self.transcript.redraw(entry)
         self.transcript.reveal(entry)
@@ -182,7 +182,7 @@ class Chat(App[None]):
 
     async def _run(self, text: str) -> None:
         try:
-            async with aclosing(self.desk.agent.run(text)) as events:
+            async with aclosing(self.backend.agent.run(text)) as events:
                 async for event in events:
                     await self._hear(event)
         except asyncio.CancelledError:
@@ -261,11 +261,11 @@ class Chat(App[None]):
 
     async def tell_compaction(self) -> None:
         """Say what left the window and what stands there now, once."""
-        session = await self.desk.sessions.get(self.desk.agent.session)
+        session = await self.backend.sessions.get(self.backend.agent.session)
         if session.id == self._told:
             return
         self._told = session.id
-        found = await self.desk.lost()
+        found = await self.backend.lost()
         what = "A new session begins" if session.cause == "handoff" else "Compacted"
         sizes = f"{found.before:,} → {found.after:,} tokens"
         stand_ins = [standing(s.id, s.by.partition("(")[0], len(s.said), s.nodes[0].item.text) for s in found.stand_ins]
@@ -279,11 +279,11 @@ class Chat(App[None]):
         await self._try("The window", self._look)
 
     async def _look(self) -> None:
-        who = f"{self.desk.agent.speaker.name} · {self.desk.helm.method}"
-        self.meter.tell(await self.desk.filling(), who)
+        who = f"{self.backend.agent.speaker.name} · {self.backend.controller.method}"
+        self.meter.tell(await self.backend.filling(), who)
 
     def _tick(self) -> None:
         waits = f" · {len(self._waiting)} waiting" if self._waiting else ""
         now = f"working {monotonic() - self._since:.0f} s · Esc cancels{waits}" if self.busy else "ready"
         keys = "^P commands  F1 help  ^Q leave"
-        self._status.update(Content(f"{now} · {plain(self.desk.agent.session)} · {keys}"), layout=False)
+        self._status.update(Content(f"{now} · {plain(self.backend.agent.session)} · {keys}"), layout=False)

@@ -3,7 +3,7 @@
 from rich.text import Text
 from textual.widget import Widget
 
-from clew.chat.desk import WindowFilling
+from clew.chat.backend import WindowFilling
 from clew.screens.lines import dollars
 from clew.screens.window import cells
 

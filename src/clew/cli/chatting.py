@@ -47,20 +47,20 @@ def chat(
 
 async def _chat(session: str, model: str, last: bool, folder: Path, light: bool, scope: str, where: str | None) -> str:
     os.environ.setdefault("TEXTUAL_FPS", FRAMES)
-    from clew.chat import Chat, Desk
+    from clew.chat import Chat, ChatBackend
     from clew.config import Places
 
     configured()  # says what it passes over, while there is a place to say it
     store = opened(where, create=True)
     try:
-        desk = Desk(Places(os.environ, Path.cwd()), store, folder, scope=scope, model=model, session=session)
-        if last and not session and (known := await desk.all()):
-            await desk.open(known[0].name or "")
+        backend = ChatBackend(Places(os.environ, Path.cwd()), store, folder, scope=scope, model=model, session=session)
+        if last and not session and (known := await backend.all()):
+            await backend.open(known[0].name or "")
         gc.set_threshold(*gc.get_threshold()[:2], COLLECT_AFTER)
         try:
-            await Chat(desk, light).run_async()
+            await Chat(backend, light).run_async()
         finally:
-            await desk.close()
-        return desk.agent.session
+            await backend.close()
+        return backend.agent.session
     finally:
         await store.close()

@@ -68,15 +68,15 @@ async def _work(
     agent: Agent | None = None
     try:
         agent = _agent(config, store, model, session, folder, write, execute, scope)
-        await agent.helm.load(scope, agent.session)
+        await agent.controller.load(scope, agent.session)
         if method is not None:
-            agent.helm.method = method
-        await agent.helm.save(scope, agent.session)
+            agent.controller.method = method
+        await agent.controller.save(scope, agent.session)
         return await _watch(agent, text, as_json)
     finally:
         if agent:
             await agent.speaker.close()
-            await agent.helm.engine.close()
+            await agent.controller.engine.close()
         await store.close()
 
 
@@ -91,19 +91,19 @@ def _agent(
     scope: str,
 ) -> "Agent":
     from clew.agent import Agent
-    from clew.agent.control import Helm
-    from clew.agent.tools import Permissions, Workshop, tools
+    from clew.agent.control import ContextController
+    from clew.agent.tools import Permissions, Toolbox, tools
     from clew.config import engine
     from clew.llm.streaming import speaker
 
     here = folder.resolve()
     system = files("clew.agent").joinpath("prompts", "system.md").read_text(encoding="utf-8")
     permissions = Permissions(write="allow" if write else "deny", run="allow" if execute else "deny")
-    helm = Helm(engine(config, store), when=config.new_session.when, how=config.new_session.how)
+    controller = ContextController(engine(config, store), when=config.new_session.when, how=config.new_session.how)
     return Agent(
         speaker(model),
-        helm,
-        Workshop(tools(here), permissions),
+        controller,
+        Toolbox(tools(here), permissions),
         system=system.replace("{folder}", str(here)).strip(),
         session=session or None,
         scope=scope,

@@ -49,7 +49,7 @@ class Act(Protocol[T_co]):
     ) -> T_co: ...
 
 
-class Additions:
+class Appender:
     """Takes turns of hosts that send only what is new."""
 
     def __init__(self, turns: Turns) -> None:

@@ -12,7 +12,7 @@ from clew.catalog.usage import spent
 from clew.core.items import Frame, Node, Scope
 from clew.core.limits import Budget
 from clew.core.view import View
-from clew.engine.append import Addition, Additions
+from clew.engine.append import Addition, Appender
 from clew.engine.branch import Branch
 from clew.engine.cache_marks import anchored
 from clew.engine.compaction import Compactor
@@ -59,7 +59,7 @@ class Engine:
         self.limits = ModelLimits(store, budget, settings.counter, settings.models, settings.servers)
         self._compactor = Compactor(store, settings)
         self._turns = Turns(store, self._compactor, self.limits, settings)
-        self._additions = Additions(self._turns)
+        self._additions = Appender(self._turns)
 
     @property
     def settings(self) -> Settings:

@@ -12,7 +12,7 @@ from pydantic import PrivateAttr, create_model
 
 from clew.adapters.crewai.llm import fitted, plain
 from clew.adapters.thread import Thread, engine_at
-from clew.agent.control import Helm, offered
+from clew.agent.control import ContextController, offered
 from clew.core.bridge import run
 from clew.core.items import Scope
 from clew.engine.engine import Engine
@@ -38,8 +38,10 @@ class Compaction:
         how: str = "",
         scope: Scope = "default",
     ) -> None:
-        self.helm = Helm(engine_at(engine), when=when, how=how, offer=False)  # the tools are crewAI's to run
-        self.helm.method = method or self.helm.method
+        self.controller = ContextController(
+            engine_at(engine), when=when, how=how, offer=False
+        )  # the tools are crewAI's to run
+        self.controller.method = method or self.controller.method
         self.scope = scope
         self.talks: WeakValueDictionary[str, Thread] = WeakValueDictionary()  # by the task that they are about
 
@@ -61,7 +63,10 @@ class Compaction:
     def _attach(self, agent: Any, *tasks: Any) -> None:
         seat = _Seat(self, agent.role)
         agent.llm = fitted(agent.llm, seat.talk)
-        tools = [_asking(tool, seat) for tool in offered(self.helm.method, False, self.helm.when, self.helm.how)]
+        tools = [
+            _asking(tool, seat)
+            for tool in offered(self.controller.method, False, self.controller.when, self.controller.how)
+        ]
         for one in (agent, *tasks):
             one.tools = [*(one.tools or ()), *tools]
 
@@ -99,7 +104,7 @@ class _Seat:
         self._threads: dict[str, Thread] = {}
 
     def _new(self) -> Thread:
-        return Thread(self.compaction.helm, scope=self.compaction.scope)
+        return Thread(self.compaction.controller, scope=self.compaction.scope)
 
     def talk(self, task: Any, agent: Any) -> Thread:
         """The conversation in which a model is asked; without an agent it is not one of its loop."""

@@ -69,7 +69,11 @@ class _Turn:
         sent = await self._thread.fit(given, "openai_chat")
         held = [(was, said) for was, said in zip(plain, self._messages, strict=True) if was != said]
         fitted = [next((said for was, said in held if was == one), one) for one in sent.body["messages"]]
-        if self._thread.helm.method == "llm" and self._llm.provider != "openai" and fitted[-1]["role"] == "system":
+        if (
+            self._thread.controller.method == "llm"
+            and self._llm.provider != "openai"
+            and fitted[-1]["role"] == "system"
+        ):
             fitted[-1] = {**fitted[-1], "role": "user"}  # others take system messages out of their place
         return fitted
 

@@ -25,7 +25,7 @@ from clew.adapters.praisonai.backend import Backend, Conversation
 from clew.adapters.praisonai.compressor import PRAISON_FORMAT, SYSTEM_ROLES, ContextCompressor, PraisonCompressed
 from clew.adapters.thread import Thread, best, engine_at
 from clew.adapters.weaving import ChatMessage, plain
-from clew.agent.control import Helm, offered
+from clew.agent.control import ContextController, offered
 from clew.compression import compress
 from clew.core.bridge import run
 from clew.core.items import SHORT, Scope
@@ -109,8 +109,8 @@ class Context(ContextManager):  # type: ignore[misc]
         super().__init__(model, config, session or "")
         self.engine = engine_at(engine)
         # PraisonAI runs tools that are functions of its agent: they are offered in `tools`, not in a request.
-        helm = Helm(self.engine, when=when, how=how, offer=False)
-        self.conversation = Conversation(Thread(helm, session, scope=scope), sessions)
+        controller = ContextController(self.engine, when=when, how=how, offer=False)
+        self.conversation = Conversation(Thread(controller, session, scope=scope), sessions)
         self._sent: list[ChatMessage] = []  # what was last given back
         self._name = uuid4().hex[:8]
         self._aside: View | None = None  # results that were too large, each with its call
@@ -118,8 +118,10 @@ class Context(ContextManager):  # type: ignore[misc]
     @property
     def tools(self) -> list[Callable[..., str]]:
         """Functions for the agent's own list of tools."""
-        helm = self.conversation.thread.helm
-        return [_function(tool, self._answer) for tool in offered(helm.method, False, helm.when, helm.how)]
+        controller = self.conversation.thread.controller
+        return [
+            _function(tool, self._answer) for tool in offered(controller.method, False, controller.when, controller.how)
+        ]
 
     @property
     def hooks(self) -> HookRegistry:
@@ -211,7 +213,7 @@ class Context(ContextManager):  # type: ignore[misc]
         thread = self.conversation.thread
         came = await thread.answer(name, given)
         if self._aside and came.failed:
-            came = await thread.helm.answer(self._aside, name, given)
+            came = await thread.controller.answer(self._aside, name, given)
         if name == NEW_SESSION and not came.failed and thread.last:
             await self.engine.begin(thread.last.view, str(given["summary"]), "llm")
         return came.text

@@ -16,7 +16,7 @@ from praisonaiagents.utils.async_bridge import run_coroutine_from_any_context
 from clew.adapters.praisonai.compressor import PRAISON_FORMAT, SYSTEM_ROLES, newest, open_child
 from clew.adapters.thread import Thread, best, engine_at
 from clew.adapters.weaving import ChatMessage, is_same, plain, told_in, unquoted, woven
-from clew.agent.control import Helm
+from clew.agent.control import ContextController
 from clew.core.bridge import cross
 from clew.core.items import Scope
 from clew.core.view import View
@@ -67,13 +67,13 @@ class Conversation:
     async def whole(self, history: Sequence[ChatMessage]) -> list[ChatMessage]:
         """A history with all that PraisonAI drops from it, in this run and in earlier ones."""
         if self.told is None:
-            engine, scope, session = self.thread.helm.engine, self.thread.scope, self.thread.session
+            engine, scope, session = self.thread.controller.engine, self.thread.scope, self.thread.session
             self.told = await best(cross(told_in(engine, scope, session)), [])
         return woven(history, self.told)
 
     async def _open_child(self, view: View) -> None:
         self._edits = len(view.edits)
-        engine = self.thread.helm.engine
+        engine = self.thread.controller.engine
         began = await cross(newest(engine, view))
         if began is None or began.number == 1 or began.id == self._began:
             return
@@ -104,7 +104,7 @@ class Backend(OpenAIClient):  # type: ignore[misc]
     ) -> None:
         super().__init__(api_key, base_url)
         self.model = model
-        thread = Thread(Helm(engine_at(engine), when=when, how=how), session, scope=scope)
+        thread = Thread(ContextController(engine_at(engine), when=when, how=how), session, scope=scope)
         self.conversation = Conversation(thread, sessions)  # of the agent that speaks first
         self._named: dict[str, Conversation] = {}
         self._nameless: WeakKeyDictionary[Any, Conversation] = WeakKeyDictionary()
@@ -115,7 +115,7 @@ class Backend(OpenAIClient):  # type: ignore[misc]
         """The backend of a sub-agent, whose lineage hangs under this one's."""
         thread = self.conversation.thread.child(name)
         made = Backend(
-            self.model, thread.helm.engine, session=thread.session, api_key=self.api_key, base_url=self.base_url
+            self.model, thread.controller.engine, session=thread.session, api_key=self.api_key, base_url=self.base_url
         )
         made.conversation = Conversation(thread, self.conversation.sessions)
         return made
@@ -201,14 +201,14 @@ class Backend(OpenAIClient):  # type: ignore[misc]
                 "the session of a backend is that of the agent that spoke first: "
                 "give others a backend of their own, or an agent that is made anew its old name"
             )
-        return Conversation(Thread(thread.helm, scope=thread.scope))
+        return Conversation(Thread(thread.controller, scope=thread.scope))
 
 
 def _executing(thread: Thread, execute: Callable[..., Any] | None) -> Callable[..., Any]:
     """Who runs a call: clew its own tools, the agent all others."""
 
     async def executed(name: str, given: ChatMessage, **more: Any) -> Any:
-        if thread.last and thread.helm.is_ours(name):  # else none of ours were offered
+        if thread.last and thread.controller.is_ours(name):  # else none of ours were offered
             return (await thread.answer(name, given)).text
         if execute is None:
             return f"Error: there is no tool {name}"

@@ -105,7 +105,7 @@ class Keeping(ConversationManager):
             if writer := None if isinstance(self._where, Engine) else self._writer(agent):
                 given["writer"] = writer
             thread = open_thread(agent, self._where, self._session, self._scope, **given)
-            engine = thread.helm.engine
+            engine = thread.controller.engine
             on: Compaction = "on" if self._when else "off"
             engine.settings = replace(engine.settings, threshold=self._when, compaction=on)
             self._threads[agent] = thread

@@ -40,7 +40,7 @@ from clew.adapters.strands.messages import (
 )
 from clew.adapters.strands.structured import Structured
 from clew.adapters.thread import Thread, warn
-from clew.agent.control import STEERING, Helm, offered
+from clew.agent.control import STEERING, ContextController, offered
 from clew.agent.results import Outcome
 from clew.core.bridge import cross
 from clew.core.items import Scope
@@ -167,13 +167,15 @@ class Clew(Plugin):
         self._structured.watch(agent)
 
     def thread(self, agent: Agent) -> Thread:
-        """The conversation of an agent: its `helm` has the method and the engine."""
+        """The conversation of an agent: its `controller` has the method and the engine."""
         if agent not in self._threads:
             given = {"writer": writer} if self._notes and (writer := written_by(agent)) else {}
             thread = open_thread(agent, self._where, self._session, self._scope, **given)
-            thread.helm = Helm(thread.helm.engine, when=self._when, how=self._how, offer=self._offer)
+            thread.controller = ContextController(
+                thread.controller.engine, when=self._when, how=self._how, offer=self._offer
+            )
             if self._method:
-                thread.helm.method = self._method
+                thread.controller.method = self._method
             self._threads[agent] = thread
         return self._threads[agent]
 
@@ -184,9 +186,9 @@ class Clew(Plugin):
     async def switch(self, agent: Agent, method: Method) -> None:
         """Who decides from the next call on; remembered where the conversation has a name."""
         thread = self.thread(agent)
-        thread.helm.method = method
+        thread.controller.method = method
         if thread.session is not None:
-            await cross(thread.helm.save(thread.scope, thread.session))
+            await cross(thread.controller.save(thread.scope, thread.session))
 
     async def _fit(self, context: InvokeModelContext) -> InvokeModelContext:
         own = self._own(context.tool_specs)
@@ -255,7 +257,7 @@ class Clew(Plugin):
         try:
             thread = self.thread(event.agent)
             if self._method is None and thread.session is not None:
-                await cross(thread.helm.load(thread.scope, thread.session))
+                await cross(thread.controller.load(thread.scope, thread.session))
         except Exception as error:
             warn("clew could not look up this session", error)
             return

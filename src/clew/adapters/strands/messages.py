@@ -20,7 +20,7 @@ from strands.types.tools import ToolSpec
 from clew.adapters.hosted import Hosted
 from clew.adapters.strands.clients import apart, shares
 from clew.adapters.thread import Thread, engine_at, warn
-from clew.agent.control import Helm
+from clew.agent.control import ContextController
 from clew.catalog.usage import spent
 from clew.core.bridge import cross, run
 from clew.core.items import Node, Scope
@@ -75,15 +75,15 @@ def open_thread(
     engine = where.variant(**given) if isinstance(where, Engine) else engine_at(where, **given)
     if not isinstance(step := engine.settings.step, Protecting):
         engine.settings = with_(engine.settings, step=Protecting(step))
-    return Thread(Helm(engine, offer=False), session or session_of(agent), scope=scope)
+    return Thread(ContextController(engine, offer=False), session or session_of(agent), scope=scope)
 
 
 def let_go(threads: MutableMapping[Any, Thread], where: Engine | str | Path | None) -> None:
     """End what goes on for these conversations; an engine that was given keeps its store."""
     for _, thread in [*threads.items()]:
-        run(thread.helm.engine.close())
+        run(thread.controller.engine.close())
         if not isinstance(where, Engine):
-            run(thread.helm.engine.store.close())
+            run(thread.controller.engine.store.close())
     threads.clear()
 
 
@@ -221,7 +221,7 @@ def pinned(nodes: Sequence[Node]) -> frozenset[str]:
 
 async def taken(thread: Thread, agent: Agent, view: View) -> bool:
     """Have an agent hold a view; whether that is a change. The log has its pins then, for messages may be joined."""
-    engine, before, pins = thread.helm.engine, list(agent.messages), view.pinned | pinned(view.nodes)
+    engine, before, pins = thread.controller.engine, list(agent.messages), view.pinned | pinned(view.nodes)
     if freed := _freed(before, view):
         await cross(engine.pin(view, *freed, off=True))
     after = _merged(before, body(view)["messages"], {n.item.text for n in view.nodes if n.id in pins - freed})
@@ -243,7 +243,7 @@ def _freed(messages: Messages, view: View) -> frozenset[str]:
 
 async def kept(thread: Thread, agent: Agent) -> View:
     """Have all that an agent holds in the log, and nothing made of it."""
-    engine = thread.helm.engine
+    engine = thread.controller.engine
     was = engine.settings
     engine.settings = with_(was, compaction="off")
     try:
@@ -254,7 +254,7 @@ async def kept(thread: Thread, agent: Agent) -> View:
 
 async def shortened(thread: Thread, agent: Agent, error: Exception | None, step: Step | None) -> bool:
     """Have an agent hold less now, whatever it holds; whether it does."""
-    engine, view = thread.helm.engine, await kept(thread, agent)
+    engine, view = thread.controller.engine, await kept(thread, agent)
 
     async def work() -> View:
         if error is not None and await engine.refused(view, error.__cause__ or error) is None:

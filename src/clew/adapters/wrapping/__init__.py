@@ -16,7 +16,7 @@ from clew.adapters.thread import Thread, engine_at
 from clew.adapters.wrapping.asides import Asides
 from clew.adapters.wrapping.exchange import RAISED, Exchange
 from clew.adapters.wrapping.lines import Transport, relayed
-from clew.agent.control import Helm
+from clew.agent.control import ContextController
 from clew.core import rawjson
 from clew.core.bridge import cross
 from clew.core.items import Digests, Node, Scope
@@ -57,9 +57,9 @@ def wrap(
         raise BadRequest("wrap: this client is wrapped already")
     made = engine_at(engine)
     offers = tools or (method or made.settings.method) == "llm"
-    helm = Helm(made, when=when, how=how, offer=offers)
-    helm.method = method or made.settings.method
-    wrapped: AnyClient = ClientKeeper(client, helm, offers, session, scope).client()
+    controller = ContextController(made, when=when, how=how, offer=offers)
+    controller.method = method or made.settings.method
+    wrapped: AnyClient = ClientKeeper(client, controller, offers, session, scope).client()
     return wrapped
 
 
@@ -69,19 +69,19 @@ class ClientKeeper:
     def __init__(
         self,
         plain: Any,
-        helm: Helm,
+        controller: ContextController,
         offers: bool,
         session: str | None,
         scope: Scope,
         origin: Origin | None = None,
     ) -> None:
-        self.helm = helm
+        self.controller = controller
         self.session = session
         self.scope = scope
         self.last: View | None = None  # what was last sent, in whichever conversation
         self._offers = offers  # tools, which it runs itself
-        self._asides = Asides(Digests(helm.engine.store.secret, scope)) if offers else None
-        self._silent = Helm(helm.engine, offer=False)  # for requests in which no tool can be offered
+        self._asides = Asides(Digests(controller.engine.store.secret, scope)) if offers else None
+        self._silent = ContextController(controller.engine, offer=False)  # for requests in which no tool can be offered
         self._silent.method = "auto"
         self._origin = origin
         self._plain = plain
@@ -97,7 +97,7 @@ class ClientKeeper:
 
     @property
     def engine(self) -> Engine:
-        return self.helm.engine
+        return self.controller.engine
 
     async def recall(self, id: str) -> Sequence[Node]:
         """The originals that an id stands for; from blocking code, `clew.run(client.clew.recall(id))`."""
@@ -109,7 +109,7 @@ class ClientKeeper:
             raise ClewError("nothing was said yet that a sub-agent could come of")
         session = f"{self.session or 'agent'}-{name}-{uuid4().hex[:8]}"
         origin = Origin("subagent", self.last.branch)
-        return ClientKeeper(self._plain, self.helm, self._offers, session, self.scope, origin).client()
+        return ClientKeeper(self._plain, self.controller, self._offers, session, self.scope, origin).client()
 
     async def _ask(self, line: Transport, request: Any) -> Any:
         """What comes of a request; one that has no history goes out as it is."""
@@ -118,8 +118,8 @@ class ClientKeeper:
         if format is None or body is None:
             return await line.send(request)
         silent = self._asides is not None and not self._may_offer(body, format)
-        helm, asides = (self._silent, None) if silent else (self.helm, self._asides)
-        thread = Thread(helm, self.session, scope=self.scope, origin=self._origin)
+        controller, asides = (self._silent, None) if silent else (self.controller, self._asides)
+        thread = Thread(controller, self.session, scope=self.scope, origin=self._origin)
         try:
             return await Exchange(thread, asides, line, request, format, body).run()
         except RAISED as error:
@@ -133,7 +133,7 @@ class ClientKeeper:
         if body.get("n") not in (None, 1) or body.get("background"):
             return False
         try:
-            taken = sorted(filter(self.helm.is_ours, declared(body, format)))
+            taken = sorted(filter(self.controller.is_ours, declared(body, format)))
         except ClewError:  # what is wrong with it is its provider's to say
             return False
         if taken:

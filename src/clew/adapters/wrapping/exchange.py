@@ -73,7 +73,7 @@ class Exchange:
             spoken = reply.heard.spoken() if reply.response.status_code < 400 else None
             await self._observe(spoken)
             calls = spoken.calls if spoken else []
-            ours = [call for call in calls if self._thread.last and self._thread.helm.is_ours(call.name)]
+            ours = [call for call in calls if self._thread.last and self._thread.controller.is_ours(call.name)]
             if not ours or not left or len(ours) < len(calls):
                 content = await self._told(reply.read, spoken, ours)
                 return answered(self._line.library, reply.response, content)
@@ -169,7 +169,7 @@ class Exchange:
 
     async def _remember(self, asides: Asides) -> None:
         """Look in the log for what was asked aside in another process."""
-        thread, store = self._thread, self._thread.helm.engine.store
+        thread, store = self._thread, self._thread.controller.engine.store
         if thread.session is None:
             found = [f.branch for f in await store.find(thread.scope, asides.chains(self._said))]
         else:
@@ -177,7 +177,7 @@ class Exchange:
         for branch in [*dict.fromkeys(filter(None, found))][:CANDIDATES]:
             said = (await store.load(thread.scope, branch)).said
             nodes = await store.nodes(thread.scope, [place.id for place in said])
-            asides.learn([nodes[place.id].item for place in said], thread.helm.is_ours)
+            asides.learn([nodes[place.id].item for place in said], thread.controller.is_ours)
 
     async def _told(self, content: bytes, spoken: Spoken | None, ours: Sequence[ToolCall]) -> bytes:
         """What the caller gets of an answer; the rest is remembered, for the model is to hear it again."""

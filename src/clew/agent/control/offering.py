@@ -1,4 +1,4 @@
-"""The tools with which an agent looks after its own context, as data: hosts offer them, `Helm` runs them."""
+"""The tools with which an agent looks after its own context, as data: hosts offer them, a controller runs them."""
 
 import re
 from importlib.resources import files

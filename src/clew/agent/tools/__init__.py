@@ -6,7 +6,7 @@ Nothing here knows a model. What tools give is text from elsewhere, unchanged: `
 from pathlib import Path
 
 from clew.agent.results import Outcome
-from clew.agent.tools.calling import AskUser, PermissionRule, Permissions, Workshop
+from clew.agent.tools.calling import AskUser, PermissionRule, Permissions, Toolbox
 from clew.agent.tools.editing import edit_file, write_file
 from clew.agent.tools.listing import list_files
 from clew.agent.tools.reading import read_file
@@ -26,7 +26,7 @@ __all__ = [
     "Permissions",
     "Plan",
     "Tool",
-    "Workshop",
+    "Toolbox",
     "shown",
     "tools",
 ]

@@ -28,16 +28,16 @@ class Permissions:
         return rules[permission]
 
 
-class Workshop:
+class Toolbox:
     """Tools, and what they may do."""
 
     def __init__(self, tools: Iterable[Tool], permissions: Permissions) -> None:
         self.tools = {tool.name: tool for tool in tools}
         self._permissions = permissions
 
-    def beside(self, tools: Iterable[Tool]) -> "Workshop":
+    def beside(self, tools: Iterable[Tool]) -> "Toolbox":
         """One that has these tools, too, with the same permissions; this one stays as it is."""
-        return Workshop([*self.tools.values(), *tools], self._permissions)
+        return Toolbox([*self.tools.values(), *tools], self._permissions)
 
     async def call(self, name: str, arguments: str) -> Outcome:
         """Carry out a call as a model makes it, its arguments JSON; only being cancelled raises."""

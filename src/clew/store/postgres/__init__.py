@@ -24,7 +24,7 @@ try:
     from clew.store.postgres.connections import Connections
     from clew.store.postgres.database import PostgresDatabase
     from clew.store.postgres.opening import Address, connect, prepare
-    from clew.store.postgres.turns import Desk, Turn
+    from clew.store.postgres.turns import Turn, TurnConnection
 except ImportError:
     raise MissingExtra("a store in PostgreSQL needs psycopg: pip install 'clew[postgres]'") from None
 
@@ -52,12 +52,12 @@ class Postgres(SQLStore):
             prepare(connection, self._address, create)
             self.secret = reading.secret(db)
         self._connections = Connections(self._address, patience, CONNECTIONS + LINES + 1)
-        self._desk = Desk(self._connections)
+        self._shared = TurnConnection(self._connections)
         self._here: WeakValueDictionary[str, Lock] = WeakValueDictionary()  # by branch: this process asks once
         self._threads = ThreadPoolExecutor(CONNECTIONS, "clew-postgres")
         self._asking = ThreadPoolExecutor(1, "clew-postgres-turns")
         self._waiting = ThreadPoolExecutor(LINES, "clew-postgres-lines")
-        self._held = (self._threads, self._asking, self._waiting), self._desk, self._connections
+        self._held = (self._threads, self._asking, self._waiting), self._shared, self._connections
         self._unused = weakref.finalize(self, _let_go, *self._held, wait=False)
 
     async def backup(
@@ -81,7 +81,7 @@ class Postgres(SQLStore):
         async with self._here.setdefault(branch, Lock()):
             turn, wait = Turn(self._connections, branch), Wait(self.patience)
             try:
-                if not await self._run(self._asking, lambda: turn.at_once(self._desk)):
+                if not await self._run(self._asking, lambda: turn.at_once(self._shared)):
                     await self._run(self._waiting, lambda: turn.in_line(wait), wait)
                 yield
             finally:
@@ -117,9 +117,11 @@ class Postgres(SQLStore):
             raise StoreError(f"{self.place}: {self._address.clean(error)}") from error
 
 
-def _let_go(executors: tuple[ThreadPoolExecutor, ...], desk: Desk, connections: Connections, wait: bool) -> None:
+def _let_go(
+    executors: tuple[ThreadPoolExecutor, ...], shared: TurnConnection, connections: Connections, wait: bool
+) -> None:
     # A store nobody holds has nothing under way, and may be collected in one of its own threads: do not wait then.
     for threads in executors:
         threads.shutdown(wait)
-    desk.close()
+    shared.close()
     connections.close(wait)

@@ -7,7 +7,7 @@ from clew.store.postgres.database import PostgresDatabase
 from clew.store.waiting import Wait
 
 
-class Desk:
+class TurnConnection:
     """The connection on which turns are held that nobody else wanted; for one thread.
 
     Who must wait does so on a connection of its own: on this one, it would hold up everybody.
@@ -43,9 +43,9 @@ class Turn:
         self._held: PostgresDatabase | None = None
         self._own: PostgresDatabase | None = None
 
-    def at_once(self, desk: Desk) -> bool:
+    def at_once(self, shared: TurnConnection) -> bool:
         """Take it, if nobody has it and nobody waits for it."""
-        db = desk.get()
+        db = shared.get()
         row = db.ask("try_alone", branch=self._branch).fetchone()
         self._held = db if row and row[0] else None
         return self._held is not None

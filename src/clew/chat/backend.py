@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from clew.agent import Agent
-from clew.agent.control import Helm
-from clew.agent.tools import AskUser, Permissions, Workshop, tools
+from clew.agent.control import ContextController
+from clew.agent.tools import AskUser, Permissions, Toolbox, tools
 from clew.config import Config, Places, assembled, edited, engine, read_key, write_key
 from clew.core.items import Node, Scope
 from clew.core.view import View
@@ -62,7 +62,7 @@ class Absent:
         pass
 
 
-class Desk:
+class ChatBackend:
     """A conversation with an agent, and all that can be done with it."""
 
     def __init__(
@@ -88,8 +88,8 @@ class Desk:
         self.agent = self._agent(session)
 
     @property
-    def helm(self) -> Helm:
-        return self.agent.helm
+    def controller(self) -> ContextController:
+        return self.agent.controller
 
     def _agent(self, session: str) -> Agent:
         here, config = self.folder, self.config
@@ -97,8 +97,8 @@ class Desk:
         words = config.new_session
         return Agent(
             _speaker(self.model),
-            Helm(self.engine, when=words.when, how=words.how),
-            Workshop(tools(here), Permissions(ask=self._asked)),
+            ContextController(self.engine, when=words.when, how=words.how),
+            Toolbox(tools(here), Permissions(ask=self._asked)),
             system=system.replace("{folder}", str(here)).strip(),
             session=session or f"chat-{uuid4().hex[:6]}",
             scope=self.scope,
@@ -124,7 +124,7 @@ class Desk:
 
     async def start(self) -> View | None:
         """Have the conversation as it was left, with the method that it was left with."""
-        await self.helm.load(self.scope, self.agent.session)
+        await self.controller.load(self.scope, self.agent.session)
         try:
             return await self.agent.view()
         except NotFound:
@@ -157,7 +157,7 @@ class Desk:
 
     async def compact(self, focus: str) -> bool:
         """Make the window shorter now; False where nothing could leave it."""
-        self.helm.check_idle()
+        self.controller.check_idle()
         view = await self.agent.view()
         return await self.engine.compact(view, focus) is not view
 
@@ -172,13 +172,13 @@ class Desk:
         """Begin a new session with a summary, as the agent's tool does; False where all that was said is pinned."""
         if not text.strip():
             raise NotFound("the summary is blank: say what is done, what remains, and what must not be forgotten")
-        self.helm.check_idle()
+        self.controller.check_idle()
         view = await self.agent.view()
         return await self.engine.begin(view, text) is not view
 
     async def undo(self) -> Undone:
         """Take back the newest compaction."""
-        self.helm.check_idle()
+        self.controller.check_idle()
         return await self.sessions.undo(self.agent.session)
 
     async def lost(self, session: str = "") -> Diff:
@@ -220,27 +220,27 @@ class Desk:
 
     async def switch(self, method: Method) -> str:
         """Have somebody else decide when to compact, from the next call on and for good. Raises `Busy`."""
-        self.helm.method = method
-        await self.helm.save(self.scope, self.agent.session)
+        self.controller.method = method
+        await self.controller.save(self.scope, self.agent.session)
         self.engine.settings = replace(self.engine.settings, method=method)  # for conversations that begin here
         return await self.set("compaction_method", method)
 
     async def instruct(self, when: str, how: str) -> str:
         """Tell the agent when to begin a new session, and what its summary shall be like."""
-        self.helm.check_idle()
-        self.helm.when, self.helm.how = when, how
+        self.controller.check_idle()
+        self.controller.when, self.controller.how = when, how
         await self.set("new_session.when", when)
         return await self.set("new_session.how", how)
 
     async def use(self, model: str) -> str:
         """Talk to another model; where that one speaks another format, in a conversation of its own."""
-        self.helm.check_idle()
+        self.controller.check_idle()
         new = await asyncio.to_thread(speaker, model)  # an SDK may take a second to import
         told = await self.set("agent.model", model)
         before, self.model = self.agent, model
         same = isinstance(before.speaker, Absent) or new.format == before.speaker.format
         self.agent = self._agent(before.session if same else "")
-        self.agent.helm.method = before.helm.method
+        self.agent.controller.method = before.controller.method
         await before.speaker.close()
         await new.close()
         return told if same else f"{told}; it speaks {new.format}, so a new conversation begins"

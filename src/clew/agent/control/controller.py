@@ -38,7 +38,7 @@ class SentBody:
     body: dict[str, Any]
 
 
-class Helm:
+class ContextController:
     """Prepares the calls of an agent, and runs the tools that are about its context.
 
     `when` and `how` are the user's words on when to begin a new session, and what its summary shall be like.
@@ -68,14 +68,13 @@ class Helm:
 
     @method.setter
     def method(self, method: Method) -> None:
-        if self._running:
-            raise Busy("a turn is running: switch the compaction method when it has ended, or cancel it")
+        self.check_idle("switch the compaction method")
         self._method = method
 
-    def check_idle(self) -> None:
+    def check_idle(self, act: str = "do this") -> None:
         """Raise `Busy` while a turn runs."""
         if self._running:
-            raise Busy("a turn is running: do this when it has ended, or cancel it")
+            raise Busy(f"a turn is running: {act} when it has ended, or cancel it")
 
     async def save(self, scope: Scope, session: str) -> None:
         """Remember the method of a session."""
