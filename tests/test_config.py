@@ -7,6 +7,7 @@ import re
 import stat
 import tomllib
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from clew import Budget, catalog
 from clew.cli import app
 from clew.config import NAME, SETTINGS, Config, Places, Setting, assembled, edited, load, read_key, write_key
 from clew.config.toml import changed, line_of
+from clew.engine.due import RULES, Why
 from clew.errors import BadConfig, BadRequest
 
 DOCS = Path(__file__).parents[1] / "docs" / "configuration.md"
@@ -540,8 +542,6 @@ def test_what_holds_is_shown_with_where_it_is_from(machine: Machine) -> None:
     assert part(rows, "messages", 99) == [
         "messages               5                                 CLEW_BUDGET_MESSAGES",
         "tail                   20_000                            default",
-        "keep                   no                                default",
-        "growth                 no                                default",
         "done                   no                                default",
         "",
         '[models."gpt-4.1"]',
@@ -681,3 +681,21 @@ def test_the_examples_of_the_page_hold(machine: Machine) -> None:
     machine.user(user)
     machine.team(team)
     assert {s.split(" ")[0] for s in machine.load().sources.values()} == {"default", "user", "project"}
+
+
+def test_the_page_has_the_rules_that_say_when_a_history_is_compacted() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "configuration.md").read_text(encoding="utf-8")
+    rows = [
+        f"| {number} | {rule.when} | {rule.then} | {', '.join(f'`{key}`' for key in rule.settings)} |"
+        for number, rule in enumerate(RULES, 1)
+    ]
+    assert "\n".join(rows) in page
+    assert [rule.why for rule in RULES] == list(get_args(Why))
+
+
+def test_why_says_when_a_history_is_compacted_and_by_which_setting(machine: Machine) -> None:
+    told = machine.clew("--why").stdout
+    assert "budget.high = 0.7 (default)" in told
+    found = json.loads(machine.clew("--why", "--model", "gpt-5", "--json").stdout)
+    assert (found["model"], found["limit"], len(found["rules"])) == ("gpt-5", found["window"] - 8_192, len(RULES))
+    assert found["down to"] < found["compacted above"] < found["limit"]

@@ -91,7 +91,7 @@ def test_an_absolute_threshold_comes_first_where_it_is_lower() -> None:
     assert budget.least == pytest.approx(30_000, abs=1)
     assert Target.of(Budget(window=64_000, start=140_000)).threshold == Target.of(Budget(window=64_000)).threshold
     assert budget.at(2).threshold == pytest.approx(102_000, abs=2)
-    with pytest.raises(BadRequest, match="start, keep and growth must be at least 1"):
+    with pytest.raises(BadRequest, match="start must be at least 1"):
         Budget(window=64_000, start=0)
 
 

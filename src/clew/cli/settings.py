@@ -23,6 +23,8 @@ KeyName = Annotated[str, typer.Argument(metavar="KEY", help='Such as budget.high
 @config.callback(epilog="Example: clew config set budget.high 0.8")
 def show_all(
     context: typer.Context,
+    why: Annotated[bool, typer.Option("--why", help="Show when a history is compacted, by these settings.")] = False,
+    model: Annotated[str, typer.Option(help="With --why: the model whose window counts.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
 ) -> None:
     """Show which settings hold, and from where; or change one.
@@ -37,6 +39,9 @@ def show_all(
     if context.invoked_subcommand is not None:
         return
     holds = configured()
+    if why:
+        _explain(holds, model, as_json)
+        return
     if as_json:
         rows = {key: {"value": holds.value(key), "from": source} for key, source in holds.sources.items()}
         told = json.dumps(rows, indent=2, default=str, ensure_ascii=False)
@@ -75,6 +80,34 @@ def _print(holds: "Config") -> None:
         console.print()
     for word, path in files.items():
         console.print(f"{word}: {path}", markup=False, soft_wrap=True)
+
+
+def _explain(holds: "Config", model: str, as_json: bool) -> None:
+    """When a history is compacted: the rules in their order, what sets them, and the tokens that follow."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from clew.engine.due import RULES
+    from clew.tokens.target import Target
+
+    model = model or holds.agent.model or ""
+    target = Target.of(holds.budget_for(holds.model(model)))
+    counts = {"limit": target.limit.tokens, "compacted above": target.threshold, "down to": target.goal.tokens}
+    if as_json:
+        rules = [{**rule._asdict(), "settings": {key: holds.value(key) for key in rule.settings}} for rule in RULES]
+        typer.echo(json.dumps({"model": model, "window": target.window, **counts, "rules": rules}, indent=2))
+        return
+    console, table = Console(highlight=False), Table.grid(padding=(0, 2, 0, 0))
+    console.print("Before each request, the first rule that applies decides whether its history is compacted:\n")
+    for number, rule in enumerate(RULES, 1):
+        table.add_row(f"{number:>2}", f"{rule.when}: [bold]{rule.then}[/]")
+        for key in rule.settings:
+            table.add_row("", Text(f"  {key} = {_shown(holds, key)} ({holds.sources[key].partition(' ')[0]})", "dim"))
+    console.print(table)
+    named = model or "a model that nobody named"
+    console.print(f"\nFor {named}, window {target.window:,} tokens, without system prompt and tools:", end=" ")
+    console.print(", ".join(f"{name} {tokens:,}" for name, tokens in counts.items()))
 
 
 def _shown(holds: "Config", name: str) -> str:

@@ -11,7 +11,7 @@ from clew.core.view import View, originals
 from clew.engine.branch import Branch
 from clew.engine.cue import Cue
 from clew.engine.due import HELD, due, part
-from clew.engine.net import is_over, likely, net, previewed, was_told
+from clew.engine.net import likely, net, previewed, was_told
 from clew.engine.pins import hidden, lacks_room, quoted, quotes
 from clew.engine.recall import beside_newest
 from clew.engine.settings import Settings
@@ -63,21 +63,17 @@ class Compactor:
         """The view mended and compacted as needed, and the error if nothing helps."""
         target = self.settings.threshold.apply(target) if self.settings.threshold else target
         view = mended = repair(shown, branch.unrepaired(shown))
-        may, shadow = self.settings.compaction == "on", None
+        told, shadow = None, None
         cause: Cause = "compaction"
         if (method or self.settings.method) == "llm":
             told, target = was_told(branch, view, target, cue or Cue()), net(target)
             view = await self.handed_over(scope, branch, view, Handoff(), target)
             if view is not mended:
                 cause = "handoff"
-            elif may and not told:
+            elif self.settings.compaction == "on" and not told:
                 view = mended = await previewed(branch, view, target)
-            may = may and is_over(branch, view, target, told)
-        if branch.whole:
-            size, bounds = likely(branch, view, target)
-            may = may and not size.within(bounds.limit)
-        if may:
-            view = await self._compacted(scope, branch, view, target)
+        if self.settings.compaction == "on":
+            view = await self._compacted(scope, branch, view, target, told)
         folded = len(mended.edits) if len(view.edits) > len(mended.edits) else None
         if self.settings.compaction == "shadow":
             shadow = await self._shadow(scope, branch, view, target)
@@ -103,9 +99,9 @@ class Compactor:
         view = await self.with_originals(scope, view)
         return handoff(view, likely(branch, view, target)[1])
 
-    async def _compacted(self, scope: Scope, branch: Branch, view: View, target: Target) -> View:
+    async def _compacted(self, scope: Scope, branch: Branch, view: View, target: Target, told: bool | None) -> View:
         """The view compacted, if it is time for that and worth it."""
-        why, aimed = due(branch, view, target)
+        why, aimed = due(branch, view, target, told)
         if self.drafts and why == "limit":
             await self.drafts.settle(_key(scope, branch), self.settings.patience)
         elif why not in HELD and await self._is_read(scope, branch, view, target, aimed):

@@ -5,16 +5,78 @@ from typing import Literal, NamedTuple
 from clew.core.limits import Size
 from clew.core.view import View
 from clew.engine.branch import Branch
+from clew.engine.net import is_over, likely
 from clew.steps.bound import is_thinking
 from clew.steps.sealed import asks_to_compact
 from clew.steps.worklog.tasks import is_done
 from clew.tokens.target import Target
 from clew.wire.rules.binding import binds
 
-Why = Literal["limit", "client compacts", "thinking", "did not help", "threshold", "just compacted", "done", "fits"]
+Why = Literal[
+    "off",
+    "limit",
+    "agent decides",
+    "asked about all of it",
+    "client compacts",
+    "thinking",
+    "did not help",
+    "being read",
+    "just compacted",
+    "threshold",
+    "done",
+    "fits",
+]
 
 
-HELD = ("client compacts", "thinking", "did not help")  # whatever the size, while it fits
+class Rule(NamedTuple):
+    """One rule, for people."""
+
+    why: Why
+    when: str
+    then: str
+    settings: tuple[str, ...] = ()
+
+
+RULES = (
+    Rule("off", "compaction is `off` or `shadow`", "no; with `shadow` it is tried and written down", ("compaction",)),
+    Rule(
+        "limit",
+        "the request is larger than the window less the reserve",
+        "yes, down to `low`",
+        ("budget.window", "budget.reserve"),
+    ),
+    Rule(
+        "agent decides",
+        "the method is `llm`, and the agent was not told to act or the request is below the net",
+        "no: the agent decides",
+        ("compaction_method", "new_session.when"),
+    ),
+    Rule("asked about all of it", "the request asks for a summary or a title of all of it", "no, while it fits"),
+    Rule("client compacts", "the client is compacting by itself", "no, while it fits"),
+    Rule("thinking", "the provider binds thinking to what was said, and a turn is open", "no, until the turn ends"),
+    Rule("did not help", "by the provider's own count, the last two compactions freed nothing", "no, while it fits"),
+    Rule(
+        "being read",
+        "a model is reading what will be summarized",
+        "no, until that is done or the limit is reached",
+        ("summary.model",),
+    ),
+    Rule("just compacted", "less than 0.15 of the room was said since the last compaction", "no"),
+    Rule(
+        "threshold",
+        "the history takes more than `high` of the room, or more than `start` tokens",
+        "yes, down to `low`",
+        ("budget.high", "budget.start", "budget.low"),
+    ),
+    Rule(
+        "done",
+        "the agent has just finished its list of tasks, and the history takes more than `done` of the room",
+        "yes, down to `low` of what was said",
+        ("budget.done",),
+    ),
+    Rule("fits", "none of these", "no"),
+)
+HELD = ("agent decides", "asked about all of it", "client compacts", "thinking", "did not help")  # nobody reads ahead
 
 
 class Due(NamedTuple):
@@ -24,8 +86,17 @@ class Due(NamedTuple):
     target: Target | None = None
 
 
-def due(branch: Branch, view: View, target: Target) -> Due:
-    """Whether a view is compacted before it is sent. The first rule that says something decides."""
+def due(branch: Branch, view: View, target: Target, told: bool | None = None) -> Due:
+    """Whether a view is compacted before it is sent: the first of `RULES` that applies decides.
+
+    `told` says whether an agent that decides itself was asked to act; None: clew decides.
+    """
+    if told is not None and not is_over(branch, view, target, told):
+        return Due("agent decides")
+    if branch.whole:
+        likely_size, bounds = likely(branch, view, target)
+        if likely_size.within(bounds.limit):
+            return Due("asked about all of it")
     size, rate = branch.ledger.size.measure(view)
     target = target.at(rate)
     if not size.within(target.limit):
