@@ -31,8 +31,9 @@ from bodies_responses import (
     words,
 )
 from clew import BadRequest, Item
+from clew.core.cuts import cuts
 from clew.core.items import Digests, Frame, Opening
-from clew.core.view import View, cuts
+from clew.core.view import View
 from clew.steps.repair import repair
 from clew.wire.formats import openai_responses as codec
 from clew.wire.rules.check import source

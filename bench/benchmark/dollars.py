@@ -17,9 +17,10 @@ from clew import catalog
 from clew.catalog.cost import cost
 from clew.catalog.usage import Spent
 from clew.core import rawjson
+from clew.core.cuts import continues
 from clew.core.items import Node
 from clew.core.limits import Budget
-from clew.core.view import View, continues
+from clew.core.view import View
 from clew.screens.demo import sample
 from clew.text.search import Index, texts
 from clew.tokens import counter_for

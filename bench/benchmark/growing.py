@@ -7,8 +7,9 @@ from typing import Protocol
 
 from clew.catalog.usage import Spent
 from clew.core.bridge import run
+from clew.core.cuts import groups
 from clew.core.items import Item, Node
-from clew.core.view import View, groups
+from clew.core.view import View
 from clew.steps import default
 from clew.steps.worklog.writing import summary
 from clew.tokens.target import Target

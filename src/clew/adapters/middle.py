@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from dataclasses import replace as with_
 from itertools import takewhile
 
+from clew.core.cuts import groups
 from clew.core.items import Edit, Node
-from clew.core.view import Swap, View, groups
+from clew.core.view import Swap, View
 from clew.facts.claims import Draft
 from clew.steps import Summarize
 from clew.steps.notes.drafts import Notebook, middle

@@ -1,10 +1,9 @@
 """What the model will see, and how we got there.
 
 A view changes by `replace` alone: some consecutive nodes get a stand-in, and an `Edit` remembers it. Where a span may
-begin and end is `cuts()`: each provider rule is one small function that names the stretches it forbids to cut.
+begin and end is `cuts()`.
 """
 
-from collections import Counter as Tally
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
@@ -12,12 +11,11 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from clew.core.cuts import Stretch, cuts, is_said_by_assistant, loose_ends, pairs
 from clew.core.items import SHORT, Digests, Edit, Frame, Item, Node, Scope
 from clew.errors import BrokenHistory, Pinned
 
 CHUNK = 256  # nodes that are compared at once
-
-Stretch = tuple[int, int]  # from the first position to before the second
 
 
 class Swap(NamedTuple):
@@ -126,31 +124,6 @@ def _keep_pairs(swap: Swap, paired: Iterable[Stretch]) -> None:
             raise BrokenHistory("a call would lose its result, or a result its call")
 
 
-def loose_ends(items: Iterable[Item]) -> Tally[tuple[str, str]]:
-    """Calls without results and results without calls, in one stretch."""
-    ends: Tally[tuple[str, str]] = Tally()
-    for item in items:
-        if item.kind == "call":
-            ends["call", item.call_id] += 1
-        elif item.kind == "result":
-            if ends["call", item.call_id] > 0:
-                ends["call", item.call_id] -= 1
-            else:
-                ends["result", item.call_id] += 1
-    return +ends
-
-
-def continues(nodes: Sequence[Node], at: int) -> bool:
-    """Whether the node at this position belongs to the same message as the one before it."""
-    return (
-        0 < at < len(nodes)
-        and nodes[at].item.opens is None
-        and nodes[at].item.role == nodes[at - 1].item.role
-        and nodes[at].item.kind != "summary"
-        and nodes[at - 1].item.kind != "summary"
-    )
-
-
 def shared_start(before: Sequence[Node], now: Sequence[Node]) -> int:
     """How many nodes both begin with."""
     least = min(len(before), len(now))
@@ -161,74 +134,6 @@ def shared_start(before: Sequence[Node], now: Sequence[Node]) -> int:
                 if was.id != is_.id:
                     return start + n
     return least
-
-
-# --- where a history may be cut: one function a rule, each yielding stretches that stay whole -----------------------
-
-
-def pairs(nodes: Sequence[Node]) -> Iterator[Stretch]:
-    """A call and its result. Ids may be used again later: a result answers the nearest open call of its id."""
-    open_calls: dict[str, list[int]] = {}
-    for i, node in enumerate(nodes):
-        call_id = node.item.call_id
-        if not call_id:
-            continue
-        if node.item.kind == "result":
-            if waiting := open_calls.get(call_id):
-                yield waiting.pop(), i + 1
-        elif node.item.kind == "opaque" and call_id in open_calls:
-            yield open_calls.pop(call_id)[0], i + 1
-        else:
-            open_calls.setdefault(call_id, []).append(i)
-
-
-def whole_assistant_messages(nodes: Sequence[Node]) -> Iterator[Stretch]:
-    """What the assistant said in one message: calls made together, reasoning with what it led to."""
-    start = 0
-    for i in range(1, len(nodes) + 1):
-        if not continues(nodes, i) or nodes[i].item.role != "assistant":
-            if nodes[i - 1].item.role == "assistant" and i - start > 1:
-                yield start, i
-            start = i
-
-
-def reasoning_leads(nodes: Sequence[Node]) -> Iterator[Stretch]:
-    """Signed reasoning and all the assistant then said before anybody else spoke."""
-    at = 0
-    while at < len(nodes):
-        stop = at + 1
-        if nodes[at].item.kind == "reasoning":
-            while stop < len(nodes) and is_said_by_assistant(nodes[stop]):
-                stop += 1
-            yield at, stop
-        at = stop
-
-
-def is_said_by_assistant(node: Node) -> bool:
-    """Whether these are words or acts of the assistant's own."""
-    return node.item.role == "assistant" and node.item.kind != "summary"
-
-
-RULES: tuple[Callable[[Sequence[Node]], Iterator[Stretch]], ...] = (pairs, whole_assistant_messages, reasoning_leads)
-
-
-def cuts(nodes: Sequence[Node]) -> list[int]:
-    """Positions that no rule forbids: there a span may begin or end."""
-    reach = list(range(len(nodes) + 1))  # the far end of the stretches that begin here
-    for rule in RULES:
-        for start, stop in rule(nodes):
-            reach[start] = max(reach[start], stop)
-    free, whole_until = [], 0
-    for i, far in enumerate(reach):
-        if i >= whole_until:
-            free.append(i)
-        whole_until = max(whole_until, far)
-    return free
-
-
-def groups(nodes: Sequence[Node]) -> list[Stretch]:
-    """The history as stretches that stay or go as a whole."""
-    return list(pairwise(cuts(nodes)))
 
 
 # --- replay ---------------------------------------------------------------------------------------------------------

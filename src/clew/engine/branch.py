@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from dataclasses import replace as with_
 
 from clew.core.bridge import Lock
+from clew.core.cuts import cuts
 from clew.core.items import Item, Node
-from clew.core.view import View, cuts, shared_start
+from clew.core.view import View, shared_start
 from clew.engine.verdict import Verdict
 from clew.recognition.last_body import Known
 from clew.secrets.guard import as_sent

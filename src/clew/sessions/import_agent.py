@@ -7,8 +7,9 @@ from dataclasses import replace as with_
 from itertools import accumulate
 from typing import Any
 
+from clew.core.cuts import continues
 from clew.core.items import Digests, Item, Scope
-from clew.core.view import View, continues
+from clew.core.view import View
 from clew.engine.append import Addition
 from clew.engine.engine import Engine
 from clew.errors import Conflict

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from dataclasses import replace as with_
 
 from clew.core.align import shared
+from clew.core.cuts import is_said_by_assistant
 from clew.core.items import Item, Node
-from clew.core.view import Swap, View, is_said_by_assistant
+from clew.core.view import Swap, View
 from clew.steps.lines import plain
 from clew.steps.places import newest_turn
 from clew.wire.rules.binding import prefix_of

@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from clew.core.cuts import groups
 from clew.core.items import Item, Node
-from clew.core.view import Swap, View, groups
+from clew.core.view import Swap, View
 from clew.steps.lines import clip, omitted
 from clew.steps.sealed import instructed, sealed
 from clew.steps.shorten import parsed

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from dataclasses import replace as with_
 from typing import Any, Protocol
 
+from clew.core.cuts import Stretch, groups
 from clew.core.items import Item, Opening
-from clew.core.view import Stretch, Swap, View, groups
+from clew.core.view import Swap, View
 from clew.errors import BadRequest, BrokenHistory, ModelError
 from clew.steps.places import protected, unread
 from clew.steps.sealed import COMPACTED, type_of

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence, Set
 from dataclasses import replace as with_
 
+from clew.core.cuts import Stretch, groups
 from clew.core.items import Node
 from clew.core.limits import Size
-from clew.core.view import Stretch, View, groups
+from clew.core.view import View
 from clew.facts.sheets import FENCED
 from clew.steps.sealed import instructed, sealed, served
 from clew.text.decorations import is_program_made

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import replace as with_
 
+from clew.core.cuts import Stretch, reasoning_leads
 from clew.core.items import Item
-from clew.core.view import Stretch, Swap, View, reasoning_leads
+from clew.core.view import Swap, View
 from clew.steps.places import newest_turn
 from clew.steps.taking import replaceable, take
 from clew.tokens.target import Target

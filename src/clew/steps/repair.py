@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from clew.core.cuts import continues, groups, pairs
 from clew.core.items import Item, Node, Opening
-from clew.core.view import Swap, View, continues, groups, pairs
+from clew.core.view import Swap, View
 from clew.steps.lines import plain
 from clew.text.excerpts import framed
 from clew.tokens.target import Target

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
 
+from clew.core.cuts import Stretch, groups
 from clew.core.items import Node
-from clew.core.view import Stretch, View, groups
+from clew.core.view import View
 from clew.facts.claims import Draft
 from clew.steps.places import beside, protected
 from clew.steps.protocol import Combination, Step

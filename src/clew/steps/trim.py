@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from clew.core.cuts import Stretch, groups
 from clew.core.items import Item
 from clew.core.limits import Size
-from clew.core.view import Stretch, Swap, View, groups
+from clew.core.view import Swap, View
 from clew.errors import OverBudget
 from clew.steps.calls import shrunk
 from clew.steps.lines import LONGEST_LINE, OUT_OF_VIEW, calls_by_result, cleared, omitted, preview

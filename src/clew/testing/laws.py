@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace as with_
 
+from clew.core.cuts import groups
 from clew.core.items import Node
 from clew.core.limits import Size
-from clew.core.view import View, fold, groups, originals
+from clew.core.view import View, fold, originals
 from clew.steps.places import LINE_TOKENS, beside, newest
 from clew.steps.protocol import Step
 from clew.steps.sealed import instructed, sealed, served

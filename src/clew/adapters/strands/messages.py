@@ -23,9 +23,10 @@ from clew.adapters.thread import Thread, engine_at, warn
 from clew.agent.control import ContextController
 from clew.catalog.usage import spent
 from clew.core.bridge import cross, run
+from clew.core.cuts import groups
 from clew.core.items import Node, Scope
 from clew.core.limits import Budget
-from clew.core.view import View, groups
+from clew.core.view import View
 from clew.engine.engine import Engine, body
 from clew.steps.notes.model import Prompt, Reply
 from clew.steps.notes.writer import Writer

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
+from clew.core.cuts import Stretch
 from clew.core.items import Item, Node
 from clew.core.limits import Size
-from clew.core.view import Stretch, Swap
+from clew.core.view import Swap
 from clew.steps.worklog.history import LEAST_BLOCK, History, runs
 from clew.steps.worklog.levels import Blocks, changed, lowered
 from clew.steps.worklog.requests import typed

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 
+from clew.core.cuts import Stretch, groups
 from clew.core.items import Item
-from clew.core.view import Stretch, View, groups
+from clew.core.view import View
 from clew.facts.claims import Draft
 from clew.facts.coverage import words_in
 from clew.steps.notes.placing import notes_of

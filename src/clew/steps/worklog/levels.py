@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+from clew.core.cuts import Stretch
 from clew.core.items import CLAIMS, LOG, STANDS
-from clew.core.view import Stretch, Swap
+from clew.core.view import Swap
 from clew.steps.worklog.blocks import TOGETHER, Block, together
 from clew.steps.worklog.history import LEAST_BLOCK, History, runs
 from clew.steps.worklog.requests import typed

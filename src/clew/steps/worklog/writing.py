@@ -5,8 +5,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace as with_
 from typing import Any
 
+from clew.core.cuts import Stretch
 from clew.core.items import CLAIMS, LOG, SHORT, STANDS, Item, Node
-from clew.core.view import Stretch, Swap
+from clew.core.view import Swap
 from clew.facts import sheet
 from clew.facts.claims import to_json
 from clew.facts.coverage import ledger, noted
