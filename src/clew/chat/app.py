@@ -8,7 +8,7 @@ from contextlib import aclosing
 from time import monotonic
 from typing import Any, ClassVar, TypeVar
 
-from textual import work
+from textual import on, work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -95,7 +95,8 @@ class Chat(App[None]):
 
     # --- what is typed ------------------------------------------------------------------------------------------------
 
-    def on_prompt_sent(self, event: PromptBox.Sent) -> None:
+    @on(PromptBox.Sent)
+    def take_prompt(self, event: PromptBox.Sent) -> None:
         name, _, rest = event.text.removeprefix("/").partition(" ")
         if event.text.startswith("/") and name in BY_SLASH:
             self.perform(BY_SLASH[name], rest.strip())
@@ -109,7 +110,8 @@ class Chat(App[None]):
         else:
             self._begin(event.text)
 
-    def on_prompt_completing(self, event: PromptBox.Completing) -> None:
+    @on(PromptBox.Completing)
+    def complete_prompt(self, event: PromptBox.Completing) -> None:
         self.run_worker(self._palette(event.text[1:]), exit_on_error=False)
 
     def action_palette(self) -> None:
@@ -168,7 +170,8 @@ class Chat(App[None]):
         self.transcript.redraw(entry)
         self.transcript.reveal(entry)
 
-    def on_transcript_opened(self, event: TranscriptView.Opened) -> None:
+    @on(TranscriptView.Opened)
+    def open_entry(self, event: TranscriptView.Opened) -> None:
         self.run_worker(self._try("What did that stand for?", lambda: self.toggle(event.entry)))
 
     # --- a turn -------------------------------------------------------------------------------------------------------
