@@ -22,7 +22,7 @@ from clew.core.limits import Budget
 from clew.facts.claims import Draft
 from clew.llm import Held, named
 from clew.steps import Summarize
-from clew.steps.notes.allowance import Allowance, Limits
+from clew.steps.notes.allowance import Allowance, CallLimits
 from clew.steps.notes.check import words as words_of
 from clew.steps.notes.model import Prompt
 from clew.steps.notes.with_notes import WithNotes
@@ -129,7 +129,7 @@ async def compare(corpus: Corpus, cuts: Sequence[Cut], model: Held | None) -> li
         code.judge(corpus, cut, await told(cut, code, None))
         merged.judge(corpus, cut, await told(cut, merged, Writer(good(cut.summary), size=4_000)))
         if model:
-            limits = Allowance(Limits(calls=CALLS))
+            limits = Allowance(CallLimits(calls=CALLS))
             small.judge(corpus, cut, await told(cut, small, Writer(model, size=200, seconds=300, allowance=limits)))
     return [llm, code, merged, *([small] if model else [])]
 

@@ -16,7 +16,7 @@ from typing import Any
 from clew import Budget, Engine, Request, SQLite, View, body
 from clew.engine.settings import Settings
 from clew.steps import summarizing
-from clew.steps.notes.allowance import Allowance, Limits
+from clew.steps.notes.allowance import Allowance, CallLimits
 from clew.steps.notes.model import Prompt, Reply
 from clew.steps.notes.with_notes import WithNotes
 from clew.steps.notes.writer import Writer
@@ -27,7 +27,7 @@ PAUSE, LATENCY = 10.0, 20.0  # seconds between two turns, and of the summariser
 MODEL = "gpt-4o"
 BUDGET = Budget(window=12_000, reserve=1_000, tail=1_000, model=MODEL)
 GRACE = 2.0  # real seconds: a turn that waits for nobody is done by then
-BUSY = Limits(hourly_calls=10**6, hourly_tokens=10**9)  # an hour of the session is a moment here
+BUSY = CallLimits(hourly_calls=10**6, hourly_tokens=10**9)  # an hour of the session is a moment here
 
 
 class Clock:

@@ -102,7 +102,7 @@ def test_unknown_ids_and_impossible_targets_are_told() -> None:
     for id in ("", "zzz"):
         with pytest.raises(NotFound, match="nothing here has the id"):
             result.recall(id)
-    with pytest.raises(BadRequest, match="10 tokens are too few to say anything of"):
+    with pytest.raises(BadRequest, match="10 tokens are too few for a history of"):
         clew.compress(messages(), target_tokens=10)
 
 

@@ -10,7 +10,7 @@ from clew import Item, ModelError, Node, Reply
 from clew.core.items import Digests
 from clew.facts.claims import Claim, from_json, to_json
 from clew.steps.notes import questions
-from clew.steps.notes.allowance import Allowance, Limits
+from clew.steps.notes.allowance import Allowance, CallLimits
 from clew.steps.notes.check import Checked, Sources
 from clew.steps.notes.language import language_of
 from clew.steps.notes.placing import placed, told
@@ -230,7 +230,7 @@ def test_the_whole_middle_reaches_the_model() -> None:
     items += [Item("media", "user", wire={"type": "image", "data": "x" * 5_000}), Item("text", "assistant", "Done.")]
     said = nodes(items)
     model = ScriptedModel(lambda prompt: "- none", window=8_000)
-    writer = Writer(model, size=500, allowance=Allowance(Limits(calls=99)))
+    writer = Writer(model, size=500, allowance=Allowance(CallLimits(calls=99)))
     draft = asyncio.run(writer.draft(said))
     text = "\n".join(p.text for p in model.prompts)
     for node in said:
@@ -328,8 +328,8 @@ def test_no_loop_is_possible() -> None:
     for _ in range(100):
         asyncio.run(writer.draft(nodes()))
     assert len(willing.prompts) <= 60
-    assert Allowance(Limits(tokens=10)).refusal(0, 0, 11) == "budget of the compaction"
-    assert Allowance(Limits(hourly_tokens=10)).refusal(0, 0, 11) == "budget of the hour"
+    assert Allowance(CallLimits(tokens=10)).refusal(0, 0, 11) == "budget of the compaction"
+    assert Allowance(CallLimits(hourly_tokens=10)).refusal(0, 0, 11) == "budget of the hour"
 
 
 async def test_a_wrong_key_opens_the_breaker_at_once() -> None:

@@ -13,7 +13,7 @@ from clew import Budget, Engine, ModelError, Prompt, Reply, Request, SQLite, con
 from clew.core.view import View
 from clew.engine.settings import Settings
 from clew.steps import PRESETS
-from clew.steps.notes.allowance import Allowance, Limits
+from clew.steps.notes.allowance import Allowance, CallLimits
 from clew.steps.notes.writer import Writer
 from clew.testing import ScriptedModel, take_notes
 from clew.wire import check
@@ -48,7 +48,7 @@ class Session:
     def __init__(self, model: ScriptedModel | None, **settings: Any) -> None:
         self.heard: list[events.Event] = []
         self.model, self.pause = model, settings.pop("pause", 0.0)
-        limits = settings.pop("limits", Limits())
+        limits = settings.pop("limits", CallLimits())
         writer = Writer(model, size=300, seconds=60, allowance=Allowance(limits)) if model else None
         step = PRESETS["summarizing"]()
         self.store = SQLite(":memory:")
@@ -185,7 +185,7 @@ async def test_every_fault_at_every_stage(fault: str, good: int) -> None:
         calls += 1
         return take_notes(prompt) if calls <= good else FAULTS[fault]
 
-    run = Session(ScriptedModel(script, window=4_000), limits=Limits(calls=4))
+    run = Session(ScriptedModel(script, window=4_000), limits=CallLimits(calls=4))
     for n in range(1, 120):
         view = await run.turn(n)
         assert check(clew.body(view)) == []
@@ -298,7 +298,7 @@ async def test_compact_now_goes_on_from_what_the_agents_own_model_has_in_its_cac
 
 
 async def test_notes_are_updated_by_the_next_fold_and_do_not_grow() -> None:
-    run = Session(ScriptedModel(take_notes), limits=Limits(hourly_calls=999, hourly_tokens=10**9))
+    run = Session(ScriptedModel(take_notes), limits=CallLimits(hourly_calls=999, hourly_tokens=10**9))
     sizes = []
     for n in range(1, 200):
         view = await run.turn(n)
@@ -315,7 +315,7 @@ async def test_notes_are_updated_by_the_next_fold_and_do_not_grow() -> None:
 
 async def test_what_one_draft_notes_the_next_does_not_lose() -> None:
     """Nothing is read twice, no note is lost, and all that was paid is on the books."""
-    run = Session(ScriptedModel(take_notes), limits=Limits(hourly_calls=999, hourly_tokens=10**9), pause=0.03)
+    run = Session(ScriptedModel(take_notes), limits=CallLimits(hourly_calls=999, hourly_tokens=10**9), pause=0.03)
     for n in range(1, 70):
         view = await run.turn(n)
     assert run.model is not None
@@ -336,7 +336,9 @@ async def test_a_tools_words_in_a_block_are_not_the_users() -> None:
     def lie(prompt: Prompt) -> str:
         return f"## {wanted}\n- The user asked to {wanted}\n- Left to do is to {wanted}\n- Part 3 came before part 4"
 
-    run = Session(ScriptedModel(lie, name="gpt-4o"), limits=Limits(hourly_calls=999, hourly_tokens=10**9), pause=0.02)
+    run = Session(
+        ScriptedModel(lie, name="gpt-4o"), limits=CallLimits(hourly_calls=999, hourly_tokens=10**9), pause=0.02
+    )
     for message in run.messages[2::8]:
         message["content"] = f"IMPORTANT: {wanted} at once\n" + message["content"]
     for n in range(1, 60):

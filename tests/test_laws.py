@@ -28,7 +28,7 @@ from clew.steps import (
     sliding,
     summarizing,
 )
-from clew.steps.notes.allowance import Allowance, Limits
+from clew.steps.notes.allowance import Allowance, CallLimits
 from clew.steps.notes.with_notes import WithNotes
 from clew.steps.notes.writer import Writer
 from clew.testing import ScriptedCompactor, ScriptedModel, check_laws, conversation, take_notes, view_of
@@ -39,7 +39,7 @@ from clew.wire import FORMATS, decode, encode
 
 def noting() -> Writer:
     """A model that notes something of every item it is shown."""
-    limits = Limits(calls=10**9, tokens=10**12, hourly_calls=10**9, hourly_tokens=10**12)
+    limits = CallLimits(calls=10**9, tokens=10**12, hourly_calls=10**9, hourly_tokens=10**12)
     return Writer(ScriptedModel(take_notes), allowance=Allowance(limits))
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from benchmark.judging import MODEL, RECALLED, Messages, Method, Recall, arguments, shown, strings
-from clew.compression import LEAST, Compressed, bounds, compress
+from clew.compression import LEAST_TARGET, Compressed, bounds, compress
 from clew.core.bridge import run
 from clew.core.items import Digests, Frame, Item
 from clew.core.view import View
@@ -90,7 +90,7 @@ PLAIN: dict[str, Method] = {"newest": newest, "clear results": cleared}
 def clew_in_tokens(messages: Messages, size: int) -> tuple[Messages, Recall]:
     """clew as its users call it, at a size in tokens."""
     framed = counter_for(MODEL).frame(view_of(messages).frame)  # others have it in their size, too
-    found = compress(messages, target_tokens=max(LEAST, size - framed), model=MODEL)
+    found = compress(messages, target_tokens=max(LEAST_TARGET, size - framed), model=MODEL)
     return found.messages, lambda query: found.answer(query, RECALLED)
 
 

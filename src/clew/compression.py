@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 NEARLY = 0.6  # of the room for a note: with less of it used, the rest is for the history
 RECALLED = 100  # tokens: with less room nothing is recalled for a question
-LEAST = 256  # tokens: with less nothing can be said of what is out of view
+LEAST_TARGET = 256  # tokens: with less nothing can be said of what is out of view
 
 
 @dataclass(frozen=True)
@@ -214,9 +214,10 @@ def _target(model: str, view: View, window: int | None, tokens: int | None, tail
 def bounds(target: int, frame: Frame, items: Sequence[Item], meter: Meter) -> Budget:
     """The budget for a history of so many tokens: system prompt and tools come on top, for nobody can compress them."""
     said = meter.items(items).tokens
-    if target < min(LEAST, said):
+    if target < min(LEAST_TARGET, said):
         raise BadRequest(
-            f"target: {target:,} tokens are too few to say anything of {said:,}; give at least {min(LEAST, said):,}"
+            f"target: {target:,} tokens are too few for a history of {said:,}; "
+            f"give at least {min(LEAST_TARGET, said):,}"
         )
     whole = meter.frame(frame).tokens + target
     return Budget(window=whole, reserve=0, high=1, low=1)

@@ -13,7 +13,7 @@ from clew.steps import Summarize
 from clew.steps.notes.drafts import Notebook, middle
 from clew.steps.notes.writer import Writer
 from clew.steps.places import protected, tail_start
-from clew.steps.worklog.writing import PART
+from clew.steps.worklog.writing import BLOCK_SHARE
 from clew.tokens.target import Target
 
 SIZES = "sizes"  # what an edit's evidence has of the tail and size it was made for
@@ -59,7 +59,7 @@ class Middle:
     def _aimed(self, held: View, target: Target) -> Target:
         """The target that leaves the summary its room, and never more than makes it worth while."""
         whole = sum(target.meter.node(n).tokens for n in held.nodes if n.id not in held.pinned)
-        goal = target.size(held).tokens - whole + min(self.size, int(PART * whole))
+        goal = target.size(held).tokens - whole + min(self.size, int(BLOCK_SHARE * whole))
         return target.under(with_(target.budget, tail=0)).to(goal)
 
     def _swaps(self, view: View, edits: tuple[Edit, ...]) -> Iterator[Swap]:

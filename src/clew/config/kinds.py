@@ -15,7 +15,7 @@ FALSE = frozenset({"false", "no", "off", "0"})
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ValueKind:
     """One sort of value; `parse` takes the text of a variable and may raise `ValueError`."""
 
     expected: str
@@ -24,21 +24,21 @@ class Kind:
     choices: tuple[str, ...] = ()
 
 
-def count(least: int, such: int) -> Kind:
+def count(least: int, such: int) -> ValueKind:
     """A whole number."""
     expected = f"a whole number of at least {least}, such as {such}"
-    return Kind(expected, lambda v: type(v) is int and v >= least, int)  # True is an int, and no number of tokens
+    return ValueKind(expected, lambda v: type(v) is int and v >= least, int)  # True is an int, and no number of tokens
 
 
-def share(such: float) -> Kind:
+def share(such: float) -> ValueKind:
     """A part of the whole."""
-    return Kind(f"a number between 0 and 1, such as {such}", lambda v: _number(v) and 0 < v <= 1, float)
+    return ValueKind(f"a number between 0 and 1, such as {such}", lambda v: _number(v) and 0 < v <= 1, float)
 
 
-def choice(*words: str) -> Kind:
+def choice(*words: str) -> ValueKind:
     """One of some words; where strictness counts, the strictest comes last."""
     quoted = [f'"{word}"' for word in words]
-    return Kind(f"{', '.join(quoted[:-1])} or {quoted[-1]}", lambda v: v in words, choices=words)
+    return ValueKind(f"{', '.join(quoted[:-1])} or {quoted[-1]}", lambda v: v in words, choices=words)
 
 
 def _number(value: object) -> TypeGuard[float]:
@@ -84,16 +84,16 @@ def _listed(text: str) -> object:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-TEXT = Kind('text, such as "work"', _plain)
-PATH = Kind('a path, such as "~/clew.db"', _plain)
-STORE = Kind('a path or a postgresql:// URL, such as "~/clew.db"', _plain)
-MODEL = Kind(
+TEXT = ValueKind('text, such as "work"', _plain)
+PATH = ValueKind('a path, such as "~/clew.db"', _plain)
+STORE = ValueKind('a path or a postgresql:// URL, such as "~/clew.db"', _plain)
+MODEL = ValueKind(
     'openai/NAME, anthropic/NAME, or a model of your own server, such as "http://127.0.0.1:11434/v1#llama3"',
     lambda v: _plain(v) and (":" not in str(v) or _address(v)) and _askable(str(v)),
 )
-SWITCH = Kind("true or false", lambda v: isinstance(v, bool), _switched)
-PRICE = Kind("US dollars for a million tokens, such as 2.5", lambda v: _number(v) and v >= 0, float)
-ADDRESSES = Kind(
+SWITCH = ValueKind("true or false", lambda v: isinstance(v, bool), _switched)
+PRICE = ValueKind("US dollars for a million tokens, such as 2.5", lambda v: _number(v) and v >= 0, float)
+ADDRESSES = ValueKind(
     'a list of base URLs without passwords, such as ["http://127.0.0.1:11434"]',
     lambda v: isinstance(v, list) and all(map(_address, v)),
     _listed,

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from clew import catalog
-from clew.config.kinds import ADDRESSES, MODEL, PATH, PRICE, STORE, SWITCH, TEXT, Kind, choice, count, share
+from clew.config.kinds import ADDRESSES, MODEL, PATH, PRICE, STORE, SWITCH, TEXT, ValueKind, choice, count, share
 from clew.core.limits import Budget
-from clew.steps.notes.allowance import Limits
+from clew.steps.notes.allowance import CallLimits
 from clew.steps.notes.writer import SECONDS, SIZE
 from clew.store.places import Server
 
 Key = tuple[str, ...]
 NAME = "*"  # in a key: any model's name
-LIMITS = Limits()
+LIMITS = CallLimits()
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -26,7 +26,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 class Setting:
     """A row: what it may be, what it means, what holds if nobody sets it, and whether a project may."""
 
-    kind: Kind
+    kind: ValueKind
     meaning: str
     otherwise: str = ""  # in words, where the default is no constant
     project: Literal["no", "yes", "stricter"] = "no"

@@ -16,7 +16,7 @@ from clew.errors import BadConfig
 from clew.events import JSONLines, Listener, log
 from clew.llm import named, read
 from clew.steps import PRESETS
-from clew.steps.notes.allowance import Allowance, Limits
+from clew.steps.notes.allowance import Allowance, CallLimits
 from clew.steps.notes.writer import Writer
 from clew.store.places import open_store
 from clew.store.protocol import Store
@@ -56,7 +56,7 @@ def writer(config: Config) -> Writer | None:
         prompt = own.prompt.read_text(encoding="utf-8") if own.prompt else ""
     except (OSError, UnicodeError) as error:
         raise BadConfig(f"summary.prompt: {own.prompt} cannot be read: {error}") from None
-    limits = Limits(own.calls, hourly_calls=own.hourly_calls, hourly_tokens=own.hourly_tokens)
+    limits = CallLimits(own.calls, hourly_calls=own.hourly_calls, hourly_tokens=own.hourly_tokens)
     model = named(own.model, window=config.models.get(read(own.model).name, Override()).window)
     return Writer(model, own.size, own.instructions or "", prompt, float(own.seconds), Allowance(limits))
 

@@ -41,7 +41,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Act(Protocol[T_co]):
+class AdditionAct(Protocol[T_co]):
     """What is done with an addition, once its conversation is found."""
 
     async def __call__(
@@ -68,7 +68,7 @@ class Appender:
         """The conversation as it stands; it is in memory then, and may be compacted."""
         return await self._take(request, self._look)
 
-    async def _take(self, request: Addition, act: Act[T]) -> T:
+    async def _take(self, request: Addition, act: AdditionAct[T]) -> T:
         body = Body(request.body, request.format)
         incoming = Known(body.format).read(body)
         assert incoming is not None, "its own format"

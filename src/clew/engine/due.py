@@ -28,7 +28,7 @@ Why = Literal[
 ]
 
 
-class Rule(NamedTuple):
+class DueRule(NamedTuple):
     """One rule, for people."""
 
     why: Why
@@ -38,43 +38,45 @@ class Rule(NamedTuple):
 
 
 RULES = (
-    Rule("off", "compaction is `off` or `shadow`", "no; with `shadow` it is tried and written down", ("compaction",)),
-    Rule(
+    DueRule(
+        "off", "compaction is `off` or `shadow`", "no; with `shadow` it is tried and written down", ("compaction",)
+    ),
+    DueRule(
         "limit",
         "the request is larger than the window less the reserve",
         "yes, down to `low`",
         ("budget.window", "budget.reserve"),
     ),
-    Rule(
+    DueRule(
         "agent decides",
         "the method is `llm`, and the agent was not told to act or the request is below the net",
         "no: the agent decides",
         ("compaction_method", "new_session.when"),
     ),
-    Rule("asked about all of it", "the request asks for a summary or a title of all of it", "no, while it fits"),
-    Rule("client compacts", "the client is compacting by itself", "no, while it fits"),
-    Rule("thinking", "the provider binds thinking to what was said, and a turn is open", "no, until the turn ends"),
-    Rule("did not help", "by the provider's own count, the last two compactions freed nothing", "no, while it fits"),
-    Rule(
+    DueRule("asked about all of it", "the request asks for a summary or a title of all of it", "no, while it fits"),
+    DueRule("client compacts", "the client is compacting by itself", "no, while it fits"),
+    DueRule("thinking", "the provider binds thinking to what was said, and a turn is open", "no, until the turn ends"),
+    DueRule("did not help", "by the provider's own count, the last two compactions freed nothing", "no, while it fits"),
+    DueRule(
         "being read",
         "a model is reading what will be summarized",
         "no, until that is done or the limit is reached",
         ("summary.model",),
     ),
-    Rule("just compacted", "less than 0.15 of the room was said since the last compaction", "no"),
-    Rule(
+    DueRule("just compacted", "less than 0.15 of the room was said since the last compaction", "no"),
+    DueRule(
         "threshold",
         "the history takes more than `high` of the room, or more than `start` tokens",
         "yes, down to `low`",
         ("budget.high", "budget.start", "budget.low"),
     ),
-    Rule(
+    DueRule(
         "done",
         "the agent has just finished its list of tasks, and the history takes more than `done` of the room",
         "yes, down to `low` of what was said",
         ("budget.done",),
     ),
-    Rule("fits", "none of these", "no"),
+    DueRule("fits", "none of these", "no"),
 )
 HELD = ("agent decides", "asked about all of it", "client compacts", "thinking", "did not help")  # nobody reads ahead
 

@@ -10,7 +10,7 @@ from clew.catalog.usage import Spent
 from clew.core.items import Frame, Scope
 from clew.core.limits import Budget
 from clew.core.view import View
-from clew.engine.limits import Limits
+from clew.engine.windows import ModelWindows
 from clew.store.protocol import Store
 from clew.tokens import Counter, counter_for
 from clew.tokens.calibration import Calibration
@@ -44,7 +44,7 @@ class ModelLimits:
         models: Mapping[str, catalog.Model] | None = None,
         servers: Sequence[str] | None = (),
     ) -> None:
-        self.windows = Limits(store, models, servers)
+        self.windows = ModelWindows(store, models, servers)
         self._given = budget
         self._counter = counter
         self._store = store

@@ -19,9 +19,9 @@ from clew.store.trace import PINS, Trace
 from clew.text.excerpts import framed
 from clew.tokens.target import Target
 
-PART = 0.25  # of what the frame leaves: what comes back by pins takes no more
-LEAST = 200  # characters of a preview: less says nothing
-NEAR = 50  # items before a result among which its call is looked for
+PIN_SHARE = 0.25  # of what the frame leaves: what comes back by pins takes no more
+LEAST_PREVIEW = 200  # characters of a preview: less says nothing
+CALL_DISTANCE = 50  # items before a result among which its call is looked for
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ async def quotes(
 ) -> dict[str, tuple[str, str]]:
     """For each of these nodes who said it, and its words; those without words are left out."""
     at = {p.id: n for n, p in enumerate(trace.said)}
-    near = [trace.said[n].id for id in ids if id in at for n in range(max(0, at[id] - NEAR), at[id])]
+    near = [trace.said[n].id for id in ids if id in at for n in range(max(0, at[id] - CALL_DISTANCE), at[id])]
     shown = {n.id: n for n in view.nodes}
     wanted = dict.fromkeys([*ids, *near])
     # What is said in this very turn is not in the log yet.
@@ -118,7 +118,7 @@ async def back(store: Store, view: View, target: Target, trace: Trace, ids: Sequ
 def _room(view: View, target: Target, trace: Trace) -> int:
     """The tokens that quotes may still take."""
     taken = target.meter.nodes(n for n in view.nodes if n.id in trace.quoted).tokens
-    return int(PART * (target.limit.tokens - target.meter.frame(view.frame).tokens)) - taken
+    return int(PIN_SHARE * (target.limit.tokens - target.meter.frame(view.frame).tokens)) - taken
 
 
 def lacks_room(view: View, target: Target, trace: Trace, said: Mapping[str, tuple[str, str]]) -> bool:
@@ -163,7 +163,7 @@ def _fitted(id: str, who: str, text: str, target: Target, free: Size) -> Item | 
     if target.meter.item(whole).within(free):
         return whole
     chars = min(len(text), max(0, free.tokens) * 4)
-    while chars >= LEAST:
+    while chars >= LEAST_PREVIEW:
         short = preview(Item("text", "user", text), id[:SHORT], chars - chars // 3, chars // 3)
         item = _quote(id, who, short.text)
         if target.meter.item(item).within(free):

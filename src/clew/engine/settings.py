@@ -17,7 +17,7 @@ from clew.tokens import Counter
 Compaction = Literal["on", "shadow", "off"]
 
 HOT = 64  # branches kept in memory
-PATIENCE = 15.0  # seconds that a full window waits for a draft that is nearly there
+DRAFT_PATIENCE = 15.0  # seconds that a full window waits for a draft that is nearly there
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Settings:
     writer: Writer | None = None
     """A model that writes notes for summaries, in the background."""
 
-    patience: float = PATIENCE
+    patience: float = DRAFT_PATIENCE
     """Seconds that a full window waits for such notes, if they are being written."""
 
     secrets: Policy = "off"

@@ -30,7 +30,7 @@ from clew.store.records import Batch, Began, Cause, Event, Method, Origin
 from clew.store.trace import apply
 from clew.tokens.target import Target
 
-Act = Callable[[Branch, Target], Awaitable[View]]  # what makes a view shorter
+CompactionAct = Callable[[Branch, Target], Awaitable[View]]  # what makes a view shorter
 
 LATE = (Conflict, Purged)  # somebody wrote, or purged what was found, since it was looked for: look again
 TRIES = 20  # when another process extends the same branch at the same moment
@@ -131,7 +131,7 @@ class Turns:
         self.branches.keep(turn.scope, turn.branch)
         return view
 
-    async def compact(self, view: View, act: Act, method: str, cause: Cause = "compaction") -> View:
+    async def compact(self, view: View, act: CompactionAct, method: str, cause: Cause = "compaction") -> View:
         """The newest view of a branch, compacted now."""
         branch = self.branches.newest(view)
         if branch is None:

@@ -11,7 +11,7 @@ from clew.errors import BadRequest
 
 BLOCK = 1 << 18  # bytes compared at a time
 TRIES = 64  # places looked at before giving up: the slow way is always right
-NEAR = 1 << 20  # bytes looked back for a place between two messages
+LOOK_BACK = 1 << 20  # bytes looked back for a place between two messages
 
 _CLOSES = re.compile(rb"\]\s*\}\s*\Z")
 
@@ -34,7 +34,7 @@ def last_boundary(raw: bytes, start: int, upto: int, end: int, messages: Sequenc
     """The last place between two messages before `upto`: its offset, and how many messages come before it."""
     at = upto
     for _ in range(TRIES):
-        at = _element_before(raw, max(start, upto - NEAR), at)
+        at = _element_before(raw, max(start, upto - LOOK_BACK), at)
         if at <= start:
             return None
         tail = _loads(b"[" + raw[at:end] + b"]")
@@ -85,7 +85,7 @@ def _starts(raw: bytes, key: str, lead: Sequence[Any]) -> Iterator[int]:
         if not lead:
             yield first
             continue
-        for comma, _ in zip(re.finditer(rb",\s*(?=\{)", raw[first : first + NEAR]), range(TRIES), strict=False):
+        for comma, _ in zip(re.finditer(rb",\s*(?=\{)", raw[first : first + LOOK_BACK]), range(TRIES), strict=False):
             if _loads(b"[" + raw[first : first + comma.start()] + b"]") == lead:
                 yield first + comma.end()
                 break

@@ -12,7 +12,7 @@ from clew.recognition.sameness import likeness, with_their_calls, without_traili
 from clew.store.records import ABSENT, Place
 from clew.store.trace import PINS, Trace
 
-NEAR = 16  # items further on that one is compared with: rewriting keeps the order
+LOOK_AHEAD = 16  # items further on that one is compared with: rewriting keeps the order
 
 
 class Entry(NamedTuple):
@@ -113,7 +113,7 @@ def rewritten(gaps: Sequence[Patch], old: dict[int, Item], new: Sequence[Entry],
         was = {i: old[i] for i in range(gap.start, gap.stop) if i in old}
         now = {j: item for j in range(gap.begin, end) if (item := new[j].item) is not None}
         if was and now and len(was) * len(now) <= 1_000_000:
-            pairs += likeness(was, now, NEAR)
+            pairs += likeness(was, now, LOOK_AHEAD)
     return pairs
 
 

@@ -6,7 +6,7 @@ from binascii import Error
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-LONGEST = 4_096  # characters of what is unpacked; a longer one is a picture or a document
+LONGEST_UNPACKED = 4_096  # characters of what is unpacked; a longer one is a picture or a document
 
 # What a terminal takes for a colour, as it is or as it is escaped; what nobody sees.
 _COLOUR = r"(?:\x1b|\\u001b|\\x1b|\\033|\\e)\[[0-9;:]{0,40}[A-Za-z]|\x9b[0-9;:]{0,40}[A-Za-z]|\x1b[()][A-Z0-9]"
@@ -21,7 +21,7 @@ _HEX = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2})+)")
 _TEXT = re.compile(rb"[\t\n\r -~]+")
 
 
-class Plain(NamedTuple):
+class Unpacked(NamedTuple):
     """A text as it reads, and where each of its characters stands in the text that it was."""
 
     text: str
@@ -32,7 +32,7 @@ class Plain(NamedTuple):
         return self.places[start], self.places[stop - 1] + 1
 
 
-def plain(text: str) -> Plain | None:
+def plain(text: str) -> Unpacked | None:
     """A text without what hides in it, in narrow letters; None where it is as it reads."""
     if (text.isascii() and not any(sign in text for sign in _SIGNS)) or not _DISGUISED.search(text):
         return None
@@ -44,14 +44,14 @@ def plain(text: str) -> Plain | None:
         parts.append(text[end:start])
         places += range(end, start)
         end = len(text) if hidden is None else hidden.end()
-    return Plain("".join(parts).translate(_WIDE), places)
+    return Unpacked("".join(parts).translate(_WIDE), places)
 
 
 def packed(text: str) -> Iterator[tuple[int, int, str]]:
     """What is packed in a text, and unpacked is text again: where it stands, and what it says."""
     for match in _RUN.finditer(text):
         run = match[0]
-        if len(run) > LONGEST:
+        if len(run) > LONGEST_UNPACKED:
             continue
         digits = _HEX.fullmatch(run)
         data = bytes.fromhex(digits[1]) if digits else _unpacked(run)

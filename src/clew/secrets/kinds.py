@@ -10,7 +10,7 @@ Proof = Literal["any", "mixed", "random", "loud", "base64"]  # what a value must
 RULES: dict[str, Any] = tomllib.loads(files("clew.secrets").joinpath("rules.toml").read_text(encoding="utf-8"))
 
 
-class Kind(NamedTuple):
+class SecretKind(NamedTuple):
     """A kind of secret, and how it is found."""
 
     name: str
@@ -28,12 +28,12 @@ class Name(NamedTuple):
     proof: Proof
 
 
-def _kind(rule: dict[str, Any]) -> Kind:
+def _kind(rule: dict[str, Any]) -> SecretKind:
     pattern = rule["pattern"]
     for short, long in RULES["parts"].items():
         pattern = pattern.replace(f"<{short}>", long)
     proof, begins = rule.get("proof"), not rule.get("inside", False)
-    return Kind(rule["name"], tuple(rule["words"]), re.compile(pattern), proof, begins)
+    return SecretKind(rule["name"], tuple(rule["words"]), re.compile(pattern), proof, begins)
 
 
 def _name(rule: dict[str, Any]) -> Name:

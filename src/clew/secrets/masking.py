@@ -65,10 +65,10 @@ def kinds_in(item: Item) -> list[str]:
 
 # Masking
 
-Act = Callable[[str, str], str]  # from what a string is called, and the string, to another
+Masker = Callable[[str, str], str]  # from what a string is called, and the string, to another
 
 
-def _said(item: Item, act: Act) -> Item:
+def _said(item: Item, act: Masker) -> Item:
     """The item with something done to each of its strings; the same object if none changed."""
     opens = item.opens
     if opens is not None and (keys := _each(opens.keys, act)) is not opens.keys:
@@ -89,11 +89,11 @@ def _said(item: Item, act: Act) -> Item:
 _NO_ID = re.compile(r"[^A-Za-z0-9_-]+")
 
 
-def _with_id(act: Act, old: str, new: str, name: str, text: str) -> str:
+def _with_id(act: Masker, old: str, new: str, name: str, text: str) -> str:
     return new if text == old else act(name, text)
 
 
-def _each(value: Any, act: Act) -> Any:
+def _each(value: Any, act: Masker) -> Any:
     """A value with something done to each of its strings; whatever did not change is the same object."""
     try:
         return _walked(value, act, "")
@@ -101,7 +101,7 @@ def _each(value: Any, act: Act) -> Any:
         raise BadRequest("a message is nested too deeply to be searched for secrets") from None
 
 
-def _walked(value: Any, act: Act, name: str) -> Any:
+def _walked(value: Any, act: Masker, name: str) -> Any:
     if isinstance(value, str):
         return act(name, value)
     if isinstance(value, Mapping):

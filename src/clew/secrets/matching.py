@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from clew.secrets.kinds import PLACES, SHAPES, Kind
+from clew.secrets.kinds import PLACES, SHAPES, SecretKind
 from clew.secrets.values import is_empty, proves
 
 TELLING = frozenset(kind.name for kind in SHAPES) | {"private key"}  # kinds that say themselves what they are
@@ -31,7 +31,7 @@ def matched(text: str, lower: str) -> list[Secret]:
     return [secret for word, kind in there for secret in found_by(kind, word, text, lower)]
 
 
-def found_by(kind: Kind, word: str, text: str, lower: str) -> Iterator[Secret]:
+def found_by(kind: SecretKind, word: str, text: str, lower: str) -> Iterator[Secret]:
     """The secrets that one pattern finds where one of its words is in the text."""
     for match in _tried(kind, word, text, lower):
         start, stop = match.span(match.lastindex or 0)
@@ -40,7 +40,7 @@ def found_by(kind: Kind, word: str, text: str, lower: str) -> Iterator[Secret]:
             yield Secret(kind.name, start, stop)
 
 
-def _tried(kind: Kind, word: str, text: str, lower: str) -> Iterator[re.Match[str]]:
+def _tried(kind: SecretKind, word: str, text: str, lower: str) -> Iterator[re.Match[str]]:
     """Where the pattern of a kind fits; one that begins with its word is tried only there."""
     if not kind.begins:
         yield from kind.pattern.finditer(text)

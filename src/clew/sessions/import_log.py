@@ -14,7 +14,7 @@ from clew.sessions.export_log import EXPORT_VERSION
 from clew.sessions.import_schema import BRANCH, EVENT, FRAME_FIELDS, ITEM, NODE, NOTE_FIELDS, expect, string
 from clew.store.packing import unpack_item
 from clew.store.protocol import Store
-from clew.store.records import ABSENT, Batch, Began, Call, ClientEdit, Event, Fork, Origin, Revert, Row, Said
+from clew.store.records import ABSENT, Batch, Began, Call, ClientEdit, Event, EventRow, Fork, Origin, Revert, Said
 from clew.store.rows import event_of
 from clew.store.trace import Trace, apply
 from clew.store.upkeep import Progress
@@ -33,7 +33,7 @@ class _Branch:
     after: str | None  # a session
     tags: Sequence[str]
     archived: bool
-    rows: list[tuple[int, float, Row]] = field(default_factory=list)
+    rows: list[tuple[int, float, EventRow]] = field(default_factory=list)
 
     @property
     def end(self) -> int:
@@ -116,7 +116,7 @@ class _File:
         if kind == "call":
             note = {**note, "frame": self.frames[note["frame"]][0]}
         text = rawjson.dumps(note).decode() if note is not None else None
-        branch.rows.append((seq, at, Row(kind, line.get("start"), line.get("stop"), old, new, text)))
+        branch.rows.append((seq, at, EventRow(kind, line.get("start"), line.get("stop"), old, new, text)))
 
     def past(self, branch: _Branch, until: int | None = None) -> list[Event]:
         """The events of a branch, those that it has from its parents first."""

@@ -15,7 +15,7 @@ from clew.core.view import View
 from clew.facts.claims import Draft
 from clew.steps.places import beside, protected
 from clew.steps.protocol import Combination, Step
-from clew.steps.worklog.fold import Fold
+from clew.steps.worklog.fold import LogFold
 from clew.steps.worklog.history import LEAST_BLOCK, History, runs
 from clew.tokens.target import Target
 
@@ -34,7 +34,9 @@ class Summarize:
         target = beside(view, target)
         if not target.excess(view):
             return view
-        swaps = await asyncio.to_thread(lambda: Fold(History(view, target, self.focus, self.draft), self.most).swaps())
+        swaps = await asyncio.to_thread(
+            lambda: LogFold(History(view, target, self.focus, self.draft), self.most).swaps()
+        )
         return view.replace_all(swaps, by=self)
 
 
@@ -74,4 +76,4 @@ def reads(view: View, target: Target) -> list[str]:
 
 def next_folded(view: View, target: Target) -> list[Node]:
     """What was said in the groups that the next fold will tell of, more or less."""
-    return Fold(History(view, beside(view, target)), MOST).next()
+    return LogFold(History(view, beside(view, target)), MOST).next()

@@ -2,7 +2,7 @@
 
 from clew.store.places import open_store
 from clew.store.protocol import Store
-from clew.store.records import ABSENT, Batch, BranchInfo, Call, ClientEdit, Fork, Found, Pin, Place, Said, Usage
+from clew.store.records import ABSENT, Batch, BranchInfo, Call, ClientEdit, Fork, KnownHead, Pin, Place, Said, Usage
 from clew.store.rows import row_of
 from clew.store.sqlite import SQLite
 from clew.store.trace import Trace, apply
@@ -19,7 +19,7 @@ __all__ = [
     "Call",
     "ClientEdit",
     "Fork",
-    "Found",
+    "KnownHead",
     "Pin",
     "Place",
     "Problem",

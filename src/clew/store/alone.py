@@ -13,7 +13,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-PATIENCE = 60.0  # seconds: whoever holds it that long may hang, and a conflict is only an inconvenience
+TURN_PATIENCE = 60.0  # seconds: whoever holds it that long may hang, and a conflict is only an inconvenience
 GLANCE = 0.004  # seconds between two looks, at most; who has waited for long looks more often
 
 
@@ -42,7 +42,7 @@ def _opened(path: str) -> int | None:
 
 async def _wait_for(file: int) -> None:
     """Try until it works, or for as long as it makes sense: a lock on a file can be waited for, but not given up on."""
-    wait = Wait(PATIENCE)
+    wait = Wait(TURN_PATIENCE)
     while not _lock(file) and not wait.is_over():
         await asyncio.sleep(random.random() * GLANCE / (1 + wait.waited()))  # noqa: S311
 

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from clew.core.items import Frame, Node, Scope
 from clew.errors import Purged
-from clew.store.records import Batch, BranchInfo, Call, Found, Happened, Session
+from clew.store.records import Batch, BranchInfo, Call, Happened, KnownHead, Session
 from clew.store.trace import Trace
 
 
@@ -29,7 +29,7 @@ class Store(Protocol):
         known already stays as it is.
         """
 
-    async def find(self, scope: Scope, chains: Sequence[str]) -> list[Found]:
+    async def find(self, scope: Scope, chains: Sequence[str]) -> list[KnownHead]:
         """The branches without a session's name that have one of these among their `heads`.
 
         `known` is the place of the chain in the list, from 1. Longest first, then by the newest event, then the newest

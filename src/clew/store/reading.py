@@ -12,7 +12,7 @@ from clew.core.view import behind
 from clew.errors import Conflict, NotFound, Purged
 from clew.store.database import Database, Rows
 from clew.store.packing import indexable, is_as_said, unpack, unpack_frame, unpack_item
-from clew.store.records import ABSENT, BranchInfo, Call, Found, Happened
+from clew.store.records import ABSENT, BranchInfo, Call, Happened, KnownHead
 from clew.store.rows import call_of, event_of, read_row
 from clew.store.trace import Trace, apply
 from clew.text.words import terms
@@ -25,11 +25,11 @@ def secret(db: Database) -> bytes:
     return bytes(db.ask("secret").fetchone()[0])
 
 
-def find(db: Database, scope: Scope, chains: Sequence[str]) -> list[Found]:
+def find(db: Database, scope: Scope, chains: Sequence[str]) -> list[KnownHead]:
     order = {chain: i + 1 for i, chain in enumerate(chains)}
     rows = db.ask("find", scope=scope, chains=listed(chains))
     newest = sorted(rows, key=lambda row: -row[3])  # where nothing else decides, and never the random id
-    found = [Found(branch, seq, order[chain]) for chain, branch, seq, _ in newest]
+    found = [KnownHead(branch, seq, order[chain]) for chain, branch, seq, _ in newest]
     return sorted(found, key=lambda f: (-f.known, -f.seq))
 
 

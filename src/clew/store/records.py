@@ -144,7 +144,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class KnownHead:
     """A known history that an incoming one extends: its branch and how many of the digests asked for it covers."""
 
     branch: str
@@ -195,7 +195,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class EventRow:
     """An event in columns; `old` and `new` are ids."""
 
     kind: str
@@ -212,4 +212,4 @@ class Happened:
 
     seq: int
     at: float
-    row: Row
+    row: EventRow

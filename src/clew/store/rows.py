@@ -8,35 +8,35 @@ from clew.core import rawjson
 from clew.core.items import Edit, Node
 from clew.errors import BadRequest
 from clew.store.packing import unpack
-from clew.store.records import Began, Call, ClientEdit, Event, Pin, Revert, Row, Said, Switch, Usage
+from clew.store.records import Began, Call, ClientEdit, Event, EventRow, Pin, Revert, Said, Switch, Usage
 
 
-def row_of(event: Event) -> Row:
+def row_of(event: Event) -> EventRow:
     """The columns of an event."""
     match event:
         case Said(nodes):
-            return Row("said", new=_ids(nodes))
+            return EventRow("said", new=_ids(nodes))
         case ClientEdit(start, stop, nodes, alias, switch):
             note = {"alias": dict(alias)} if alias or switch else {}
             if switch:
                 note["switch"] = asdict(switch)
-            return Row("client", start, stop, new=_ids(nodes), note=_note(**note) if note else None)
+            return EventRow("client", start, stop, new=_ids(nodes), note=_note(**note) if note else None)
         case Edit(by, old, new, evidence, spent):
-            return Row("edit", old=old, new=_ids(new), note=_note(by=by, evidence=dict(evidence), spent=spent))
+            return EventRow("edit", old=old, new=_ids(new), note=_note(by=by, evidence=dict(evidence), spent=spent))
         case Pin(ids, off):
-            return Row("unpin" if off else "pin", old=ids)
+            return EventRow("unpin" if off else "pin", old=ids)
         case Began(session, cause, method):
-            return Row("session", note=_note(session=session, cause=cause, method=method))
+            return EventRow("session", note=_note(session=session, cause=cause, method=method))
         case Revert(ids, held, sessions):
-            return Row("revert", old=ids, new=held, note=_note(sessions=sessions) if sessions else None)
+            return EventRow("revert", old=ids, new=held, note=_note(sessions=sessions) if sessions else None)
         case Usage(seq, usage, cost):
-            return Row("usage", start=seq, note=_note(usage=dict(usage), cost=cost))
+            return EventRow("usage", start=seq, note=_note(usage=dict(usage), cost=cost))
         case Call():
             fields = {name: getattr(event, name) for name in _CALL}
-            return Row("call", stop=event.said, note=_note(**fields))
+            return EventRow("call", stop=event.said, note=_note(**fields))
 
 
-def event_of(row: Row, branch: str, seq: int, node: Callable[[str], Node]) -> Event:
+def event_of(row: EventRow, branch: str, seq: int, node: Callable[[str], Node]) -> Event:
     """The event that lies in these columns."""
     note = rawjson.loads(row.note or "{}")
     new = tuple(map(node, row.new)) if row.kind in ("said", "client", "edit") else ()
@@ -69,8 +69,8 @@ def call_of(branch: str, seq: int, said: int, note: str, at: float, usage: Any =
     return Call(branch=branch, seq=seq, said=said, at=at, usage=usage, **rawjson.loads(note))
 
 
-def read_row(kind: str, start: int | None, stop: int | None, old: bytes, new: bytes, note: str | None) -> Row:
-    return Row(kind, start, stop, unpack(old), unpack(new), note)
+def read_row(kind: str, start: int | None, stop: int | None, old: bytes, new: bytes, note: str | None) -> EventRow:
+    return EventRow(kind, start, stop, unpack(old), unpack(new), note)
 
 
 def _ids(nodes: Sequence[Node]) -> list[str]:

@@ -14,7 +14,7 @@ from clew.core.items import Digests, Frame, Node, Scope
 from clew.errors import BadRequest, Purged, StoreError
 from clew.store import reading
 from clew.store.database import Database
-from clew.store.records import Batch, BranchInfo, Call, Found, Happened, Session
+from clew.store.records import Batch, BranchInfo, Call, Happened, KnownHead, Session
 from clew.store.sessions import sessions
 from clew.store.trace import Trace
 from clew.store.upkeep import Problem, Progress, Survey, check, repair, survey
@@ -40,7 +40,7 @@ class SQLStore(ABC):
         """Write one turn. When this returns, it survives whatever happens to the process."""
         await self._write(lambda db: write(db, self.secret, scope, batch))
 
-    async def find(self, scope: Scope, chains: Sequence[str]) -> list[Found]:
+    async def find(self, scope: Scope, chains: Sequence[str]) -> list[KnownHead]:
         """Known histories among these chain digests, longest first."""
         return await self._read(lambda db: reading.find(db, scope, chains))
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 PATIENCE = 30.0  # seconds, unless a store is told otherwise
-LEAST = 0.1  # so long even a caller waits who has no patience left
+LEAST_WAIT = 0.1  # so long even a caller waits who has no patience left
 
 
 class _Patience:
@@ -40,7 +40,7 @@ class Wait:
     def __init__(self, most: float) -> None:
         self._since = time.monotonic()
         self._own = _own.get()
-        self.most = max(LEAST, min(most, self._own.left) if self._own else most)
+        self.most = max(LEAST_WAIT, min(most, self._own.left) if self._own else most)
         self.left = False  # the caller
 
     def waited(self) -> float:

@@ -9,7 +9,7 @@ from clew.store.records import ABSENT, Batch, Began, Call, ClientEdit, Event, Fo
 from clew.store.rows import row_of
 from clew.store.trace import Trace, apply
 
-HERE, ELSEWHERE = "here", "elsewhere"  # scopes
+HERE, OTHER_SCOPE = "here", "elsewhere"  # scopes
 FRAME = Frame("openai_chat", "gpt-4o", body={"model": "gpt-4o"})
 
 
@@ -210,17 +210,19 @@ async def _check_turns(talk: Talk) -> None:
 async def _check_scopes(talk: Talk) -> None:
     """Nothing of one scope is in another."""
     store, contents = talk.store, [n.content for n in talk.nodes]
-    assert await store.branches(ELSEWHERE) == [], "branches of another scope"
-    assert await store.sessions(ELSEWHERE) == [], "sessions of another scope"
-    assert await store.find(ELSEWHERE, [talk.chain]) == [], "histories of another scope"
-    assert await store.alike(ELSEWHERE, contents) is None, "contents of another scope"
-    assert await store.session(ELSEWHERE, "named") is None, "a name in another scope"
-    assert await store.search(ELSEWHERE, "needle", None, 9) == [], "words of another scope"
-    assert await store.places(ELSEWHERE, contents) == [], "places in another scope"
-    assert await store.resolve(ELSEWHERE, talk.ids[0][:10]) == [], "ids of another scope"
-    assert await store.events(ELSEWHERE, "b") == [], "events of another scope"
-    assert await store.learned(ELSEWHERE, "kind") == {}, "what another scope learned"
-    await refused(store.load(ELSEWHERE, "b"), NotFound, "a branch of another scope")
-    await refused(store.frame(ELSEWHERE, talk.frame), NotFound, "a frame of another scope")
-    await refused(store.nodes(ELSEWHERE, talk.ids), Conflict, "nodes of another scope")
-    await refused(store.write(ELSEWHERE, Batch("b", len(talk.events), (Pin(talk.ids),))), Conflict, "a foreign branch")
+    assert await store.branches(OTHER_SCOPE) == [], "branches of another scope"
+    assert await store.sessions(OTHER_SCOPE) == [], "sessions of another scope"
+    assert await store.find(OTHER_SCOPE, [talk.chain]) == [], "histories of another scope"
+    assert await store.alike(OTHER_SCOPE, contents) is None, "contents of another scope"
+    assert await store.session(OTHER_SCOPE, "named") is None, "a name in another scope"
+    assert await store.search(OTHER_SCOPE, "needle", None, 9) == [], "words of another scope"
+    assert await store.places(OTHER_SCOPE, contents) == [], "places in another scope"
+    assert await store.resolve(OTHER_SCOPE, talk.ids[0][:10]) == [], "ids of another scope"
+    assert await store.events(OTHER_SCOPE, "b") == [], "events of another scope"
+    assert await store.learned(OTHER_SCOPE, "kind") == {}, "what another scope learned"
+    await refused(store.load(OTHER_SCOPE, "b"), NotFound, "a branch of another scope")
+    await refused(store.frame(OTHER_SCOPE, talk.frame), NotFound, "a frame of another scope")
+    await refused(store.nodes(OTHER_SCOPE, talk.ids), Conflict, "nodes of another scope")
+    await refused(
+        store.write(OTHER_SCOPE, Batch("b", len(talk.events), (Pin(talk.ids),))), Conflict, "a foreign branch"
+    )

@@ -42,15 +42,15 @@ def traits(text: str, tokens: int) -> Traits:
     return Traits(tokens, digits, signs, wide, 1)
 
 
-Row = tuple[float, ...]
+Vector = tuple[float, ...]
 
 
-def _squared(deviations: Row) -> tuple[Row, ...]:
+def _squared(deviations: Vector) -> tuple[Vector, ...]:
     """The covariance of independent deviations."""
     return tuple(tuple(d * d if i == j else 0.0 for j in range(len(deviations))) for i, d in enumerate(deviations))
 
 
-_START: Row = (1.0, 0.0, 0.0, 0.0, 0.0)  # our own count, as it is
+_START: Vector = (1.0, 0.0, 0.0, 0.0, 0.0)  # our own count, as it is
 # How far off that may be, as standard deviations per unit of each trait; less where the vocabulary is the model's own.
 _DOUBT = _squared((0.3, 0.6, 0.3, 0.6, 20.0))
 _DOUBT_EXACT = _squared((0.05, 0.05, 0.05, 0.05, 8.0))
@@ -69,8 +69,8 @@ _HIDDEN = 1000  # tokens that a provider may well add unseen to every request
 class Calibration:
     """How one model's count follows from traits, and how sure that is."""
 
-    weights: Row = _START
-    doubt: tuple[Row, ...] = _DOUBT  # covariance of the weights
+    weights: Vector = _START
+    doubt: tuple[Vector, ...] = _DOUBT  # covariance of the weights
     noise: float = _NOISE  # variance per token that no trait explains
 
     @classmethod
@@ -186,7 +186,7 @@ class Anchor:
         return min(known, key=lambda r: calibration.spread(traits.less(r.traits)), default=Report(0, Traits()))
 
 
-def _dot(a: Row | list[float], b: Row | Traits) -> float:
+def _dot(a: Vector | list[float], b: Vector | Traits) -> float:
     return sum(x * y for x, y in zip(a, b, strict=True))
 
 
@@ -194,14 +194,14 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and math.isfinite(value)
 
 
-def _row(value: Any) -> Row:
+def _row(value: Any) -> Vector:
     """A number per trait; empty if it is anything else."""
     if isinstance(value, list) and len(value) == len(_START) and all(map(_is_number, value)):
         return tuple(map(float, value))
     return ()
 
 
-def _is_doubt(rows: tuple[Row, ...]) -> bool:
+def _is_doubt(rows: tuple[Vector, ...]) -> bool:
     """Whether this is a covariance, and no wider than at first."""
     if len(rows) != len(_START) or not all(rows):
         return False

@@ -8,7 +8,7 @@ from typing import Any
 
 from clew.tokens.vocabulary import Vocabulary
 
-Block = Mapping[str, Any]
+MediaBlock = Mapping[str, Any]
 
 ANTHROPIC_IMAGE = 1600  # of unknown size: the most a picture costs that Anthropic does not shrink
 OPENAI_IMAGE = 765  # of unknown size: four tiles, as for 1024 x 1024
@@ -22,7 +22,7 @@ _IMAGES = frozenset({"image", "image_url", "input_image"})
 _FILES = frozenset({"document", "file", "input_file", "input_audio", "audio"})
 
 
-def blocks(wire: Any) -> Iterator[Block]:
+def blocks(wire: Any) -> Iterator[MediaBlock]:
     """The images, documents and sounds in a provider's block, however deep in a tool result or a document."""
     todo = [wire]
     while todo:
@@ -39,7 +39,7 @@ def blocks(wire: Any) -> Iterator[Block]:
             todo.extend(value)
 
 
-def is_image(block: Block) -> bool:
+def is_image(block: MediaBlock) -> bool:
     """Whether a block is one image, in any provider's spelling."""
     if block.get("type") in _IMAGES:
         return True
@@ -49,7 +49,7 @@ def is_image(block: Block) -> bool:
     return "type" not in block and isinstance(block.get("image"), Mapping)  # Bedrock
 
 
-def cost(block: Block, format: str, vocabulary: Vocabulary) -> int:
+def cost(block: MediaBlock, format: str, vocabulary: Vocabulary) -> int:
     """The tokens of one image, document or sound."""
     kind = block.get("type")
     if is_image(block):
@@ -71,7 +71,7 @@ def cost(block: Block, format: str, vocabulary: Vocabulary) -> int:
     return max(PAGE, size // BYTES_PER_TOKEN) if size else DOCUMENT
 
 
-def image(block: Block, format: str) -> int:
+def image(block: MediaBlock, format: str) -> int:
     """The tokens of an image: by area for Anthropic, by tiles of 512 for everyone else."""
     size = dimensions(_data(block))
     if format in ("anthropic", "bedrock"):
@@ -150,7 +150,7 @@ def _bytes(data: str, at: int, size: int) -> bytes:
     return base64.b64decode(part + "=" * (-len(part) % 4), validate=True)[at - first * 3 :][:size]
 
 
-def _data(block: Block) -> str:
+def _data(block: MediaBlock) -> str:
     """The base64 of an image block, or nothing for a URL or an id."""
     for key in ("source", "image_url", "image", "inlineData", "inline_data"):
         nested = block.get(key)

@@ -30,7 +30,6 @@ from strands.types.content import Message, Messages
 from clew.adapters.strands.context import Clew, ClewStrategy
 from clew.adapters.strands.messages import (
     STRANDS_FORMAT,
-    Protecting,
     hear,
     hosted,
     let_go,
@@ -41,6 +40,7 @@ from clew.adapters.strands.messages import (
     written_by,
     written_by_agent,
 )
+from clew.adapters.strands.protecting import Protecting
 from clew.adapters.strands.structured import is_structured
 from clew.adapters.thread import Thread, warn
 from clew.core.bridge import run

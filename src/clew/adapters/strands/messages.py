@@ -1,8 +1,7 @@
 """What Strands has, as clew takes it: an agent's call as a request, its models as writers, its pins; and back."""
 
 import logging
-from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import replace as with_
 from functools import partial
 from operator import is_
@@ -19,28 +18,24 @@ from strands.types.tools import ToolSpec
 
 from clew.adapters.hosted import Hosted
 from clew.adapters.strands.clients import apart, shares
+from clew.adapters.strands.protecting import JOINED, Protecting, pinned
 from clew.adapters.thread import Thread, engine_at, warn
 from clew.agent.control import ContextController
 from clew.catalog.usage import spent
 from clew.core.bridge import cross, run
-from clew.core.cuts import groups
-from clew.core.items import Node, Scope
+from clew.core.items import Scope
 from clew.core.limits import Budget
 from clew.core.view import View
 from clew.engine.engine import Engine, body
 from clew.steps.notes.model import Prompt, Reply
 from clew.steps.notes.writer import Writer
-from clew.steps.places import arrived
 from clew.steps.protocol import Step
-from clew.tokens.target import Target
 from clew.wire.convert.extras import with_tail
 from clew.wire.formats.plain import fresh
 
 STRANDS_FORMAT = "bedrock"  # whose shape the messages of Strands have, whatever the model
 TOO_LONG = "prompt is too long"  # which Strands knows of an error, whatever its provider's words
-LEAST_ROOM_SHARE = 0.1  # of the limit: with less room beside what is held, nothing is held but pins
 _LOGGER = logging.getLogger("clew")
-JOINED = "clew_joined"  # marks a pinned message that others went into: the log knows which part is pinned
 
 
 def request(model: Model, messages: Messages, system: Any, tools: Sequence[ToolSpec]) -> dict[str, Any]:
@@ -154,70 +149,6 @@ def written_by_agent(writer: Agent, agent: Agent) -> Writer | None:
         return Reply(text_of(answer.message))
 
     return Writer(Hosted(writer.name, ask, writer.model.context_window_limit))
-
-
-@dataclass(frozen=True)
-class Protecting:
-    """A step that leaves pinned messages as they are, and where there is room beside them, what no model has read yet
-    and the `recent` last ones.
-
-    Where it has something to do, at least `share` of the tokens go.
-    """
-
-    step: Step
-    recent: int = 0
-    share: float = 0
-    firm: bool = False  # what no model has read yet stays, room or no room
-
-    def map(self, change: Callable[[Step], Step]) -> Step:
-        """The same around a changed step."""
-        return with_(self, step=change(self.step))
-
-    async def __call__(self, view: View, target: Target) -> View:
-        size = target.size(view)
-        if size.within(target.goal):
-            return view
-        goal, most = min(target.goal.tokens, int((1 - self.share) * size.tokens)), target.limit.tokens
-        pins = view.pinned | pinned(view.nodes)
-        unread = pins | _last(view.nodes, 0)
-        for ids in (pins | _last(view.nodes, self.recent), unread, unread if self.firm else pins):
-            held = target.meter.frame(view.frame).plus(target.meter.nodes(n for n in view.nodes if n.id in ids)).tokens
-            if most - held >= LEAST_ROOM_SHARE * most:
-                # What is held takes most of the goal, perhaps; the rest must not become nothing for that.
-                goal = max(goal, (held + min(most, size.tokens)) // 2) if ids != pins else goal
-                break
-        if self.firm and held > most:
-            return view  # whatever else may leave, it would not help
-        return await self._held(view, with_(target, aimed=target.goal._replace(tokens=goal)), ids)
-
-    async def _held(self, view: View, target: Target, ids: frozenset[str]) -> View:
-        holding = with_(view, pinned=ids)
-        after = await self.step(holding, target)
-        return view if after is holding else with_(after, pinned=view.pinned)
-
-
-def _last(nodes: Sequence[Node], count: int) -> frozenset[str]:
-    """The nodes of the last messages, and of what came since the model last spoke, with the calls it answers."""
-    opening = [i for i, n in enumerate(nodes) if n.item.opens is not None or n.item.kind == "summary"]
-    start = 0 if count > len(opening) else opening[-count] if count else len(nodes)
-    since = arrived(nodes)[0]
-    unread = next(first for first, stop in groups(nodes) if stop > since) if since < len(nodes) else since
-    return frozenset(n.id for n in nodes[min(start, unread) :])
-
-
-def pinned(nodes: Sequence[Node]) -> frozenset[str]:
-    """The nodes of messages that Strands has pinned, and what the calls in them are paired with."""
-    ids, calls, marked = set(), set(), False
-    for node in nodes:
-        if node.item.kind == "summary":
-            marked = False
-        elif node.item.opens is not None:
-            custom = (node.item.opens.keys.get("metadata") or {}).get("custom") or {}
-            marked = custom.get("pinned") is True and JOINED not in custom
-        if marked:
-            ids.add(node.id)
-            calls.add(node.item.call_id)
-    return frozenset(ids) | {n.id for n in nodes if n.item.call_id and n.item.call_id in calls}
 
 
 async def taken(thread: Thread, agent: Agent, view: View) -> bool:

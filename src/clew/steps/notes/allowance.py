@@ -12,7 +12,7 @@ HOUR = 3_600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CallLimits:
     """Calls and tokens that summaries may take."""
 
     calls: int = 12  # of one compaction
@@ -25,7 +25,7 @@ class Limits:
 class Allowance:
     """What is left of them, kept by the clock of whoever asks."""
 
-    limits: Limits = field(default_factory=Limits)
+    limits: CallLimits = field(default_factory=CallLimits)
     now: Callable[[], float] = time.monotonic
     strikes: int = 0
     _opened: int = 0  # times the breaker opened since the last success

@@ -19,8 +19,8 @@ from clew.tokens.target import Target
 
 _LOGGER = logging.getLogger("clew")
 EARLY = 0.85  # of the size at which a compaction begins
-LEAST = 400  # tokens that nobody has read: for less, no model is asked
-SHARE = 0.3  # of what will be folded: if most of it has been read, the rest can wait for the next time
+LEAST_UNREAD = 400  # tokens that nobody has read: for less, no model is asked
+UNREAD_SHARE = 0.3  # of what will be folded: if most of it has been read, the rest can wait for the next time
 
 
 def middle(view: View, target: Target) -> list[Node]:
@@ -34,7 +34,7 @@ def unread(view: View, target: Target, draft: Draft | None = None) -> list[Node]
     read = notes_of(view, draft).read
     fresh = [n for n in nodes if n.id not in read]
     whole = target.meter.nodes(nodes).tokens
-    return fresh if target.meter.nodes(fresh).tokens >= max(LEAST, SHARE * whole) else []
+    return fresh if target.meter.nodes(fresh).tokens >= max(LEAST_UNREAD, UNREAD_SHARE * whole) else []
 
 
 @dataclass(slots=True)

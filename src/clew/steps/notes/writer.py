@@ -28,7 +28,7 @@ SECONDS = 120.0  # for one answer
 WORDS = 0.7  # of a token
 ANSWER = 2  # times the size that an answer may take: what is longer is cut, and what is cut is not used
 SLACK = 0.9  # of the window: our count may not be the model's own
-LEAST = 500  # tokens of room without which there is no use in asking
+LEAST_ROOM_TO_ASK = 500  # tokens of room without which there is no use in asking
 AUTH = 2  # strikes for a key that is not taken: it will not be the next time
 
 
@@ -59,7 +59,7 @@ class Writer:
         room = int(SLACK * self.model.window) - ANSWER * self.size - work.counter.text(work.question("summarize"))
         if after is not None and self._may_follow(after, nodes):
             await work.ask_after(after)
-        elif room < LEAST:
+        elif room < LEAST_ROOM_TO_ASK:
             return work.draft("window too small")
         else:
             chunks = list(questions.chunks(nodes, work.labels, room, work.counter.text))

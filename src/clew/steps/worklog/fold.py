@@ -9,7 +9,7 @@ from clew.core.view import Swap
 from clew.steps.worklog.history import LEAST_BLOCK, History, runs
 from clew.steps.worklog.levels import Blocks, changed, lowered
 from clew.steps.worklog.requests import typed
-from clew.steps.worklog.writing import Writing
+from clew.steps.worklog.writing import BlockWriter
 
 SMALL = 1_500  # tokens of originals that a block has before it ends at the next request
 WORTH = 300  # tokens that a block has, more or less: with less room there are fewer and longer ones
@@ -21,7 +21,7 @@ SLACK = 0.04  # of the history that may be left empty
 ROUNDS = 6  # of finding how much to fold
 
 
-class Fold:
+class LogFold:
     """Finds what to replace by what; `most` are the tokens of the log."""
 
     def __init__(self, history: History, most: int) -> None:
@@ -31,7 +31,7 @@ class Fold:
         self.most = min(most, max(int(LOG_SHARE * self.tokens), self.tokens - VERBATIM))
         self.fewer = min(int(FEWER * self.tokens), self.most // 2)
         self.stands = history.state_size(self.most)
-        self.writing = Writing(history)
+        self.writing = BlockWriter(history)
 
     def swaps(self) -> list[Swap]:
         """What to replace by what: as little as does, so that what room there is holds originals."""

@@ -20,7 +20,7 @@ from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.wording import around, words
 from clew.text.search import Index, texts
 
-PART = 0.75  # of what stood there, at most, for a block
+BLOCK_SHARE = 0.75  # of what stood there, at most, for a block
 DENSE = 3.5  # characters that a token has, more or less: where a text begins to be fitted
 HEAD = 80  # characters of the heading of a block
 PASSAGE = 300  # characters of what was said of what somebody cares for
@@ -29,7 +29,7 @@ FITTINGS = 6  # until a text has its size
 UNDER = 0.98  # of the room is aimed at
 
 
-class Writing:
+class BlockWriter:
     """Writes blocks of one history."""
 
     def __init__(self, history: History) -> None:
@@ -72,7 +72,7 @@ class Writing:
         handles, newest = [self.view.short(*span) for span in spans], self.history.is_newest_folded(spans)
         size, state_size, most = DENSE * room, DENSE * stands, room + stands
         found, items = list[Block](), list[Item]()
-        limits = [int(PART * DENSE * self.history.tokens_of(span)) - HEAD for span in spans]
+        limits = [int(BLOCK_SHARE * DENSE * self.history.tokens_of(span)) - HEAD for span in spans]
         limits[-1] -= 0 if focus is None else int(state_size)
         before = 0
         for _ in range(FITTINGS):

@@ -24,7 +24,7 @@ try:
     from clew.store.postgres.connections import Connections
     from clew.store.postgres.database import PostgresDatabase
     from clew.store.postgres.opening import Address, connect, prepare
-    from clew.store.postgres.turns import Turn, TurnConnection
+    from clew.store.postgres.turns import BranchTurn, TurnConnection
 except ImportError:
     raise MissingExtra("a store in PostgreSQL needs psycopg: pip install 'clew[postgres]'") from None
 
@@ -79,7 +79,7 @@ class Postgres(SQLStore):
     async def alone(self, scope: Scope, branch: str) -> AsyncIterator[None]:
         """Whoever else asks for it waits in line; the server ends the turn of a process that dies."""
         async with self._here.setdefault(branch, Lock()):
-            turn, wait = Turn(self._connections, branch), Wait(self.patience)
+            turn, wait = BranchTurn(self._connections, branch), Wait(self.patience)
             try:
                 if not await self._run(self._asking, lambda: turn.at_once(self._shared)):
                     await self._run(self._waiting, lambda: turn.in_line(wait), wait)

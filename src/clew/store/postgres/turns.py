@@ -31,7 +31,7 @@ class TurnConnection:
             self._db = None
 
 
-class Turn:
+class BranchTurn:
     """One caller's turn on a branch. Who is cancelled while a thread asks for it does not hear the answer."""
 
     def __init__(self, connections: Connections, branch: str) -> None:

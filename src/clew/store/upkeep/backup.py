@@ -19,7 +19,7 @@ except ImportError:  # Windows, where a file that is open cannot be deleted
     fcntl = None  # type: ignore[assignment]
 
 STEP = 1_000  # pages copied between two reports
-PART = ".clew-part"  # ends the hidden name of a copy that is being made
+UNFINISHED = ".clew-part"  # ends the hidden name of a copy that is being made
 ASIDE = "[0-9]" * 4 + "-[0-9][0-9]-[0-9][0-9]-" + "[0-9]" * 6  # ends that of a store that a restore moved
 
 
@@ -59,7 +59,7 @@ def restore(source: Path, target: Path, progress: Progress | None = None) -> Pat
 
 def leftovers(folder: Path) -> list[Path]:
     """Copies in a folder that nobody makes any more: who began them was killed."""
-    return [path for path in sorted(folder.glob(f".*{PART}")) if not _is_being_made(path)]
+    return [path for path in sorted(folder.glob(f".*{UNFINISHED}")) if not _is_being_made(path)]
 
 
 def sweep(folder: Path) -> None:
@@ -102,7 +102,7 @@ def _refuse_taken(source: sqlite3.Connection, target: Path, force: bool) -> None
 def _part(target: Path) -> Iterator[Path]:
     """A private file beside the target, locked while we live, and gone again if it does not become it."""
     sweep(target.parent)
-    part = target.with_name(f".{target.name}{PART}")
+    part = target.with_name(f".{target.name}{UNFINISHED}")
     try:
         file = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
     except FileExistsError:

@@ -16,8 +16,8 @@ _TIGHTER = 0.9  # of what was refused, where the error names no limit
 _LEAST = 2_048  # tokens: a model that takes less than this has another trouble
 
 
-class Limits:
-    """Limits of models: what is `given` overrides all else, `servers` are local ones that may be asked.
+class ModelWindows:
+    """ModelWindows of models: what is `given` overrides all else, `servers` are local ones that may be asked.
 
     With None for `servers` nobody is asked.
     """
@@ -61,7 +61,7 @@ class Limits:
         return known
 
     async def others(self, scope: Scope, name: str) -> Mapping[str, int]:
-        """Limits on bytes, images and messages that errors named."""
+        """ModelWindows on bytes, images and messages that errors named."""
         return {what: most for what, most in (await self._taught(scope)).get(name, {}).items() if what != "tokens"}
 
     async def refused(self, scope: Scope, name: str) -> int | None:
