@@ -99,3 +99,12 @@ def test_a_name_of_two_modules_is_found() -> None:
     sources = {"one": "LEAST, MOST = 1, 2\nclass Row: ...", "two": "LEAST: int = 3\nRow = list[int]", "three": "x = 1"}
     assert shared(CONSTANT, sources) == {"LEAST": {"one": "1", "two": "3"}}
     assert shared(TYPE, sources) == {"Row": {"one": "a class", "two": "list[int]"}}
+
+
+def test_a_newcomer_finds_ten_things() -> None:
+    """Every question of AGENTS.md is answered by a file or folder that is there."""
+    page = (SOURCE.parents[1] / "AGENTS.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| … (.*) \| (.*) \|$", page, re.MULTILINE)
+    answers = [path for _, answer in rows for path in re.findall(r"`([\w/.]+)`", answer)]
+    assert len(rows) == 10
+    assert all((SOURCE / path).exists() for path in answers), answers
