@@ -13,7 +13,8 @@ from typer.testing import CliRunner, Result
 from clew import Budget, Engine, Request, SQLite, StoreError, config, open_store
 from clew.cli import app
 from clew.errors import NotFound
-from clew.store.places import Server, hidden, is_url
+from clew.store.addresses import hidden
+from clew.store.places import Server, is_url
 from clew.store.sql import SQLStore
 from clew.testing import check_store, conversation
 

@@ -1,11 +1,11 @@
 """Where a store is: a path, or a URL of a server, whose password is never shown."""
 
 import os
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from clew.errors import NotFound
+from clew.store.addresses import hidden
 from clew.store.sql import SQLStore
 from clew.store.sqlite import SQLite
 from clew.store.waiting import PATIENCE
@@ -26,12 +26,6 @@ class Server:
 def is_url(text: str) -> bool:
     """Whether this names a server, and no file."""
     return text.startswith(SCHEMES)
-
-
-def hidden(url: str) -> str:
-    """A URL or connection string as it may be shown."""
-    # Up to the last @: a password in which somebody forgot to escape one is no less a password.
-    return re.sub(r"(password=)[^&\s]*", r"\1***", re.sub(r"(//[^:/?@]*:).*@", r"\1***@", url))
 
 
 def open_store(where: str | os.PathLike[str] | Server, create: bool = True, patience: float = PATIENCE) -> SQLStore:

@@ -8,7 +8,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.sql import SQL, Identifier
 
 from clew.errors import ForeignFile, NewerFile, NotFound, StoreError
-from clew.store.places import hidden
+from clew.store.addresses import hidden
 from clew.store.sqlite.opening import APPLICATION, migrations
 
 OURS = b"clew"

@@ -1,6 +1,9 @@
 """Taking turns on a branch, by locks of the server, which ends the turn of a process that dies."""
 
+from contextlib import suppress
 from threading import Lock
+
+import psycopg
 
 from clew.store.postgres.connections import Connections
 from clew.store.postgres.database import PostgresDatabase
@@ -51,21 +54,23 @@ class BranchTurn:
         return self._held is not None
 
     def in_line(self, wait: Wait) -> None:
-        """Wait for it, after those who came before, for as long as the caller would."""
+        """Wait for it, after those who came before, for as long as the caller would; then go on without it."""
         db = self._connections.take()
         try:
             with self._guard:
                 if self._over:
                     return
                 self._asked = db
+            came = False
             try:
-                with db.hurried(wait):
+                with suppress(psycopg.errors.LockNotAvailable), db.hurried(wait):
                     db.ask("wait_alone", branch=self._branch)
+                    came = True
             finally:
                 with self._guard:
                     self._asked = None
             with self._guard:
-                if not self._over:
+                if came and not self._over:  # else whoever has it may hang, and a conflict is only an inconvenience
                     self._held = self._own = db
         finally:
             if self._own is None:
