@@ -20,11 +20,13 @@ from typing import Any
 import pytest
 
 from clew import Engine, Sessions, SQLite, run
+from clew.engine.windows import KIND
 from clew.sessions.sessions import Session
 from clew.testing import Answer, Call, StrictProvider
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+WINDOW = 6_000  # tokens
 QUIET = ("CREWAI_DISABLE_TELEMETRY", "CREWAI_TESTING", "OTEL_SDK_DISABLED", "DO_NOT_TRACK")
 LONG = " ".join(f"Finding {n}: line {n} of the parser is off." for n in range(60))
 SHORT = "Sixty lines are off."
@@ -57,16 +59,25 @@ def script(body: Body) -> Answer:
     return Answer(LONG)
 
 
+async def told_that_windows_are_small(path: Path) -> None:
+    """As if the models had refused what was longer: pages say nothing of windows."""
+    store = SQLite(path)
+    for model in ("gpt-4o", "gpt-4o-mini"):
+        await store.learn("default", KIND, model, {"tokens": WINDOW})
+    await store.close()
+
+
 @pytest.fixture
 def ran(tmp_path: Path) -> Ran:
     """Runs a page in one process after another, in one folder; what the provider heard from each."""
 
     def start(page: str, times: int) -> list[list[Body]]:
         heard = []
+        run(told_that_windows_are_small(tmp_path / "agent.db"))
         for _ in range(times):
             with StrictProvider(script) as provider:
                 served = {"OPENAI_BASE_URL": f"{provider.url}/v1", "OPENAI_API_KEY": "none", "HOME": str(tmp_path)}
-                env = {**os.environ, **dict.fromkeys(QUIET, "true"), **served, "CLEW_BUDGET_WINDOW": "6000"}
+                env = {**os.environ, **dict.fromkeys(QUIET, "true"), **served}
                 done = subprocess.run(
                     [sys.executable, __file__, page], cwd=tmp_path, env=env, capture_output=True, text=True
                 )

@@ -10,6 +10,7 @@ import openai
 import clew
 from asking import request
 from clew import Budget, Engine, SQLite
+from clew.engine.settings import Settings
 from clew.testing import Answer, Call, StrictProvider
 
 Body = dict[str, Any]
@@ -26,7 +27,7 @@ def plain_of(provider: StrictProvider, format: str, blocking: bool = True, retri
 
 
 def engine(place: Path | str, window: int = WINDOW, **given: Any) -> Engine:
-    return Engine(SQLite(place), Budget(window=window, reserve=500), **given)
+    return Engine(SQLite(place), Budget(window=window, reserve=500), Settings(**given))
 
 
 def create(client: Any, format: str) -> Any:

@@ -11,6 +11,7 @@ from clew import Engine, ModelError, Request, SQLite
 from clew.agent import Agent, AgentEvent, Answered
 from clew.agent.control import ContextController
 from clew.agent.tools import Permissions, Toolbox
+from clew.engine.settings import Settings
 from clew.llm.streaming import speaker
 from clew.store.protocol import Store
 from clew.testing.provider import Answer, StrictProvider
@@ -92,7 +93,7 @@ def loaded(window: int) -> Answers:
 async def windows(store: Store, url: str, **settings: Sequence[str] | None) -> tuple[int, str]:
     """What an agent takes for the window of a model at an address, and from where it has that."""
     for _ in range(TRIES):
-        engine = Engine(store, **settings)  # type: ignore[arg-type]
+        engine = Engine(store, settings=Settings(**settings))  # type: ignore[arg-type]
         Agent(speaker(f"{url}/v1#llama3.2"), ContextController(engine))
         model = await engine.limits.windows.model("default", "llama3.2")
         if model.source == "probed":

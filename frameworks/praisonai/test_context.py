@@ -11,6 +11,7 @@ from praisonaiagents.session.store import DefaultSessionStore
 
 from clew import Budget, Engine, Sessions, SQLite, run
 from clew.adapters.praisonai import Context
+from clew.engine.settings import Settings
 from clew.steps.notes.writer import Writer
 from clew.testing import Answer, Call, ScriptedModel, StrictProvider, take_notes
 from clew.wire import check
@@ -34,7 +35,7 @@ def answers(count: int) -> list[Answer]:
 
 
 def kept(tmp_path: Path, **more: Any) -> Context:
-    engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=WINDOW), **more.pop("engine", {}))
+    engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=WINDOW), Settings(**more.pop("engine", {})))
     return Context(engine, session="work", **more)
 
 

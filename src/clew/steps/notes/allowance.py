@@ -40,10 +40,10 @@ class Allowance:
         while self._spent and self._spent[0][0] <= now - HOUR:
             self._spent.popleft()
         if calls >= self.limits.calls or tokens + more > self.limits.tokens:
-            return "target of the compaction"
+            return "budget of the compaction"
         hourly = sum(spent for _, spent in self._spent)
         if len(self._spent) >= self.limits.hourly_calls or hourly + more > self.limits.hourly_tokens:
-            return "target of the hour"
+            return "budget of the hour"
         return ""
 
     def begin(self, tokens: int) -> None:
