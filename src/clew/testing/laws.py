@@ -102,29 +102,27 @@ def _check_protected(view: View, after: View, target: Target) -> None:
 
 
 def _protected(view: View, target: Target) -> dict[str, set[int]]:
-    """What no step may touch, told without the code that steps ask: where each part is small beside the goal, so that
-    nobody can say there was no room."""
-    nodes, small = view.nodes, max(0, target.goal.tokens - target.frame) // 8
+    """What no step may touch, told without the code that steps ask: pins, and the rest where all of it together is
+    small beside the goal, so that nobody can say there was no room."""
+    nodes = view.nodes
     pins = {i for i, n in enumerate(nodes) if n.id in view.pinned}
     sealed = {i for i, n in enumerate(nodes) if n.item.kind == "opaque" and "encrypted_content" in (n.item.wire or {})}
-    found = {"pinned": pins, "only the provider reads it": sealed}
-    whole = [i for a, b in groups(nodes) if not (pins | sealed).isdisjoint(range(a, b)) for i in range(a, b)]
-    if target.meter.nodes(nodes[i] for i in whole).tokens > small:
-        return found
     first = next((i for i, n in enumerate(nodes) if n.item.role != "user" or n.item.kind == "summary"), len(nodes))
     spoke = max((i for i, n in enumerate(nodes) if n.item.role == "assistant" or n.item.kind == "summary"), default=-1)
     calls = {n.item.call_id for n in nodes[spoke + 1 :] if n.item.kind == "result"}
     new = {i for i, n in enumerate(nodes) if i > spoke or (n.item.kind == "call" and n.item.call_id in calls)}
     told = [i for i, n in enumerate(nodes) if n.item.role == "user" and n.item.kind == "text"]
-    for why, places in (
-        ("the user began with it", set(range(first))),
-        ("nobody has read it yet", new),
-        ("the user said it last", {told[-1]} if told else set()),
-    ):
-        size = target.meter.nodes(nodes[i] for i in places)
-        if size.tokens <= small and 8 * size.images <= target.goal.images and 8 * size.messages <= target.goal.messages:
-            found[why] = places
-    return found
+    found = {
+        "the user began with it": set(range(first)),
+        "nobody has read it yet": new,
+        "the user said it last": {told[-1]} if told else set(),
+    }
+    all = {i for places in (pins, sealed, *found.values()) for i in places}
+    size = target.meter.nodes(_with_groups(view, [i in all for i in range(len(nodes))]))
+    goal, small = target.goal, max(0, target.goal.tokens - target.frame) // 4
+    has_room = size.tokens + LINE_TOKENS * (len(pins) + 4) <= small and 4 * size.bytes <= goal.bytes
+    has_room = has_room and 4 * size.images <= goal.images and 4 * (size.messages + len(pins)) <= goal.messages
+    return {"pinned": pins, "only the provider reads it": sealed} | (found if has_room else {})
 
 
 def _with_groups(view: View, kept: Sequence[bool]) -> list[Node]:
