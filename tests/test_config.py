@@ -669,7 +669,7 @@ def test_the_help_says_what_counts(machine: Machine) -> None:
 def test_the_page_has_every_setting() -> None:
     rows = []
     for s in SETTINGS:
-        default = s.otherwise or ("as the catalog says" if NAME in s.key else json.dumps(s.default))
+        default = s.otherwise or ("from the catalog" if NAME in s.key else json.dumps(s.default))
         project = {"no": "", "yes": "yes", "stricter": "only stricter"}[s.project]
         rows.append(f"| `{write_key(s.key)}` | {s.meaning} | {s.kind.expected} | {default} | {project} |")
     page = DOCS.read_text(encoding="utf-8")
