@@ -129,5 +129,5 @@ def test_a_warning_tells_nothing_of_what_was_said(
     worker = Agent(name="w", instructions="Read.", model=backend, tools=[read], output="silent", context=False)
     for n in range(4):
         worker.chat(f"Turn {n}: my key is {KEY}.")
-    assert "clew could not do its part, and all goes on without: RuntimeError" in caplog.text
+    assert "clew failed; the original request is sent unchanged: RuntimeError" in caplog.text
     assert KEY not in "".join(r.getMessage() for r in caplog.records if r.name == "clew")
