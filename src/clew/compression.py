@@ -216,8 +216,7 @@ def bounds(target: int, frame: Frame, items: Sequence[Item], meter: Meter) -> Bu
     said = meter.items(items).tokens
     if target < min(LEAST_TARGET, said):
         raise BadRequest(
-            f"target: {target:,} tokens are too few for a history of {said:,}; "
-            f"use at least {min(LEAST_TARGET, said):,}"
+            f"target: {target:,} tokens are too few for a history of {said:,}; use at least {min(LEAST_TARGET, said):,}"
         )
     whole = meter.frame(frame).tokens + target
     return Budget(window=whole, reserve=0, high=1, low=1)
