@@ -23,8 +23,8 @@ KeyName = Annotated[str, typer.Argument(metavar="KEY", help='For example budget.
 @config.callback(epilog="Example: clew config set budget.high 0.8")
 def show_all(
     context: typer.Context,
-    why: Annotated[bool, typer.Option("--why", help="Show when a history is compacted, by these settings.")] = False,
-    model: Annotated[str, typer.Option(help="With --why: the model whose window counts.")] = "",
+    why: Annotated[bool, typer.Option("--why", help="Show when a history is compacted with these settings.")] = False,
+    model: Annotated[str, typer.Option(help="With --why: the model whose window is used.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
 ) -> None:
     """Show all settings and where each comes from, or change one.
