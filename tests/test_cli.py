@@ -239,7 +239,7 @@ def test_a_prefix_that_fits_two_sessions_is_refused(clew: Shell) -> None:
     done = clew("show", "stdin")
     assert done.exit_code == 1
     assert re.fullmatch(
-        r"clew: stdin fits 2 sessions; give more of it: stdin-\w{4}, stdin-\w{4}\n",
+        r"clew: stdin matches 2 sessions; give more of it: stdin-\w{4}, stdin-\w{4}\n",
         done.stderr,
     )
 
