@@ -114,7 +114,7 @@ async def test_a_hook_holds_back_what_must_not_go_out(
     monkeypatch.setenv("OPENAI_BASE_URL", f"{provider.url}/v1")
     context = Context(Engine(SQLite(tmp_path / "c.db"), settings=Settings(secrets="refuse")))
     noter = Agent(name="n", instructions="Note.", context=context, hooks=context.hooks, output="silent")
-    assert "holds secrets" in await noter.achat(f"My key is {KEY}.")
+    assert "contains secrets" in await noter.achat(f"My key is {KEY}.")
     assert provider.heard == []
 
 
