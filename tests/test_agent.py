@@ -306,6 +306,6 @@ async def test_a_conversation_is_compacted_or_begun_anew_by_an_engine_that_never
 
 async def test_nothing_can_be_opened_where_nothing_was_said(store: SQLite) -> None:
     with StrictProvider() as provider:
-        with pytest.raises(NotFound, match="nothing was said in work yet"):
+        with pytest.raises(NotFound, match="conversation work is empty"):
             await agent(provider, store, "openai_chat").view()
         assert provider.heard == []

@@ -216,7 +216,7 @@ async def test_tools_of_the_agent_act_on_its_own_lineage(store: SQLite) -> None:
     other = await steering.engine.prepare(Addition({"messages": [{"role": "user", "content": "ZX-81"}]}, "other"))
     page = next(n for n in sent.view.nodes if n.item.text.startswith("p3.txt"))
     assert "value 3005" in (await steering.answer(sent.view, "recall", {"id": page.id[:10], "lines": "6-6"})).text
-    assert "nothing here has the id" in (await steering.answer(sent.view, "recall", {"id": other.nodes[0].id})).text
+    assert "no item has the id" in (await steering.answer(sent.view, "recall", {"id": other.nodes[0].id})).text
     assert "ZX-81" not in (await steering.answer(sent.view, "search_history", {"query": "ZX-81"})).text
     assert "Pinned: 1" in (await steering.answer(sent.view, "pin", {"id": page.id[:10]})).text
     done = (await steering.answer(sent.view, "truncate_context", {})).text
@@ -231,7 +231,7 @@ async def test_tools_of_the_agent_act_on_its_own_lineage(store: SQLite) -> None:
 async def test_a_tool_of_the_same_name_is_nobodys(store: SQLite) -> None:
     own = {"type": "function", "function": {"name": "recall", "parameters": {"type": "object", "properties": {}}}}
     request = Request({"model": MODEL, "messages": [{"role": "user", "content": "hi"}], "tools": [own]})
-    with pytest.raises(BadRequest, match="has tools named recall of its own: rename them, or offer none"):
+    with pytest.raises(BadRequest, match="has its own tools named recall: rename them, or do not offer clew's"):
         await controller(store).prepare(request)
     assert (await controller(store, offer=False).prepare(request)).body["tools"] == [own]
 

@@ -381,5 +381,5 @@ def test_without_a_terminal_it_says_so_and_ends(terminal: str) -> None:
     os.close(ours)
     os.close(theirs)
     assert (done.returncode, done.stdout or b"") == (2, b"")
-    assert done.stderr.decode().startswith("clew: clew chat needs a terminal, and its input or output is none")
+    assert done.stderr.decode().startswith("clew: clew chat needs a terminal for input and output")
     assert (done.stderr.count(b"\n"), b"\x1b" in done.stderr) == (1, False)

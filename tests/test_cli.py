@@ -239,7 +239,7 @@ def test_a_prefix_that_fits_two_sessions_is_refused(clew: Shell) -> None:
     done = clew("show", "stdin")
     assert done.exit_code == 1
     assert re.fullmatch(
-        r"clew: stdin fits 2 sessions; give more of it: stdin-\w{4}, stdin-\w{4}\n",
+        r"clew: stdin matches 2 sessions; give more of it: stdin-\w{4}, stdin-\w{4}\n",
         done.stderr,
     )
 
@@ -277,7 +277,7 @@ def test_a_search_shows_ids_and_lines(clew: Shell, recalled: str) -> None:
     assert done.stdout.splitlines()[0].startswith(f"{recalled}  {listed}  result of ")
     assert "error: no such table" in done.stdout
     missing = clew("search", "zebra", "--in", listed)
-    assert (missing.exit_code, missing.stderr) == (1, f"clew: nothing was said in {listed} about 'zebra'\n")
+    assert (missing.exit_code, missing.stderr) == (1, f"clew: no match for 'zebra' in {listed}\n")
 
 
 def test_what_became_of_facts_is_shown(clew: Shell, recalled: str) -> None:
@@ -288,7 +288,7 @@ def test_what_became_of_facts_is_shown(clew: Shell, recalled: str) -> None:
     fates = json.loads(clew("coverage", listed, "--json").stdout)
     assert len(fates) == int(first.split()[0])
     assert all(clew("recall", f["id"]).exit_code == 0 for f in fates[:3])
-    assert "no session is called 'nobody'" in clew("coverage", "nobody").stderr
+    assert "no conversation or session matches 'nobody'" in clew("coverage", "nobody").stderr
 
 
 def test_a_span_comes_back_item_by_item(clew: Shell) -> None:
@@ -307,34 +307,34 @@ def test_a_span_comes_back_item_by_item(clew: Shell) -> None:
 @pytest.mark.parametrize(
     ("args", "content", "message"),
     [
-        (["compress", "gone"], None, "gone: No such file or directory; give the name of a file, or - for input"),
-        (["count", "."], None, ".: Is a directory; give the name of a file, or - for input"),
-        (["count", "-"], b"a\xff", "-: not UTF-8 at byte 1; convert it first, with iconv -t UTF-8"),
+        (["compress", "gone"], None, "gone: No such file or directory; give the path of a file, or - for input"),
+        (["count", "."], None, ".: Is a directory; give the path of a file, or - for input"),
+        (["count", "-"], b"a\xff", "-: not UTF-8 at byte 1; convert it with iconv -t UTF-8"),
         (
             ["count", "-"],
             b"\x1f\x8b\x08",
-            "-: is compressed; unpack it first, with gunzip -c, and give - as the file",
+            "-: is compressed; unpack it with gunzip -c and give - as the file",
         ),
-        (["compress", "-"], b"", "-: is empty; expected JSON, or one message a line"),
+        (["compress", "-"], b"", "-: is empty; expected JSON, or one message per line"),
         (
             ["compress", "-"],
             b"hello",
-            "-: not JSON: Expecting value at line 1 column 1; expected JSON, or one message a line",
+            "-: not JSON: Expecting value at line 1 column 1; expected JSON, or one message per line",
         ),
         (
             ["compress", "-"],
             b'{"role": "user", "content": "a"}\n{"role"',
-            "-: line 2: not JSON: Expecting ':' delimiter at line 1 column 8; expected JSON, or one message a line",
+            "-: line 2: not JSON: Expecting ':' delimiter at line 1 column 8; expected JSON, or one message per line",
         ),
         (
             ["compress", "-"],
             b'{"role": "user", "content": "a"}\n{"id": 1, "messages": []}',
-            "-: line 2 is no message; give one conversation, one message a line",
+            "-: line 2 is not a message; give one conversation, one message per line",
         ),
         (
             ["compress", "-"],
             b'{"a": 1}',
-            "-: no conversation; expected an object with `messages`, a list of messages, or one a line",
+            "-: not a conversation; expected an object with `messages`, a list of messages, or one message per line",
         ),
         (
             ["compress", "-", "--format", "morse"],
@@ -354,7 +354,7 @@ def test_an_error_is_one_line_with_the_remedy(clew: Shell, args: list[str], cont
 
 
 def test_looking_makes_no_store(clew: Shell) -> None:
-    missing = f"clew: {clew.store}: no store there yet; clew demo makes one, or say where it is with --store\n"
+    missing = f"clew: {clew.store}: no store found; clew demo creates one, or use --store\n"
     for args in (["show"], ["show", "x"], ["recall", "3fa94c21b0"]):
         done = clew(*args)
         assert (done.exit_code, done.stdout, done.stderr) == (1, "", missing)
@@ -370,18 +370,17 @@ def test_a_foreign_file_is_left_alone(clew: Shell) -> None:
 
 def test_what_is_not_there_says_where_to_look(clew: Shell, recalled: str) -> None:
     assert clew("recall", recalled, "--scope", "other").stderr == (
-        f"clew: nothing here has the id {recalled} (scope 'other'); is it in another --scope or --store?\n"
+        f"clew: no item has the id {recalled} (scope 'other'); try another --scope or --store\n"
     )
     assert clew("show", "--scope", "other").stderr == (
-        "clew: nothing is stored in scope 'other' yet: try clew demo, or another --scope\n"
+        "clew: scope 'other' is empty: try clew demo, or another --scope\n"
     )
     assert clew("show", "nobody").stderr == (
-        "clew: no session is called 'nobody', nor does an id begin so: "
-        "clew sessions lists them; is it in another scope?\n"
+        "clew: no conversation or session matches 'nobody': clew sessions lists them; or try another scope\n"
     )
     for extra, message in [
         (("--lines", "9000-"), "there are only 305 lines, none of them in 9000-"),
-        (("--lines", "b-a"), "lines b-a: write it like 10-20, 10- or 10; the first line is 1"),
+        (("--lines", "b-a"), "lines b-a: expected 10-20, 10- or 10; the first line is 1"),
         (("--grep", "nowhere"), "no line of 305 matches nowhere"),
         (("--grep", "nobody("), "no line of 305 matches nobody("),
     ]:
@@ -415,7 +414,7 @@ def test_scope_and_window_are_as_configured(clew: Shell) -> None:
     assert len(done.stdout) < len(json.dumps(talk()))
     assert clew("show").stdout.splitlines()[1].startswith("stdin-")
     assert clew("show").stdout == clew("show", "--scope", "work").stdout
-    assert "nothing is stored in scope 'default'" in clew("show", "--scope", "default").stderr
+    assert "scope 'default' is empty" in clew("show", "--scope", "default").stderr
 
 
 def test_a_wrong_setting_stops_a_command_before_it_does_anything(clew: Shell) -> None:

@@ -151,7 +151,7 @@ def test_tags_are_given_listed_and_taken_away(clew: Shell) -> None:
 
 
 def test_what_is_put_away_is_not_listed_until_it_is_asked_for(clew: Shell) -> None:
-    told = "run and 2 conversations that came of it: put away; --off brings it back\n"
+    told = "run and 2 conversations that began in it: archived; --off undoes it\n"
     assert clew("archive", "run").stdout == told
     assert {s["name"] for s in listed(clew)} == {None, EVIL}
     assert "run archived" in clew("sessions", "--archived").stdout
@@ -278,10 +278,10 @@ def test_a_fork_is_compared_with_the_newest_compaction_of_its_past(clew: Shell) 
     clew("fork", "run.2", "fresh")
     assert clew("diff", "fresh").stdout == clew("diff", "run.2").stdout
     never = clew("diff", "helper")
-    assert (never.exit_code, never.stderr) == (1, "clew: helper was never compacted: there is nothing to compare\n")
+    assert (never.exit_code, never.stderr) == (1, "clew: helper has no compaction to show\n")
     first = clew("diff", "run.1")
     assert first.exit_code == 1
-    assert "did not begin with a compaction (start)" in first.stderr
+    assert "began with start, not with a compaction" in first.stderr
 
 
 # --- undo, resume, fork -----------------------------------------------------------------------------------------------
@@ -301,7 +301,9 @@ def test_an_undo_says_what_came_back_and_is_seen_in_the_list(clew: Shell) -> Non
 def test_an_undo_that_does_not_fit_is_refused_with_the_numbers(clew: Shell) -> None:
     done = clew("undo", "run", "--count", 3)
     assert (done.exit_code, done.stdout) == (1, "")
-    assert re.match(r"clew: undoing would show [\d,]+ tokens where 5,500 fit \([\d,]+ too many; ", done.stderr)
+    assert re.match(
+        r"clew: after this undo the view would have [\d,]+ tokens, and 5,500 fit \([\d,]+ too many; ", done.stderr
+    )
 
 
 def test_a_call_is_resumed_as_it_was_sent(clew: Shell, made: tuple[Path, list[View]]) -> None:
@@ -320,19 +322,19 @@ def test_a_call_is_resumed_as_it_was_sent(clew: Shell, made: tuple[Path, list[Vi
 def test_the_newest_state_is_resumed_with_its_tail(clew: Shell, made: tuple[Path, list[View]]) -> None:
     done = clew("resume", "run")
     assert json.loads(done.stdout) == body(made[1][-1])
-    assert done.stderr.startswith("run.4 as it stands: ")
-    assert clew("resume", "run.2").stderr.startswith("run.2 as it ended: ")
+    assert done.stderr.startswith("run.4 now: ")
+    assert clew("resume", "run.2").stderr.startswith("run.2 at its end: ")
 
 
 def test_a_fork_goes_on_by_itself(clew: Shell, made: tuple[Path, list[View]]) -> None:
     sent = made[1][2]
     done = clew("fork", "run", "other", "--call", sent.seq)
-    assert done.stdout == f"other goes on from run.4, call {sent.seq}: requests with session='other' add to it\n"
+    assert done.stdout == f"other continues from run.4, call {sent.seq}: requests with session='other' add to it\n"
     assert json.loads(clew("resume", "other").stdout) == body(sent)
     more = json.loads(clew("fork", "other", "more", "--json").stdout)
     assert (more["name"], more["cause"], more["number"]) == ("more", "fork", 1)
     assert clew("fork", "run", "other").stderr == (
-        "clew: there is a conversation named other already; choose another name\n"
+        "clew: a conversation named other already exists; choose another name\n"
     )
     assert clew("fork", "run", "a\x1b[2J").exit_code == 2
 
@@ -355,11 +357,11 @@ def test_items_are_pinned_and_let_go(clew: Shell) -> None:
 
 def test_what_is_of_another_conversation_cannot_be_pinned(clew: Shell) -> None:
     other = json.loads(clew("show", "try", "--json").stdout)["nodes"][-1]["id"]
-    assert clew("pin", "run", other).stderr == f"clew: nothing here has the id {other}\n"
+    assert clew("pin", "run", other).stderr == f"clew: no item has the id {other}\n"
     span = json.loads(clew("diff", "run", "--json").stdout)["stand_ins"][0]["id"]
-    assert "is no item of this conversation, or several in one" in clew("pin", "run", span).stderr
+    assert "is not a single item of this conversation" in clew("pin", "run", span).stderr
     out = json.loads(clew("diff", "run", "--json").stdout)["left"][-1]["id"]
-    assert "out of view; quoted there from the next request on" in clew("pin", "run", out).stdout
+    assert "out of view; quoted from the next request on" in clew("pin", "run", out).stdout
 
 
 def test_search_is_everywhere_in_a_lineage_or_in_a_session(clew: Shell) -> None:
@@ -368,7 +370,7 @@ def test_search_is_everywhere_in_a_lineage_or_in_a_session(clew: Shell) -> None:
     assert clew("search", "zebras").stdout == f"{hit['id'][:10]}  try  user\n       1  Another way: beware of zebras.\n"
     assert json.loads(clew("search", "zebras", "--in", "run", "--json").stdout) == []
     none = clew("search", "zebras", "--in", "run")
-    assert (none.exit_code, none.stderr) == (1, "clew: nothing was said in run about 'zebras'\n")
+    assert (none.exit_code, none.stderr) == (1, "clew: no match for 'zebras' in run\n")
     assert "run-000" in clew("search", "run-000", "--in", "run").stdout
     assert "run-000" not in clew("search", "run-000", "--in", "run.4", "--only").output.replace("'run-000'", "")
     assert clew("search", "x", "--only").exit_code == 2
@@ -578,7 +580,7 @@ def test_a_packed_file_is_unpacked_as_far_as_sessions_go(clew: Shell) -> None:
     packed = gzip.compress(line.encode()) + gzip.compress(b"\n")
     assert clew("import", clew.file("two.jsonl.gz", packed)).exit_code == 0
     assert "packed zebras" in clew("search", "zebras").stdout
-    with pytest.raises(BadRequest, match=r"bomb.gz: it unpacks to more than 2,000,000 bytes; .* gunzip -k bomb.gz"):
+    with pytest.raises(BadRequest, match=r"bomb.gz: unpacks to more than 2,000,000 bytes; .* gunzip -k bomb.gz"):
         unpacked(Path("bomb.gz"), gzip.compress(b"0" * 20_000_000), 2_000_000)
     for damaged in (packed[:40], packed[:20] + b"\xff" * 9 + packed[29:]):
         result = clew("import", clew.file("damaged.gz", damaged))

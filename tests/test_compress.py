@@ -100,7 +100,7 @@ def test_mistakes_are_told(given: Any, settings: dict[str, Any], says: str) -> N
 def test_unknown_ids_and_impossible_targets_are_told() -> None:
     result = clew.compress(messages(), window=3_000)
     for id in ("", "zzz"):
-        with pytest.raises(NotFound, match="nothing here has the id"):
+        with pytest.raises(NotFound, match="no item has the id"):
             result.recall(id)
     with pytest.raises(BadRequest, match="10 tokens are too few for a history of"):
         clew.compress(messages(), target_tokens=10)

@@ -254,7 +254,7 @@ def test_all_problems_are_told_at_once_with_file_line_key_and_remedy(machine: Ma
         f"{team}:2: servers is not for a project to set; set it in {user}, or as CLEW_SERVERS",
         f"{team}:5: budget.window is 0; expected a whole number of at least 1, such as 200000",
         f"{team}:6: telemetry is not for a project to set; set it in {user}, or as CLEW_TELEMETRY",
-        "CLEW_BUDGT_HIGH is not a variable of clew; did you mean CLEW_BUDGET_HIGH?",
+        "CLEW_BUDGT_HIGH is not a variable that clew knows; did you mean CLEW_BUDGET_HIGH?",
         'CLEW_LOG is loud; expected "off", "text" or "json"',
         "CLEW_SERVERS is http://…@h; expected a list of base URLs without passwords, "
         'such as ["http://127.0.0.1:11434"]',
@@ -316,9 +316,9 @@ def test_what_is_no_base_url(machine: Machine, url: object) -> None:
             "or a [list]",
         ),
         (b"a = 1\na = 2\n", ":2: not TOML: Cannot overwrite a value at column 6"),
-        (b"\xff", ": not UTF-8 at byte 0; convert it first, with iconv -t UTF-8"),
-        (b"#" * 1_000_001, ": is larger than 1,000,000 bytes, so it is no configuration; name another file"),
-        (b"a = " + b"[" * 50_000, ": lists within lists without end; clew needs none"),
+        (b"\xff", ": not UTF-8 at byte 0; convert it with iconv -t UTF-8"),
+        (b"#" * 1_000_001, ": is larger than 1,000,000 bytes, too large for a configuration; name another file"),
+        (b"a = " + b"[" * 50_000, ": nested too deeply"),
         (b"budget = 5\n", ":1: budget is 5; expected a table: [budget] on a line of its own"),
         (b"[models]\ngpt = 5\n", ":2: models.gpt is 5; expected a table: [models.gpt] on a line of its own"),
         (b"scope.a = 1\n", ':1: scope is a table; expected text, such as "work"'),
@@ -530,7 +530,7 @@ def test_what_holds_is_shown_with_where_it_is_from(machine: Machine) -> None:
     ]
     assert part(rows, "[summary]", 3) == [
         "[summary]",
-        "model                  none: code alone writes           default",
+        "model                  none: code writes alone           default",
         "size                   1000                              default",
     ]
     assert part(rows, "[budget]", 4) == [
@@ -542,7 +542,7 @@ def test_what_holds_is_shown_with_where_it_is_from(machine: Machine) -> None:
     assert part(rows, "messages", 99) == [
         "messages               5                                 CLEW_BUDGET_MESSAGES",
         "tail                   20_000                            default",
-        "done                   no                                default",
+        "done                   none                              default",
         "",
         '[models."gpt-4.1"]',
         "prices.cache_write_1h  9                                 user file",
@@ -570,7 +570,7 @@ def test_one_value_is_printed_plainly(machine: Machine) -> None:
 
 def test_the_files_are_listed_even_if_they_are_wrong(machine: Machine) -> None:
     assert machine.clew("path").stdout.split("\n")[1].rstrip() == (
-        "project  clew.toml                   not there, nor in a folder above"
+        "project  clew.toml                   not found here or in a folder above"
     )
     machine.user("[")
     machine.team("[")
@@ -613,7 +613,7 @@ def test_a_value_is_set_in_the_nearest_project_or_here(machine: Machine) -> None
     (machine.folder / "clew.toml").rename(machine.project / "clew.toml")
     done = machine.clew("set", "budget.low", "0.2", "--project", CLEW_BUDGET_LOW="0.3")
     assert done.stdout == (
-        "budget.low is set in ~/code/project/clew.toml\nbut environment CLEW_BUDGET_LOW counts more, and says 0.3\n"
+        "budget.low is set in ~/code/project/clew.toml\nbut environment CLEW_BUDGET_LOW takes precedence: 0.3\n"
     )
     assert machine.load().budget.low == 0.2
 
@@ -658,7 +658,7 @@ def test_a_wrong_file_is_mended_by_setting_what_is_wrong(machine: Machine) -> No
 
 def test_the_help_says_what_counts(machine: Machine) -> None:
     text = machine.clew("--help").stdout
-    assert "- a variable: budget.high is CLEW_BUDGET_HIGH" in text
+    assert "- an environment variable: budget.high is CLEW_BUDGET_HIGH" in text
     assert "Example: clew config set budget.high 0.8" in text
     assert all(len(line) <= 80 for line in text.splitlines())
 
@@ -669,7 +669,7 @@ def test_the_help_says_what_counts(machine: Machine) -> None:
 def test_the_page_has_every_setting() -> None:
     rows = []
     for s in SETTINGS:
-        default = s.otherwise or ("as the catalog says" if NAME in s.key else json.dumps(s.default))
+        default = s.otherwise or ("from the catalog" if NAME in s.key else json.dumps(s.default))
         project = {"no": "", "yes": "yes", "stricter": "only stricter"}[s.project]
         rows.append(f"| `{write_key(s.key)}` | {s.meaning} | {s.kind.expected} | {default} | {project} |")
     page = DOCS.read_text(encoding="utf-8")

@@ -179,13 +179,13 @@ async def test_recall_takes_short_ids_and_tells_what_is_wrong(store: SQLStore) -
     short = stand_in.item.text.rsplit("recall ", 1)[1][:10]
     assert await engine.recall("default", short) == await engine.recall("default", stand_in.id)
     assert await engine.recall("default", short, branch=view.branch) == await engine.recall("default", short)
-    for bad, says in (("zz", "is not an id"), ("", "is not an id"), ("f" * 32, "nothing here has the id")):
+    for bad, says in (("zz", "is not an id"), ("", "is not an id"), ("f" * 32, "no item has the id")):
         with pytest.raises(clew.NotFound, match=says):
             await engine.recall("default", bad)
     ids = [place.id for place in (await store.load("default", view.branch)).said]
     assert len(ids) > 16  # so that two of them begin alike, whatever the store's secret
     crowded = max("0123456789abcdef", key=[id[0] for id in ids].count)
-    with pytest.raises(clew.Ambiguous, match=r"fits \d+ ids; give more of it"):
+    with pytest.raises(clew.Ambiguous, match=r"matches \d+ ids; give more of it"):
         await engine.recall("default", crowded)
     other = await engine.prepare(Request(conversation(8, 1), session="other"))
     with pytest.raises(clew.NotFound):
@@ -307,7 +307,7 @@ async def test_a_variant_differs_in_what_is_said_and_leaves_the_engine_alone(sto
         store,
     )
     assert engine.variant().settings.step is nothing
-    with pytest.raises(clew.BadRequest, match="secrets: fixed when an engine is made"):
+    with pytest.raises(clew.BadRequest, match="secrets: cannot be changed after the engine is created"):
         engine.settings = with_(engine.settings, secrets="off")
     key = "AKIAQ3EGRX7WLZ5TDH4K"
     view = await other.prepare(Request({"messages": [{"role": "user", "content": f"the key is {key}"}]}))

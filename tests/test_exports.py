@@ -142,11 +142,11 @@ def with_another_end(written: list[bytes]) -> list[bytes]:
 @pytest.mark.parametrize(
     ("at", "change", "error"),
     [
-        (0, b"{}", "line 1: not what clew export writes"),
+        (0, b"{}", "line 1: not a"),
         (0, b'{"clew": 99}', "line 1: written by another clew"),
         (3, b"{", "line 4: "),
-        (3, b'{"what": 1}', "line 4: no line that clew export writes: what"),
-        (-1, b'{"event": 999, "at": 1, "kind": "pin"}', "is missing, 999 stands in its place"),
+        (3, b'{"what": 1}', "line 4: not a line of a clew export: what"),
+        (-1, b'{"event": 999, "at": 1, "kind": "pin"}', ", got 999"),
     ],
 )
 async def test_a_file_that_is_not_whole_is_refused_and_nothing_is_written(
@@ -210,7 +210,7 @@ async def test_what_begins_twice_before_its_parent_or_in_nothing_is_refused(stor
     written = await lines(store, *await busy(store))
     opening = next(line for line in written if line.startswith(b'{"branch":'))
     event = next(line for line in written if line.startswith(b'{"event":'))
-    for broken, error in (([*written, opening], "begins twice"), ([written[0], event], "no line that clew export")):
+    for broken, error in (([*written, opening], "begins twice"), ([written[0], event], "not a line of a clew export")):
         with pytest.raises(BadRequest, match=error):
             await take_in(store, "other", broken)
     assert await store.branches("other") == []

@@ -163,7 +163,7 @@ def test_a_note_proposes_a_stretch_that_can_be_recalled_next() -> None:
 
 @pytest.mark.parametrize("lines", ["b-a", "0-3", "-3", "1-2-3", "9" * 30])
 def test_a_wish_that_is_none_is_told(lines: str) -> None:
-    with pytest.raises(BadRequest, match="write it like 10-20"):
+    with pytest.raises(BadRequest, match="expected 10-20"):
         excerpt(TEN, "3fa94c21b0", lines=lines)
     with pytest.raises(NotFound, match="there are only 10 lines"):
         excerpt(TEN, "3fa94c21b0", lines="11-")

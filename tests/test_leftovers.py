@@ -65,13 +65,13 @@ def holding(folder: Path) -> set[str]:
 async def test_a_killed_backup_is_named_and_removed_when_asked(store: SQLite, tmp_path: Path) -> None:
     with copying("backup", tmp_path / "clew.db", tmp_path / "copy.db"):
         assert await store.check() == []
-        with pytest.raises(StoreError, match="another process is writing it"):
+        with pytest.raises(StoreError, match="another process is writing to it"):
             await store.backup(tmp_path / "copy.db")
         await store.backup(tmp_path / "other.db")
     left = ".copy.db.clew-part"
     assert left in holding(tmp_path)
     [problem] = await store.check()
-    assert problem.what == f"copies of the log that a killed backup or restore left: {left}"
+    assert problem.what == f"partial copies left by an interrupted backup or restore: {left}"
     assert problem.remedy == "clew doctor --repair"
     await store.close()
     told = await command("doctor", "--repair", "--store", tmp_path / "clew.db")

@@ -20,7 +20,7 @@ from clew.store.sql import SQLStore
 from clew.testing import Answer, StrictProvider, conversation
 from clients import plain_of
 
-LOCKED = "another process has it locked"
+LOCKED = "locked by another process"
 
 
 @contextmanager
@@ -83,7 +83,7 @@ async def test_whoever_waits_behind_a_patient_one_waits_no_longer(tmp_path: Path
     with locked(place):
         patient = asyncio.create_task(said(store, 1))
         await asyncio.sleep(0.3)
-        with pytest.raises(StoreError, match="others wait for it, too"), patience(0.3):
+        with pytest.raises(StoreError, match="waiting for other writers"), patience(0.3):
             await store.label("default", "nobody", tags=("a",))
         assert not patient.done()
     assert await patient
@@ -109,7 +109,7 @@ def test_a_wrapped_request_goes_out_within_its_own_time(tmp_path: Path, caplog: 
         assert ask(**request("openai_chat")).choices[0].message.content == "one"
         with locked(place):
             assert ask(**request("openai_chat")).choices[0].message.content == "two"
-        assert "a request goes out as it was" in caplog.text
+        assert "clew failed; the original request is sent unchanged" in caplog.text
         assert LOCKED in caplog.text
         assert ask(**request("openai_chat")).choices[0].message.content == "three"
     clew.run(engine.store.close())

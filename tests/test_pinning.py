@@ -179,7 +179,7 @@ async def test_more_than_there_is_room_for_is_refused_with_the_numbers(store: SQ
         view = await talk.go()
         said = (await store.load("default", view.branch)).said
         away = [p.id for p in said if p.id not in {n.id for n in view.nodes}]
-    with pytest.raises(OverBudget, match=r"would take [\d,]+ tokens there where [\d,]+ are left") as raised:
+    with pytest.raises(OverBudget, match=r"would take [\d,]+ tokens where [\d,]+ are left") as raised:
         await talk.engine.pin(view, *away)
     assert raised.value.needed > raised.value.limit
     assert not (await store.load("default", view.branch)).pinned
@@ -207,7 +207,7 @@ async def test_only_what_was_said_here_can_be_pinned(store: SQLStore) -> None:
     talk = Talk(store)
     view = await talk.go()
     other = await talk.engine.prepare(asked(turn(50)[1:], "other"))
-    with pytest.raises(NotFound, match="is no item of this conversation"):
+    with pytest.raises(NotFound, match="is not an item of this conversation"):
         await talk.engine.pin(view, other.nodes[0].id)
 
 

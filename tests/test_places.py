@@ -114,9 +114,9 @@ def test_processes_that_open_an_empty_place_at_once_share_it(empty: str) -> None
 
 
 async def test_looking_makes_nothing(empty: str) -> None:
-    with pytest.raises(NotFound, match="no store there yet"):
+    with pytest.raises(NotFound, match="no store found"):
         open_store(empty, create=False)
-    with pytest.raises(NotFound, match="no store there yet"):
+    with pytest.raises(NotFound, match="no store found"):
         open_store(empty, create=False)
     await open_store(empty).close()
     await open_store(empty, create=False).close()
@@ -155,13 +155,13 @@ def test_commands_work_wherever_the_store_is(place: str, tmp_path: Path) -> None
     assert run(place, "show", "--store", place).stdout == listed
     assert "no problem found" in run(place, "doctor").stdout
     assert run(place, "purge", "--all", "--yes").exit_code == 0
-    assert "nothing is stored" in run(place, "show").stderr
+    assert "is empty" in run(place, "show").stderr
 
 
 def test_a_place_without_a_store_is_told(empty: str) -> None:
     done = run(empty, "show")
     assert done.exit_code == 1
-    assert f"{hidden(empty)}: no store there yet" in " ".join(done.stderr.split())
+    assert f"{hidden(empty)}: no store found" in " ".join(done.stderr.split())
 
 
 # --- URLs -------------------------------------------------------------------------------------------------------------

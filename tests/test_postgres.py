@@ -77,7 +77,7 @@ def test_a_newer_store_is_refused(url: str) -> None:
 @pytest.mark.parametrize("table", ["cats (name text)", "meta (x int)", "meta (key text, value bytea)"])
 def test_tables_of_somebody_else_are_refused_untouched(url: str, table: str) -> None:
     change(url, "drop schema clew cascade", "create schema clew", f"create table {table}")
-    with pytest.raises(ForeignFile, match="holds tables that are not of clew; choose another database"):
+    with pytest.raises(ForeignFile, match="has tables of another program; choose another database"):
         open_store(url)
     with psycopg.connect(url) as db:
         assert db.execute("select count(*) from pg_tables where schemaname = 'clew'").fetchone() == (1,)
@@ -307,7 +307,7 @@ BODY = "(select max(id) from body where packed = 1)"
             True,
         ),
         ("insert into body_text values (99999, 0, '')", "search entries of no body", True),
-        ("delete from body_text", "bodies that search does not find", True),
+        ("delete from body_text", "bodies missing from the search index", True),
     ],
 )
 async def test_each_damage_is_found_and_what_cannot_lose_anything_is_mended(
@@ -328,7 +328,7 @@ async def test_each_damage_is_found_and_what_cannot_lose_anything_is_mended(
 
 async def test_backups_are_the_servers(url: str) -> None:
     store = open_store(url)
-    with pytest.raises(StoreError, match="is backed up with pg_dump, and restored with pg_restore"):
+    with pytest.raises(StoreError, match="use pg_dump and pg_restore for PostgreSQL"):
         await store.backup("copy")
     await store.close()
 

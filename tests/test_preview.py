@@ -52,6 +52,6 @@ async def test_where_there_is_nothing_to_fold_it_says_so() -> None:
     body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello."}]}
     view = await engine.prepare(Request(body, session="short"))
     assert await engine.preview(view) is view
-    with pytest.raises(NotFound, match="nothing that a compaction could take out of view"):
+    with pytest.raises(NotFound, match="a compaction would change nothing"):
         await Sessions(engine).preview("short")
     await engine.store.close()

@@ -152,7 +152,7 @@ async def test_a_purged_id_says_when_and_why_and_is_in_the_audit(store: SQLStore
         await engine.recall("default", view.nodes[0].id[:10])
     with pytest.raises(Purged, match=f"{view.branch[:10]} was purged"):
         await store.load("default", view.branch)
-    with pytest.raises(NotFound, match="nothing here has the id") as other:
+    with pytest.raises(NotFound, match="no item has the id") as other:
         await engine.recall("other tenant", view.nodes[0].id[:10])
     assert not isinstance(other.value, Purged)
     [audit] = await store.purges()

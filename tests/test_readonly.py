@@ -112,7 +112,7 @@ def test_writing_says_so(folder: Path, what: str) -> None:
     folder.chmod(0o777 if what == "file" else 0o555)
     for done in (run(SAYING, str(folder / "clew.db")), command(folder, "tag", "s", "new")):
         assert done.returncode != 0
-        assert "can only be read: the file or its folder is read-only here" in done.stderr
+        assert "cannot be written: the file or its folder is read-only" in done.stderr
     assert [p.name for p in folder.iterdir()] == ["clew.db"]
 
 
@@ -135,4 +135,4 @@ def test_an_older_store_says_where_it_can_be_read(folder: Path) -> None:
     protect(folder)
     done = command(folder, "sessions")
     assert done.returncode == 1
-    assert "an older clew wrote it, and it is read-only here" in done.stderr
+    assert "written by an older clew and read-only" in done.stderr

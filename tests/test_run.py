@@ -28,7 +28,7 @@ def test_it_reads_answers_and_goes_on_in_another_process(tmp_path: Path) -> None
         done = clew(provider, tmp_path, "What is the build number?", "--session", "build")
         assert (done.returncode, done.stdout) == (0, "It is 7431.\n"), done.stderr
         assert "▸ read_file" in done.stderr
-        assert "session build" in done.stderr
+        assert "conversation build" in done.stderr
         again = clew(provider, tmp_path, "Again?", "--session", "build")
         assert again.stdout == "As I said: 7431.\n"
         said = json.dumps(provider.heard[-1].body)

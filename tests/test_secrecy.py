@@ -194,7 +194,9 @@ async def test_a_name_that_is_a_secret_is_refused_and_nothing_is_written(
     names: dict[str, Any] = {what: KEY} if what != "model" else {}
     addition = clew.Addition(body, **{"session": "one", **names})
     for asked in (Request(body, **names), addition):
-        with pytest.raises(SecretFound, match=f"the {what} is called by a secret .github token.*another name") as error:
+        with pytest.raises(
+            SecretFound, match=f"the name of the {what} contains a secret .github token.*another name"
+        ) as error:
             await engine.prepare(asked)
         assert KEY[:12] not in str(error.value)
     if what != "model":  # where nothing is sent, no model is written down

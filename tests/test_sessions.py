@@ -131,7 +131,9 @@ async def test_three_at_once_are_the_same_as_one_by_one(store: Store) -> None:
 async def test_an_undo_that_would_not_fit_is_refused_with_the_numbers(run: Run) -> None:
     await run.until(3)
     before = await run.engine.view("default", run.sent[-1].branch)
-    with pytest.raises(OverBudget, match=r"undoing would show [\d,]+ tokens where 5,500 fit") as refusal:
+    with pytest.raises(
+        OverBudget, match=r"after this undo the view would have [\d,]+ tokens, and 5,500 fit"
+    ) as refusal:
         await Sessions(run.engine).undo("run", 3)
     assert refusal.value.needed > refusal.value.limit
     assert await run.engine.view("default", run.sent[-1].branch) == before
@@ -167,7 +169,7 @@ async def test_nothing_and_less_cannot_be_undone(run: Run, count: int) -> None:
     sessions = Sessions(run.engine)
     branch = (await sessions.get("run")).branch
     before = await run.engine.store.events("default", branch)
-    with pytest.raises(BadRequest, match=f"1 or more, not {count}"):
+    with pytest.raises(BadRequest, match=f"at least 1, got {count}"):
         await sessions.undo("run", count)
     assert await run.engine.store.events("default", branch) == before
 
@@ -228,7 +230,7 @@ async def test_a_diff_says_what_left_and_what_stands_in(run: Run) -> None:
     assert diff.price_before
     assert diff.price_after
     assert diff.price_before.fresh > diff.price_after.fresh
-    with pytest.raises(NotFound, match="did not begin with a compaction"):
+    with pytest.raises(NotFound, match="not with a compaction"):
         await Sessions(run.engine).diff("run.1")
 
 
@@ -333,7 +335,7 @@ async def test_a_name_is_a_conversation_a_number_in_it_or_an_id(run: Run) -> Non
     assert await sessions.get("run.2") == second
     assert await sessions.get(first.id) == first
     assert await sessions.get(second.id[:8]) == second
-    for name, error in (("run.9", "3 sessions, no 9"), ("nobody", "no session is called")):
+    for name, error in (("run.9", "3 sessions; there is no 9"), ("nobody", "no conversation or session matches")):
         with pytest.raises(NotFound, match=error):
             await sessions.get(name)
     await run.engine.prepare(Addition({"messages": [{"role": "user", "content": "x"}]}, "rub"))

@@ -354,7 +354,7 @@ async def test_an_arrival_past_the_net_is_a_preview_unless_the_agent_was_told(st
 
 @pytest.mark.parametrize("when", ["98%", "100%", "0%"])
 def test_a_share_that_clew_comes_before_is_refused_in_words(store: SQLite, when: str) -> None:
-    with pytest.raises(BadRequest, match=r"from 98% on clew compacts by itself.*say 1% to 97%"):
+    with pytest.raises(BadRequest, match=r"from 98% on, clew compacts by itself.*use 1% to 97%"):
         ContextController(Engine(store), when=when)
     controller = ContextController(Engine(store), when="97%")
     with pytest.raises(BadRequest, match=f"when is {when}"):
@@ -416,7 +416,7 @@ def test_a_target_is_of_the_history() -> None:
 
 def test_a_target_in_which_nothing_can_be_said_is_refused() -> None:
     messages = loop(8, 1_000, 900)["messages"]
-    with pytest.raises(BadRequest, match=r"10 tokens are too few .* give at least 256"):
+    with pytest.raises(BadRequest, match=r"10 tokens are too few .* use at least 256"):
         compress(messages, model=MODEL, target_tokens=10)
     assert compress(messages[:2], model=MODEL, target_tokens=20).messages == messages[:2]
     least = compress(messages, model=MODEL, target_tokens=256)

@@ -442,7 +442,7 @@ def lines(values: list[Any]) -> bytes:
             "x.jsonl, line 2: not JSON: .*; expected one JSON",
         ),
         (b'{"type":"session","id":"a","timestamp":""}\n42\n', "x.jsonl, line 2: expected a JSON object, got int"),
-        (b'{"a":1}\n', "x.jsonl, line 1: no session that clew knows; expected a file of claude-code, codex"),
+        (b'{"a":1}\n', "x.jsonl, line 1: unknown session format; expected a file of claude-code, codex"),
         (b'{"type":"user","uuid":"a","parentUuid":null}\n', "x.jsonl, line 1: expected `message` with `content`"),
         (b'{"type":"session_meta","payload":3}\n', "x.jsonl, line 1: expected `payload`, an object"),
         (b'{"messages":[]}\n{"role":"user","content":"a"}\n', "x.jsonl, line 2: expected messages in every line"),

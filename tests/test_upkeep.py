@@ -138,12 +138,12 @@ BODY = "(select max(id) from body where packed = 1)"
         (f"update body set data = x'00' where id = {BODY}", "bodies that cannot be read", False),
         (
             "update body set data = x'7b2274657874223a226f74686572227d', packed = 0 where id = " + BODY,  # other text
-            "bodies that are not what was said",
+            "bodies that do not match their digest",
             False,
         ),
         ("delete from node where content = (select max(content) from node)", "bodies that no node refers to", True),
         ("insert into body_text (rowid, text) values (99999, 'nobody')", "search entries of no body", True),
-        ("insert into body_text (body_text) values ('delete-all')", "bodies that search does not find", True),
+        ("insert into body_text (body_text) values ('delete-all')", "bodies missing from the search index", True),
         ("delete from body_text_data where id > 10", "damage in the search index", True),
         ("insert into purge values (1, 1, 0, '', '', 0, 0, 0, 0, 0, 0, 0)", "purges whose bytes may still be", True),
     ],
@@ -216,7 +216,7 @@ async def test_a_backup_overwrites_nothing_unasked(tmp_path: Path) -> None:
     store = await filled(tmp_path / "clew.db")
     taken = tmp_path / "taken"
     taken.write_text("precious")
-    with pytest.raises(StoreError, match="exists; choose another name, or --force"):
+    with pytest.raises(StoreError, match="already exists; choose another name, or overwrite it with --force"):
         await store.backup(taken)
     assert taken.read_text() == "precious"
     assert await store.backup(taken, force=True) == taken.stat().st_size
@@ -238,7 +238,7 @@ async def test_a_restore_brings_back_the_backup_and_keeps_what_was_there(tmp_pat
     await store.backup(copy)
     await Engine(store).prepare(Request(conversation(9, 3), session="later"))
     new = await store.branches("default")
-    with pytest.raises(StoreError, match="another process has it open; stop that first"):
+    with pytest.raises(StoreError, match="another process has it open; stop that process first"):
         restore(copy, path)
     await store.close()
     aside = restore(copy, path)
@@ -284,7 +284,7 @@ async def test_what_is_no_good_backup_is_refused_and_nothing_is_touched(tmp_path
     for name, error in (("foreign", ForeignFile), ("newer", NewerFile), ("damaged", StoreError), ("empty", StoreError)):
         with pytest.raises(error):
             restore(tmp_path / name, path)
-    with pytest.raises(StoreError, match="no backup there"):
+    with pytest.raises(StoreError, match="no backup found"):
         restore(tmp_path / "missing", path)
     with pytest.raises(StoreError, match="is the store itself"):
         restore(path, path)
@@ -349,19 +349,19 @@ def test_backup_and_restore_as_commands(home: Path) -> None:
     assert run(home, "show").exit_code == 1
     done = run(home, "restore", home / "copy.db")
     assert re.fullmatch(
-        rf"{home}/clew.db: restored from {home}/copy.db\nwhat was there is now {home}/clew.db.[-\d]+\n", done.stdout
+        rf"{home}/clew.db: restored from {home}/copy.db\nthe previous log is now {home}/clew.db.[-\d]+\n", done.stdout
     )
     assert run(home, "show").exit_code == 0
 
 
 def test_a_purge_says_what_goes_and_asks(home: Path) -> None:
     amounts = r"1 branch, \d+ items, \d+ bodies, 1 frame, [\d.]+ KB"
-    assert re.fullmatch(rf"would go: {amounts}\n", run(home, "purge", "s0", "--dry-run").stdout)
+    assert re.fullmatch(rf"would delete: {amounts}\n", run(home, "purge", "s0", "--dry-run").stdout)
     asked = run(home, "purge", "s0", input="n\n")
-    assert re.match(rf"to go: {amounts}\nThey cannot be got back. Go on\?", asked.stdout)
+    assert re.match(rf"to delete: {amounts}\nThis cannot be undone. Continue\?", asked.stdout)
     assert len(json.loads(run(home, "sessions", "--json").stdout)) == 4
     done = run(home, "purge", "s0", "--reason", "asked by the user", input="y\n")
-    assert re.search(rf"gone: {amounts}\n$", done.stdout)
+    assert re.search(rf"deleted: {amounts}\n$", done.stdout)
     assert {s["name"] for s in json.loads(run(home, "sessions", "--json").stdout)} == {"s1"}
     doctor = run(home, "doctor").stdout
     assert re.search(rf"\d{{4}}-\d\d-\d\d purged {amounts[:20]}", doctor)
@@ -373,7 +373,7 @@ def test_a_purge_by_date_goes_by_what_happened_last(home: Path) -> None:
     assert "1 branch," in run(home, "purge", "--before", "2020-01-01", "--dry-run").stdout
     assert "2 branches," in run(home, "purge", "--before", "2099-01-01", "--dry-run").stdout
     none = run(home, "purge", "--before", "1969-01-01", "--dry-run")
-    assert (none.exit_code, none.stderr) == (1, "clew: nothing in scope 'default' fits; is it in another --scope?\n")
+    assert (none.exit_code, none.stderr) == (1, "clew: nothing in scope 'default' matches; try another --scope\n")
 
 
 def test_one_item_is_purged_by_its_id(home: Path) -> None:
@@ -382,7 +382,7 @@ def test_one_item_is_purged_by_its_id(home: Path) -> None:
     db.close()
     assert run(home, "recall", id[:10]).exit_code == 0
     gone = run(home, "purge", "--id", id[:10], "--yes").stdout  # itself, and what stands in for it
-    assert re.match(r"to go: (\d+) items?, \d+ bod(y|ies), [\d.]+ (bytes|KB)\ngone: \1 item", gone)
+    assert re.match(r"to delete: (\d+) items?, \d+ bod(y|ies), [\d.]+ (bytes|KB)\ndeleted: \1 item", gone)
     done = run(home, "recall", id[:10])
     assert re.match(rf"clew: {id[:10]} was purged \d{{4}}-\d\d-\d\d: on request", done.stderr)
 
@@ -392,7 +392,7 @@ def test_a_purge_must_be_told_one_thing(home: Path, args: list[str]) -> None:
     done = run(home, "purge", *args)
     assert (done.exit_code, done.stderr) == (
         2,
-        "clew: Invalid value: say what is to go: names, or one of --before, --all and --id (see clew --help)\n",
+        "clew: Invalid value: give names, or one of --before, --all and --id (see clew --help)\n",
     )
 
 

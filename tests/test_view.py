@@ -93,13 +93,13 @@ def test_many_replacements_at_once_are_those_one_by_one() -> None:
 @pytest.mark.parametrize(
     ("start", "stop", "items", "says"),
     [
-        (3, 4, [line()], "lose its result"),
-        (6, 7, [line()], "a result its call"),
-        (1, 5, [line()], "lose its result"),
-        (1, 2, [line()], "reasoning would be parted"),
+        (3, 4, [line()], "separate a call from its result"),
+        (6, 7, [line()], "separate a call from its result"),
+        (1, 5, [line()], "separate a call from its result"),
+        (1, 2, [line()], "separate reasoning"),
         (0, 0, [line()], "at least one node"),
         (0, 1, [], "at least one item"),
-        (0, 1, [Item("call", "assistant", "{}", "read", "x")], "may not open or close calls"),
+        (0, 1, [Item("call", "assistant", "{}", "read", "x")], "must not add calls or results"),
     ],
     ids=str,
 )

@@ -144,11 +144,11 @@ def test_what_is_set_on_a_client_holds(tmp_path: Path) -> None:
         assert first.query == "p=q"
         assert heard == ["200"]
         for twice in (client, client.with_options(timeout=9)):
-            with pytest.raises(clew.BadRequest, match="wrapped already"):
+            with pytest.raises(clew.BadRequest, match="already wrapped"):
                 clew.wrap(twice)
         client.close()
         assert plain.is_closed()
-    with pytest.raises(clew.BadRequest, match="expected a client of openai or anthropic, got object"):
+    with pytest.raises(clew.BadRequest, match="expected an openai or anthropic client, got object"):
         clew.wrap(object(), engine(tmp_path / "clew.db"))
 
 

@@ -48,8 +48,8 @@ def test_a_fork_has_a_loop_of_its_own_and_opens_its_own_store(tmp_path: Path) ->
     with StrictProvider([Answer("Yes.")]) as provider:
         forked = done(provider, tmp_path / "clew.db", FORKING)
     assert forked.stdout == "Yes. True\nYes.\n0\n", forked.stderr
-    assert "goes out as it was" in forked.stderr
-    assert "open it anew here" in forked.stderr
+    assert "the original request is sent unchanged" in forked.stderr
+    assert "open it again in this process" in forked.stderr
 
 
 def test_a_process_may_end_in_the_middle_of_a_stream(tmp_path: Path) -> None:

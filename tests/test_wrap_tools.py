@@ -211,7 +211,7 @@ def test_a_caller_with_a_tool_of_that_name_keeps_it(tmp_path: Path, caplog: pyte
         client = clew.wrap(plain, engine(tmp_path / "clew.db"), method="llm")
         answer = client.chat.completions.create(**body, tools=[tool])
     assert called("openai_chat", answer) == [("call_1", "recall")]
-    assert "rename them, or offer none" in caplog.text
+    assert "rename them, or do not offer clew's" in caplog.text
     assert provider.heard[0].body["tools"] == [tool]
     assert len(provider.heard) == 1  # and it fits
 

@@ -155,7 +155,7 @@ def test_a_store_that_fails_costs_a_warning(tmp_path: Path, caplog: pytest.LogCa
             answer = client.chat.completions.create(**request("openai_chat"))
     assert text_of("openai_chat", answer) == "Yes."
     assert json.loads(provider.heard[0].raw) == request("openai_chat")
-    assert "goes out as it was" in caplog.text
+    assert "the original request is sent unchanged" in caplog.text
     assert "none" not in caplog.text  # the key
 
 
@@ -239,7 +239,7 @@ def test_the_work_of_a_sub_agent_hangs_under_its_parents(tmp_path: Path) -> None
     made = engine(tmp_path / "clew.db")
     with StrictProvider() as provider, plain_of(provider, "openai_chat") as plain:
         client = clew.wrap(plain, made, session="work")
-        with pytest.raises(clew.ClewError, match="nothing was said yet"):
+        with pytest.raises(clew.ClewError, match="needs a parent request"):
             client.clew.child("tests")
         client.chat.completions.create(**request("openai_chat"))
         child = client.clew.child("tests")

@@ -215,7 +215,7 @@ async def test_a_task_in_a_crew_of_crewais_own_says_what_is_missing(
         await crew.akickoff()
         await crew.kickoff_async()
         assert "Finding 39" in asked(provider)[1]
-        assert caplog.text.count("take Crew from clew.adapters.crewai") == (strategy != "full")
+        assert caplog.text.count("import Crew from clew.adapters.crewai") == (strategy != "full")
         caplog.clear()
         await Crew(**given).akickoff()
         assert "clew.adapters.crewai" not in caplog.text

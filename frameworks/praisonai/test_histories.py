@@ -123,7 +123,7 @@ def test_agents_without_names_that_share_a_backend_are_kept_apart(
     chain = run(Sessions(engine).lineage("work"))
     assert len(chain) > 1
     assert len({s.branch for s in run(Sessions(engine).all())} - {chain[0].branch}) == 1
-    assert caplog.text.count("the session of a backend is that of the agent that spoke first") == 1
+    assert caplog.text.count("the conversation of a backend belongs to the first agent that used it") == 1
 
 
 def test_an_agent_without_a_name_has_its_session_too(tmp_path: Path) -> None:
@@ -159,4 +159,4 @@ def test_a_tool_of_the_agents_own_stays_its_own(engine: Engine, caplog: pytest.L
         backend = Backend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1")
         assert agent(backend, recall).chat("Look it up.") == "Done."
     assert provider.heard[1].body["messages"][-1]["content"] == "All about ports."
-    assert "tools named recall of its own: rename them" in caplog.text
+    assert "its own tools named recall: rename them" in caplog.text

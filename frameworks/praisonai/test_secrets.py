@@ -114,7 +114,7 @@ async def test_a_hook_holds_back_what_must_not_go_out(
     monkeypatch.setenv("OPENAI_BASE_URL", f"{provider.url}/v1")
     context = Context(Engine(SQLite(tmp_path / "c.db"), settings=Settings(secrets="refuse")))
     noter = Agent(name="n", instructions="Note.", context=context, hooks=context.hooks, output="silent")
-    assert "holds secrets" in await noter.achat(f"My key is {KEY}.")
+    assert "contains secrets" in await noter.achat(f"My key is {KEY}.")
     assert provider.heard == []
 
 
@@ -129,5 +129,5 @@ def test_a_warning_tells_nothing_of_what_was_said(
     worker = Agent(name="w", instructions="Read.", model=backend, tools=[read], output="silent", context=False)
     for n in range(4):
         worker.chat(f"Turn {n}: my key is {KEY}.")
-    assert "clew could not do its part, and all goes on without: RuntimeError" in caplog.text
+    assert "clew failed; the original request is sent unchanged: RuntimeError" in caplog.text
     assert KEY not in "".join(r.getMessage() for r in caplog.records if r.name == "clew")

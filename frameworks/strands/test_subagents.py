@@ -29,7 +29,7 @@ async def test_a_report_is_summed_up_and_all_of_it_is_in_the_childs_session(
 
     @tool
     async def find(question: str) -> str:
-        """Have somebody look for something."""
+        """Delegate a question to a finder."""
         children.append(Agent(model=served, name="finder", plugins=[plugin], callback_handler=None))
         report = Output(str(await children[-1].invoke_async(question)))
         await summaries.summarize(report)

@@ -65,9 +65,9 @@ class Compressed:
         """The original nodes behind an id."""
         found = [key for key in (*self._said, *self._handles) if key.startswith(id)] if id else []
         if not found:
-            raise NotFound(f"nothing here has the id {id!r}; ids stand in the messages after the word recall")
+            raise NotFound(f"no item has the id {id!r}; ids follow the word recall in the messages")
         if len(set(found)) > 1:
-            raise Ambiguous(f"{id} fits {len(set(found))} ids; give more of it")
+            raise Ambiguous(f"{id} matches {len(set(found))} ids; give more of it")
         return [self._said[s] for s in self._handles.get(found[0], (found[0],))]
 
     def search(self, text: str, limit: int = 20) -> list[tuple[str, str]]:
@@ -216,8 +216,7 @@ def bounds(target: int, frame: Frame, items: Sequence[Item], meter: Meter) -> Bu
     said = meter.items(items).tokens
     if target < min(LEAST_TARGET, said):
         raise BadRequest(
-            f"target: {target:,} tokens are too few for a history of {said:,}; "
-            f"give at least {min(LEAST_TARGET, said):,}"
+            f"target: {target:,} tokens are too few for a history of {said:,}; use at least {min(LEAST_TARGET, said):,}"
         )
     whole = meter.frame(frame).tokens + target
     return Budget(window=whole, reserve=0, high=1, low=1)

@@ -27,7 +27,7 @@ def askable(llm: Any, name: str | None = None) -> Model:
             own = str(getattr(llm, "model", "") or getattr(llm, "__name__", type(llm).__name__))
             known = name if name and reads is _completion else own
             return Hosted(known, _asked(ask, reads, known))
-    raise BadRequest(f"llm: {type(llm).__name__} is no model's name, no client, and cannot be called with a text")
+    raise BadRequest(f"llm: {type(llm).__name__} is not a model name, a client, or a function of a text")
 
 
 def _found(llm: Any, way: str) -> Any:

@@ -41,7 +41,7 @@ async def best(work: Awaitable[T], otherwise: T) -> T:
     except SecretFound:  # somebody said that such a thing must not be sent
         raise
     except Exception as error:
-        warn("clew could not do its part, and all goes on without", error)
+        warn("clew failed; the original request is sent unchanged", error)
         return otherwise
 
 
@@ -101,13 +101,13 @@ class Thread:
     async def answer(self, name: str, given: Mapping[str, Any]) -> Outcome:
         """What one of clew's tools gives back to the agent; what cannot be done is said, not raised."""
         if self.last is None:
-            return Outcome("Error: nothing was said yet", failed=True)
+            return Outcome("Error: this conversation is empty", failed=True)
         return await cross(self.controller.answer(self.last.view, name, given))
 
     def child(self, name: str) -> "Thread":
         """A conversation for a part of the work, whose lineage hangs under this one's."""
         if self.last is None:
-            raise ClewError("nothing was said yet that a sub-agent could come of")
+            raise ClewError("child() needs a parent request: send one first")
         origin = Origin("subagent", self.last.view.branch)
         session = f"{self.session or 'agent'}-{name}-{uuid4().hex[:8]}"
         return Thread(self.controller, session, scope=self.scope, origin=origin)

@@ -71,7 +71,7 @@ class Agent:
     def child(self, name: str, toolbox: Toolbox | None = None, system: str | None = None) -> "Agent":
         """An agent for a part of the work, with a lineage of its own that hangs under this one's."""
         if self._last is None:
-            raise ClewError("nothing was said yet that a sub-agent could come of")
+            raise ClewError("child() needs a parent request: send one first")
         return Agent(
             self.speaker,
             self.controller,

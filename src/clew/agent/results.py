@@ -41,7 +41,7 @@ def messages(results: Sequence[CallResult], format: str) -> list[dict[str, Any]]
                 for r in results
             ]
             return [{"role": "user", "content": blocks}] if blocks else []
-    raise BadRequest(f"an agent cannot speak {format}: use openai_chat, openai_responses or anthropic")
+    raise BadRequest(f"agents do not support the format {format}: use openai_chat, openai_responses or anthropic")
 
 
 def partial(text: str, format: str) -> list[dict[str, Any]]:

@@ -53,7 +53,7 @@ HELP = "\n".join(
         "Esc         cancels the turn; what was said until then is kept",
         "Ctrl+P      all commands; a slash and Tab, too",
         "Tab         to the conversation and back; there, arrows and PageUp scroll",
-        "Ctrl+Q      leaves; clew chat NAME goes on",
+        "Ctrl+Q      leaves; clew chat NAME continues",
         "",
         *(f"{command.ways:<20}{command.title}" for command in COMMANDS),
         "",

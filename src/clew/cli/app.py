@@ -55,7 +55,7 @@ def printable(message: str) -> str:
 app = typer.Typer(cls=Commands, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
 SourceFile = Annotated[str, typer.Argument(metavar="FILE", help="A file, or - for standard input.")]
-ModelName = Annotated[str, typer.Option("--model", metavar="NAME", help="Whose tokens to count.")]
+ModelName = Annotated[str, typer.Option("--model", metavar="NAME", help="Model whose tokenizer is used.")]
 
 
 def _scope(name: str) -> str:
@@ -64,17 +64,16 @@ def _scope(name: str) -> str:
 
 ScopeName = Annotated[
     str,
-    typer.Option("--scope", metavar="NAME", help="The tenant, if not the configured one.", callback=_scope),
+    typer.Option("--scope", metavar="NAME", help="Scope (tenant), if not the configured one.", callback=_scope),
 ]
-StorePath = Annotated[
-    str | None, typer.Option("--store", metavar="PATH|URL", help="The store, if not the configured one.")
-]
-NAME_HELP = "A conversation, name.3 for its third session, or an id; its beginning will do."
+StorePath = Annotated[str | None, typer.Option("--store", metavar="PATH|URL", help="Store, if not the configured one.")]
+NAME_HELP = "A conversation, NAME.3 for its third session, or an id; a unique prefix is enough."
 SessionName = Annotated[str, typer.Argument(metavar="NAME", help=NAME_HELP, autocompletion=names)]
 PerhapsName = Annotated[str | None, typer.Argument(metavar="[NAME]", help=NAME_HELP, autocompletion=names)]
 AsJson = Annotated[bool, typer.Option("--json", help="Output JSON.")]
 CallNumber = Annotated[
-    int | None, typer.Option("--call", metavar="N", help="As it was sent in this call; clew calls lists them.")
+    int | None,
+    typer.Option("--call", metavar="N", help="The request as sent in this call; clew calls lists the numbers."),
 ]
 
 
@@ -83,7 +82,7 @@ def start(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
-    """Long agent sessions that fit the window and forget nothing."""
+    """Keep long agent conversations within the context window without losing anything."""
     if version:
         from clew import __version__
 
@@ -115,7 +114,7 @@ def model_to_ask(given: str, config: "Config") -> str:
     if model := given or config.agent.model:
         return model
     raise UsageError(
-        "no model is set: give --model NAME, or clew config set agent.model NAME; clew model list shows which"
+        "no model is set: use --model NAME or clew config set agent.model NAME; clew model list shows the models"
     )
 
 

@@ -22,27 +22,29 @@ COLLECT_AFTER = 1_000
 @app.command(epilog="Example: clew chat build")
 def chat(
     session: Annotated[
-        str, typer.Argument(metavar="[NAME]", help="Go on with this one, or call it so.", autocompletion=names)
+        str, typer.Argument(metavar="[NAME]", help="The conversation to continue, or to start.", autocompletion=names)
     ] = "",
-    model: Annotated[str, typer.Option("--model", metavar="NAME", help="As in clew model list.")] = "",
-    last: Annotated[bool, typer.Option("--last", help="Go on with the newest conversation.")] = False,
-    folder: Annotated[Path, typer.Option("--in", metavar="FOLDER", help="Where the agent works.")] = Path(),
-    light: Annotated[bool, typer.Option("--light", help="Dark on light.")] = False,
+    model: Annotated[
+        str, typer.Option("--model", metavar="NAME", help="The model; clew model list shows the names.")
+    ] = "",
+    last: Annotated[bool, typer.Option("--last", help="Continue the newest conversation.")] = False,
+    folder: Annotated[Path, typer.Option("--in", metavar="FOLDER", help="Folder to work in.")] = Path(),
+    light: Annotated[bool, typer.Option("--light", help="Use the light theme.")] = False,
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
-    """Talk to an agent, and see its window: how full, of what, what was compacted; and take it back.
+    """Chat with an agent and see its context window: how full it is, and what was compacted.
 
-    It reads and searches in the folder; before it changes a file or runs a command it asks. All of it is kept.
+    The agent reads and searches in the folder; it asks before it changes a file or runs a command. The log keeps all.
     """
     if find_spec("textual") is None:
         raise MissingExtra("clew chat needs Textual: pip install 'clew[chat]'")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError("clew chat needs a terminal, and its input or output is none; clew run does one task without")
+        raise UsageError("clew chat needs a terminal for input and output; clew run does one task without one")
     if not folder.is_dir():
-        raise typer.BadParameter(f"{folder} is no folder")
+        raise typer.BadParameter(f"{folder} is not a folder")
     name = asyncio.run(_chat(session, model, last, folder, light, scope, store))
-    typer.echo(f"clew chat {printable(name)} goes on")
+    typer.echo(f"to continue: clew chat {printable(name)}")
 
 
 async def _chat(session: str, model: str, last: bool, folder: Path, light: bool, scope: str, where: str | None) -> str:

@@ -39,7 +39,7 @@ def calls(
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
-    """Show what each call was thought to take and to cost, and what the provider reported."""
+    """Show the estimated and the reported tokens and cost of each call."""
     from rich.console import Console
 
     from clew.screens.calls import bills
@@ -64,14 +64,14 @@ async def _called(name: str, scope: str, path: str | None) -> list["Call"]:
 
 @app.command(epilog="Example: clew recall 3fa94c21b0 --grep error")
 def recall(
-    id: Annotated[str, typer.Argument(metavar="ID", help="As a stand-in names it, after the word recall.")],
+    id: Annotated[str, typer.Argument(metavar="ID", help="The id after the word recall in a stand-in.")],
     lines: Annotated[str, typer.Option(metavar="A-B", help="Only these lines, counted from 1.")] = "",
-    grep: Annotated[str, typer.Option(metavar="PATTERN", help="Only lines that match, or hold these words.")] = "",
+    grep: Annotated[str, typer.Option(metavar="PATTERN", help="Only lines that match, or contain these words.")] = "",
     as_json: AsJson = False,
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
-    """Print the original that a stand-in stands for, byte for byte; on a terminal, nothing in it moves the cursor."""
+    """Print the original behind a stand-in, byte for byte; on a terminal, control characters are escaped."""
     from clew.screens.lines import described
     from clew.screens.originals import excerpt, heading, items, original
 
@@ -101,25 +101,25 @@ async def _recalled(id: str, scope: str, where: str | None) -> Sequence["Node"]:
     except (Ambiguous, Purged):
         raise
     except NotFound as error:
-        raise NotFound(f"{error} (scope {scope!r}); is it in another --scope or --store?") from None
+        raise NotFound(f"{error} (scope {scope!r}); try another --scope or --store") from None
     finally:
         await store.close()
 
 
 @app.command(epilog='Example: clew search "which test failed" --scope demo')
 def search(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="Words, a name, or a whole question.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Words, a name, or a question.")],
     within: Annotated[
         str | None,
-        typer.Option("--in", metavar="NAME", help="In a conversation, and in what led to it.", autocompletion=names),
+        typer.Option("--in", metavar="NAME", help="Search one conversation and its ancestors.", autocompletion=names),
     ] = None,
-    only: Annotated[bool, typer.Option("--only", help="With --in: in that one session.")] = False,
-    limit: Annotated[int, typer.Option(min=1, metavar="N", help="At most so many.")] = FOUND,
+    only: Annotated[bool, typer.Option("--only", help="With --in: only that session.")] = False,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Maximum number of results.")] = FOUND,
     as_json: AsJson = False,
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
-    """Find what was said, in all conversations or in one: best first, with its recall id."""
+    """Search all conversations or one; the best matches come first, with their recall ids."""
     from rich.console import Console
 
     from clew.screens.originals import hits
@@ -130,7 +130,7 @@ def search(
     if as_json:
         echo_json([{"session": sources[hit.branch], "branch": hit.branch} | hit.found._asdict() for hit in found])
     elif not found:
-        raise NotFound(f"nothing was said {f'in {within} ' if within else ''}about {text!r}")
+        raise NotFound(f"no match for {text!r}{f' in {within}' if within else ''}")
     else:
         hits(Console(highlight=False), found, sources)
 
@@ -149,12 +149,12 @@ async def _search(
 @app.command(epilog="Example: clew coverage demo --scope demo")
 def coverage(
     name: SessionName,
-    most: Annotated[int, typer.Option(metavar="N", help="How many facts to list.")] = 20,
+    most: Annotated[int, typer.Option(metavar="N", help="Maximum number of facts to list.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
-    """Show what became of every fact that is out of view: in view elsewhere, recallable by which id, or flagged."""
+    """Show the state of every fact behind a stand-in: still in view, recallable (by which id), or flagged."""
     from clew.facts.coverage import lines
 
     found = asyncio.run(_covered(name, scope, store))

@@ -11,7 +11,7 @@ from clew.cli.app import app, configured, model_to_ask, on_terminal
 model = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
-    help="Models that can write summaries.",
+    help="List and test the models that clew can use.",
     epilog="Example: clew model list",
 )
 app.add_typer(model, name="model")
@@ -21,7 +21,7 @@ _KEYS = {"openai": ("OPENAI_API_KEY",), "anthropic": ("ANTHROPIC_API_KEY", "ANTH
 
 @model.command("list", epilog="Example: clew model list")
 def show_models() -> None:
-    """Show which models can be asked here, and what is missing for the others."""
+    """Show which models can be used, and what is missing for the others."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -45,13 +45,13 @@ def _package(package: str, extra: str) -> str:
 
 @model.command("ask", epilog="Example: clew model ask 'Say hello.' --model openai/gpt-5-mini")
 def ask_model(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to say to it.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The prompt.")],
     name: Annotated[
-        str, typer.Option("--model", metavar="NAME", help="Such as openai/NAME or http://HOST/v1#NAME.")
+        str, typer.Option("--model", metavar="NAME", help="For example openai/NAME or http://HOST/v1#NAME.")
     ] = "",
-    max_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Of the answer.")] = 256,
+    max_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum tokens of the answer.")] = 256,
 ) -> None:
-    """Ask a model, to see that it works."""
+    """Send a prompt to a model, to test that it works."""
     from clew import Prompt, Reply, run
     from clew.llm import named
 

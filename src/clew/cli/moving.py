@@ -23,21 +23,23 @@ OWN = "clew"  # the format that keeps everything
 HEADER = b'{"clew":'  # how a file of it begins
 UNPACKED = 512_000_000  # bytes of a .gz: far more than sessions have; a file that is not packed may have any size
 READ_BYTES = 1 << 20
-NAMES_HELP = "Conversations, by name or id; their beginnings will do."
+NAMES_HELP = "Names or ids of conversations; unique prefixes are enough."
 
 
 @app.command("import", epilog="Example: clew import session.jsonl --as yesterday")
 def import_(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Session files; .gz will do.")],
-    name: Annotated[str, typer.Option("--as", metavar="NAME", help="What to call it, if not as its file does.")] = "",
-    format: Annotated[str | None, typer.Option(metavar="NAME", help="Whose file it is, if told wrong.")] = None,
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Session files, optionally gzipped.")],
+    name: Annotated[
+        str, typer.Option("--as", metavar="NAME", help="Name of the conversation, if not the one in the file.")
+    ] = "",
+    format: Annotated[str | None, typer.Option(metavar="NAME", help="Format, if detection is wrong.")] = None,
     as_json: AsJson = False,
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
-    """Bring in sessions of Claude Code, Codex, pi and opencode, plain messages, or what clew export wrote.
+    """Import sessions of Claude Code, Codex, pi or opencode, plain messages, or a clew export.
 
-    Compactions that a file tells of become lineage. A file that grew since is read on from where it was.
+    Compactions in a file become sessions. If a file has grown since its last import, only the new part is read.
     """
     if name and len(files) > 1:
         raise typer.BadParameter("--as names one conversation: give one FILE")
@@ -51,7 +53,7 @@ def import_(
         told = ", ".join(names) if names else "nothing new"
         typer.echo(printable(f"{file}: {told}"))
     if first := next((names[0] for _, names, _ in made if names), ""):
-        typer.echo(printable(f"look: clew sessions {first} · clew show {first}"), err=True)
+        typer.echo(printable(f"next: clew sessions {first} · clew show {first}"), err=True)
 
 
 async def _imported(
@@ -97,7 +99,7 @@ def _data(file: Path) -> bytes:
     try:
         data = file.read_bytes()
     except OSError as error:
-        raise BadRequest(f"{file}: {error.strerror or error}; give the name of a file") from None
+        raise BadRequest(f"{file}: {error.strerror or error}; give the path of a file") from None
     try:
         return unpacked(file, data) if data[:2] == b"\x1f\x8b" else data
     except (OSError, EOFError, zlib.error) as error:
@@ -113,7 +115,7 @@ def unpacked(file: Path, data: bytes, most: int = UNPACKED) -> bytes:
             size += len(block)
             if size > most:
                 raise BadRequest(
-                    f"{file}: it unpacks to more than {most:,} bytes; if it shall, unpack it first: gunzip -k {file}"
+                    f"{file}: unpacks to more than {most:,} bytes; to allow that, unpack it first: gunzip -k {file}"
                 )
     return b"".join(blocks)
 
@@ -123,23 +125,24 @@ def export(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help=NAMES_HELP, autocompletion=known)
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="All in the scope.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="All conversations in the scope.")] = False,
     format: Annotated[
-        str, typer.Option(metavar="NAME", help="clew (whole), claude-code, codex, pi, opencode, openai, anthropic ...")
+        str,
+        typer.Option(metavar="NAME", help="clew (complete), claude-code, codex, pi, opencode, openai, anthropic ..."),
     ] = OWN,
     out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="Where to write it.")] = None,
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
-    """Write conversations to a file: whole, with all that led to them, or as another agent's session.
+    """Export conversations, completely and with their ancestors, or as a session file of another agent.
 
-    Only the format clew keeps every edit, pin, call and id; others have what was said, and where it was compacted.
+    Only the format clew keeps every edit, pin, call and id; the others keep messages and points of compaction.
     """
     from clew.core import rawjson
     from clew.screens import save
 
     if bool(names) == every:
-        raise typer.BadParameter("say what to write: names, or --all")
+        raise typer.BadParameter("give names or --all")
     data = rawjson.visible(asyncio.run(_exported(names or [], format, scope, store)))
     if out is None:
         typer.get_binary_stream("stdout").write(data)
@@ -157,7 +160,7 @@ async def _exported(names: list[str], format: str, scope: str, where: str | None
         if format == OWN:
             return await _whole(sessions, branches)
         if len(branches) != 1:
-            raise BadRequest(f"{format} has one conversation in a file: name one, or use --format {OWN}")
+            raise BadRequest(f"a {format} file holds one conversation: name one, or use --format {OWN}")
         return await _told(sessions, branches[0], format)
 
 

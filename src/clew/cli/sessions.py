@@ -39,14 +39,14 @@ OPENING = 20  # items among which the first words of a user are
 @app.command(epilog="Example: clew sessions --scope demo")
 def sessions(
     name: PerhapsName = None,
-    tag: Annotated[str, typer.Option(metavar="WORD", help="Only those with this tag.")] = "",
-    archived: Annotated[bool, typer.Option("--archived", help="Those that were put away, too.")] = False,
-    limit: Annotated[int, typer.Option(min=1, metavar="N", help="At most so many conversations.")] = LISTED,
+    tag: Annotated[str, typer.Option(metavar="WORD", help="Only conversations with this tag.")] = "",
+    archived: Annotated[bool, typer.Option("--archived", help="Include archived conversations.")] = False,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Maximum number of conversations.")] = LISTED,
     as_json: AsJson = False,
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
-    """List conversations, newest first: the chain of each, why each session began, what it took and cost."""
+    """List conversations, newest first, with the cause, tokens and cost of each of their sessions."""
     asyncio.run(_sessions(name, tag, archived, limit, as_json, scope, store))
 
 
@@ -84,8 +84,8 @@ def _wanted(every: Sequence["Session"], one: "Session | None", tag: str, archive
 
 def _nothing(every: Sequence["Session"], tag: str, scope: str) -> str:
     if not every:
-        return f"nothing is stored in scope {scope!r} yet: try clew demo, or another --scope"
-    return f"no conversation has the tag {tag!r}" if tag else "all conversations are put away: --archived shows them"
+        return f"scope {scope!r} is empty: try clew demo, or another --scope"
+    return f"no conversation has the tag {tag!r}" if tag else "all conversations are archived: --archived lists them"
 
 
 async def _titles(found: "Sessions", chains: Iterable["Chain"]) -> dict[str, str]:
@@ -106,12 +106,12 @@ async def _titles(found: "Sessions", chains: Iterable["Chain"]) -> dict[str, str
 @app.command(epilog="Example: clew show demo --scope demo")
 def show(
     name: PerhapsName = None,
-    ids: Annotated[bool, typer.Option("--ids", help="With the id of each item, as clew pin takes it.")] = False,
+    ids: Annotated[bool, typer.Option("--ids", help="Show the id of each item, for clew pin.")] = False,
     as_json: AsJson = False,
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
-    """Show what the window is made of, and a conversation as the model last saw it; without NAME, list them."""
+    """Show what fills the window, and the conversation as the model last saw it; without NAME, list conversations."""
     if name is None:
         asyncio.run(_sessions(None, "", False, LISTED, as_json, scope, store))
         return
@@ -150,14 +150,14 @@ async def _window(name: str, scope: str, path: str | None) -> "Window":
 @app.command(epilog="Example: clew diff demo --scope demo")
 def diff(
     name: SessionName,
-    full: Annotated[bool, typer.Option("--full", help="Every item that left.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="List every item that left the view.")] = False,
     as_json: AsJson = False,
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
-    """Show what a compaction removed, what stands in, what can be recalled, and what it saves.
+    """Show what a compaction removed, replaced and saved, and what can be recalled.
 
-    name.3 is the one that began the third session; a name alone, the newest.
+    NAME.3 is the compaction that began the third session; NAME alone is the newest.
     """
     from rich.console import Console
 
@@ -179,7 +179,7 @@ async def _compared(name: str, scope: str, path: str | None) -> "Diff":
             own = takewhile(lambda s: s.cause in ("compaction", "fork"), reversed(await found.lineage(session.id)))
             past = [s for s in own if s.cause == "compaction"]
             if not past:
-                raise NotFound(f"{name} was never compacted: there is nothing to compare")
+                raise NotFound(f"{name} has no compaction to show")
             session = past[0]
         return await found.diff(session.id)
 
@@ -190,15 +190,13 @@ async def _compared(name: str, scope: str, path: str | None) -> "Diff":
 @app.command(epilog="Example: clew preview demo --scope demo")
 def preview(
     name: SessionName,
-    focus: Annotated[
-        str, typer.Option("--focus", metavar="WORDS", help="What matters most, as for a compaction.")
-    ] = "",
-    full: Annotated[bool, typer.Option("--full", help="Every item that would leave.")] = False,
+    focus: Annotated[str, typer.Option("--focus", metavar="WORDS", help="What matters most.")] = "",
+    full: Annotated[bool, typer.Option("--full", help="List every item that would leave the view.")] = False,
     as_json: AsJson = False,
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
-    """Show what a compaction would do now: what would leave the view, what would stand there, word for word.
+    """Show what a compaction would do now: what would leave the view, and the exact text that would replace it.
 
     Nothing is written, and no model is asked.
     """
@@ -228,7 +226,7 @@ def stats(
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
-    """Add up what all conversations took and cost, or one; and what sending everything would have."""
+    """Show tokens and cost of all conversations or one, compared with sending everything."""
     asyncio.run(_stats(name, as_json, scope, store))
 
 

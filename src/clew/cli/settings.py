@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 config = typer.Typer(invoke_without_command=True, rich_markup_mode="rich")
 app.add_typer(config, name="config")
 
-KeyName = Annotated[str, typer.Argument(metavar="KEY", help='Such as budget.high or models."gpt-5".window.')]
+KeyName = Annotated[str, typer.Argument(metavar="KEY", help='For example budget.high or models."gpt-5".window.')]
 
 
 @config.callback(epilog="Example: clew config set budget.high 0.8")
 def show_all(
     context: typer.Context,
-    why: Annotated[bool, typer.Option("--why", help="Show when a history is compacted, by these settings.")] = False,
-    model: Annotated[str, typer.Option(help="With --why: the model whose window counts.")] = "",
+    why: Annotated[bool, typer.Option("--why", help="Show when a history is compacted with these settings.")] = False,
+    model: Annotated[str, typer.Option(help="With --why: the model whose window is used.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
 ) -> None:
-    """Show which settings hold, and from where; or change one.
+    """Show all settings and where each comes from, or change one.
 
-    The first of these that says something counts:
+    The first of these that sets a key wins:
 
-    - a variable: budget.high is CLEW_BUDGET_HIGH
-    - clew.toml of the project: sets budget and models, makes secrets stricter
-    - config.toml of the user: sets everything
+    - an environment variable: budget.high is CLEW_BUDGET_HIGH
+    - the project's clew.toml: may set budget and models, and make secrets stricter
+    - your config.toml: may set everything
     - the default
     """
     if context.invoked_subcommand is not None:
@@ -142,7 +142,7 @@ def _plain(value: Any) -> str:
 
 @config.command("path", epilog="Example: clew config path")
 def show_paths() -> None:
-    """List the files that are looked at, and which of them are read."""
+    """List where clew looks for configuration files, and which ones it reads."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -153,11 +153,11 @@ def show_paths() -> None:
     places = _places()
     used = places.user_file()
     for file in places.user_files():
-        there = "read" if file == used else "not read: another comes first"
-        table.add_row("user", Text(places.shown(file)), there if is_file(file) else "not there")
+        there = "read" if file == used else "not read: another file comes first"
+        table.add_row("user", Text(places.shown(file)), there if is_file(file) else "not found")
     project = places.project_file()
     if project is None:
-        table.add_row("project", "clew.toml", "not there, nor in a folder above")
+        table.add_row("project", "clew.toml", "not found here or in a folder above")
     else:
         there = "read" if places.trusted(project) else "not read: it belongs to another user"
         table.add_row("project", Text(places.shown(project)), there)
@@ -166,7 +166,7 @@ def show_paths() -> None:
 
 @config.command("get", epilog="Example: clew config get store")
 def get_one(key: KeyName) -> None:
-    """Print one value, and nothing if it is not set."""
+    """Print one value; nothing if it is not set."""
     from clew.config import nearest
 
     try:
@@ -178,10 +178,10 @@ def get_one(key: KeyName) -> None:
 @config.command("set", epilog="Example: clew config set models.gpt-5.window 400000 --project")
 def set_one(
     key: KeyName,
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="As a variable has it: a list with commas.")],
-    project: Annotated[bool, typer.Option("--project", help="In clew.toml, for all who work on this.")] = False,
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="The value; separate a list with commas.")],
+    project: Annotated[bool, typer.Option("--project", help="Write to the project's clew.toml.")] = False,
 ) -> None:
-    """Set a value in the user's file, or in the project's; the rest of the file stays as it is."""
+    """Set a value in your file or the project's; the rest of the file is unchanged."""
     from clew.config import edited, read_key, write_key
     from clew.screens import save
 
@@ -192,7 +192,7 @@ def set_one(
     name = write_key(read_key(key))
     typer.echo(f"{name} is set in {places.shown(path)}")
     if not holds.sources[name].endswith(places.shown(path)):
-        typer.echo(f"but {holds.sources[name]} counts more, and says {_plain(holds.value(name))}")
+        typer.echo(f"but {holds.sources[name]} takes precedence: {_plain(holds.value(name))}")
 
 
 def _places() -> "Places":

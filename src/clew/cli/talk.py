@@ -26,8 +26,8 @@ TICK = 0.05  # seconds a turn stays on the screen
 
 @app.command(epilog="Example: clew demo --window 16000")
 def demo(
-    window: Annotated[int, typer.Option(metavar="TOKENS", help="How much the model can read.")] = 24_000,
-    fast: Annotated[bool, typer.Option("--fast", help="As fast as it goes, not as fast as one can read.")] = False,
+    window: Annotated[int, typer.Option(metavar="TOKENS", help="Context window of the model.")] = 24_000,
+    fast: Annotated[bool, typer.Option("--fast", help="Run at full speed instead of reading speed.")] = False,
 ) -> None:
     """Replay a real agent session in a window too small for it."""
     from clew.screens.demo import run
@@ -64,15 +64,23 @@ def count(file: SourceFile, model: ModelName = "") -> None:
 def compress(
     file: SourceFile,
     model: ModelName = "",
-    window: Annotated[int | None, typer.Option(metavar="TOKENS", help="What the model can read.")] = None,
-    target: Annotated[int | None, typer.Option(metavar="TOKENS", help="Or: what its history may take.")] = None,
-    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="OUT", help="Where to write it.")] = None,
-    format: Annotated[str | None, typer.Option(metavar="NAME", help="openai_chat or anthropic, if told wrong.")] = None,
-    no_store: Annotated[bool, typer.Option("--no-store", help="Keep no original: nothing to recall.")] = False,
-    notes: Annotated[str, typer.Option(metavar="MODEL", help="Have a model add notes; clew model list.")] = "",
-    focus: Annotated[str, typer.Option(metavar="WORDS", help="What its notes shall be about above all.")] = "",
+    window: Annotated[int | None, typer.Option(metavar="TOKENS", help="Context window of the model.")] = None,
+    target: Annotated[
+        int | None, typer.Option(metavar="TOKENS", help="Token budget of the history, without system prompt and tools.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="OUT", help="Output file.")] = None,
+    format: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Format, if detection is wrong: openai_chat or anthropic.")
+    ] = None,
+    no_store: Annotated[
+        bool, typer.Option("--no-store", help="Do not keep the originals; nothing can be recalled.")
+    ] = False,
+    notes: Annotated[
+        str, typer.Option(metavar="MODEL", help="Model that adds notes; clew model list shows the names.")
+    ] = "",
+    focus: Annotated[str, typer.Option(metavar="WORDS", help="What the notes should focus on.")] = "",
 ) -> None:
-    """Make a conversation fit, and keep what is left out where it can be recalled."""
+    """Compress a conversation to a size, and keep the originals for recall."""
     from clew.compression import bounds
     from clew.core import rawjson
     from clew.engine.engine import Request, body
@@ -151,6 +159,6 @@ def _without_ids(view: "View") -> "View":
 
 def _told(draft: "Draft") -> None:
     """What came of asking a model."""
-    said = f"{draft.model}: {len(draft.claims)} notes held, {draft.rejected} did not, {draft.spent:,} tokens"
-    faults = f"; {', '.join(draft.faults)}: what it did not read is told by code alone" if draft.faults else ""
+    said = f"{draft.model}: {len(draft.claims)} notes accepted, {draft.rejected} rejected, {draft.spent:,} tokens"
+    faults = f"; {', '.join(draft.faults)}: code alone summarises what the model did not read" if draft.faults else ""
     typer.echo(printable(said + faults), err=True)

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 @app.command(epilog="Example: clew doctor --deep")
 def doctor(
-    deep: Annotated[bool, typer.Option("--deep", help="Read every body again, not only some.")] = False,
-    repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended without losing anything.")] = False,
+    deep: Annotated[bool, typer.Option("--deep", help="Read and verify every body instead of a sample.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Repair what can be repaired without loss.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
     store: StorePath = None,
 ) -> None:
-    """Say what the log takes on disk, and whether it is whole."""
+    """Check the integrity of the log and show its size on disk."""
     survey, problems, purges = asyncio.run(_examined(store, deep, repair))
     if as_json:
         found = {"problems": [asdict(p) for p in problems], "purges": [asdict(p) for p in purges]}
@@ -58,10 +58,10 @@ async def _examined(where: str | None, deep: bool, repair: bool) -> tuple["Surve
 @app.command(epilog="Example: clew backup ~/clew-2026-11-15.db")
 def backup(
     dest: Annotated[Path, typer.Argument(metavar="DEST", help="The file to write.")],
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     store: StorePath = None,
 ) -> None:
-    """Copy the log to one private file, while others write to it, and verify the copy."""
+    """Copy the log to one private file and verify the copy; safe while others write."""
     from clew.screens.lines import volume
 
     size = asyncio.run(_backed_up(dest, force, store))
@@ -82,7 +82,7 @@ def restore(
     source: Annotated[Path, typer.Argument(metavar="SRC", help="A file that clew backup wrote.")],
     store: StorePath = None,
 ) -> None:
-    """Put a backup where the log is; the log that is there is moved aside, not lost."""
+    """Replace the log with a backup; the current log is moved aside, not deleted."""
     from clew.store.places import Server, is_url
     from clew.store.upkeep.backup import restore
 
@@ -93,30 +93,36 @@ def restore(
         aside = restore(source, Path(path), progress)
     typer.echo(f"{path}: restored from {source}")
     if aside:
-        typer.echo(f"what was there is now {aside}")
+        typer.echo(f"the previous log is now {aside}")
 
 
 @app.command(epilog="Example: clew purge demo-3f2a --scope demo --dry-run")
 def purge(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[BRANCH|SESSION]...", help="Their beginnings will do.", autocompletion=completed),
+        typer.Argument(
+            metavar="[BRANCH|SESSION]...", help="Names or ids; unique prefixes are enough.", autocompletion=completed
+        ),
     ] = None,
     before: Annotated[
         datetime | None,
-        typer.Option(metavar="DATE", formats=["%Y-%m-%d"], help="All on which nothing happened since."),
+        typer.Option(metavar="DATE", formats=["%Y-%m-%d"], help="All conversations without activity since this date."),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="All in the scope.")] = False,
-    item: Annotated[str, typer.Option("--id", metavar="ID", help="Only what recall ID shows, wherever it is.")] = "",
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Kept, and shown to who looks for it.")] = "on request",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="All conversations in the scope.")] = False,
+    item: Annotated[
+        str, typer.Option("--id", metavar="ID", help="Only the content that recall ID shows, everywhere.")
+    ] = "",
+    reason: Annotated[
+        str, typer.Option(metavar="TEXT", help="Recorded, and shown when the content is recalled.")
+    ] = "on request",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be deleted.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
-    """Take conversations, or one thing that was said, out of the log and its file for good."""
+    """Permanently delete conversations, or one item, from the log and its file."""
     if sum((bool(names), before is not None, every, bool(item))) != 1:
-        raise typer.BadParameter("say what is to go: names, or one of --before, --all and --id")
+        raise typer.BadParameter("give names, or one of --before, --all and --id")
     asyncio.run(_purge(names or [], before, item, reason, dry_run, yes, scope, store))
 
 
@@ -143,15 +149,17 @@ async def _purge(
                 return await store.purge_item(scope, id, reason, dry_run)
             return await store.purge(scope, branches, reason, dry_run)
 
-        typer.echo(f"{'would go' if dry_run else 'to go'}: {amounts(await act(dry_run=True))}")
-        if dry_run or not (yes or typer.confirm("They cannot be got back. Go on?")):
+        typer.echo(f"{'would delete' if dry_run else 'to delete'}: {amounts(await act(dry_run=True))}")
+        if dry_run or not (yes or typer.confirm("This cannot be undone. Continue?")):
             return
         took = await act(dry_run=False)
-        typer.echo(f"gone: {amounts(took)}")
+        typer.echo(f"deleted: {amounts(took)}")
         if store.lingering:
             typer.echo(store.lingering)
         if not took.wiped:
-            typer.echo("another process reads the log: stop it, then run clew doctor --repair to wipe their bytes")
+            typer.echo(
+                "another process is reading the log: stop it, then run clew doctor --repair to erase the deleted bytes"
+            )
             raise typer.Exit(1)
     finally:
         await store.close()
@@ -166,7 +174,7 @@ async def _chosen(store: "SQLStore", scope: str, names: list[str], before: datet
     else:
         found = [b.id for b in branches]
     if not found:
-        raise NotFound(f"nothing in scope {scope!r} fits; is it in another --scope?")
+        raise NotFound(f"nothing in scope {scope!r} matches; try another --scope")
     return found
 
 
@@ -176,10 +184,10 @@ def meant(name: str, branches: list["BranchInfo"]) -> list[str]:
         fits = [b for b in branches if _fits(b.id, name, exact)]
         sessions = {b.session for b in branches if _fits(b.session, name, exact)}
         if len(fits) + len(sessions) > 1:
-            raise Ambiguous(f"{name} fits {len(fits) + len(sessions)} branches and sessions; give more of it")
+            raise Ambiguous(f"{name} matches {len(fits) + len(sessions)} branches and sessions; give more of it")
         if fits or sessions:
             return [b.id for b in fits] or [b.id for b in branches if b.session in sessions]
-    raise NotFound(f"no branch or session begins with {name!r}: clew sessions lists them; is it in another --scope?")
+    raise NotFound(f"no branch or session begins with {name!r}: clew sessions lists them; or try another --scope")
 
 
 def _fits(text: str | None, name: str, exact: bool) -> bool:

@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from clew.sessions.sessions import Sessions
     from clew.store.trace import Trace
 
-Off = Annotated[bool, typer.Option("--off", help="Take it away again.")]
+Off = Annotated[bool, typer.Option("--off", help="Remove it again.")]
 
 
 @app.command(epilog="Example: clew undo demo --count 2 --scope demo")
 def undo(
     name: SessionName,
-    count: Annotated[int, typer.Option(min=1, metavar="N", help="How many, from the newest on.")] = 1,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask, as where there is no terminal.")] = False,
+    count: Annotated[int, typer.Option(min=1, metavar="N", help="Number of compactions, from the newest on.")] = 1,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     as_json: AsJson = False,
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
-    """Take back the newest compactions: the originals are in view again, and what was said since stays."""
+    """Undo the newest compactions: the originals are in view again, and later messages stay."""
     asyncio.run(_undo(name, count, yes, as_json, scope, store))
 
 
@@ -39,7 +39,7 @@ async def _undo(name: str, count: int, yes: bool, as_json: bool, scope: str, pat
     async with looking(scope, path) as found:
         if not yes and sys.stdin.isatty():
             would = await found.undo(name, count, dry_run=True)
-            told = f"would show {would.after:,} tokens where {would.before:,} are now, of {would.limit:,}"
+            told = f"the view would grow from {would.before:,} to {would.after:,} tokens, of {would.limit:,}"
             typer.echo(told, err=True)
             if not typer.confirm("Undo?", err=True):
                 return
@@ -55,11 +55,11 @@ async def _undo(name: str, count: int, yes: bool, as_json: bool, scope: str, pat
 def resume(
     name: SessionName,
     call: CallNumber = None,
-    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="Where to write it.")] = None,
+    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="Output file.")] = None,
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
-    """Write the request that was sent in a call, or would be now, with all that was said since."""
+    """Write the request that was sent in a call, or that would be sent now."""
     from clew.core import rawjson
     from clew.engine.engine import body
     from clew.screens import save
@@ -80,7 +80,7 @@ async def _resumed(name: str, call: int | None, scope: str, path: str | None) ->
         session = await found.get(name)
         view = await found.view(name, call)
         tokens = (await found.engine.limits.target(scope, view.frame)).size(view).tokens
-        now = "as it ended" if session.ended else "as it stands"
+        now = "at its end" if session.ended else "now"
         how = now if call is None else f"as sent in call {call}"
         return view, f"{numbered(session)} {how}: {len(view.nodes):,} items, {tokens:,} tokens, {view.frame.format}"
 
@@ -88,13 +88,13 @@ async def _resumed(name: str, call: int | None, scope: str, path: str | None) ->
 @app.command(epilog="Example: clew fork demo another-try --scope demo")
 def fork(
     name: SessionName,
-    new: Annotated[str, typer.Argument(metavar="NEWNAME", help="What the new conversation is called.")],
+    new: Annotated[str, typer.Argument(metavar="NEWNAME", help="Name of the new conversation.")],
     call: CallNumber = None,
     as_json: AsJson = False,
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
-    """Begin a conversation of its own with the past of another one, up to now or to a call."""
+    """Start a new conversation from the history of another one, up to now or to a call."""
     asyncio.run(_fork(name, new, call, as_json, scope, store))
 
 
@@ -102,7 +102,7 @@ async def _fork(name: str, new: str, call: int | None, as_json: bool, scope: str
     from clew.screens.lines import numbered, words
 
     if not new.strip() or not new.isprintable():
-        raise typer.BadParameter("NEWNAME must be a word")
+        raise typer.BadParameter("NEWNAME must be printable and not blank")
     async with looking(scope, path) as found:
         source = await found.get(name)
         made = await found.fork(name, new, call)
@@ -110,7 +110,7 @@ async def _fork(name: str, new: str, call: int | None, as_json: bool, scope: str
             echo_json(asdict(made))
             return
         at = "" if call is None else f", call {call}"
-        typer.echo(f"{words(new)} goes on from {numbered(source)}{at}: requests with session={new!r} add to it")
+        typer.echo(f"{words(new)} continues from {numbered(source)}{at}: requests with session={new!r} add to it")
 
 
 # --- pins -------------------------------------------------------------------------------------------------------------
@@ -120,14 +120,14 @@ async def _fork(name: str, new: str, call: int | None, as_json: bool, scope: str
 def pin(
     name: SessionName,
     items: Annotated[
-        list[str] | None, typer.Argument(metavar="[ITEM]...", help="Ids, as clew show --ids has them.")
+        list[str] | None, typer.Argument(metavar="[ITEM]...", help="Ids, as shown by clew show --ids.")
     ] = None,
     off: Off = False,
     as_json: AsJson = False,
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
-    """Keep items verbatim in every later view, or no longer; without ITEM, list those that are."""
+    """Pin items, so that they stay verbatim in every later view; without ITEM, list the pinned items."""
     asyncio.run(_pin(name, items or [], off, as_json, scope, store))
 
 
@@ -155,7 +155,7 @@ async def _own(found: "Sessions", id: str, branch: str) -> str:
     trace = await found.engine.store.load(found.scope, branch)
     nodes = {p.id for p in trace.said} | {n.id for edit in trace.edits for n in edit.stand_ins}
     if whole not in nodes:
-        raise NotFound(f"{id} is no item of this conversation, or several in one: clew show --ids lists its items")
+        raise NotFound(f"{id} is not a single item of this conversation: clew show --ids lists its items")
     return whole
 
 
@@ -176,7 +176,7 @@ def _print_pins(nodes: list["Node"], inside: set[str]) -> None:
     if not nodes:
         typer.echo("nothing is pinned")
     for node in nodes:
-        away = "" if node.id in inside else "out of view; quoted there from the next request on: "
+        away = "" if node.id in inside else "out of view; quoted from the next request on: "
         line(Console(highlight=False), f"{node.id[:SHORT]}  {label(node.item):<9} {away}{words(node.item.text)}")
 
 
@@ -191,7 +191,7 @@ def tag(
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
-    """Give a conversation tags, by which clew sessions --tag lists it; without WORD, print those it has."""
+    """Add tags to a conversation, for clew sessions --tag; without WORD, print its tags."""
     for held in asyncio.run(_tag(name, given or [], off, scope, store)):
         typer.echo(printable(held))
 
@@ -208,7 +208,7 @@ async def _tag(name: str, given: list[str], off: bool, scope: str, path: str | N
 
 @app.command(epilog="Example: clew archive demo --scope demo")
 def archive(name: SessionName, off: Off = False, scope: ScopeName = "", store: StorePath = None) -> None:
-    """Put a conversation out of the way, with all that came of it; nothing is deleted."""
+    """Archive a conversation with its forks and sub-agents; nothing is deleted."""
     asyncio.run(_archive(name, off, scope, store))
 
 
@@ -223,5 +223,5 @@ async def _archive(name: str, off: bool, scope: str, path: str | None) -> None:
         put = [chain.first.branch for chain in own.all()]
         for branch in put:
             await found.engine.store.label(scope, branch, archived=not off)
-        others = f" and {count(len(put) - 1, 'conversation')} that came of it" if len(put) > 1 else ""
-        typer.echo(f"{called(session)}{others}: {'back in the listing' if off else 'put away; --off brings it back'}")
+        others = f" and {count(len(put) - 1, 'conversation')} that began in it" if len(put) > 1 else ""
+        typer.echo(f"{called(session)}{others}: {'no longer archived' if off else 'archived; --off undoes it'}")

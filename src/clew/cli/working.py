@@ -21,31 +21,36 @@ if TYPE_CHECKING:
 
 @app.command(epilog='Example: clew run "Why does the build fail?" --run --session build')
 def run(
-    task: Annotated[str, typer.Argument(metavar="TASK", help="What to do; - reads it from standard input.")],
-    model: Annotated[str, typer.Option("--model", metavar="NAME", help="As in clew model list.")] = "",
+    task: Annotated[str, typer.Argument(metavar="TASK", help="The task; - reads it from standard input.")],
+    model: Annotated[
+        str, typer.Option("--model", metavar="NAME", help="The model; clew model list shows the names.")
+    ] = "",
     session: Annotated[
-        str, typer.Option("--session", metavar="NAME", help="Go on with this one, or call it so.", autocompletion=names)
+        str,
+        typer.Option(
+            "--session", metavar="NAME", help="The conversation to continue, or to start.", autocompletion=names
+        ),
     ] = "",
     method: Annotated[
         Literal["auto", "llm"] | None, typer.Option("--method", help="Who decides when to compact.")
     ] = None,
-    folder: Annotated[Path, typer.Option("--in", metavar="FOLDER", help="Where it works.")] = Path(),
-    write: Annotated[bool, typer.Option("--write", help="It may change files there.")] = False,
-    execute: Annotated[bool, typer.Option("--run", help="It may run commands.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Output JSON, one event a line.")] = False,
+    folder: Annotated[Path, typer.Option("--in", metavar="FOLDER", help="Folder to work in.")] = Path(),
+    write: Annotated[bool, typer.Option("--write", help="Allow it to change files in the folder.")] = False,
+    execute: Annotated[bool, typer.Option("--run", help="Allow it to run commands.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Output JSON, one event per line.")] = False,
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
-    """Have an agent work on a task: it reads, searches and, where allowed, edits and runs commands.
+    """Run an agent on a task: it reads, searches and, if allowed, edits files and runs commands.
 
-    Its text goes to standard output, what it does to standard error. All of it is kept: a session goes on where it was,
-    in another process too. Without --write and --run it can only look.
+    The answer goes to standard output, the actions to standard error. The log keeps all of it, and --session continues
+    a conversation in another process. Without --write and --run, the agent can only read.
     """
     text = sys.stdin.read() if task == "-" else task
     if not text.strip():
         raise typer.BadParameter("the task is empty")
     if not folder.is_dir():
-        raise typer.BadParameter(f"{folder} is no folder")
+        raise typer.BadParameter(f"{folder} is not a folder")
     code = asyncio.run(_work(text, model, session, method, folder, write, execute, as_json, scope, store))
     raise typer.Exit(code)
 
@@ -127,7 +132,7 @@ async def _watch(agent: "Agent", text: str, as_json: bool) -> int:
             raise
         _write({"event": "failed", "error": type(error).__name__, "why": str(error)})
         return 1
-    typer.echo(f"session {printable(agent.session)}", err=True)
+    typer.echo(f"conversation {printable(agent.session)}", err=True)
     return 0 if stop == "end" else 1
 
 

@@ -107,7 +107,7 @@ class _Reading:
             if not name.startswith("CLEW_") or name in OTHERS:
                 continue
             if name not in variables:
-                self.problems.append(f"{name} is not a variable of clew; {nearest(name)}")
+                self.problems.append(f"{name} is not a variable that clew knows; {nearest(name)}")
             elif text:
                 value = _parsed(variables[name], text, name, self.problems)
                 self._take(
@@ -164,13 +164,15 @@ def _rank(key: Key) -> tuple[bool, Key, int]:
 def _text(path: Path, shown: str, problems: list[str]) -> str:
     try:
         if path.stat().st_size > LARGEST:
-            problems.append(f"{shown}: is larger than {LARGEST:,} bytes, so it is no configuration; name another file")
+            problems.append(
+                f"{shown}: is larger than {LARGEST:,} bytes, too large for a configuration; name another file"
+            )
             return ""
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        problems.append(f"{shown}: not UTF-8 at byte {error.start}; convert it first, with iconv -t UTF-8")
+        problems.append(f"{shown}: not UTF-8 at byte {error.start}; convert it with iconv -t UTF-8")
     except OSError as error:
-        problems.append(f"{shown}: cannot be read ({error.strerror}); make it readable, or take it away")
+        problems.append(f"{shown}: cannot be read ({error.strerror}); make it readable, or remove it")
     return ""
 
 
@@ -178,7 +180,7 @@ def _tree(text: str, shown: str, problems: list[str]) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except RecursionError:
-        problems.append(f"{shown}: lists within lists without end; clew needs none")
+        problems.append(f"{shown}: nested too deeply")
     except ValueError as error:
         told = re.fullmatch(r"(.*) \(at (?:line (\d+), (column \d+)|(end of document))\)", str(error), re.DOTALL)
         reason, line, column, end = told.groups() if told else (str(error), None, None, None)

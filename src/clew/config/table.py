@@ -45,27 +45,27 @@ class Bounds:
 
     window: Annotated[
         int | None,
-        Setting(count(1, 200_000), "Tokens of a request and its answer", "the model's own", project="yes"),
+        Setting(count(1, 200_000), "Tokens of a request and its answer together", "the model's own", project="yes"),
     ] = None
     reserve: Annotated[
         int | None,
-        Setting(count(0, 8192), "Tokens kept free for the answer", "8192, or a quarter of the window", project="yes"),
+        Setting(count(0, 8192), "Tokens reserved for the answer", "8192, or a quarter of the window", project="yes"),
     ] = None
     high: Annotated[float, Setting(share(0.7), "Compact above this share of the room", project="yes")] = Budget.high
-    low: Annotated[float, Setting(share(0.5), "Compact down to this share", project="yes")] = Budget.low
+    low: Annotated[float, Setting(share(0.5), "Compact down to this share of the room", project="yes")] = Budget.low
     start: Annotated[
         int | None,
-        Setting(count(1, 150_000), "Compact above so many tokens of history, if that comes first", "no", project="yes"),
+        Setting(count(1, 150_000), "Also compact above this many tokens of history", "none", project="yes"),
     ] = None
-    bytes: Annotated[int, Setting(count(0, 30_000_000), "Bytes of a request", project="yes")] = Budget.bytes
-    images: Annotated[int, Setting(count(0, 100), "Images in a request", project="yes")] = Budget.images
-    messages: Annotated[int, Setting(count(0, 1000), "Messages in a request", project="yes")] = Budget.messages
-    tail: Annotated[int, Setting(count(0, 20_000), "Tokens at the end that stay as they are", project="yes")] = (
+    bytes: Annotated[int, Setting(count(0, 30_000_000), "Largest request, in bytes", project="yes")] = Budget.bytes
+    images: Annotated[int, Setting(count(0, 100), "Most images in a request", project="yes")] = Budget.images
+    messages: Annotated[int, Setting(count(0, 1000), "Most messages in a request", project="yes")] = Budget.messages
+    tail: Annotated[int, Setting(count(0, 20_000), "Tokens at the end that are kept unchanged", project="yes")] = (
         Budget.tail
     )
     done: Annotated[
         float | None,
-        Setting(share(0.5), "Compact above this share when the last task of a list is done", "no", project="yes"),
+        Setting(share(0.5), "Also compact above this share when a task list is done", "none", project="yes"),
     ] = None
 
 
@@ -75,55 +75,61 @@ class Summary:
 
     model: Annotated[
         str | None,
-        Setting(MODEL, "The model that is asked for notes", "none: code alone writes"),
+        Setting(MODEL, "The model that writes notes", "none: code writes alone"),
     ] = None
-    size: Annotated[int, Setting(count(100, 1000), "Tokens that its notes shall take")] = SIZE
-    instructions: Annotated[str | None, Setting(TEXT, "What it shall mind each time", "nothing more")] = None
-    prompt: Annotated[Path | None, Setting(PATH, "A file to ask it with", "the one that ships")] = None
-    seconds: Annotated[int, Setting(count(1, 120), "How long one answer may take")] = int(SECONDS)
-    calls: Annotated[int, Setting(count(0, 12), "Calls for one compaction, at most")] = LIMITS.calls
-    hourly_calls: Annotated[int, Setting(count(0, 60), "Calls in an hour, at most")] = LIMITS.hourly_calls
-    hourly_tokens: Annotated[int, Setting(count(0, 3_000_000), "Tokens in an hour, at most")] = LIMITS.hourly_tokens
+    size: Annotated[int, Setting(count(100, 1000), "Length of its notes in tokens")] = SIZE
+    instructions: Annotated[str | None, Setting(TEXT, "Extra instructions for every prompt", "none")] = None
+    prompt: Annotated[Path | None, Setting(PATH, "A file with your own prompt", "the built-in prompt")] = None
+    seconds: Annotated[int, Setting(count(1, 120), "Timeout for one answer, in seconds")] = int(SECONDS)
+    calls: Annotated[int, Setting(count(0, 12), "Most calls for one compaction")] = LIMITS.calls
+    hourly_calls: Annotated[int, Setting(count(0, 60), "Most calls in an hour")] = LIMITS.hourly_calls
+    hourly_tokens: Annotated[int, Setting(count(0, 3_000_000), "Most tokens in an hour")] = LIMITS.hourly_tokens
 
 
 @dataclass(frozen=True, slots=True)
 class NewSession:
     """The user's words to an agent that decides itself when to begin a new session."""
 
-    when: Annotated[str, Setting(TEXT, "When: 80%, 150000 tokens, or words", "75%", project="yes")] = ""
-    how: Annotated[str, Setting(TEXT, "What its summary shall be like", "as clew asks", project="yes")] = ""
+    when: Annotated[
+        str, Setting(TEXT, "When to begin one: 80%, 150000 tokens, or instructions", "75%", project="yes")
+    ] = ""
+    how: Annotated[str, Setting(TEXT, "Instructions for its summary", "clew's own", project="yes")] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
     """The agent of `clew run` and `clew chat`."""
 
-    model: Annotated[str | None, Setting(MODEL, "The model it talks to", "none: it must be named")] = None
-    steps: Annotated[int, Setting(count(1, 200), "Calls of the model for one task, at most")] = 200
-    answer: Annotated[int, Setting(count(1, 8192), "Tokens of one answer, at most")] = 8_192
-    theme: Annotated[Literal["dark", "light"], Setting(choice("dark", "light"), "How clew chat looks")] = "dark"
+    model: Annotated[str | None, Setting(MODEL, "The model it uses", "none: must be set")] = None
+    steps: Annotated[int, Setting(count(1, 200), "Most model calls for one task")] = 200
+    answer: Annotated[int, Setting(count(1, 8192), "Most tokens in one answer")] = 8_192
+    theme: Annotated[Literal["dark", "light"], Setting(choice("dark", "light"), "Colours of clew chat")] = "dark"
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
     """What a model's tokens cost, where the catalog is wrong or silent."""
 
-    input: Annotated[float | None, Setting(PRICE, "Dollars for a million tokens sent", project="yes")] = None
-    output: Annotated[float | None, Setting(PRICE, "Dollars for a million tokens answered", project="yes")] = None
-    cache_read: Annotated[float | None, Setting(PRICE, "The same, read from the cache", project="yes")] = None
-    cache_write: Annotated[float | None, Setting(PRICE, "The same, written to the cache", project="yes")] = None
-    cache_write_1h: Annotated[float | None, Setting(PRICE, "The same, cached for an hour", project="yes")] = None
+    input: Annotated[float | None, Setting(PRICE, "Price of input", project="yes")] = None
+    output: Annotated[float | None, Setting(PRICE, "Price of output", project="yes")] = None
+    cache_read: Annotated[float | None, Setting(PRICE, "Price of input read from the cache", project="yes")] = None
+    cache_write: Annotated[float | None, Setting(PRICE, "Price of input written to the cache", project="yes")] = None
+    cache_write_1h: Annotated[float | None, Setting(PRICE, "Price of input cached for an hour", project="yes")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Override:
     """What is known of a model better than the catalog knows it."""
 
-    window: Annotated[int | None, Setting(count(1, 200_000), "Tokens the model can read", project="yes")] = None
-    max_output: Annotated[int | None, Setting(count(1, 8192), "Tokens it can answer with", project="yes")] = None
+    window: Annotated[
+        int | None, Setting(count(1, 200_000), "Context window of the model, in tokens", project="yes")
+    ] = None
+    max_output: Annotated[
+        int | None, Setting(count(1, 8192), "Longest answer of the model, in tokens", project="yes")
+    ] = None
     start: Annotated[
         int | None,
-        Setting(count(1, 150_000), "Its own `budget.start`", "budget.start", project="yes"),
+        Setting(count(1, 150_000), "`budget.start` for this model", "budget.start", project="yes"),
     ] = None
     prices: Costs = Costs()
 
@@ -132,37 +138,37 @@ class Override:
 class Config:
     """What holds, and from where."""
 
-    store: Annotated[Path | Server, Setting(STORE, "The log: a file or a database", "this system's folder for data")]
-    scope: Annotated[str, Setting(TEXT, "The tenant whose log it is")] = "default"
+    store: Annotated[
+        Path | Server, Setting(STORE, "Where the log is: a file or a database", "clew.db in your data folder")
+    ]
+    scope: Annotated[str, Setting(TEXT, "The tenant the log belongs to")] = "default"
     secrets: Annotated[
         Literal["off", "redact", "refuse"],
-        Setting(choice("off", "redact", "refuse"), "What is done with secrets in a request", project="stricter"),
+        Setting(choice("off", "redact", "refuse"), "What to do with secrets in a request", project="stricter"),
     ] = "off"
     preset: Annotated[
         Literal["default", "clearing", "summarizing", "sliding", "null"],
         Setting(
             choice("default", "clearing", "summarizing", "sliding", "null"),
-            "How a history is made to fit",
+            "The strategy that makes a history fit",
             project="yes",
         ),
     ] = "default"
     compaction: Annotated[
         Literal["on", "shadow", "off"],
-        Setting(choice("on", "shadow", "off"), "Whether histories are made to fit; shadow: tried and not used"),
+        Setting(choice("on", "shadow", "off"), "Whether histories are compacted; shadow: compute but do not use"),
     ] = "on"
     compaction_method: Annotated[
         Literal["auto", "llm"],
-        Setting(choice("auto", "llm"), "Who decides when: clew, or the agent with clew as its net", project="yes"),
+        Setting(choice("auto", "llm"), "Who decides when: clew, or the agent with clew as fallback", project="yes"),
     ] = "auto"
-    expand: Annotated[bool, Setting(SWITCH, "Recall what your newest message is about", project="yes")] = True
+    expand: Annotated[bool, Setting(SWITCH, "Recall passages that match the newest user message", project="yes")] = True
     log: Annotated[
-        Literal["off", "text", "json"], Setting(choice("off", "text", "json"), "How events are written to stderr")
+        Literal["off", "text", "json"], Setting(choice("off", "text", "json"), "Format of events on stderr")
     ] = "off"
-    telemetry: Annotated[bool, Setting(SWITCH, "Send spans to your own OpenTelemetry collector")] = False
-    servers: Annotated[
-        tuple[str, ...], Setting(ADDRESSES, "Your own model servers, to ask for their window", "none")
-    ] = ()
-    probe: Annotated[bool, Setting(SWITCH, "Whether those, and the server of the agent's model, may be asked")] = True
+    telemetry: Annotated[bool, Setting(SWITCH, "Send spans to your OpenTelemetry collector")] = False
+    servers: Annotated[tuple[str, ...], Setting(ADDRESSES, "Your model servers, asked for their window", "none")] = ()
+    probe: Annotated[bool, Setting(SWITCH, "Whether to ask those servers and that of the agent's model")] = True
     summary: Summary = Summary()
     new_session: NewSession = NewSession()
     agent: Agent = Agent()

@@ -25,10 +25,10 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     """
     if threading.current_thread().name == _NAME:
         work.close()
-        raise CannotWait("clew.run was called from clew's own loop: await instead")
+        raise CannotWait("clew.run was called from clew's own event loop: await instead")
     if sys.is_finalizing():  # its thread is gone, and nobody would ever answer
         work.close()
-        raise CannotWait("clew.run was called while the interpreter ends")
+        raise CannotWait("clew.run was called during interpreter shutdown")
     future = begin(work)
     try:
         return future.result()

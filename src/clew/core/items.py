@@ -113,9 +113,9 @@ class Digests:
             state.update(json.dumps(head, sort_keys=True).encode())
             body = item.text if wire is None else canonical(wire)
         except RecursionError:
-            raise BadRequest("an item is nested too deeply to be recognised again") from None
+            raise BadRequest("an item is nested too deeply") from None
         except (TypeError, ValueError) as error:
-            raise BadRequest(f"an item holds something that is not JSON: {error}") from None
+            raise BadRequest(f"an item contains a value that is not JSON: {error}") from None
         state.update(b"\n")
         state.update(body.encode("utf-8", "surrogatepass"))
         return state.hexdigest()

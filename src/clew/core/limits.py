@@ -52,11 +52,11 @@ class Budget:
         if not 0 < self.low <= self.high <= 1:
             raise BadRequest(f"0 < low <= high <= 1 must hold; low is {self.low}, high is {self.high}")
         if self.done is not None and not 0 < self.done <= 1:
-            raise BadRequest(f"done must be above 0 and at most 1, or nothing; it is {self.done}")
+            raise BadRequest(f"done must be above 0 and at most 1, or None; it is {self.done}")
         if min(self.bytes, self.images, self.messages, self.tail) < 0:
             raise BadRequest("bytes, images, messages and tail must be at least 0")
         if self.start is not None and self.start < 1:
-            raise BadRequest("start must be at least 1, or nothing")
+            raise BadRequest("start must be at least 1, or None")
 
     def kept_free(self, answer: int = 0, frame: int = 0) -> int:
         """Tokens for the answer: the user's word, else 8,192 or a quarter of a small window, else what is asked for.

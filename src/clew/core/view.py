@@ -78,7 +78,9 @@ class View:
         for swap in sorted(swaps, key=itemgetter(0)):
             old = self.nodes[swap.start : swap.stop]
             if not old or not swap.items or swap.start < at:
-                raise BrokenHistory("an edit replaces at least one node by at least one item, and spans do not overlap")
+                raise BrokenHistory(
+                    "an edit must replace at least one node with at least one item, and spans must not overlap"
+                )
             if self._allow(swap):
                 paired = paired if paired is not None else list(pairs(self.nodes))
                 _keep_pairs(swap, paired)
@@ -111,17 +113,17 @@ class View:
         items = [i.item if isinstance(i, Node) else i for i in swap.items]
         before, after = loose_ends(n.item for n in old), loose_ends(items)
         if after - before:
-            raise BrokenHistory(f"a stand-in may not open or close calls of its own: {sorted(after - before)}")
+            raise BrokenHistory(f"a stand-in must not add calls or results: {sorted(after - before)}")
         led = swap.stop < len(self.nodes) and is_said_by_assistant(self.nodes[swap.stop])
         if led and old[-1].item.kind == "reasoning" and items[-1].kind != "reasoning":
-            raise BrokenHistory("reasoning would be parted from what it led to")
+            raise BrokenHistory("the edit would separate reasoning from the items that follow from it")
         return bool(before - after)
 
 
 def _keep_pairs(swap: Swap, paired: Iterable[Stretch]) -> None:
     for start, stop in paired:
         if (swap.start <= start < swap.stop) != (swap.start < stop <= swap.stop):
-            raise BrokenHistory("a call would lose its result, or a result its call")
+            raise BrokenHistory("the edit would separate a call from its result")
 
 
 def shared_start(before: Sequence[Node], now: Sequence[Node]) -> int:

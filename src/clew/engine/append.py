@@ -101,7 +101,7 @@ class Appender:
     async def _look(self, request: Addition, branch: Branch, fresh: bool, frame: Frame, items: Sequence[Item]) -> View:
         scope, trace = request.scope, branch.trace
         if not trace.seq:
-            raise NotFound(f"nothing was said in {request.session} yet")
+            raise NotFound(f"conversation {request.session} is empty: send a user message first")
         if fresh:
             limits = self._turns.limits
             await limits.weigh(scope, branch.ledger.size, await limits.target(scope, frame), frame)
@@ -159,7 +159,9 @@ class Appender:
 
 def _expect_format(request: Addition, trace: Trace, format: str) -> None:
     if trace.format not in ("", format):
-        raise BadRequest(f"session {request.session} is written in {trace.format}; add to it in that format")
+        raise BadRequest(
+            f"conversation {request.session} is in the format {trace.format}; send additions in that format"
+        )
 
 
 def _said(trace: Trace, digests: Digests, guard: Guard, items: Sequence[Item], format: str) -> list[Event]:

@@ -69,7 +69,9 @@ class Engine:
     @settings.setter
     def settings(self, settings: Settings) -> None:
         if fixed := [name for name in FIXED if getattr(settings, name) != getattr(self.settings, name)]:
-            raise BadRequest(f"{', '.join(fixed)}: fixed when an engine is made; make another with `variant`")
+            raise BadRequest(
+                f"{', '.join(fixed)}: cannot be changed after the engine is created; use `variant` to create another"
+            )
         self._compactor.settings = settings
 
     def variant(self, **changes: Any) -> "Engine":
@@ -257,7 +259,7 @@ class Engine:
         trace = await self.store.load(scope, branch, until)
         if frame is None:
             if not trace.frame:
-                raise NotFound(f"nothing was sent on branch {branch} yet")
+                raise NotFound(f"nothing has been sent on branch {branch} yet")
             frame = await self.store.frame(scope, trace.frame)
         view = await replay(self.store, scope, trace, frame, {})
         return with_(view, scope=scope, branch=branch, seq=trace.seq - 1)

@@ -100,15 +100,15 @@ async def back(store: Store, view: View, target: Target, trace: Trace, ids: Sequ
     """
     own = {p.id for p in trace.said} | {n.id for e in trace.edits for n in e.stand_ins}
     if strange := [id for id in ids if id not in own]:
-        raise NotFound(f"{strange[0][:SHORT]} is no item of this conversation")
+        raise NotFound(f"{strange[0][:SHORT]} is not an item of this conversation")
     away = hidden(view, with_(trace, pinned=trace.pinned | set(ids)))
     said = await quotes(store, view, view.scope, trace, away)
     needed = sum(target.meter.item(_quote(id, *words)).tokens for id, words in said.items())
     room = max(0, _room(view, target, trace))
     if said and needed > room:
         raise OverBudget(
-            f"not pinned: it is out of view, and would take {needed:,} tokens there where {room:,} are left for what "
-            f"pins bring back (a quarter of what may be sent); pin less of it, or recall it when it is needed",
+            f"not pinned: it is out of view, and quoting it would take {needed:,} tokens where {room:,} are left for "
+            f"quoted pins (a quarter of the token limit); pin less, or recall it when needed",
             needed=needed,
             limit=room,
         )

@@ -26,7 +26,7 @@ async def resolve(store: Store, scope: Scope, id: str, branch: str | None = None
     """The whole id; with `branch`, only of something in that branch's own past."""
     short = id.strip().lower()
     if not short or len(short) > 32 or set(short) - set("0123456789abcdef"):
-        raise NotFound(f"{id[:40]!r} is not an id: ids are hexadecimal, such as 3fa94c21b0")
+        raise NotFound(f"{id[:40]!r} is not an id: ids are hexadecimal, for example 3fa94c21b0")
     found = await store.resolve(scope, short)
     if branch is not None:
         own = {id for trace in await lineage(store, scope, branch) for id in _ids(store, scope, trace)}
@@ -34,9 +34,9 @@ async def resolve(store: Store, scope: Scope, id: str, branch: str | None = None
     if not found and (purged := await store.purged(scope, short)):
         raise purged
     if not found:
-        raise NotFound(f"nothing here has the id {id}")
+        raise NotFound(f"no item has the id {id}")
     if len(found) > 1:
-        raise Ambiguous(f"{id} fits {len(found)} ids; give more of it: {', '.join(f[:16] for f in found[:5])}")
+        raise Ambiguous(f"{id} matches {len(found)} ids; give more of it: {', '.join(f[:16] for f in found[:5])}")
     return found[0]
 
 

@@ -135,7 +135,7 @@ class Turns:
         """The newest view of a branch, compacted now."""
         branch = self.branches.newest(view)
         if branch is None:
-            raise NotFound("only the newest view of a branch can be compacted, by the engine that made it")
+            raise NotFound("only the newest view of a branch can be compacted, and only by the engine that prepared it")
         async with branch.lock:
             scope, first, known = view.scope, branch.trace.seq, len(branch.trace.edits)
             target = await self.limits.target(scope, view.frame)

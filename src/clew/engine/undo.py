@@ -30,7 +30,7 @@ class Undone:
 async def undo(turns: Turns, scope: Scope, branch: str, count: int = 1, dry_run: bool = False) -> Undone:
     """Take back the newest compactions of a branch. Raises `OverBudget`, with the numbers, if that would not fit."""
     if count < 1:
-        raise BadRequest(f"undo: how many compactions to take back is 1 or more, not {count}")
+        raise BadRequest(f"undo: count must be at least 1, got {count}")
     for left in range(TRIES - 1, -1, -1):
         trace = await turns.store.load(scope, branch)
         undone, revert = await _undone(turns, scope, trace, count)
@@ -72,8 +72,8 @@ async def _undone(turns: Turns, scope: Scope, trace: Trace, count: int) -> tuple
     limit = target.at(rate).limit
     if not size.within(limit):
         raise OverBudget(
-            f"undoing would show {size.tokens:,} tokens where {limit.tokens:,} fit "
-            f"({size.tokens - limit.tokens:,} too many; {before:,} now): undo fewer, fork from before it, "
+            f"after this undo the view would have {size.tokens:,} tokens, and {limit.tokens:,} fit "
+            f"({size.tokens - limit.tokens:,} too many; {before:,} now): undo fewer, fork from an earlier session, "
             "or recall what you need",
             needed=size.tokens,
             limit=limit.tokens,

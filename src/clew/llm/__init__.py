@@ -58,4 +58,4 @@ def read(text: str) -> Meant:
         provider = provider or next(iter(names.vendors(names.fold(name))), "")
     if name and provider in ("openai", "anthropic"):
         return Meant(provider, name, base_url)
-    raise BadRequest(f"{text or 'nothing'} names no model that can be asked; write it like one of: {', '.join(_FORMS)}")
+    raise BadRequest(f"{text or 'nothing'} is not a model name; use one of these forms: {', '.join(_FORMS)}")

@@ -12,7 +12,7 @@ from clew.wire.formats import anthropic as wire
 try:
     import anthropic
 except ImportError:
-    raise MissingExtra("models of Anthropic need the SDK: pip install 'clew[anthropic]'") from None
+    raise MissingExtra("Anthropic models need the SDK: pip install 'clew[anthropic]'") from None
 
 _BETA = "compact-2026-01-12"
 _LEAST = 50_000  # tokens: it compacts no request below
@@ -24,7 +24,7 @@ def connect(base_url: str | None, api_key: str | None, http: Any) -> anthropic.A
     key = api_key or (NO_KEY if base_url else None)
     client = anthropic.AsyncAnthropic(api_key=key, base_url=base_url, http_client=http)
     if not (client.api_key or client.auth_token or client.credentials):
-        raise anthropic.AnthropicError("there is no key; set ANTHROPIC_API_KEY")
+        raise anthropic.AnthropicError("no API key; set ANTHROPIC_API_KEY")
     return client
 
 
@@ -54,5 +54,5 @@ class AnthropicModel(RemoteModel):
         answer = await self._post("/v1/messages?beta=true", body, **{"anthropic-beta": _BETA})
         blocks = [b for b in answer.get("content") or () if b.get("type") == "compaction" and b.get("content")]
         if not blocks:
-            raise ModelError(f"{self.name} did not compact: it does so from {_LEAST:,} tokens of input on", "refused")
+            raise ModelError(f"{self.name} did not compact: it needs at least {_LEAST:,} tokens of input", "refused")
         return blocks

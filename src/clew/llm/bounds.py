@@ -35,7 +35,7 @@ def _stay(response: Any, name: str) -> None:
     if (where.scheme, where.host, where.port) != (asked.scheme, asked.host, asked.port):
         origin = f"{where.scheme}://{where.netloc.rpartition(b'@')[2].decode(errors='replace')}"
         raise ModelError(
-            f"{name} redirects from {asked.host} to {origin}, which was not followed: the prompt is not for others; "
+            f"{name} redirects from {asked.host} to {origin}, which is not followed: the prompt was not meant for it; "
             "if that is the right server, give its address as the base URL",
             "refused",
         )
@@ -45,7 +45,9 @@ def _stream(response: Any, name: str, most: int) -> Any:
     """The bytes of an answer, unpacked; more than may be is an error."""
     packing = response.headers.get("content-encoding", "").strip().lower()
     if packing not in (*_PLAIN, *_PACKED):
-        raise ModelError(f"{name} answered in the encoding {packing[:40]}, which nobody asked for", "refused")
+        raise ModelError(
+            f"{name} answered with the content encoding {packing[:40]}, which was not requested", "refused"
+        )
     if packing:
         del response.headers["content-encoding"]  # it is done here
     source, library = response.stream, import_module(type(response).__module__.partition(".")[0])
@@ -57,7 +59,7 @@ def _stream(response: Any, name: str, most: int) -> Any:
                 for piece in _unpacked(unpacker, chunk, name) if packing in _PACKED else (chunk,):
                     read += len(piece)
                     if read > most:
-                        raise ModelError(f"{name} sent more than {most:,} bytes: that is no answer", "refused")
+                        raise ModelError(f"{name} sent more than {most:,} bytes, the limit for an answer", "refused")
                     yield piece
 
         async def aclose(self) -> None:
@@ -72,4 +74,4 @@ def _unpacked(unpacker: Any, chunk: bytes, name: str) -> Iterator[bytes]:
             yield piece
             chunk = unpacker.unconsumed_tail
     except zlib.error as error:
-        raise ModelError(f"{name} sent what cannot be unpacked: {error}", "network") from None
+        raise ModelError(f"{name} sent data that cannot be decompressed: {error}", "network") from None

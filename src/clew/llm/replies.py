@@ -78,4 +78,4 @@ def _spent(answer: ReplyBody) -> Spent:
 
 
 def _declined(why: str) -> ModelError:
-    return ModelError(f"it declined to answer: {why}", "refused")
+    return ModelError(f"the model declined to answer: {why}", "refused")

@@ -33,7 +33,9 @@ def responses(prompt: Prompt, model: str) -> RequestBody:
     else:
         body = live(prompt.after, openai_responses.NAME, model)
         if body.get("conversation"):
-            raise ModelError("the question would become part of the conversation that the provider keeps", "refused")
+            raise ModelError(
+                "the provider keeps this conversation, and the question would become part of it", "refused"
+            )
         body.pop("background", None)
     if isinstance(body["input"], str):
         body["input"] = [{"role": "user", "content": body["input"]}]
@@ -61,7 +63,9 @@ def messages(prompt: Prompt, model: str) -> RequestBody:
 def live(view: View, format: str, model: str) -> RequestBody:
     """The request that sends a view, its answer not streamed; refused in a format that the API does not speak."""
     if view.frame.format != format:
-        raise ModelError(f"{model} is asked in {format}, and the request before is {view.frame.format}", "refused")
+        raise ModelError(
+            f"{model} uses the format {format}, but the previous request is in {view.frame.format}", "refused"
+        )
     body = encode(view.frame, (node.item for node in view.nodes))
     return {key: value for key, value in body.items() if key not in ("stream", "stream_options")}
 

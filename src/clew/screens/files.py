@@ -38,13 +38,13 @@ def read(file: str) -> str:
     try:
         data = typer.get_binary_stream("stdin").read() if file == "-" else Path(file).read_bytes()
     except OSError as error:
-        raise BadRequest(f"{file}: {error.strerror or error}; give the name of a file, or - for input") from None
+        raise BadRequest(f"{file}: {error.strerror or error}; give the path of a file, or - for input") from None
     if data[:2] == b"\x1f\x8b":
-        raise BadRequest(f"{file}: is compressed; unpack it first, with gunzip -c, and give - as the file")
+        raise BadRequest(f"{file}: is compressed; unpack it with gunzip -c and give - as the file")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadRequest(f"{file}: not UTF-8 at byte {error.start:,}; convert it first, with iconv -t UTF-8") from None
+        raise BadRequest(f"{file}: not UTF-8 at byte {error.start:,}; convert it with iconv -t UTF-8") from None
 
 
 def parse(file: str, text: str) -> FileConversation:
@@ -61,7 +61,9 @@ def parse(file: str, text: str) -> FileConversation:
             return FileConversation("list", {"messages": value})
         case {"role": _}:
             return FileConversation("lines", {"messages": [value]})
-    raise BadRequest(f"{file}: no conversation; expected an object with `messages`, a list of messages, or one a line")
+    raise BadRequest(
+        f"{file}: not a conversation; expected an object with `messages`, a list of messages, or one message per line"
+    )
 
 
 def _messages(file: str, text: str, whole: BadRequest) -> list[Any]:
@@ -73,12 +75,12 @@ def _messages(file: str, text: str, whole: BadRequest) -> list[Any]:
         except BadRequest as error:
             # Not even one line reads by itself: then the file was meant as a whole.
             told = f"line {n}: {error}" if found else str(whole)
-            raise BadRequest(f"{file}: {told}; expected JSON, or one message a line") from None
+            raise BadRequest(f"{file}: {told}; expected JSON, or one message per line") from None
         if not isinstance(value, dict) or "role" not in value:
-            raise BadRequest(f"{file}: line {n} is no message; give one conversation, one message a line")
+            raise BadRequest(f"{file}: line {n} is not a message; give one conversation, one message per line")
         found.append(value)
     if not found:
-        raise BadRequest(f"{file}: is empty; expected JSON, or one message a line")
+        raise BadRequest(f"{file}: is empty; expected JSON, or one message per line")
     return found
 
 

@@ -31,7 +31,9 @@ class Guard:
             return items
         if self.policy == "refuse":
             if kinds := sorted({kind for item in items for kind in kinds_in(item)}):
-                raise SecretFound(f"the request holds secrets ({', '.join(kinds)}) and the policy is to refuse them")
+                raise SecretFound(
+                    f"the request contains secrets ({', '.join(kinds)}), and the policy is to refuse them"
+                )
             return items
         kept = []
         for item in items:
@@ -48,7 +50,9 @@ class Guard:
         self.expect_names(model=frame.model)
         safe = masked_frame(frame, self._key)
         if safe is not frame and self.policy == "refuse":
-            raise SecretFound("the system prompt, the tools or a setting hold secrets and the policy is to refuse them")
+            raise SecretFound(
+                "the system prompt, the tools or a parameter contain secrets, and the policy is to refuse them"
+            )
         return safe
 
     def expect_names(self, **names: str | None) -> None:
@@ -56,8 +60,8 @@ class Guard:
         for what, name in names.items() if self.policy != "off" else ():
             if kinds := sorted({secret.kind for secret in find(name or "")}):
                 raise SecretFound(
-                    f"the {what} is called by a secret ({', '.join(kinds)}), and names are written to the log as they "
-                    f"are: give the {what} another name"
+                    f"the name of the {what} contains a secret ({', '.join(kinds)}), and names are logged "
+                    f"unmasked: choose another name"
                 )
 
     def told(self, scope: Scope, branch: str, seq: int, nodes: Sequence[Node]) -> Iterator[Secret]:

@@ -98,7 +98,7 @@ def _each(value: Any, act: Masker) -> Any:
     try:
         return _walked(value, act, "")
     except RecursionError:
-        raise BadRequest("a message is nested too deeply to be searched for secrets") from None
+        raise BadRequest("a message is nested too deeply to search it for secrets") from None
 
 
 def _walked(value: Any, act: Masker, name: str) -> Any:

@@ -121,7 +121,9 @@ class _Adoption:
         ends = list(accumulate(map(len, self._items)))
         said = [place.content for place in trace.said]
         if said != contents[: len(said)] or (said and len(said) not in ends):
-            raise Conflict(f"{self._name} is here already, and went on otherwise; import it under another name")
+            raise Conflict(
+                f"conversation {self._name} already exists with different content; import it under another name"
+            )
         return ends.index(len(said)) + 1 if said else 0
 
     def _stops(self, start: int, stop: int) -> Iterator[int]:

@@ -85,14 +85,14 @@ class _File:
             case {"end": int(count)}:
                 self.whole = count == len(self.branches)
             case _:
-                raise BadRequest(f"no line that clew export writes: {', '.join(map(str, line))[:100]}")
+                raise BadRequest(f"not a line of a clew export: {', '.join(map(str, line))[:100]}")
 
     def _open(self, branch: _Branch) -> None:
         parent = self.branches.get(branch.parent or "")
         if branch.parent and (parent is None or not 0 <= (branch.parent_seq or 0) < parent.end):
-            raise BadRequest(f"branch {branch.id} forks from what does not stand before it")
+            raise BadRequest(f"branch {branch.id} forks from a branch that is not before it in the file")
         if branch.after and branch.after not in self.sessions:
-            raise BadRequest(f"branch {branch.id} comes after a session that does not stand before it")
+            raise BadRequest(f"branch {branch.id} follows a session that is not before it in the file")
         self._begin(branch.id)
         self.branches[branch.id] = branch
 
@@ -103,10 +103,10 @@ class _File:
 
     def _event(self, branch: _Branch, seq: int, at: float, kind: str, line: Mapping[str, Any]) -> None:
         if seq != branch.end:
-            raise BadRequest(f"event {branch.end} is missing, {seq} stands in its place")
+            raise BadRequest(f"expected event {branch.end}, got {seq}")
         expect(line, {**EVENT, "note": NOTE_FIELDS.get(kind, string)}, f"an event of kind {kind[:20]!r}")
         if kind == "usage" and line.get("start", 0) >= seq:
-            raise BadRequest("a report of a call that was not made yet")
+            raise BadRequest("a usage report comes before its call")
         old, new = (tuple(line.get(key, ())) for key in ("old", "new"))
         if missing := next((id for id in new if id not in self.nodes), None):
             raise BadRequest(f"node {missing} is missing")
@@ -172,20 +172,20 @@ def _parsed(lines: Iterable[bytes], digests: Digests) -> _File:
         except ClewError as error:
             raise BadRequest(f"line {number}: {error}") from None
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise BadRequest(f"line {number}: not what clew export writes ({type(error).__name__}: {error})") from None
+            raise BadRequest(f"line {number}: not a line of a clew export ({type(error).__name__}: {error})") from None
     if not file.branches:
-        raise BadRequest("no conversation there: expected what clew export writes")
+        raise BadRequest("no conversation found: expected a clew export")
     if not file.whole:
-        raise BadRequest("the file was cut off: its end is missing; export or copy it again")
+        raise BadRequest("the file is truncated: its end is missing; export or copy it again")
     return file
 
 
 def _expect_header(value: Any) -> None:
     if not isinstance(value, dict) or "clew" not in value:
-        raise BadRequest("not what clew export writes: the first line must name its version")
+        raise BadRequest("not a clew export: the first line must name its version")
     if value["clew"] != EXPORT_VERSION:
         raise BadRequest(
-            f"written by another clew (version {value['clew']}, this one reads {EXPORT_VERSION}); upgrade clew"
+            f"written by another clew (export version {value['clew']}, this one reads {EXPORT_VERSION}); upgrade clew"
         )
 
 
@@ -196,7 +196,9 @@ async def _go_on(store: Store, scope: Scope, branch: _Branch, file: _File) -> No
     told = [(seq, row.kind, tuple(row.new)) for seq, _, row in branch.rows]
     both = min(len(known), len(told))
     if known[:both] != told[:both]:
-        raise Conflict(f"{branch.name or branch.id} is here already, and another one; import it under another name")
+        raise Conflict(
+            f"{branch.name or branch.id} already exists with different content; import it under another name"
+        )
     if len(told) > both:
         whole = _batch(file, branch)
         rest, times = whole.events[both:], whole.times[both:]

@@ -24,7 +24,7 @@ def expect(value: Any, shape: Fields, what: str) -> None:
     if not isinstance(value, dict):
         raise BadRequest(f"{what}: not an object")
     if wrong := next((key for key, fits in shape.items() if not fits(value.get(key))), None):
-        raise BadRequest(f"{what}: {wrong} is not what clew export writes")
+        raise BadRequest(f"{what}: {wrong} is not part of a clew export")
 
 
 def text(value: Any) -> bool:

@@ -115,7 +115,7 @@ class Sessions:
         trace = await self._store.load(self.scope, session.branch, await self._last(session))
         fold = next((f for f in trace.folds if f.session == session.id), None)
         if fold is None:
-            raise NotFound(f"{name} did not begin with a compaction ({session.cause}): there is nothing to compare")
+            raise NotFound(f"{name} began with {session.cause}, not with a compaction: there is nothing to compare")
         calls = await self._store.calls(self.scope, session.branch)
         call = next((c for c in calls if c.seq > fold.last), None)  # that it was made for
         frame = await self._store.frame(self.scope, call.frame) if call else None
@@ -130,7 +130,7 @@ class Sessions:
         before = await self.engine.view(self.scope, session.branch)
         after = await self.engine.preview(before, focus)
         if len(after.edits) == len(before.edits):
-            raise NotFound(f"{name}: there is nothing that a compaction could take out of view")
+            raise NotFound(f"{name}: a compaction would change nothing")
         return await self._compared(session, before, after, after.edits[len(before.edits) :], None)
 
     async def _compared(
@@ -163,7 +163,7 @@ class Sessions:
     async def fork(self, name: str, to: str, call: int | None = None) -> Session:
         """A conversation of its own that goes on from where a session ended or is now, or from one of its calls."""
         if await self._store.session(self.scope, to) is not None:
-            raise Ambiguous(f"there is a conversation named {to} already; choose another name")
+            raise Ambiguous(f"a conversation named {to} already exists; choose another name")
         view = await self.view(name, call)
         branch = await self.engine.fork(self.scope, view.branch, view.seq, to)
         return (await self._store.sessions(self.scope, branch))[0]
@@ -238,10 +238,8 @@ def chosen(name: str, sessions: Collection[Session]) -> Session:
             for session in sessions:
                 if (session.branch, session.number) == (found.branch, int(number)):
                     return session
-            raise NotFound(f"{stem} has {found.number} sessions, no {number}")
-    raise NotFound(
-        f"no session is called {name!r}, nor does an id begin so: clew sessions lists them; is it in another scope?"
-    )
+            raise NotFound(f"{stem} has {found.number} sessions; there is no {number}")
+    raise NotFound(f"no conversation or session matches {name!r}: clew sessions lists them; or try another scope")
 
 
 def _named(name: str, sessions: Collection[Session], fits: Callable[[str, str], bool]) -> Session | None:
@@ -255,5 +253,5 @@ def _named(name: str, sessions: Collection[Session], fits: Callable[[str, str], 
             found.setdefault(session.id, session)
     if len(found) > 1:
         few = ", ".join(list(found)[:NAMES_OFFERED])
-        raise Ambiguous(f"{name} fits {len(found)} sessions; give more of it: {few}")
+        raise Ambiguous(f"{name} matches {len(found)} sessions; give more of it: {few}")
     return next(iter(found.values()), None)

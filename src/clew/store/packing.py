@@ -47,7 +47,7 @@ def fields_of(item: Item) -> dict[str, Any]:
 def unpack_item(opens: str | None, kind: Any, role: Any, packed: int, data: bytes) -> Item:
     fields = _loads(_inflated(packed, data))
     if kind not in _KINDS or role not in _ROLES:
-        raise BadRequest(f"an item of kind {kind!r} by {role!r} is none that this clew knows")
+        raise BadRequest(f"unknown item kind {kind!r} with role {role!r}")
     if opens == SUMMARY:
         return Item("summary", role, **fields)
     kind = "text" if kind == "summary" else kind

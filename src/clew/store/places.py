@@ -39,5 +39,5 @@ def open_store(where: str | os.PathLike[str] | Server, create: bool = True, pati
         return Postgres(where.url if isinstance(where, Server) else str(where), create=create, patience=patience)
     path = Path(where).expanduser()
     if not create and (not path.exists() or path.stat().st_size == 0):
-        raise NotFound(f"{path}: no store there yet; clew demo makes one, or say where it is with --store")
+        raise NotFound(f"{path}: no store found; clew demo creates one, or use --store")
     return SQLite(where, patience)

@@ -80,11 +80,13 @@ def nodes(db: Database, scope: Scope, ids: Sequence[str], digests: Digests | Non
         item = unpack_item(opens, kind, role, packed, data)
         # What is not compressed has no sum of its own that a flipped bit would break.
         if digests and whole and not packed and not is_as_said(digests, content, item, packed, data):
-            raise ValueError(f"{id[:SHORT]} is not what was said")
+            raise ValueError(f"{id[:SHORT]} does not match its digest")
         found[id] = Node(id, content, item)
     if len(found) < len(wanted):
         gone = len(wanted) - len(found)
-        raise Conflict(f"{gone:,} of {len(wanted):,} nodes were purged meanwhile; else the log is damaged: clew doctor")
+        raise Conflict(
+            f"{gone:,} of {len(wanted):,} nodes are missing: purged meanwhile, or the log is damaged (run clew doctor)"
+        )
     return found
 
 

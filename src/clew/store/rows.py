@@ -58,7 +58,7 @@ def event_of(row: EventRow, branch: str, seq: int, node: Callable[[str], Node]) 
             return Usage(row.start or 0, note["usage"], note.get("cost"))
         case "call":
             return Call(branch=branch, seq=seq, said=row.stop or 0, **note)
-    raise BadRequest(f"an event of kind {row.kind!r} is none that this clew knows")
+    raise BadRequest(f"unknown event kind {row.kind!r}")
 
 
 _CALL = ("frame", "model", "format", "digest", "predicted", "limit", "exact", "cached", "shadow")

@@ -48,7 +48,7 @@ def open_first(db: Database, owner: int, batch: Batch, now: float) -> None:
     elif batch.origin and batch.origin.parent:
         found = db.ask("session_end", session=batch.origin.parent, owner=owner).fetchone()
         if found is None:
-            raise NotFound(f"there is no session {batch.origin.parent} in this scope to go on from")
+            raise NotFound(f"the parent session {batch.origin.parent} is not in this scope")
         branch, first, last = found
         parent_seq = last if batch.origin.seq is None else batch.origin.seq
         # Of a fork in which nothing happened yet all that came before is its parent's, and the child is its own.

@@ -196,8 +196,8 @@ class SQLStore(ABC):
             raise
         except (zlib.error, BadRequest, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise StoreError(
-                f"{self.place}: what is stored there cannot be read ({type(error).__name__}: {error}): "
-                "clew doctor says what is damaged, and a backup mends it"
+                f"{self.place}: its content cannot be read ({type(error).__name__}: {error}): "
+                "clew doctor shows the damage; restore a backup"
             ) from error
 
     def _digests(self, scope: Scope) -> Digests:
@@ -215,7 +215,7 @@ class SQLStore(ABC):
 
     async def _run(self, thread: Executor, act: Callable[[], T], wait: Wait | None = None) -> T:
         if os.getpid() != self._process:  # neither its threads nor its connections live on in a fork
-            raise StoreError(f"{self.place}: was opened before this process was forked; open it anew here")
+            raise StoreError(f"{self.place}: was opened before this process was forked; open it again in this process")
         with self._telling():
             # A cancelled caller must not leave a half-written turn: the transaction ends by itself.
             begun = thread.submit(act)
@@ -228,12 +228,16 @@ class SQLStore(ABC):
             except asyncio.CancelledError:
                 if wait and begun.cancelled():
                     wait.end()
-                    raise StoreError(f"{self.place}: others wait for it, too ({wait.most:.1f} s); try again") from None
+                    raise StoreError(
+                        f"{self.place}: timed out after {wait.most:.1f} s waiting for other writers; try again"
+                    ) from None
                 if wait:
                     wait.left = True
                 raise
             except UnicodeEncodeError as error:  # what is said may hold anything, names and scopes may not
-                raise BadRequest(f"{error.object!r:.80} is no name: half a character is in it") from None
+                raise BadRequest(
+                    f"session or scope name contains an unpaired surrogate (invalid Unicode): {error.object!r:.80}"
+                ) from None
             finally:
                 if late:
                     late.cancel()

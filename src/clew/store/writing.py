@@ -74,7 +74,7 @@ def _write(db: Database, digests: Digests, scope: Scope, batch: Batch) -> None:
 def _open(db: Database, scope: Scope, owner: int, batch: Batch, now: float) -> None:
     fork = batch.fork
     if fork and db.ask("branch", scope=scope, branch=fork.parent).fetchone() is None:
-        raise Conflict(f"branch {fork.parent}, to be forked, is not in this scope any more")
+        raise Conflict(f"branch {fork.parent}, the parent of the fork, is no longer in this scope")
     made = db.ask(
         "add_branch",
         branch=batch.branch,
@@ -86,7 +86,7 @@ def _open(db: Database, scope: Scope, owner: int, batch: Batch, now: float) -> N
         at=now,
     )
     if not made.rowcount:
-        raise Conflict(f"branch {batch.branch} was opened by another writer first")
+        raise Conflict(f"another writer created branch {batch.branch} first")
     open_first(db, owner, batch, now)
 
 
@@ -95,10 +95,10 @@ def _expect(db: Database, owner: int, batch: Batch) -> None:
     if db.ask("hold_branch", owner=owner, branch=batch.branch).fetchone() is None:
         forget()
         # Not NotFound: whoever remembers a branch that was purged meanwhile must look again, and begin anew.
-        raise Conflict(f"branch {batch.branch} is not in this scope any more")
+        raise Conflict(f"branch {batch.branch} is no longer in this scope")
     newest = db.ask("newest_event", branch=batch.branch).fetchone()[0]
     if newest is not None and newest + 1 != batch.seq:
-        raise Conflict(f"branch {batch.branch} is at {newest}, not {batch.seq - 1}: another writer was first")
+        raise Conflict(f"branch {batch.branch} is at event {newest}, not {batch.seq - 1}: another writer was first")
 
 
 def _new_nodes(event: Event) -> tuple[Node, ...]:

@@ -95,7 +95,7 @@ def span(lines: str, last: int) -> tuple[int, int]:
         return 1, last
     found = re.fullmatch(r"\s*(\d{1,9})\s*(-\s*(\d{0,9})\s*)?", lines)
     if not found or not int(found[1]):
-        raise BadRequest(f"lines {lines}: write it like 10-20, 10- or 10; the first line is 1")
+        raise BadRequest(f"lines {lines}: expected 10-20, 10- or 10; the first line is 1")
     begin = int(found[1])
     return begin, begin if found[2] is None else int(found[3] or last)
 

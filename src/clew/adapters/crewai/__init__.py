@@ -122,7 +122,7 @@ class Task(crewai.Task):
         if crew is None or isinstance(crew, Crew) or self.context_strategy == "full" or id(crew) in _TOLD:
             return
         _TOLD[id(crew)] = crew
-        _LOGGER.warning("crewAI's own Crew does nothing with a context_strategy: take Crew from clew.adapters.crewai")
+        _LOGGER.warning("crewAI's own Crew ignores context_strategy: import Crew from clew.adapters.crewai")
 
 
 class Crew(crewai.Crew):

@@ -168,7 +168,7 @@ def resolved(llm: Any) -> BaseLLM:
     """An LLM, or the one of this name, or the one that crewAI takes where none is given."""
     made = create_llm(llm)
     if made is None:
-        raise BadRequest("crewAI knows no LLM for this agent: give it one")
+        raise BadRequest("this agent has no LLM: set its llm")
     return made
 
 

@@ -198,8 +198,8 @@ class Backend(OpenAIClient):  # type: ignore[misc]
             return self.conversation
         if thread.session is not None or sessions is not None:
             _LOGGER.warning(
-                "the session of a backend is that of the agent that spoke first: "
-                "give others a backend of their own, or an agent that is made anew its old name"
+                "the conversation of a backend belongs to the first agent that used it: "
+                "give other agents their own backend, and a recreated agent its old name"
             )
         return Conversation(Thread(thread.controller, scope=thread.scope))
 

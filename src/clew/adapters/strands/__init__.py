@@ -145,7 +145,7 @@ class Keeping(ConversationManager):
         except SecretFound:  # somebody said that such a thing must not be sent
             raise
         except Exception as error:
-            warn("clew could not compress, and the call goes on with all that was said", error)
+            warn("clew could not compress; all messages are sent", error)
 
     async def _hear(self, event: AfterModelCallEvent) -> None:
         if self._is_on and (thread := self._threads.get(event.agent)):
@@ -160,7 +160,7 @@ class Keeping(ConversationManager):
                 self._pin(agent)
                 shorter = run(shortened(thread, agent, e, step))
         except Exception as error:
-            warn("clew could not compress, and it is left to Strands", error)
+            warn("clew could not compress; Strands' own method is used", error)
         if shorter is None or (e is not None and not shorter):
             with self._counted(agent):
                 otherwise()  # raises where it finds nothing either
@@ -172,7 +172,7 @@ class Keeping(ConversationManager):
         try:
             run(self._thread(agent).keep(request_of(agent), STRANDS_FORMAT))
         except Exception as error:
-            warn("clew could not keep what was said", error)
+            warn("clew could not log the messages", error)
 
     @contextmanager
     def _counted(self, agent: Agent) -> Iterator[None]:

@@ -83,7 +83,7 @@ class ClewStrategy:
                 return await shortened(thread, agent, ContextWindowOverflowException(TOO_LONG), None)
             return await taken(thread, agent, (await thread.fit(request_of(agent), STRANDS_FORMAT)).view)
         except Exception as error:
-            warn("clew could not compress, and it is left to the other strategies", error)
+            warn("clew could not compress; the other strategies are used", error)
             return False
 
     def close(self) -> None:
@@ -154,7 +154,7 @@ class Clew(Plugin):
         try:
             self.thread(agent)
         except Exception as error:
-            warn("clew could not open its store, and tries again with the next request", error)
+            warn("clew could not open its store; it tries again with the next request", error)
         if self._offer:
             tools = offered("llm", False, self._when, self._how)
             agent.tool_registry.process_tools([self._tool(tool) for tool in tools])
@@ -202,7 +202,7 @@ class Clew(Plugin):
         except SecretFound:  # somebody said that such a thing must not be sent
             raise
         except Exception as error:
-            warn("clew could not look after the context, and all that was said is sent", error)
+            warn("clew failed; all messages are sent", error)
             return context.replace(tool_specs=own)
         tools = [tool["toolSpec"] for tool in sent.get("toolConfig", {}).get("tools", ())]
         told = context.dynamic_trailing_blocks + any(block.get("text", "").startswith(STATUS_START) for block in last)
@@ -221,15 +221,15 @@ class Clew(Plugin):
             own = self._own(agent.tool_registry.get_all_tool_specs())
             await thread.keep(request(agent.model, fresh(agent.messages), agent.system_prompt, own), STRANDS_FORMAT)
         except Exception as error:
-            warn("clew could not keep the last answer", error)
+            warn("clew could not log the last answer", error)
 
     def _tool(self, tool: ToolDeclaration) -> PythonAgentTool:
         async def answer(use: ToolUse, **state: Any) -> ToolResult:
             try:
                 came = await self.thread(state["agent"]).answer(tool.name, use["input"])
             except Exception as error:
-                warn(f"a model that called {tool.name} got no answer", error)
-                came = Outcome("Error: that cannot be had now", failed=True)
+                warn(f"clew could not answer a call of {tool.name}", error)
+                came = Outcome("Error: recall is unavailable right now; continue without it", failed=True)
             status: ToolResultStatus = "error" if came.failed else "success"
             return {"toolUseId": use["toolUseId"], "status": status, "content": [{"text": came.text}]}
 
@@ -250,7 +250,7 @@ class Clew(Plugin):
             try:
                 event.retry = await thread.refused(error.__cause__ or error) or await thread.refused(TOO_LONG)
             except Exception as fault:
-                warn("clew could not make less of what was refused", fault)
+                warn("clew could not shorten a refused request", fault)
 
     async def _begin(self, event: BeforeInvocationEvent) -> None:
         """Hang what a tool of another agent begins under that agent's conversation, and what a swarm hands over too."""
@@ -259,7 +259,7 @@ class Clew(Plugin):
             if self._method is None and thread.session is not None:
                 await cross(thread.controller.load(thread.scope, thread.session))
         except Exception as error:
-            warn("clew could not look up this session", error)
+            warn("clew could not find this conversation", error)
             return
         cause: Cause = "subagent" if _caller.get() else "handoff"
         parent = _caller.get() or event.invocation_state.get(self.name)
@@ -284,8 +284,8 @@ def _take_over(agent: Agent) -> None:
     # Their hooks are there already, and would drop what the log has not seen yet.
     if getattr(manager, "per_turn", False) or getattr(manager, "_compression_threshold", None):
         raise ClewError(
-            f"{type(manager).__name__} drops messages before calls, which the plugin is to do: "
-            "give it neither per_turn nor proactive_compression"
+            f"{type(manager).__name__} drops messages before calls, which conflicts with the plugin:  "
+            "remove per_turn and proactive_compression"
         )
     if not isinstance(manager, NullConversationManager):
         agent.conversation_manager = Whole(manager)

@@ -231,4 +231,4 @@ async def hear(thread: Thread, event: AfterModelCallEvent) -> None:
     try:
         await thread.heard(event.stop_response.message.get("metadata", {}).get("usage"))
     except Exception as error:
-        warn("clew could not take down what a call took", error)
+        warn("clew could not record the usage of a call", error)

@@ -45,7 +45,7 @@ class Structured:
         except SecretFound:  # somebody said that such a thing must not be sent
             raise
         except Exception as error:
-            warn("clew could not look after the context, and all that was said is sent", error)
+            warn("clew failed; all messages are sent", error)
         else:
             self._whole[agent], agent.messages = whole, short
 

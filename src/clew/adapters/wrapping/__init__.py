@@ -54,7 +54,7 @@ def wrap(
     the method `llm`, the model may recall what is out of view, and the caller does not see it do so.
     """
     if isinstance(getattr(getattr(client, "_client", None), "clew", None), ClientKeeper):  # a copy has no other mark
-        raise BadRequest("wrap: this client is wrapped already")
+        raise BadRequest("wrap: this client is already wrapped")
     made = engine_at(engine)
     offers = tools or (method or made.settings.method) == "llm"
     controller = ContextController(made, when=when, how=how, offer=offers)
@@ -106,7 +106,7 @@ class ClientKeeper:
     def child(self, name: str) -> Any:
         """A client for a sub-agent, whose lineage hangs under what was last sent."""
         if self.last is None:
-            raise ClewError("nothing was said yet that a sub-agent could come of")
+            raise ClewError("child() needs a parent request: send one first")
         session = f"{self.session or 'agent'}-{name}-{uuid4().hex[:8]}"
         origin = Origin("subagent", self.last.branch)
         return ClientKeeper(self._plain, self.controller, self._offers, session, self.scope, origin).client()
@@ -137,7 +137,7 @@ class ClientKeeper:
         except ClewError:  # what is wrong with it is its provider's to say
             return False
         if taken:
-            log.warning("a request has tools named %s of its own: rename them, or offer none", ", ".join(taken))
+            log.warning("a request has its own tools named %s: rename them, or do not offer clew's", ", ".join(taken))
         return not taken
 
     def _passable(self, error: ClewError) -> ClewError:
@@ -172,4 +172,4 @@ def _root_of(client: Any) -> type[Exception]:
         if name in ROOTS:
             root: type[Exception] = getattr(import_module(name), ROOTS[name])
             return root
-    raise BadRequest(f"wrap: expected a client of openai or anthropic, got {type(client).__name__}")
+    raise BadRequest(f"wrap: expected an openai or anthropic client, got {type(client).__name__}")

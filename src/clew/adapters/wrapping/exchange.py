@@ -106,7 +106,7 @@ class Exchange:
             raise
         except Exception as error:
             self._thread.last = None
-            warn("a request goes out as it was", error)
+            warn("clew failed; the original request is sent unchanged", error)
             return self._request
         if sent.body == self._body:
             return self._request
@@ -147,14 +147,14 @@ class Exchange:
         try:
             return await self._work(self._thread.refused(refusal))
         except Exception as error:
-            warn("what a provider refused could not be made shorter", error)
+            warn("clew could not shorten a refused request", error)
             return False
 
     async def _observe(self, spoken: Spoken | None) -> None:
         try:
             await self._work(self._thread.heard(spoken.usage if spoken else None))
         except Exception as error:
-            warn("what a provider reported was not written down", error)
+            warn("clew could not record the reported usage", error)
 
     # --- what the model asks clew -------------------------------------------------------------------------------------
 
@@ -199,7 +199,7 @@ class Exchange:
             try:
                 came = await self._work(self._thread.answer(call.name, call.arguments or {}))
             except Exception as error:
-                warn(f"a model that called {call.name} got no answer", error)
+                warn(f"clew could not answer a call of {call.name}", error)
                 came = Outcome("Error: recall is unavailable right now; continue without it", failed=True)
             results.append(CallResult(call.id, call.name, *came))
         return self._items(messages(results, self._format))

@@ -155,7 +155,7 @@ def library_of(http: Any) -> Any:
         name = kind.__module__.partition(".")[0]
         if name in _LIBRARIES:
             return import_module(name)
-    raise BadRequest(f"the client speaks HTTP with {type(http).__name__}: expected a client of httpx")
+    raise BadRequest(f"the client's HTTP client is {type(http).__name__}: expected an httpx client")
 
 
 def with_body(library: Any, request: Any, content: bytes) -> Any:

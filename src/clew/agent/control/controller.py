@@ -74,7 +74,7 @@ class ContextController:
     def check_idle(self, act: str = "do this") -> None:
         """Raise `Busy` while a turn runs."""
         if self._running:
-            raise Busy(f"a turn is running: {act} when it has ended, or cancel it")
+            raise Busy(f"a turn is running: {act} after it ends, or cancel it")
 
     async def save(self, scope: Scope, session: str) -> None:
         """Remember the method of a session."""

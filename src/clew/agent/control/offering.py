@@ -50,8 +50,8 @@ def cue_of(when: str) -> Cue:
     if share := re.fullmatch(r"(\d{1,3})\s*%", when):
         if not 0 < int(share[1]) <= LATEST:
             raise BadRequest(
-                f"new_session.when is {when}: from {LATEST + 1}% on clew compacts by itself, so that a request never "
-                f"outgrows its window; say 1% to {LATEST}%"
+                f"new_session.when is {when}: from {LATEST + 1}% on, clew compacts by itself so that a request never "
+                f"exceeds its window; use 1% to {LATEST}%"
             )
         return Cue(int(share[1]))
     if count := re.fullmatch(r"([\d_,]+)(?:\s*tokens)?", when):

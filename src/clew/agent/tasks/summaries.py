@@ -102,7 +102,7 @@ class Summaries:
         if came.fault:
             if came.fault not in PASSING_FAULTS:
                 self._whole.add(key)
-            _LOGGER.warning("the output of %s is read whole: no summary (%s)", name or "a task", came.fault)
+            _LOGGER.warning("no summary of the output of %s, it is read in full (%s)", name or "a task", came.fault)
             tell(self.listeners, [LeftWhole(*at, name, model.name, came.fault, before, came.spent, came.cost)])
             return ""
         after = count(came.text)

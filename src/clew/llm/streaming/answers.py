@@ -35,7 +35,7 @@ async def told(name: str, pieces: AsyncGenerator[Piece, None], answer: AnswerBui
     try:
         spoken = answer.spoken()
     except MISSHAPEN as error:
-        raise ModelError(f"{name} sent what cannot be read: {type(error).__name__}", "refused") from None
+        raise ModelError(f"{name} sent an unreadable answer: {type(error).__name__}", "refused") from None
     # A connection that fails after the last word did no harm.
     if spoken.stop != "cut" and (failure is None or failure.fault in ("network", "timeout")):
         yield spoken

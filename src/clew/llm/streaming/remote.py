@@ -113,6 +113,6 @@ class RemoteSpeaker(Remote):
         except ModelError as error:
             raise ModelError(f"{self.name}: {self._said(error, len(str(error)))}", error.fault) from None
         except BadRequest as error:
-            raise ModelError(f"{self.name} broke off: {error}", "network") from None
+            raise ModelError(f"{self.name}: the connection was lost: {error}", "network") from None
         except MISSHAPEN as error:
-            raise ModelError(f"{self.name} sent what cannot be read: {type(error).__name__}", "refused") from None
+            raise ModelError(f"{self.name} sent an unreadable answer: {type(error).__name__}", "refused") from None

@@ -102,4 +102,4 @@ def _detected(source: Source) -> str:
         if plain.recognises(value):
             return ""
     known = ", ".join(AGENTS)
-    raise BadRequest(f"{source.where(1)}: no session that clew knows; expected a file of {known}, or messages")
+    raise BadRequest(f"{source.where(1)}: unknown session format; expected a file of {known}, or messages")

@@ -48,7 +48,7 @@ def parse(data: bytes, name: str = "", progress: Progress | None = None) -> Sour
     data = data.removeprefix(b"\xef\xbb\xbf")
     source = Source(name, [])
     if not data.strip(BLANK):
-        raise BadRequest(f"{name or 'the file'}: empty; expected a session: JSON, or one JSON object a line")
+        raise BadRequest(f"{name or 'the file'}: empty; expected a session: JSON, or one JSON object per line")
     whole = _whole(data, source)
     source.records = [Record(1, v) for v in whole] if whole is not None else list(_lines(data, source, progress))
     if progress is not None:
@@ -67,7 +67,7 @@ def _whole(data: bytes, source: Source) -> list[Mapping[str, Any]] | None:
     try:
         value = rawjson.loads(data.rstrip(BLANK))
     except BadRequest as error:
-        raise BadRequest(f"{source.where(1)}: {error}; expected a session: JSON, or one JSON object a line") from None
+        raise BadRequest(f"{source.where(1)}: {error}; expected a session: JSON, or one JSON object per line") from None
     values = value if isinstance(value, list) else [value]
     for value in values:
         if not isinstance(value, Mapping):
@@ -105,7 +105,7 @@ def _object(text: bytes, line: int, source: Source, is_last: bool) -> Mapping[st
         if is_last and line > 1:
             source.notes.append(f"line {line}: half-written, skipped ({len(text):,} bytes)")
             return None
-        raise BadRequest(f"{source.where(line)}: {error}; expected one JSON object a line") from None
+        raise BadRequest(f"{source.where(line)}: {error}; expected one JSON object per line") from None
     if not isinstance(value, Mapping):
         raise BadRequest(f"{source.where(line)}: expected a JSON object, got {type(value).__name__}")
     return value

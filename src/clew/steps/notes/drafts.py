@@ -94,7 +94,7 @@ class Drafts:
         found += [events.Dropped(*at, draft.model, why, line) for why, line in draft.dropped]
         if draft.dropped:
             reasons = ", ".join(f"{n} {why}" for why, n in Tally(why for why, _ in draft.dropped).items())
-            _LOGGER.warning("%d lines of what %s wrote are not used: %s", len(draft.dropped), draft.model, reasons)
+            _LOGGER.warning("%d lines of the notes by %s are not used: %s", len(draft.dropped), draft.model, reasons)
         if draft.read:
             sizes = len(draft.read), len(draft.claims), draft.rejected, draft.spent
             found.append(events.Drafted(*at, draft.model, *sizes, cost=draft.cost))

@@ -64,7 +64,7 @@ class Postgres(SQLStore):
         self, target: str | os.PathLike[str], force: bool = False, progress: Progress | None = None
     ) -> int:
         """Not ours to do: the server has tools for it."""
-        raise StoreError(f"{self.place}: is backed up with pg_dump, and restored with pg_restore")
+        raise StoreError(f"{self.place}: use pg_dump and pg_restore for PostgreSQL")
 
     @property
     def lingering(self) -> str:
@@ -112,7 +112,7 @@ class Postgres(SQLStore):
         except _LATE as error:
             raise Conflict(f"{self.place}: {self._address.clean(error)}") from error
         except psycopg.errors.LockNotAvailable as error:
-            raise StoreError(f"{self.place}: another process has it locked; try again, or stop that one") from error
+            raise StoreError(f"{self.place}: locked by another process; try again, or stop that process") from error
         except psycopg.Error as error:
             raise StoreError(f"{self.place}: {self._address.clean(error)}") from error
 

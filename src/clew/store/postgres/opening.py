@@ -42,8 +42,8 @@ class Address:
         except psycopg.Error:
             # Not what the driver says of it: that quotes the URL, and with it the password.
             raise StoreError(
-                "the URL of the store cannot be read; it is like postgresql://user:password@host:5432/database, "
-                "odd characters in it written as %40"
+                "the URL of the store is invalid; expected postgresql://user:password@host:5432/database, "
+                "with special characters written like %40"
             ) from None
         self.schema = schema
         self.parameters: dict[str, Any] = {**DEFAULTS, **given}
@@ -77,7 +77,7 @@ def prepare(connection: psycopg.Connection[Any], address: Address, create: bool)
     scripts = migrations("postgres")
     version = _version(connection, address)
     if version == 0 and not create:
-        raise NotFound(f"{address.place}: no store there yet; clew demo makes one, or say where it is with --store")
+        raise NotFound(f"{address.place}: no store found; clew demo creates one, or use --store")
     if version == len(scripts):
         return
     with connection.transaction():
@@ -112,7 +112,7 @@ def _version(connection: psycopg.Connection[Any], address: Address) -> int:
         pass
     if found.get("application") != OURS:
         raise ForeignFile(
-            f"{address.place}: the schema {address.schema} holds tables that are not of clew; choose another database"
+            f"{address.place}: the schema {address.schema} has tables of another program; choose another database"
         )
     version, known = int(found["version"]), len(migrations("postgres"))
     if version > known:

@@ -98,7 +98,9 @@ class SQLite(SQLStore):
         found = await super().check(deep, progress)
         if left := self._leftovers():
             names = ", ".join(path.name for path in left)
-            found.append(Problem(f"copies of the log that a killed backup or restore left: {names}", len(left), REPAIR))
+            found.append(
+                Problem(f"partial copies left by an interrupted backup or restore: {names}", len(left), REPAIR)
+            )
         return found
 
     async def repair(self, progress: Progress | None = None) -> bool:
@@ -164,9 +166,9 @@ class SQLite(SQLStore):
     def _told(self, error: sqlite3.Error) -> StoreError:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if is_busy(error):
-            return StoreError(f"{self.path}: another process has it locked ({error}); try again, or stop that one")
+            return StoreError(f"{self.path}: locked by another process ({error}); try again, or stop that process")
         if self.readonly and code == sqlite3.SQLITE_READONLY:
-            return StoreError(f"{self.path}: can only be read: the file or its folder is read-only here")
+            return StoreError(f"{self.path}: cannot be written: the file or its folder is read-only")
         if self.readonly and code == sqlite3.SQLITE_CANTOPEN:
             return StoreError(
                 f"{self.path}: is read-only here, and has a write-ahead log that cannot be read so; copy both to where "
@@ -174,7 +176,7 @@ class SQLite(SQLStore):
             )
         # The latter is Python's own: text that is no text any more.
         if code == sqlite3.SQLITE_CORRUPT or "decode" in str(error):
-            return StoreError(f"{self.path}: {error}: clew doctor says what is damaged, and a backup mends it")
+            return StoreError(f"{self.path}: {error}: clew doctor shows the damage; restore a backup")
         return StoreError(f"{self.path}: {error}")
 
 

@@ -105,9 +105,7 @@ def connect_readonly(path: Path) -> sqlite3.Connection:
 def refuse_older(db: sqlite3.Connection, path: str) -> None:
     """What cannot be written cannot be brought up to date."""
     if db.execute("pragma user_version").fetchone()[0] < len(migrations()):
-        raise StoreError(
-            f"{path}: an older clew wrote it, and it is read-only here; copy it to where it can be written"
-        )
+        raise StoreError(f"{path}: written by an older clew and read-only; copy it to a writable place to migrate it")
 
 
 def connect(path: str, migrate: bool = False, patience: float = PATIENCE) -> sqlite3.Connection:

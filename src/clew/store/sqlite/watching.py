@@ -94,9 +94,9 @@ class Watch:
         try:
             now = self._path.stat()
         except OSError as error:
-            raise self._lost(f"it is not there any more ({error.strerror})") from None
+            raise self._lost(f"it no longer exists ({error.strerror})") from None
         if (now.st_dev, now.st_ino) != (self._file.st_dev, self._file.st_ino):
-            raise self._lost("another file is in its place")
+            raise self._lost("it was replaced by another file")
         if self._log is not None and identity(self._wal) != self._log:
             raise self._lost("its write-ahead log was deleted or replaced")
         if (now.st_mtime_ns, now.st_size) != (self._file.st_mtime_ns, self._file.st_size):
@@ -118,7 +118,7 @@ class Watch:
                 return  # and looked at again next time
             raise self._lost(str(error)) from None
         if secret != self._secret or known < turns or home < self._brought or not whole:
-            raise self._lost("it was cut off or written over")
+            raise self._lost("it was truncated or overwritten")
         self._file, self._brought = now, home
 
     def _home(self) -> int:

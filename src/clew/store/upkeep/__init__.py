@@ -194,9 +194,9 @@ def _bodies(db: Database, secret: bytes, deep: bool, progress: Progress | None) 
     if unreadable:
         yield Problem("bodies that cannot be read", unreadable, db.restoring)
     if changed:
-        yield Problem("bodies that are not what was said", changed, db.restoring)
+        yield Problem("bodies that do not match their digest", changed, db.restoring)
     if unindexed:
-        yield Problem("bodies that search does not find", unindexed, REPAIR)
+        yield Problem("bodies missing from the search index", unindexed, REPAIR)
 
 
 # --- repairs ----------------------------------------------------------------------------------------------------------

@@ -39,17 +39,17 @@ def restore(source: Path, target: Path, progress: Progress | None = None) -> Pat
     """Put a backup where the store is; where the store that was there is now, if one was."""
     source, target = source.expanduser(), target.expanduser()
     if not source.is_file() or not source.stat().st_size:
-        raise StoreError(f"{source}: no backup there; give the file that clew backup wrote")
+        raise StoreError(f"{source}: no backup found; give a file that clew backup wrote")
     prepare_file(source)  # only checks whose it is: the file is there, and is not empty
     if target.exists() and source.samefile(target):
-        raise StoreError(f"{source}: is the store itself; give the file that clew backup wrote")
+        raise StoreError(f"{source}: is the store itself; give a file that clew backup wrote")
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _part(target) as part:
         try:
             with closing(connect_readonly(source)) as db:
                 _copy(db, part, progress)
         except sqlite3.Error as error:
-            raise StoreError(f"{source}: {error}; is there another backup?") from error
+            raise StoreError(f"{source}: {error}; try another backup") from error
         _verify(part)
         prepare_file(part)  # the version in the header may have been in the source's write-ahead log
         aside = _set_aside(target)
@@ -95,7 +95,7 @@ def _refuse_taken(source: sqlite3.Connection, target: Path, force: bool) -> None
     if any(Path(f"{target}{end}").exists() for end in BESIDE):
         raise StoreError(f"{target}: is a database in use; choose another place")
     if target.exists() and not force:
-        raise StoreError(f"{target}: exists; choose another name, or --force to write over it")
+        raise StoreError(f"{target}: already exists; choose another name, or overwrite it with --force")
 
 
 @contextmanager
@@ -106,7 +106,7 @@ def _part(target: Path) -> Iterator[Path]:
     try:
         file = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
     except FileExistsError:
-        raise StoreError(f"{target}: another process is writing it; wait for it, or choose another place") from None
+        raise StoreError(f"{target}: another process is writing to it; wait, or choose another place") from None
     except OSError as error:
         raise StoreError(f"{target}: cannot be written ({error.strerror}); choose another place") from None
     try:
@@ -146,7 +146,7 @@ def _verify(part: Path) -> None:
         except sqlite3.DatabaseError as error:
             found = str(error)
     if found != "ok":
-        raise StoreError(f"the copy is damaged, and was not kept: {found}; see clew doctor")
+        raise StoreError(f"the copy is damaged and was deleted: {found}; run clew doctor")
 
 
 def _set_aside(path: Path) -> Path | None:
@@ -173,4 +173,4 @@ def _settle(path: Path) -> None:
             db.execute("pragma journal_mode = delete")
         except sqlite3.DatabaseError as error:
             if is_busy(error):
-                raise StoreError(f"{path}: another process has it open; stop that first") from None
+                raise StoreError(f"{path}: another process has it open; stop that process first") from None

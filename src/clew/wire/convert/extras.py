@@ -25,7 +25,7 @@ def with_tools(body: Mapping[str, Any], format: str, tools: Sequence[ToolDeclara
         return dict(body)
     if taken := declared(body, format) & {tool.name for tool in tools}:
         raise BadRequest(
-            f"the request has tools named {', '.join(sorted(taken))} of its own: rename them, or offer none"
+            f"the request has its own tools named {', '.join(sorted(taken))}: rename them, or do not offer clew's"
         )
     new = written(list(tools), Choice(), format)
     if format == "bedrock":
