@@ -313,3 +313,13 @@ async def test_a_variant_differs_in_what_is_said_and_leaves_the_engine_alone(sto
     view = await other.prepare(Request({"messages": [{"role": "user", "content": f"the key is {key}"}]}))
     [node] = await engine.recall("default", view.nodes[0].id)
     assert key not in node.item.text
+
+
+async def test_with_other_tools_nothing_is_expected_from_the_cache(store: SQLStore) -> None:
+    engine, said = Engine(store), [{"role": "user", "content": "hi " * 50}]
+    tool = {"type": "function", "function": {"name": "read", "parameters": {"type": "object", "properties": {}}}}
+    for more in ({}, {}, {"tools": [tool]}):
+        view = await engine.prepare(Request({"model": "gpt-4o", "messages": list(said), **more}))
+        said += [{"role": "assistant", "content": "ok"}, {"role": "user", "content": "go on"}]
+    first, second, third = await store.calls("default", view.branch)
+    assert (first.cached, second.cached, third.cached) == (0, first.predicted, 0)

@@ -1,11 +1,13 @@
 """One verb changes history, and refuses what would break it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from clew import BrokenHistory, Item, Pinned, Swap, View
-from clew.core.view import fold, originals
+from clew import BrokenHistory, Digests, Item, Node, Pinned, Swap, View
+from clew.core.cuts import continues, pairs
+from clew.core.view import fold, originals, shared_start
 from clew.testing import view_of
 
 TALK: dict[str, Any] = {
@@ -132,3 +134,22 @@ def test_an_edit_whose_nodes_do_not_all_stand_does_not_apply() -> None:
     renamed = view_of({"messages": [*TALK["messages"][:-1], {"role": "user", "content": "bye now"}]}).nodes
     assert fold(renamed, edit) == renamed
     assert len(fold(renamed, edit, {renamed[8].id: view.nodes[8].id})) == 8
+
+
+def test_a_result_answers_the_nearest_open_call_of_its_id() -> None:
+    call, result = Item("call", "assistant", "{}", "read", "a"), Item("result", "user", "A", "", "a")
+    nodes = Digests().chain([call, call, result, result])
+    assert list(pairs(nodes)) == [(1, 3), (0, 4)]
+
+
+def test_a_stand_in_is_a_message_of_its_own() -> None:
+    nodes = Digests().chain([line(), Item("text", "user", "more"), Item("text", "user", "and more")])
+    assert [continues(nodes, at) for at in range(3)] == [False, False, True]
+
+
+def test_nodes_that_were_sent_again_with_another_cache_mark_are_the_same_start() -> None:
+    nodes = tuple(Digests().chain([Item("text", "user", str(n)) for n in range(600)]))
+    marked = (*nodes[:300], Node(nodes[300].id, nodes[300].content, replace(nodes[300].item, mark={})), *nodes[301:])
+    assert shared_start(nodes, marked) == 600
+    assert shared_start(nodes, (*nodes[:599], *nodes[:1])) == 599
+    assert shared_start(nodes, ()) == 0

@@ -173,3 +173,10 @@ def test_formats_are_told_apart() -> None:
         body = conversation(3, 6, format)
         assert wire.detect(body) == format
         assert wire.detect_list(body[wire.FORMATS[format].LIST]) == format
+
+
+def test_what_an_assistant_says_of_results_is_no_result() -> None:
+    block = {"type": "tool_result", "tool_use_id": "a", "content": "A"}
+    body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": [{"role": "assistant", "content": [block]}]}
+    _, [item] = wire.decode(body, "anthropic")
+    assert item.kind != "result"
