@@ -115,7 +115,7 @@ def test_pins_and_overlapping_spans_are_refused() -> None:
     pinned = View(view.frame, view.nodes, view.digests, pinned=frozenset({view.nodes[7].id}))
     with pytest.raises(Pinned, match=f"pinned: {view.nodes[7].id[:10]}; unpin first"):
         pinned.replace(7, 8, line(), by="me")
-    with pytest.raises(BrokenHistory, match="do not overlap"):
+    with pytest.raises(BrokenHistory, match="must not overlap"):
         view.replace_all([Swap(7, 9, [line()]), Swap(8, 9, [line()])], by="me")
 
 
