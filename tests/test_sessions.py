@@ -158,7 +158,7 @@ async def test_what_was_undone_is_held_until_there_is_no_room(store: Store) -> N
 
 async def test_nothing_is_left_to_undo(run: Run) -> None:
     await run.turn()
-    with pytest.raises(NotFound, match="0 compactions can be undone here"):
+    with pytest.raises(NotFound, match="this branch has 0 left to undo"):
         await Sessions(run.engine).undo("run")
 
 

@@ -162,9 +162,13 @@ class Engine:
         """What became of every fact that a call left out of view."""
         return await self.covered(await self.resume(scope, call))
 
+    async def with_originals(self, view: View) -> View:
+        """A view that also has what is behind its stand-ins (`View.originals`)."""
+        return await self._compactor.with_originals(view.scope, view)
+
     async def covered(self, view: View) -> CoverageLedger:
         """What became of every fact that a view leaves out."""
-        view = await self._compactor.with_originals(view.scope, view)
+        view = await self.with_originals(view)
         made = view.stand_ins()
         hidden = [n for i, node in enumerate(view.nodes) if node.id in made for n in view.originals(i, i + 1)]
         return await asyncio.to_thread(ledger, hidden, words_in(view.nodes))

@@ -138,7 +138,8 @@ class Sessions:
     ) -> Diff:
         """A view beside what some edits make of it."""
         target = await self.engine.limits.target(self.scope, after.frame)
-        covered = await self.engine.covered(after)  # and the originals are in memory now
+        after = await self.engine.with_originals(after)
+        covered = await self.engine.covered(after)
         was, now = (target.size(view).tokens for view in (before, after))
         stay = {n.id for n in after.nodes}
         paid = [e.evidence["cost"] for e in edits if e.evidence.get("cost") is not None]
