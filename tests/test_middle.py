@@ -104,7 +104,7 @@ async def test_what_gives_no_text_says_nothing() -> None:
 
 
 async def test_what_cannot_be_asked_is_refused() -> None:
-    with pytest.raises(BadRequest, match="int is no model"):
+    with pytest.raises(BadRequest, match="int is not a model name"):
         askable(42)
 
 

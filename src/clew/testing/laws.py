@@ -111,11 +111,14 @@ def _protected(view: View, target: Target) -> dict[str, set[int]]:
     spoke = max((i for i, n in enumerate(nodes) if n.item.role == "assistant" or n.item.kind == "summary"), default=-1)
     calls = {n.item.call_id for n in nodes[spoke + 1 :] if n.item.kind == "result"}
     new = {i for i, n in enumerate(nodes) if i > spoke or (n.item.kind == "call" and n.item.call_id in calls)}
-    told = [i for i, n in enumerate(nodes) if n.item.role == "user" and n.item.kind == "text"]
+    asked = [n.item.role == "user" and n.item.kind not in ("summary", "result") for n in nodes]
+    last = max((i for i, n in enumerate(nodes) if asked[i] and n.item.kind == "text"), default=0)
+    begin = max((i + 1 for i in range(last) if not asked[i]), default=0)
+    end = next((i for i in range(last, len(nodes)) if not asked[i]), len(nodes))
     found = {
         "the user began with it": set(range(first)),
         "nobody has read it yet": new,
-        "the user said it last": {told[-1]} if told else set(),
+        "the user said it last": set(range(begin, end)),
     }
     all = {i for places in (pins, sealed, *found.values()) for i in places}
     size = target.meter.nodes(_with_groups(view, [i in all for i in range(len(nodes))]))
