@@ -186,7 +186,7 @@ async def test_a_packing_that_nobody_asked_for_is_refused(encoding: str) -> None
 
 async def test_a_damaged_packing_is_told() -> None:
     async with serving(lambda: answer(b"no gzip at all", b"Content-Encoding: gzip")) as server:
-        with pytest.raises(ModelError, match="cannot be unpacked"):
+        with pytest.raises(ModelError, match="cannot be decompressed"):
             await ask(OpenAIModel, server)
 
 

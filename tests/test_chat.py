@@ -120,7 +120,7 @@ async def test_the_method_is_refused_while_busy_then_saved_obeyed_and_remembered
             await hand.enter("Count.")
             await hand.hears("One.")
             await hand.press("f2")
-            await hand.hears("a turn is running: switch the compaction method when it has ended")
+            await hand.hears("a turn is running: switch the compaction method after it ends")
             assert "context_status" not in sent(provider)
             await hand.press("escape")
             await hand.until(lambda: not hand.chat.busy)
