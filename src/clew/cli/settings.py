@@ -103,7 +103,9 @@ def _explain(holds: "Config", model: str, as_json: bool) -> None:
     for number, rule in enumerate(RULES, 1):
         table.add_row(f"{number:>2}", f"{rule.when}: [bold]{rule.then}[/]")
         for key in rule.settings:
-            table.add_row("", Text(f"  {key} = {_shown(holds, key)} ({holds.sources[key].partition(' ')[0]})", "dim"))
+            table.add_row(
+                "", Text(f"  {key} = {_shown(holds, key) or 'not set'} ({holds.sources[key].partition(' ')[0]})", "dim")
+            )
     console.print(table)
     named = model or "a model that nobody named"
     console.print(f"\nFor {named}, window {target.window:,} tokens, without system prompt and tools:", end=" ")

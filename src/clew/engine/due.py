@@ -14,9 +14,9 @@ from clew.wire.rules.binding import binds
 
 Why = Literal[
     "off",
-    "limit",
     "agent decides",
     "asked about all of it",
+    "limit",
     "client compacts",
     "thinking",
     "did not help",
@@ -42,18 +42,18 @@ RULES = (
         "off", "compaction is `off` or `shadow`", "no; with `shadow` it is tried and written down", ("compaction",)
     ),
     DueRule(
+        "agent decides",
+        "the method is `llm`, and the request fits: below the net, or before the agent was told to act",
+        "no: the agent decides",
+        ("compaction_method", "new_session.when"),
+    ),
+    DueRule("asked about all of it", "the request asks for a summary or a title of all of it", "no, while it fits"),
+    DueRule(
         "limit",
         "the request is larger than the window less the reserve",
         "yes, down to `low`",
         ("budget.window", "budget.reserve"),
     ),
-    DueRule(
-        "agent decides",
-        "the method is `llm`, and the agent was not told to act or the request is below the net",
-        "no: the agent decides",
-        ("compaction_method", "new_session.when"),
-    ),
-    DueRule("asked about all of it", "the request asks for a summary or a title of all of it", "no, while it fits"),
     DueRule("client compacts", "the client is compacting by itself", "no, while it fits"),
     DueRule("thinking", "the provider binds thinking to what was said, and a turn is open", "no, until the turn ends"),
     DueRule("did not help", "by the provider's own count, the last two compactions freed nothing", "no, while it fits"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from clew.core.items import Item, Node
 from clew.core.limits import Size
@@ -17,6 +18,18 @@ _UNTAUGHT = Calibration()
 _UNPROVEN = Anchor()
 
 
+class _Measured(NamedTuple):
+    """Nodes and their sum: one value, for hosts may be on several event loops."""
+
+    nodes: tuple[Node, ...] = ()
+    size: Size = Size()
+    traits: Traits = Traits()
+    secrets: bool = False  # some are measured as they are sent
+
+
+_NOTHING = _Measured()
+
+
 @dataclass(slots=True)
 class ProviderSize:
     """Kept from turn to turn: what was measured last is the start for what is measured next, so a turn costs its news.
@@ -29,15 +42,12 @@ class ProviderSize:
     anchor: Anchor = _UNPROVEN
     framed: int = 0  # tokens of the last frame
     unmasked: Mapping[str, Item] = field(default_factory=dict)  # by node
-    _measured: tuple[Node, ...] = ()
-    _sum: tuple[Size, Traits] = Size(), Traits()  # of those
-    _had_secrets: bool = False  # among those
+    _measured: _Measured = _NOTHING
 
     def turn(self, meter: Meter, calibration: Calibration, framed: int) -> None:
         """Begin a turn: with another model or other tools, nothing proven so far holds."""
         if meter is not self.meter:
-            self.meter, self.anchor = meter, _UNPROVEN
-            self._measured, self._sum = (), (Size(), Traits())
+            self.meter, self.anchor, self._measured = meter, _UNPROVEN, _NOTHING
         elif abs(framed - self.framed) > CLOCK:
             self.anchor = _UNPROVEN
         self.calibration, self.framed = calibration, framed
@@ -81,19 +91,19 @@ class ProviderSize:
         return self.meter
 
     def _whole(self, view: View) -> tuple[Size, Traits]:
-        if view.nodes is not self._measured:
-            self._measured, self._sum = view.nodes, self._changed(view.nodes)
-        size, traits = self._sum
+        found = self._measured
+        if view.nodes is not found.nodes:
+            found = self._measured = self._changed(found, view.nodes)
+        size, traits = found.size, found.traits
         return self._own.frame(view.frame).plus(size), self._own.frame_traits(view.frame).plus(traits)
 
-    def _changed(self, nodes: tuple[Node, ...]) -> tuple[Size, Traits]:
+    def _changed(self, last: _Measured, nodes: tuple[Node, ...]) -> _Measured:
         """The sum of these: that of the last ones, less what went, and what came."""
-        had, self._had_secrets = self._had_secrets, bool(self.unmasked)
-        if had or self._had_secrets:  # which of them are known unmasked may have changed, too
-            return self._of(nodes)
-        same = shared_start(self._measured, nodes)
-        (size, traits), (gone, lost), (new, more) = self._sum, self._of(self._measured[same:]), self._of(nodes[same:])
-        return size.less(gone).plus(new), traits.less(lost).plus(more)
+        if last.secrets or self.unmasked:  # which of them are known unmasked may have changed, too
+            return _Measured(nodes, *self._of(nodes), bool(self.unmasked))
+        same = shared_start(last.nodes, nodes)
+        (gone, lost), (new, more) = self._of(last.nodes[same:]), self._of(nodes[same:])
+        return _Measured(nodes, last.size.less(gone).plus(new), last.traits.less(lost).plus(more))
 
     def _of(self, nodes: Sequence[Node]) -> tuple[Size, Traits]:
         if self.unmasked:
