@@ -10,6 +10,7 @@ from clew.core.view import View, fold, originals
 from clew.steps.places import LINE_TOKENS, beside, newest
 from clew.steps.protocol import Step
 from clew.steps.sealed import instructed, sealed, served
+from clew.text.decorations import is_program_made
 from clew.tokens.target import Target
 from clew.wire import check, encode
 
@@ -111,7 +112,12 @@ def _protected(view: View, target: Target) -> dict[str, set[int]]:
     spoke = max((i for i, n in enumerate(nodes) if n.item.role == "assistant" or n.item.kind == "summary"), default=-1)
     calls = {n.item.call_id for n in nodes[spoke + 1 :] if n.item.kind == "result"}
     new = {i for i, n in enumerate(nodes) if i > spoke or (n.item.kind == "call" and n.item.call_id in calls)}
-    asked = [n.item.role == "user" and n.item.kind not in ("summary", "result") for n in nodes]
+    asked = [
+        n.item.role == "user"
+        and n.item.kind not in ("summary", "result")
+        and not (n.item.kind == "text" and is_program_made(n.item.text))  # what a program says is not the user's
+        for n in nodes
+    ]
     last = max((i for i, n in enumerate(nodes) if asked[i] and n.item.kind == "text"), default=0)
     begin = max((i + 1 for i in range(last) if not asked[i]), default=0)
     end = next((i for i in range(last, len(nodes)) if not asked[i]), len(nodes))
