@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew import Budget, Engine, Request, SQLite, View, wire
-from clew.engine.settings import Settings
+from clew.engine.settings import MEMORY, Settings
 from clew.testing import conversation
 from clew.wire import check
 from clew.wire.convert import convert
@@ -60,7 +60,7 @@ async def test_three_changes_of_provider_cost_neither_validity_nor_folds(
 ) -> None:
     requests = rendered(seed, 8)
     store = SQLite(":memory:")
-    engine = Engine(store, Budget(window=4_000, reserve=200), Settings(hot=64 if hot else 0))
+    engine = Engine(store, Budget(window=4_000, reserve=200), Settings(memory=MEMORY if hot else 0))
     views = await play(engine, requests, route, "trip" if named else None)
     assert len({v.branch for v in views}) == 1, "one conversation"
     for before, after in pairwise(views):

@@ -6,6 +6,7 @@ from dataclasses import replace as with_
 from typing import Any, Protocol, TypeVar
 
 from clew.core.items import Digests, Frame, Item, Scope
+from clew.core.threads import are_large, in_thread_if
 from clew.core.view import View
 from clew.engine.branch import Branch
 from clew.engine.cue import Cue
@@ -70,7 +71,7 @@ class Appender:
 
     async def _take(self, request: Addition, act: AdditionAct[T]) -> T:
         body = Body(request.body, request.format)
-        incoming = Known(body.format).read(body)
+        incoming = await in_thread_if(Known("").takes_long(body), lambda: Known(body.format).read(body))
         assert incoming is not None, "its own format"
         self._turns.guard(request.scope).expect_names(scope=request.scope, session=request.session)
         name = named_branch(self._turns.digests(request.scope), request.session)
@@ -94,7 +95,7 @@ class Appender:
         trace = branch.trace
         looking = self._turns.recogniser(request.scope, frame)
         found = Recognition(trace, opened=fresh and not trace.seq, refold=fresh, origin=request.origin)
-        found.events = _said(trace, looking.digests, looking.guard, items, frame.format)
+        found.events = await _said(trace, looking.digests, looking.guard, items, frame.format)
         turn = Turn(request.scope, branch, frame, found, looking.guard, method=request.method, cue=request.cue)
         return await self._turns.turn(turn)
 
@@ -112,7 +113,7 @@ class Appender:
 
     async def _say(self, request: Addition, branch: Branch, fresh: bool, frame: Frame, items: Sequence[Item]) -> None:
         looking = self._turns.recogniser(request.scope, frame)
-        events = _said(branch.trace, looking.digests, looking.guard, items, frame.format)
+        events = await _said(branch.trace, looking.digests, looking.guard, items, frame.format)
         opened = fresh and not branch.trace.seq
         named = branch.trace.session if opened else None
         at = branch.trace.branch, branch.trace.seq
@@ -164,9 +165,13 @@ def _expect_format(request: Addition, trace: Trace, format: str) -> None:
         )
 
 
-def _said(trace: Trace, digests: Digests, guard: Guard, items: Sequence[Item], format: str) -> list[Event]:
+async def _said(trace: Trace, digests: Digests, guard: Guard, items: Sequence[Item], format: str) -> list[Event]:
     """What is new, after all that is there."""
-    entries = [Entry(digests.content(i), kept) for i, kept in zip(items, guard.admit(items), strict=True)]
+
+    def read() -> list[Entry]:
+        return [Entry(digests.content(i), kept) for i, kept in zip(items, guard.admit(items), strict=True)]
+
+    entries = await in_thread_if(are_large(items), read)
     taken = {p.id for p in trace.said} if trace.patched else None
     last = trace.said[-1].id if trace.said else begin(digests, format)
     nodes = chained(digests, last, entries, taken)

@@ -15,6 +15,8 @@ from clew.steps.notes.drafts import Notebook
 from clew.store.trace import Trace
 from clew.tokens.provider_size import ProviderSize
 
+NODE, PLACE = 750, 250  # bytes of objects for a message or a node, and for its place in the log
+
 
 @dataclass(slots=True)
 class LastCall:
@@ -50,6 +52,12 @@ class Branch:
     beside: str | None = None  # the named session that an agent of its own speaks beside
     whole: bool = False  # what is asked here is asked about all of it: it is sent as it came if it fits
     _repaired: tuple[tuple[Node, ...], int] = (), 0  # a view that needs no repair, and where its last group begins
+
+    @property
+    def bytes(self) -> int:
+        """What it takes in memory, more or less: its last body, once as it came and once read, its view, its log."""
+        words = 2 * (len(self.body.raw) or self.body.characters[-1]) + self.ledger.size.bytes
+        return words + NODE * (len(self.body.messages) + len(self.view.nodes)) + PLACE * len(self.trace.said)
 
     def lengthen(self, nodes: Sequence[Node]) -> None:
         """Let the view show these as well, at its end."""

@@ -1,6 +1,5 @@
 """The three calls a host makes: `prepare` before a model call, `observe` after it, `recall` on demand."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -11,6 +10,7 @@ from clew import events
 from clew.catalog.usage import spent
 from clew.core.items import Frame, Node, Scope
 from clew.core.limits import Budget
+from clew.core.threads import in_thread
 from clew.core.view import View
 from clew.engine.append import Addition, Appender
 from clew.engine.branch import Branch
@@ -171,7 +171,7 @@ class Engine:
         view = await self.with_originals(view)
         made = view.stand_ins()
         hidden = [n for i, node in enumerate(view.nodes) if node.id in made for n in view.originals(i, i + 1)]
-        return await asyncio.to_thread(ledger, hidden, words_in(view.nodes))
+        return await in_thread(lambda: ledger(hidden, words_in(view.nodes)))
 
     async def compact(self, view: View, focus: str = "", step: Step | None = None, method: str = "manual") -> View:
         """Compact the newest view of a branch now, whatever its size, with more of what stands near `focus`.

@@ -9,6 +9,7 @@ from clew.catalog.cost import cost
 from clew.catalog.usage import Spent
 from clew.core.items import Frame, Scope
 from clew.core.limits import Budget
+from clew.core.threads import in_thread
 from clew.core.view import View
 from clew.engine.windows import ModelWindows
 from clew.store.protocol import Store
@@ -68,7 +69,9 @@ class ModelLimits:
             budget = with_(budget, **{what: min(most, getattr(budget, what)) for what, most in more.items()})
         key = name, frame.format
         if key not in self._meters:
-            self._meters[key] = Meter(self._counter or counter_for(*key))
+            meter = Meter(self._counter or counter_for(*key))
+            await in_thread(lambda: meter.counter.text("a"))  # reads its vocabulary
+            self._meters[key] = meter
         return Target(budget, self._meters[key], answer=max(0, answer)).around(frame)
 
     async def weigh(self, scope: Scope, size: ProviderSize, target: Target, frame: Frame) -> None:

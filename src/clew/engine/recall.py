@@ -1,11 +1,11 @@
 """From what a person or a model writes, an id or a question, to the nodes that it may mean."""
 
-import asyncio
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
 from clew.core.items import Digests, Scope
+from clew.core.threads import in_thread
 from clew.core.view import View
 from clew.errors import Ambiguous, Conflict, NotFound
 from clew.steps.expand import question, recalled, room
@@ -79,7 +79,7 @@ async def among(
     sizes = accumulate(len(nodes[said[at].id].item.text) for at in chosen)
     within = sorted(at for at, size in zip(chosen, sizes, strict=True) if size <= characters or at == chosen[0])
     # In a thread: it may take most of a second, for which other turns need not wait.
-    return await asyncio.to_thread(Index, texts(nodes[said[at].id] for at in within))
+    return await in_thread(lambda: Index(texts(nodes[said[at].id] for at in within)))
 
 
 async def beside_newest(store: Store, scope: Scope, trace: Trace, view: View, target: Target) -> View:
@@ -96,7 +96,7 @@ async def beside_newest(store: Store, scope: Scope, trace: Trace, view: View, ta
         index = await among(store, scope, asked.text, away, BODIES_BESIDE, 0, CHARACTERS_BESIDE)
     except Conflict:  # it is not all there, or no longer: nobody asked for it
         return view
-    return await asyncio.to_thread(recalled, view, target, asked, index, most)
+    return await in_thread(lambda: recalled(view, target, asked, index, most))
 
 
 class Hit(NamedTuple):
@@ -116,5 +116,5 @@ async def everywhere(store: Store, scope: Scope, text: str, limit: int) -> list[
     said = [once[content] for content in contents if content in once]
     read = accumulate(len(node.item.text) for node in said)
     within = [node for node, size in zip(said, read, strict=True) if size <= CHARACTERS or node is said[0]]
-    index = await asyncio.to_thread(Index, texts(within))
+    index = await in_thread(lambda: Index(texts(within)))
     return [Hit(branch_of[found.id], found) for found in index.find(text, limit)]

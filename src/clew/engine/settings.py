@@ -16,7 +16,7 @@ from clew.tokens import Counter
 
 Compaction = Literal["on", "shadow", "off"]
 
-HOT = 64  # branches kept in memory
+MEMORY = 256 << 20  # bytes of branches that were used of late
 DRAFT_PATIENCE = 15.0  # seconds that a full window waits for a draft that is nearly there
 
 
@@ -61,8 +61,9 @@ class Settings:
     servers: Sequence[str] | None = ()
     """Base URLs of servers that are asked for a model's window where the catalog does not know it; None: ask nobody."""
 
-    hot: int = HOT
-    """How many branches are kept in memory."""
+    memory: int = MEMORY
+    """Bytes that the branches kept in memory take, about; the one not used for longest goes first."""
 
 
-FIXED = ("writer", "secrets", "listeners", "counter", "models", "servers", "hot", "patience")  # when an engine is made
+# When an engine is made.
+FIXED = ("writer", "secrets", "listeners", "counter", "models", "servers", "memory", "patience")

@@ -10,6 +10,7 @@ from dataclasses import replace as with_
 from clew.catalog import Prices
 from clew.core import rawjson
 from clew.core.items import Frame, Scope
+from clew.core.threads import are_large, in_thread_if
 from clew.core.view import View
 from clew.engine.branch import Branch, freshened
 from clew.engine.compaction import Compactor, Fitted
@@ -98,6 +99,8 @@ async def fitted(turn: Turn, compactor: Compactor) -> None:
     if turn.silent:
         turn.fitted = Fitted(turn.shown)
     else:
+        size, view = turn.branch.ledger.size, turn.shown
+        await in_thread_if(are_large(node.item for node in size.unmeasured(view)), lambda: size.measure(view))
         turn.fitted = await compactor.fit(turn.scope, turn.branch, turn.shown, turn.target, turn.method, turn.cue)
     view, trace = turn.fitted.view, turn.branch.trace
     edits: list[Event] = [*view.edits[turn.known :]]
@@ -144,7 +147,8 @@ def sent(turn: Turn, listeners: Sequence[Listener]) -> View:
         raise turn.fitted.error
     if len(view.edits) > turn.known and branch.unmasked:
         branch.unmasked = {n.id: branch.unmasked[n.id] for n in view.nodes if n.id in branch.unmasked}
-    branch.view = with_(view, scope=turn.scope, branch=trace.branch, seq=trace.seq - 1)
+    # What was folded is in the log: whoever needs it again reads it there, and memory holds no more than is in view.
+    branch.view = with_(view, scope=turn.scope, branch=trace.branch, seq=trace.seq - 1, behind={})
     branch.sent.frame = turn.digest
     branch.sent.view = branch.sent.view if turn.silent else branch.view
     return branch.as_sent(branch.view)

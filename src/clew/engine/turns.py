@@ -9,6 +9,7 @@ from typing import Any
 
 from clew import events
 from clew.core.items import Digests, Frame, Scope
+from clew.core.threads import in_thread_if
 from clew.core.view import View
 from clew.engine.branch import Branch
 from clew.engine.branches import Branches
@@ -57,7 +58,7 @@ class Turns:
         self.compactor = compactor
         self.limits = limits
         self.listeners: Sequence[events.Listener] = tuple(settings.listeners)
-        self.branches = Branches(settings.hot)
+        self.branches = Branches(settings.memory)
         self._secrets = Guard(settings.secrets, store.secret, "").policy
 
     async def take(self, request: Request, silent: bool = False) -> View:
@@ -69,6 +70,9 @@ class Turns:
         self.guard(request.scope).expect_names(scope=request.scope, session=request.session)
         for left in range(TRIES - 1, -1, -1):
             branch = self.branches.best(request.scope, request.session, body)
+            if branch is None:
+                await in_thread_if(Known("").takes_long(body), lambda: body.split)
+                branch = self.branches.closest(request.scope, request.session, body)
             try:
                 view = await self._warm(branch, request, body, silent) if branch else None
                 return view or await self._cold(request, body, silent)
@@ -85,7 +89,7 @@ class Turns:
         async with branch.lock:
             if branch.stale or (branch.whole and branch.trace.edits):  # asked again, it may fit without the folds
                 return None
-            incoming = branch.body.read(body)
+            incoming = await in_thread_if(branch.body.takes_long(body), lambda: branch.body.read(body))
             if incoming is None or incoming.same < branch.body.solid:
                 return None
             offset = branch.body.starts[incoming.same] + branch.body.shift
@@ -102,7 +106,7 @@ class Turns:
     async def _cold(self, request: Request, body: Body, silent: bool) -> View:
         """A turn whose branch must be looked up in the log."""
         known = Known(body.format)
-        incoming = known.read(body)
+        incoming = await in_thread_if(known.takes_long(body), lambda: known.read(body))
         assert incoming is not None, "its own format"
         looking = self.recogniser(request.scope, incoming.frame)
         found = await looking.find(incoming.flat(), request.session)

@@ -11,10 +11,13 @@ from typing import Any, NamedTuple
 
 from clew.core import rawjson
 from clew.core.items import Digests, Frame, Item
+from clew.core.threads import LARGE
 from clew.errors import BadRequest
 from clew.recognition.byte_offsets import edges, last_boundary, parsed_list, shared_bytes
 from clew.wire import AMBIGUOUS, detect, named
 from clew.wire.formats.plain import fresh
+
+LONG = 200  # messages: reading fewer takes less than waiting for a thread
 
 
 class Overlap(NamedTuple):
@@ -85,6 +88,7 @@ class Known:
     messages: list[Any] = field(default_factory=list)
     numbers: list[bool] = field(default_factory=list)  # whether each holds some: to Python 1 is 1.0 is True
     starts: list[int] = field(default_factory=lambda: [0])  # items before each message, and in all
+    characters: list[int] = field(default_factory=lambda: [0])  # of text before each message, and in all
     chains: list[str] = field(default_factory=lambda: [""])  # digest of all items before each message, and of all
     shift: int = 0  # the log has that many items more: the client sends stand-ins of ours,
     solid: int = 0  # the last of them before this message
@@ -103,6 +107,13 @@ class Known:
         """The same, at the price of parsing the body."""
         return self._shared(0, body.split[1]) if body.format == self.format else 0
 
+    def takes_long(self, body: Body) -> bool:
+        """Whether much of a body must be read that is not known."""
+        if body.raw is None:
+            return len(body.split[1]) - len(self.messages) > LONG
+        found = self._overlap(body)
+        return len(body.raw) - (found.length if found else 0) > LARGE
+
     def read(self, body: Body) -> Incoming | None:
         """Read a body, the messages it shares with the last one apart; None if it is in another format."""
         if found := self._resume(body):
@@ -119,7 +130,7 @@ class Known:
     def take(self, incoming: Incoming, contents: Sequence[str], digests: Digests, said: int, unfolded: bool) -> None:
         """Remember a body as the last one; `contents` are the digests of its new items."""
         del self.messages[incoming.same :], self.starts[incoming.same + 1 :], self.chains[incoming.same + 1 :]
-        del self.numbers[incoming.same :]
+        del self.numbers[incoming.same :], self.characters[incoming.same + 1 :]
         self.messages += incoming.messages
         self.numbers += map(_has_numbers, incoming.messages)
         at, chain = 0, self.chains[-1]
@@ -127,6 +138,7 @@ class Known:
             chain = digests.run(chain, contents[at : at + len(items)])
             at += len(items)
             self.starts.append(self.starts[-1] + len(items))
+            self.characters.append(self.characters[-1] + sum(len(item.text) for item in items))
             self.chains.append(chain)
         self.shift = said - self.starts[-1]
         self.solid = len(self.messages) if unfolded else self.solid

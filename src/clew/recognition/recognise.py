@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from clew.core.items import Digests, Frame, Item, Scope
+from clew.core.threads import are_large, in_thread_if
 from clew.recognition.continuation import Continuation, Recognition, Sent
 from clew.recognition.reading import Entry, chained, compare, unfold
 from clew.recognition.sameness import (
@@ -46,8 +47,7 @@ class Recogniser:
         """This branch with `items` after its first `offset` ones, or None if that is another conversation."""
         if aside(self.frame, items) == "request":
             return None
-        contents = [self.digests.content(i) for i in items]
-        items = self.guard.admit(items)
+        contents, items = await self._sent(items)
         entries = unfold(trace, contents, items, offset)
         found = await self._history.on(trace, entries, offset)
         if found:
@@ -58,7 +58,7 @@ class Recogniser:
     async def find(self, items: Sequence[Item], session: str | None) -> Recognition:
         """The branch this history belongs to; a new one if it is like none."""
         beside = aside(self.frame, items)
-        sent = Sent([self.digests.content(i) for i in items], self.guard.admit(items))
+        sent = await self._sent(items)
         if session is None:
             found = await self._unnamed(sent, beside)
         else:
@@ -66,6 +66,12 @@ class Recogniser:
         found.contents = sent.contents
         found.whole = beside is not None
         return found
+
+    async def _sent(self, items: Sequence[Item]) -> Sent:
+        def read() -> Sent:
+            return Sent([self.digests.content(i) for i in items], self.guard.admit(items))
+
+        return await in_thread_if(are_large(items), read)
 
     async def _named(self, sent: Sent, beside: Aside | None, session: str) -> Recognition:
         """The newest branch of a session; others that speak under its name are beside it."""

@@ -4,13 +4,13 @@ A fold appends blocks for what is new and leaves older ones as they are while th
 are told in fewer words. Every block is made of what was said, never of another block.
 """
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
 
 from clew.core.cuts import Stretch, groups
 from clew.core.items import Node
+from clew.core.threads import in_thread
 from clew.core.view import View
 from clew.facts.claims import Draft
 from clew.steps.places import beside, protected
@@ -34,9 +34,7 @@ class Summarize:
         target = beside(view, target)
         if not target.excess(view):
             return view
-        swaps = await asyncio.to_thread(
-            lambda: LogFold(History(view, target, self.focus, self.draft), self.most).swaps()
-        )
+        swaps = await in_thread(lambda: LogFold(History(view, target, self.focus, self.draft), self.most).swaps())
         return view.replace_all(swaps, by=self)
 
 

@@ -52,6 +52,15 @@ class ProviderSize:
             self.anchor = _UNPROVEN
         self.calibration, self.framed = calibration, framed
 
+    @property
+    def bytes(self) -> int:
+        """Of what was measured last, as JSON."""
+        return self._measured.size.bytes
+
+    def unmeasured(self, view: View) -> Sequence[Node]:
+        """What `measure` would count, more or less."""
+        return view.nodes[shared_start(self._measured.nodes, view.nodes) :]
+
     def measure(self, view: View) -> tuple[Size, float]:
         """The size by our count, and how many tokens of the provider one of ours may at most be."""
         size, traits = self._whole(view)

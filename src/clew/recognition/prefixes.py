@@ -1,0 +1,97 @@
+"""Histories by how they begin: of many bodies that are known, those that a new one may go on."""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from itertools import islice
+from typing import Any, Generic, TypeVar
+
+from clew.recognition.last_body import Body, Known
+
+PROBE = 256  # bytes that most histories differ in
+DEEP = 4096  # and where many do not, such as those that open with the same reminders
+FEW_ALIKE = 8  # bodies that are compared without looking deeper
+LAST_USED = 4  # bodies whose beginning is looked for anywhere: what stands before it may have changed its length
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Prefixes(Generic[K]):
+    """Known bodies, each under a key; what is found may share nothing with a body, what is not found shares nothing."""
+
+    def __init__(self) -> None:
+        self._known: dict[K, Known] = {}  # the one used last at the end
+        self._under: dict[K, list[Hashable]] = {}  # where each is in the next two
+        self._keys: dict[Hashable, dict[K, None]] = {}
+        self._edges: Counter[tuple[int, int]] = Counter()  # where the beginnings of histories lie in their bytes
+        self._edge: dict[K, tuple[int, int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def put(self, key: K, known: Known) -> None:
+        """Have a body under a key, as the one used last."""
+        self.drop(key)
+        self._known[key] = known
+        under: list[Hashable] = [("message", known.format, _gist(known.messages[0]))] if known.messages else []
+        if known.end > known.start:
+            edge = known.start, min(known.end, known.start + PROBE)
+            self._edges[edge] += 1
+            self._edge[key] = edge
+            under.append(known.raw[slice(*edge)])
+            if known.end - known.start >= DEEP:
+                under.append(_deep(known.raw, known.start))
+        self._under[key] = under
+        for place in under:
+            self._keys.setdefault(place, {})[key] = None
+
+    def drop(self, key: K) -> None:
+        """Forget it."""
+        if self._known.pop(key, None) is None:
+            return
+        for place in self._under.pop(key):
+            here = self._keys[place]
+            del here[key]
+            if not here:
+                del self._keys[place]
+        if edge := self._edge.pop(key, None):
+            self._edges[edge] -= 1
+            if not self._edges[edge]:
+                del self._edges[edge]
+
+    def by_bytes(self, body: Body) -> list[K]:
+        """Those whose history may begin as this one, told without parsing it."""
+        raw = body.raw
+        if raw is None:
+            return []
+        found = dict.fromkeys(key for edge in self._edges for key in self._keys.get(raw[slice(*edge)], ()))
+        if not found:
+            found = dict.fromkeys(self._anywhere(raw))
+        if len(found) > FEW_ALIKE:
+            starts = {self._edge[key][0] for key in found}
+            deep = dict.fromkeys(key for start in starts for key in self._keys.get(_deep(raw, start), ()))
+            return list(deep or found)
+        return list(found)
+
+    def by_message(self, body: Body) -> list[K]:
+        """Those whose first message may be that of this one, at the price of parsing it."""
+        messages = body.split[1]
+        return list(self._keys.get(("message", body.format, _gist(messages[0])), ())) if messages else []
+
+    def _anywhere(self, raw: bytes) -> Iterable[K]:
+        for key in islice(reversed(self._known), LAST_USED):
+            if (edge := self._edge.get(key)) and (probe := self._known[key].raw[slice(*edge)]) in raw:
+                yield from self._keys[probe]
+
+
+def _deep(raw: bytes, start: int) -> Hashable:
+    return "deep", hash(raw[start : start + DEEP])
+
+
+def _gist(value: Any) -> int:
+    """The same for what is equal, in whatever order its keys stand."""
+    try:
+        if isinstance(value, Mapping):
+            return hash(frozenset((key, _gist(part)) for key, part in value.items()))
+        return hash(tuple(map(_gist, value)) if isinstance(value, list | tuple) else value)
+    except (TypeError, RecursionError):  # whoever reads it says what is wrong
+        return 0
