@@ -17,13 +17,16 @@ class Size(NamedTuple):
     messages: int = 0
 
     def plus(self, other: "Size") -> "Size":
-        return Size(*(a + b for a, b in zip(self, other, strict=True)))
+        (a, b, c, d), (w, x, y, z) = self, other
+        return Size(a + w, b + x, c + y, d + z)
 
     def less(self, other: "Size") -> "Size":
-        return Size(*(a - b for a, b in zip(self, other, strict=True)))
+        (a, b, c, d), (w, x, y, z) = self, other
+        return Size(a - w, b - x, c - y, d - z)
 
     def within(self, other: "Size") -> bool:
-        return all(a <= b for a, b in zip(self, other, strict=True))
+        (a, b, c, d), (w, x, y, z) = self, other
+        return a <= w and b <= x and c <= y and d <= z
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ async def among(
 
 async def beside_newest(store: Store, scope: Scope, trace: Trace, view: View, target: Target) -> View:
     """The view with what was said about the newest message, and is out of view, beside it."""
-    asked = question(view)
+    asked = question(view) if view.edits else None  # without an edit, all is in view
     if asked is None or (most := room(view, target)) < LEAST_ROOM:
         return view
     shown = {n.id for n in view.nodes} | {*trace.alias.values()}

@@ -35,6 +35,7 @@ FILLING = frozenset(
     "should some something sounds start step stop sure tell thank thanks that them then there these thing things "
     "those want welcome what when whenever will with would yeah".split()
 )
+_EMPTY = COMMON | FILLING
 VOICES = ("user", "assistant")  # whose lines come before those of tools
 VOICED = 1.5  # times their score
 LABEL = "from earlier in this conversation, perhaps of use for the message after it"
@@ -79,7 +80,7 @@ def question(view: View) -> Question | None:
 def _asking(text: str) -> set[str]:
     """The words that may say what is meant."""
     found = (word.lower() for word in CHUNK.findall(undecorated(text)))
-    return {word for word in found if len(word) >= WORD and word not in COMMON | FILLING}
+    return {word for word in found if len(word) >= WORD and word not in _EMPTY}
 
 
 def room(view: View, target: Target, share: float = ROOM_SHARE) -> int:

@@ -26,10 +26,12 @@ class Traits(NamedTuple):
     items: int = 0
 
     def plus(self, other: "Traits") -> "Traits":
-        return Traits(*(a + b for a, b in zip(self, other, strict=True)))
+        (a, b, c, d, e), (v, w, x, y, z) = self, other
+        return Traits(a + v, b + w, c + x, d + y, e + z)
 
     def less(self, other: "Traits") -> "Traits":
-        return Traits(*(a - b for a, b in zip(self, other, strict=True)))
+        (a, b, c, d, e), (v, w, x, y, z) = self, other
+        return Traits(a - v, b - w, c - x, d - y, e - z)
 
 
 def traits(text: str, tokens: int) -> Traits:
@@ -187,7 +189,9 @@ class Anchor:
 
 
 def _dot(a: Vector | list[float], b: Vector | Traits) -> float:
-    return sum(x * y for x, y in zip(a, b, strict=True))
+    # Written out: asked a hundred times a turn, and a loop takes several times as long.
+    (p, q, r, s, t), (v, w, x, y, z) = a, b
+    return p * v + q * w + r * x + s * y + t * z
 
 
 def _is_number(value: Any) -> bool:

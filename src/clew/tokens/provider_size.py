@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from clew.core.items import Item, Node
+from clew.core.items import Frame, Item, Node
 from clew.core.limits import Size
 from clew.core.view import View, shared_start
 from clew.tokens.calibration import Anchor, Calibration, Traits
@@ -43,11 +43,13 @@ class ProviderSize:
     framed: int = 0  # tokens of the last frame
     unmasked: Mapping[str, Item] = field(default_factory=dict)  # by node
     _measured: _Measured = _NOTHING
+    _summed: tuple[_Measured, Frame, tuple[Size, Traits]] | None = None  # with a frame
+    _rated: tuple[tuple[Size, Traits], Anchor, Calibration, float] | None = None  # and at which rate
 
     def turn(self, meter: Meter, calibration: Calibration, framed: int) -> None:
         """Begin a turn: with another model or other tools, nothing proven so far holds."""
         if meter is not self.meter:
-            self.meter, self.anchor, self._measured = meter, _UNPROVEN, _NOTHING
+            self.meter, self.anchor, self._measured, self._summed = meter, _UNPROVEN, _NOTHING, None
         elif abs(framed - self.framed) > CLOCK:
             self.anchor = _UNPROVEN
         self.calibration, self.framed = calibration, framed
@@ -63,12 +65,21 @@ class ProviderSize:
 
     def measure(self, view: View) -> tuple[Size, float]:
         """The size by our count, and how many tokens of the provider one of ours may at most be."""
-        size, traits = self._whole(view)
+        whole = self._whole(view)
+        # Asked several times a turn, mostly of the same.
+        known = self._rated
+        if known is None or any(
+            a is not b for a, b in zip(known, (whole, self.anchor, self.calibration), strict=False)
+        ):
+            known = self._rated = whole, self.anchor, self.calibration, self._rate(*whole)
+        return whole[0], known[3]
+
+    def _rate(self, size: Size, traits: Traits) -> float:
         taught = self.anchor.first is not None or self.calibration.weights != _UNTAUGHT.weights
         if not taught or not size.tokens:
-            return size, 1.0 if self._own.counter.exact else UNPROVEN
+            return 1.0 if self._own.counter.exact else UNPROVEN
         rate = self.anchor.upper(self.calibration, traits) / size.tokens
-        return size, min(max(rate, EXACT if self._own.counter.exact else FLATTEST), STEEPEST)
+        return min(max(rate, EXACT if self._own.counter.exact else FLATTEST), STEEPEST)
 
     def expected(self, view: View) -> int:
         """The tokens that the provider will count; what few reports teach of a much larger view is not trusted far."""
@@ -103,8 +114,12 @@ class ProviderSize:
         found = self._measured
         if view.nodes is not found.nodes:
             found = self._measured = self._changed(found, view.nodes)
-        size, traits = found.size, found.traits
-        return self._own.frame(view.frame).plus(size), self._own.frame_traits(view.frame).plus(traits)
+        known = self._summed
+        if known is None or known[0] is not found or known[1] is not view.frame:
+            of, meter = (found, view.frame), self._own
+            size, traits = meter.frame(view.frame).plus(found.size), meter.frame_traits(view.frame).plus(found.traits)
+            known = self._summed = *of, (size, traits)
+        return known[2]
 
     def _changed(self, last: _Measured, nodes: tuple[Node, ...]) -> _Measured:
         """The sum of these: that of the last ones, less what went, and what came."""
