@@ -16,7 +16,7 @@ from clew.agent.tools import AskUser, Permissions, Toolbox, tools
 from clew.config import Config, Places, assembled, edited, engine, read_key, write_key
 from clew.core.items import Node, Scope
 from clew.core.view import View
-from clew.engine.recall import Hit, resolve
+from clew.engine.recall import Hit
 from clew.engine.undo import Undone
 from clew.errors import ClewError, ModelError, NotFound
 from clew.llm.streaming import Piece, Speaker, speaker
@@ -211,7 +211,7 @@ class ChatBackend:
         if not re.fullmatch(r"[0-9a-f]{6,32}", short):
             return None
         with suppress(NotFound):
-            id = await resolve(self.store, self.scope, short, (await self.agent.view()).branch)
+            id = await self.engine.resolve(self.scope, short, (await self.agent.view()).branch)
             nodes = await self.store.originals(self.scope, id)
             return nodes[0].id if len(nodes) == 1 else None
         return None

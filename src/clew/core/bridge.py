@@ -57,6 +57,11 @@ class Lock:
         self._held = False
         self._waiting: deque[tuple[asyncio.AbstractEventLoop, Future[None]]] = deque()
 
+    @property
+    def held(self) -> bool:
+        """Whether somebody is in it now."""
+        return self._held
+
     async def __aenter__(self) -> None:
         with self._guard:
             if not self._held:

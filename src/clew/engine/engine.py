@@ -132,10 +132,17 @@ class Engine:
 
     async def recall(self, scope: Scope, id: str, branch: str | None = None) -> Sequence[Node]:
         """The originals that an id stands for, byte for byte; with `branch`, only from its own past."""
-        full = await resolve(self.store, scope, id, branch)
+        full = await self.resolve(scope, id, branch)
         nodes = await self.store.originals(scope, full)
         tell(self.listeners, [events.Recalled(scope, branch or "", 0, full, len(nodes))])
         return nodes
+
+    async def resolve(self, scope: Scope, id: str, branch: str | None = None) -> str:
+        """The whole of an id that somebody wrote the beginning of; with `branch`, only of its own past.
+
+        Raises `NotFound`, `Purged` or `Ambiguous`.
+        """
+        return await resolve(self.store, scope, id, branch, self._turns.said)
 
     async def excerpt(
         self, scope: Scope, id: str, branch: str | None = None, lines: str = "", pattern: str = "", size: int = SIZE
@@ -146,11 +153,11 @@ class Engine:
 
     async def find(self, scope: Scope, text: str, branch: str, limit: int = 20) -> list[Found]:
         """What was said on this branch that a question is about, best first, with the lines that say so."""
-        return (await candidates(self.store, scope, text, branch)).find(text, limit)
+        return (await candidates(self.store, scope, text, branch, self._turns.said)).find(text, limit)
 
     async def answer(self, scope: Scope, text: str, branch: str, size: int = SIZE) -> str:
         """What was said on this branch that a question is about, in `size` characters of lines and names."""
-        return (await candidates(self.store, scope, text, branch)).answer(text, size)
+        return (await candidates(self.store, scope, text, branch, self._turns.said)).answer(text, size)
 
     async def search(self, scope: Scope, text: str, branch: str, limit: int = 20) -> Sequence[Node]:
         """The whole of what `find` finds."""

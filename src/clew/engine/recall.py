@@ -1,6 +1,6 @@
 """From what a person or a model writes, an id or a question, to the nodes that it may mean."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -15,6 +15,8 @@ from clew.store.trace import Trace
 from clew.text.search import Found, Index, texts
 from clew.tokens.target import Target
 
+Load = Callable[[Scope, str, int | None], Awaitable[Trace]]  # as `Store.load`, or from memory
+
 BODIES = 200  # that the index of the store may propose, the best by its own measure
 NEWEST = 50  # items that are looked at whatever the index says: it does not know the middle of a name
 CHARACTERS = 2_500_000  # looked at in all
@@ -22,14 +24,14 @@ CHARACTERS = 2_500_000  # looked at in all
 BODIES_BESIDE, CHARACTERS_BESIDE, LEAST_ROOM = 40, 200_000, 100
 
 
-async def resolve(store: Store, scope: Scope, id: str, branch: str | None = None) -> str:
+async def resolve(store: Store, scope: Scope, id: str, branch: str | None = None, load: Load | None = None) -> str:
     """The whole id; with `branch`, only of something in that branch's own past."""
     short = id.strip().lower()
     if not short or len(short) > 32 or set(short) - set("0123456789abcdef"):
         raise NotFound(f"{id[:40]!r} is not an id: ids are hexadecimal, for example 3fa94c21b0")
     found = await store.resolve(scope, short)
     if branch is not None:
-        own = {id for trace in await lineage(store, scope, branch) for id in _ids(store, scope, trace)}
+        own = {id for trace in await lineage(store, scope, branch, load=load) for id in _ids(store, scope, trace)}
         found = [f for f in found if f in own]
     if not found and (purged := await store.purged(scope, short)):
         raise purged
@@ -40,10 +42,13 @@ async def resolve(store: Store, scope: Scope, id: str, branch: str | None = None
     return found[0]
 
 
-async def lineage(store: Store, scope: Scope, branch: str, until: int | None = None) -> list[Trace]:
+async def lineage(
+    store: Store, scope: Scope, branch: str, until: int | None = None, load: Load | None = None
+) -> list[Trace]:
     """A branch, after those that it comes after without having their events: a handoff, a task, a sub-agent."""
-    before = [await store.load(scope, id, last) for id, last in await store.ancestry(scope, branch)]
-    return [*reversed(before), await store.load(scope, branch, until)]
+    load = load or store.load
+    before = [await load(scope, id, last) for id, last in await store.ancestry(scope, branch)]
+    return [*reversed(before), await load(scope, branch, until)]
 
 
 def _ids(store: Store, scope: Scope, trace: Trace) -> set[str]:
@@ -55,9 +60,10 @@ def _ids(store: Store, scope: Scope, trace: Trace) -> set[str]:
     return ids
 
 
-async def candidates(store: Store, scope: Scope, text: str, branch: str) -> Index:
+async def candidates(store: Store, scope: Scope, text: str, branch: str, load: Load | None = None) -> Index:
     """What was said on a branch, or before it, that may answer a question."""
-    return await among(store, scope, text, [p for trace in await lineage(store, scope, branch) for p in trace.said])
+    traces = await lineage(store, scope, branch, load=load)
+    return await among(store, scope, text, [p for trace in traces for p in trace.said])
 
 
 async def among(

@@ -28,7 +28,7 @@ from clew.recognition.sameness import same_agent
 from clew.secrets.guard import Guard
 from clew.store.protocol import Store
 from clew.store.records import Batch, Began, Cause, Event, Method, Origin
-from clew.store.trace import apply
+from clew.store.trace import Trace, apply
 from clew.tokens.target import Target
 
 CompactionAct = Callable[[Branch, Target], Awaitable[View]]  # what makes a view shorter
@@ -160,6 +160,19 @@ class Turns:
             branch.sent.chain, branch.view = chain, after
             tell(self.listeners, told(scope, branch.trace, first, edits, view, target.meter, None))
             return branch.as_sent(after)
+
+    async def said(self, scope: Scope, branch: str, until: int | None = None) -> Trace:
+        """What was said on a branch and stands for what, from memory if it is there and nobody is at work on it.
+
+        Only ids may be taken from it: words may have been purged since.
+        """
+        known = self.branches.get(scope, branch)
+        if known is not None and not known.stale and not known.lock.held:
+            trace = known.trace.copy()
+            await self.store.catch_up(scope, trace)  # somebody else may have written or purged it
+            if until in (None, trace.seq - 1):
+                return trace
+        return await self.store.load(scope, branch, until)
 
     async def refold(self, scope: Scope, branch: Branch) -> None:
         """Make the view of a branch anew from its log; what it shows already needs no reading."""

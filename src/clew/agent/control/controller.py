@@ -16,7 +16,6 @@ from clew.engine.append import Addition
 from clew.engine.cue import STATUS
 from clew.engine.engine import Engine, Request, body
 from clew.engine.pins import Back
-from clew.engine.recall import resolve
 from clew.errors import Busy, ClewError, ToolError
 from clew.steps import PRESETS
 from clew.steps.handoff import BEGUN
@@ -147,7 +146,7 @@ class ContextController:
                     await self.engine.answer(scope, text, branch, TOOL_CHARACTERS) or "nothing was said about that"
                 )
             case "pin", {"id": str(id)}:
-                full = await resolve(self.engine.store, scope, id, branch)
+                full = await self.engine.resolve(scope, id, branch)
                 ids = [n.id for n in await self.engine.store.originals(scope, full)]
                 off = bool(given.get("off"))
                 return _pinned(len(ids), off, await self.engine.pin(view, *ids, off=off))
