@@ -153,6 +153,7 @@ async def test_a_draft_of_a_history_that_changed_is_not_used() -> None:
     for more in range(30):
         if folds(view := await run.turn(n + more - 1)):
             break
+    view = await run.engine.with_originals(view)
     here = {x.id for x in view.originals(0, len(view.nodes))}
     assert folds(view)
     assert {id for f in folds(view) for c in f.evidence.get("claims", ()) for id in c["cites"]} <= here
@@ -194,7 +195,9 @@ async def test_every_fault_at_every_stage(fault: str, good: int) -> None:
     assert len(run.model.prompts) <= good + 2 if run.model else False, "two strikes, and the breaker is open"
     assert {e.fault for e in run.told(events.Declined)} >= {fault}
     for node, item in zip(
-        view.originals(0, len(view.nodes)), clew.wire.decode({"messages": run.messages[:239]})[1], strict=True
+        (await run.engine.with_originals(view)).originals(0, len(view.nodes)),
+        clew.wire.decode({"messages": run.messages[:239]})[1],
+        strict=True,
     ):
         assert (node.item.kind, node.item.text) == (item.kind, item.text)
     [declined] = (await run.store.survey()).declined  # for `clew doctor`
@@ -407,3 +410,24 @@ def test_a_configured_model_takes_the_notes(tmp_path: Path) -> None:
     (tmp_path / "prompt.md").unlink()
     with pytest.raises(clew.BadConfig, match=r"prompt\.md cannot be read"):
         config.wiring.writer(found)
+
+
+async def test_who_waits_for_notes_keeps_nobody_from_the_conversation() -> None:
+    model = Held(take_notes)
+    run = Session(model, patience=60)
+    n = await until_asked(run, model)
+    full = asyncio.create_task(run.turn(n + 40))  # past the limit: it waits for the notes
+    for _ in range(200):
+        await asyncio.sleep(0.001)
+    assert not full.done()
+    branch = run.views[-1].branch
+    beside = await run.turn(n + 1)  # the same conversation, in which there is room
+    assert (beside.branch, folds(beside), full.done()) == (branch, [], False)
+    model.gate.set()
+    view = await full
+    assert view.branch == branch
+    assert folds(view)[0].evidence["claims"]
+    assert [node.id for node in (await run.engine.with_originals(view)).originals(0, len(view.nodes))] == [
+        place.id for place in (await run.store.load("default", branch)).said
+    ]
+    await run.close()

@@ -1,6 +1,7 @@
 """Counting: exact where it claims to be, and never far off elsewhere."""
 
 import base64
+import random
 import struct
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from clew.core.items import Digests, Frame, Item, Node, Opening
 from clew.tokens import ESTIMATE, Counter, Plain, Vocabulary, counter_for, estimate, vocabulary_for
+from clew.tokens.bundled import bundled
 from clew.tokens.media import dimensions
 from clew.tokens.meter import Meter
 
@@ -501,3 +503,36 @@ def test_counter_for_says_what_it_counts_with() -> None:
     counter = counter_for("claude-opus-5", "anthropic")
     assert (counter.vocabulary, counter.exact, counter.format) == ("claude-5", False, "anthropic")
     assert (ESTIMATE.name, ESTIMATE.exact) == ("estimate", False)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["o200k_base", "cl100k_base", "llama2", "llama3", "mistral_v1", "mistral_v3", "qwen3", "deepseek_v3"],
+)
+def test_a_long_text_has_as_many_tokens_in_parts_as_in_one(name: str) -> None:
+    splintr = pytest.importorskip("splintr")
+    pieces = [
+        "\n",
+        "\n\n",
+        "  ",
+        "\t",
+        "a",
+        "Zb",
+        "1",
+        "23",
+        " x",
+        "/",
+        ".",
+        "'s",
+        "\r\n",
+        "é",
+        "中",
+        "\nA",
+        " \n",
+        "🙂",
+    ]
+    odd = random.Random(7).choices(pieces, k=150_000)
+    plain = [f"line {n} of the file: {n * n} ms\n" for n in range(12_000)]
+    for text in ("".join(odd), "".join(plain), "no line ends " * 20_000):
+        whole = len(splintr.Tokenizer.from_pretrained(name).encode_ordinary(text))
+        assert bundled(name, exact=True).count(text) == whole

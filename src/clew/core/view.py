@@ -40,7 +40,7 @@ class View:
     scope: Scope = ""
     branch: str = ""
     seq: int = 0  # of the call it was made for
-    behind: Mapping[str, Node] = field(default_factory=dict, repr=False)  # what is out of view, as far as it was read
+    behind: Mapping[str, Node] = field(default_factory=dict, repr=False)  # what is out of view, if somebody read it
 
     def cuts(self) -> list[int]:
         """Where a span may begin or end."""

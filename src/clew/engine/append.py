@@ -1,11 +1,11 @@
 """Adding to a conversation that hosts know by name: several of them may, at once, and nobody's words are lost."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import replace as with_
 from typing import Any, Protocol, TypeVar
 
-from clew.core.items import Digests, Frame, Item, Scope
+from clew.core.items import Digests, Frame, Scope
 from clew.core.threads import are_large, in_thread_if
 from clew.core.view import View
 from clew.engine.branch import Branch
@@ -14,7 +14,7 @@ from clew.engine.turn import Turn
 from clew.engine.turns import LATE, TRIES, Turns, wait
 from clew.errors import BadRequest, NotFound
 from clew.recognition.continuation import Recognition
-from clew.recognition.last_body import Body, Known
+from clew.recognition.last_body import Body, Incoming, Known
 from clew.recognition.reading import Entry, chained
 from clew.recognition.recognise import begin, named_branch
 from clew.secrets.guard import Guard
@@ -46,7 +46,7 @@ class AdditionAct(Protocol[T_co]):
     """What is done with an addition, once its conversation is found."""
 
     async def __call__(
-        self, request: Addition, branch: Branch, fresh: bool, frame: Frame, items: Sequence[Item]
+        self, request: Addition, branch: Branch, fresh: bool, incoming: Incoming, waited: bool
     ) -> T_co: ...
 
 
@@ -75,45 +75,54 @@ class Appender:
         assert incoming is not None, "its own format"
         self._turns.guard(request.scope).expect_names(scope=request.scope, session=request.session)
         name = named_branch(self._turns.digests(request.scope), request.session)
+
+        async def taken(waited: bool) -> T:
+            return await self._alone(request, act, name, incoming, waited)
+
+        return await self._turns.patiently(taken)
+
+    async def _alone(self, request: Addition, act: AdditionAct[T], name: str, incoming: Incoming, waited: bool) -> T:
         # Several may add to it at once. They take turns: else most of what each of them does is in vain.
         async with self._store.alone(request.scope, name):
             for left in range(TRIES - 1, -1, -1):
                 try:
                     known = await self._known(request)
-                    branch = known or await self._loaded(request, body.format, incoming.frame)
+                    branch = known or await self._loaded(request, incoming.frame)
                     _expect_format(request, branch.trace, incoming.frame.format)
                     async with branch.lock:
                         if not branch.stale:
-                            return await act(request, branch, known is None, incoming.frame, incoming.flat())
+                            return await act(request, branch, known is None, incoming, waited)
                 except LATE:
                     if not left:
                         raise
                     await wait(TRIES - left)
         raise AssertionError("unreachable")
 
-    async def _add(self, request: Addition, branch: Branch, fresh: bool, frame: Frame, items: Sequence[Item]) -> View:
-        trace = branch.trace
+    async def _add(self, request: Addition, branch: Branch, fresh: bool, incoming: Incoming, waited: bool) -> View:
+        trace, frame = branch.trace, incoming.frame
         looking = self._turns.recogniser(request.scope, frame)
         found = Recognition(trace, opened=fresh and not trace.seq, refold=fresh, origin=request.origin)
-        found.events = await _said(trace, looking.digests, looking.guard, items, frame.format)
-        turn = Turn(request.scope, branch, frame, found, looking.guard, method=request.method, cue=request.cue)
+        found.events = await _said(trace, looking.digests, looking.guard, incoming)
+        turn = Turn(
+            request.scope, branch, frame, found, looking.guard, None, request.method, request.cue, waited=waited
+        )
         return await self._turns.turn(turn)
 
-    async def _look(self, request: Addition, branch: Branch, fresh: bool, frame: Frame, items: Sequence[Item]) -> View:
+    async def _look(self, request: Addition, branch: Branch, fresh: bool, incoming: Incoming, waited: bool) -> View:
         scope, trace = request.scope, branch.trace
         if not trace.seq:
             raise NotFound(f"conversation {request.session} is empty: send a user message first")
         if fresh:
-            limits = self._turns.limits
+            limits, frame = self._turns.limits, incoming.frame
             await limits.weigh(scope, branch.ledger.size, await limits.target(scope, frame), frame)
             await self._turns.refold(scope, branch)
             branch.view = with_(branch.view, scope=scope, branch=trace.branch, seq=trace.seq - 1)
             self._turns.branches.keep(scope, branch)
         return branch.view
 
-    async def _say(self, request: Addition, branch: Branch, fresh: bool, frame: Frame, items: Sequence[Item]) -> None:
-        looking = self._turns.recogniser(request.scope, frame)
-        events = await _said(branch.trace, looking.digests, looking.guard, items, frame.format)
+    async def _say(self, request: Addition, branch: Branch, fresh: bool, incoming: Incoming, waited: bool) -> None:
+        looking = self._turns.recogniser(request.scope, incoming.frame)
+        events = await _said(branch.trace, looking.digests, looking.guard, incoming)
         opened = fresh and not branch.trace.seq
         named = branch.trace.session if opened else None
         at = branch.trace.branch, branch.trace.seq
@@ -126,14 +135,14 @@ class Appender:
         apply(branch.trace, *events)
         branch.lengthen([node for event in events if isinstance(event, Said) for node in event.nodes])
 
-    async def _loaded(self, request: Addition, format: str, frame: Frame) -> Branch:
+    async def _loaded(self, request: Addition, frame: Frame) -> Branch:
         digests = self._turns.digests(request.scope)
         name = await self._store.session(request.scope, request.session)
         if name:
             trace = await self._store.load(request.scope, name)
         else:
             trace = Trace(named_branch(digests, request.session), session=request.session)
-        return Branch(trace, Known(format), View(frame, (), digests))
+        return Branch(trace, Known(frame.format), View(frame, (), digests))
 
     async def _known(self, request: Addition) -> Branch | None:
         """The conversation as it is in memory, with what others wrote since; None where it must be read."""
@@ -165,14 +174,15 @@ def _expect_format(request: Addition, trace: Trace, format: str) -> None:
         )
 
 
-async def _said(trace: Trace, digests: Digests, guard: Guard, items: Sequence[Item], format: str) -> list[Event]:
+async def _said(trace: Trace, digests: Digests, guard: Guard, incoming: Incoming) -> list[Event]:
     """What is new, after all that is there."""
+    items = incoming.flat()
 
     def read() -> list[Entry]:
         return [Entry(digests.content(i), kept) for i, kept in zip(items, guard.admit(items), strict=True)]
 
     entries = await in_thread_if(are_large(items), read)
     taken = {p.id for p in trace.said} if trace.patched else None
-    last = trace.said[-1].id if trace.said else begin(digests, format)
+    last = trace.said[-1].id if trace.said else begin(digests, incoming.frame.format)
     nodes = chained(digests, last, entries, taken)
     return [Said(tuple(nodes))] if nodes else []

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from clew import events
 from clew.core.items import Scope
+from clew.core.threads import in_thread
 from clew.core.view import View, originals
 from clew.engine.branch import Branch
 from clew.engine.cue import Cue
@@ -43,6 +44,10 @@ class Fitted(NamedTuple):
     cause: Cause = "compaction"
 
 
+class Drafting(Exception):
+    """A model still writes notes that this turn is to wait for, where it keeps nobody else from the conversation."""
+
+
 class Compactor:
     """Makes views fit, by the settings of its engine."""
 
@@ -59,8 +64,12 @@ class Compactor:
         target: Target,
         method: Method | None = None,
         cue: Cue | None = None,
+        waited: bool = False,
     ) -> Fitted:
-        """The view mended and compacted as needed, and the error if nothing helps."""
+        """The view mended and compacted as needed, and the error if nothing helps.
+
+        Raises `Drafting` if it has not `waited` for notes that are being written.
+        """
         target = self.settings.threshold.apply(target) if self.settings.threshold else target
         view = mended = repair(shown, branch.unrepaired(shown))
         told, shadow = None, None
@@ -73,7 +82,7 @@ class Compactor:
             elif self.settings.compaction == "on" and not told:
                 view = mended = await previewed(branch, view, target)
         if self.settings.compaction == "on":
-            view = await self._compacted(scope, branch, view, target, told)
+            view = await self._compacted(scope, branch, view, target, told, waited)
         folded = len(mended.edits) if len(view.edits) > len(mended.edits) else None
         if self.settings.compaction == "shadow":
             shadow = await self._shadow(scope, branch, view, target)
@@ -99,11 +108,23 @@ class Compactor:
         view = await self.with_originals(scope, view)
         return handoff(view, likely(branch, view, target)[1])
 
-    async def _compacted(self, scope: Scope, branch: Branch, view: View, target: Target, told: bool | None) -> View:
+    def is_drafting(self, scope: Scope, branch: Branch) -> bool:
+        """Whether a model is writing notes of a branch."""
+        return self.drafts is not None and self.drafts.is_running(_key(scope, branch))
+
+    async def drafted(self, scope: Scope, branch: Branch) -> None:
+        """Wait for such notes, but not for long."""
+        if self.drafts:
+            await self.drafts.settle(_key(scope, branch), self.settings.patience)
+
+    async def _compacted(
+        self, scope: Scope, branch: Branch, view: View, target: Target, told: bool | None, waited: bool
+    ) -> View:
         """The view compacted, if it is time for that and worth it."""
         why, aimed = due(branch, view, target, told)
-        if self.drafts and why == "limit":
-            await self.drafts.settle(_key(scope, branch), self.settings.patience)
+        if why == "limit":
+            if self.is_drafting(scope, branch) and not waited:
+                raise Drafting
         elif why not in HELD and await self._is_read(scope, branch, view, target, aimed):
             return view  # while there is room, nobody waits for a model
         if aimed is None:
@@ -131,7 +152,8 @@ class Compactor:
             return True
         aimed, book = aimed or bounds, branch.ledger.notebook
         view = await self.with_originals(scope, view, aimed)
-        nodes = self.drafts.wanted(view, aimed, book)
+        drafts, near, draft = self.drafts, aimed, book.draft
+        nodes = await in_thread(lambda: drafts.wanted(view, near, draft))
         if not nodes:
             return False
         would = await briefed(self.settings.step, draft=book.draft)(view, aimed)
@@ -192,16 +214,21 @@ class Compactor:
         self, scope: Scope, branch: Branch, target: Target, focus: str, step: Step | None = None
     ) -> View:
         """The view of a branch compacted now, because somebody asks for it, with more of what they care for."""
-        view, book = branch.view, branch.ledger.notebook
-        size, rate = branch.ledger.size.measure(view)
+        size, rate = branch.ledger.size.measure(branch.view)
+        step = briefed(step or self.settings.step, focus, branch.ledger.notebook.draft)
+        return await self.folded(scope, branch.view, part(target.at(rate), size), step)
+
+    async def noted(self, scope: Scope, branch: Branch, target: Target, focus: str) -> None:
+        """Have a model read what `compacted` will fold, if there is one that writes notes."""
+        if self.drafts is None:
+            return
+        await self.drafted(scope, branch)
+        book, (size, rate) = branch.ledger.notebook, branch.ledger.size.measure(branch.view)
         aimed = part(target.at(rate), size)
-        if self.drafts and step is None:
-            view = await self.with_originals(scope, view, aimed)
-            await self.drafts.settle(_key(scope, branch), self.settings.patience)
-            if nodes := middle(view, aimed) if focus else unread(view, aimed, book.draft):
-                # The agent's own model has the view in its cache.
-                self.drafts.tell(view, await book.fill(self.drafts.writer, view, nodes, focus, after=view))
-        return await self.folded(scope, view, aimed, briefed(step or self.settings.step, focus, book.draft))
+        view = await self.with_originals(scope, branch.view, aimed)
+        if nodes := await in_thread(lambda: middle(view, aimed) if focus else unread(view, aimed, book.draft)):
+            # The agent's own model has the view in its cache.
+            self.drafts.tell(view, await book.fill(self.drafts.writer, view, nodes, focus, after=view))
 
     async def folded(self, scope: Scope, view: View, aimed: Target, step: Step) -> View:
         """The view after a step that reads what is out of view; no model is asked, nothing is written."""
@@ -220,7 +247,7 @@ class Compactor:
     async def with_originals(self, scope: Scope, view: View, target: Target | None = None) -> View:
         """The view with what is behind its stand-ins, for steps that tell of it; or with what one fold reads of it."""
         by_id = {n.id: e for e in view.edits for n in e.stand_ins}
-        wanted = reads(view, target) if target else [n.id for n in view.nodes if n.id in by_id]
+        wanted = await in_thread(lambda: reads(view, target)) if target else [n.id for n in view.nodes if n.id in by_id]
         missing = [id for id in originals(wanted, by_id) if id not in view.behind]
         if not missing:
             return view

@@ -189,6 +189,9 @@ class Engine:
         async def act(branch: Branch, target: Target) -> View:
             return await self._compactor.compacted(view.scope, branch, target, focus, step)
 
+        if step is None and (branch := self._turns.branches.newest(view)):  # outside of its lock: a model may be asked
+            target = await self.limits.target(view.scope, view.frame)
+            await self._compactor.noted(view.scope, branch, target, focus)
         return await self._turns.compact(view, act, method)
 
     async def preview(self, view: View, focus: str = "") -> View:

@@ -42,6 +42,7 @@ class Turn:
     method: Method | None = None  # that it asks for
     cue: Cue | None = None  # and when its agent is asked to act
     silent: bool = False  # it is written down, and nothing is sent
+    waited: bool = False  # for notes that a model was writing
     # What the functions below find out.
     first: int = 0  # the number of its first event
     known: int = 0  # edits that there were before
@@ -101,7 +102,8 @@ async def fitted(turn: Turn, compactor: Compactor) -> None:
     else:
         size, view = turn.branch.ledger.size, turn.shown
         await in_thread_if(are_large(node.item for node in size.unmeasured(view)), lambda: size.measure(view))
-        turn.fitted = await compactor.fit(turn.scope, turn.branch, turn.shown, turn.target, turn.method, turn.cue)
+        asked = turn.method, turn.cue, turn.waited
+        turn.fitted = await compactor.fit(turn.scope, turn.branch, turn.shown, turn.target, *asked)
     view, trace = turn.fitted.view, turn.branch.trace
     edits: list[Event] = [*view.edits[turn.known :]]
     if turn.fitted.folded is not None:

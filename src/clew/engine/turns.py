@@ -5,7 +5,7 @@ import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as with_
-from typing import Any
+from typing import Any, TypeVar
 
 from clew import events
 from clew.core.items import Digests, Frame, Scope
@@ -13,7 +13,7 @@ from clew.core.threads import in_thread_if
 from clew.core.view import View
 from clew.engine.branch import Branch
 from clew.engine.branches import Branches
-from clew.engine.compaction import Compactor, accepted
+from clew.engine.compaction import Compactor, Drafting, accepted
 from clew.engine.cue import Cue
 from clew.engine.model_limits import ModelLimits
 from clew.engine.replay import replay
@@ -33,6 +33,8 @@ from clew.tokens.target import Target
 
 CompactionAct = Callable[[Branch, Target], Awaitable[View]]  # what makes a view shorter
 
+T = TypeVar("T")
+
 LATE = (Conflict, Purged)  # somebody wrote, or purged what was found, since it was looked for: look again
 TRIES = 20  # when another process extends the same branch at the same moment
 
@@ -48,6 +50,13 @@ class Request:
     origin: Origin | None = None  # why it begins, should it begin with this request: a task, a sub-agent, a handoff
     method: Method | None = None  # who decides when to compact, if not as the engine has it
     cue: Cue | None = None  # from where on an agent that decides is asked to act, if not as usual
+
+
+class _Paused(Exception):
+    """A turn that is to wait for a model."""
+
+    def __init__(self, scope: Scope, branch: Branch) -> None:
+        self.scope, self.branch = scope, branch
 
 
 class Turns:
@@ -68,14 +77,25 @@ class Turns:
         """
         body = Body(request.body, request.format)
         self.guard(request.scope).expect_names(scope=request.scope, session=request.session)
+        return await self.patiently(lambda waited: self._take(request, body, silent, waited))
+
+    async def patiently(self, take: Callable[[bool], Awaitable[T]]) -> T:
+        """A turn; where it is to wait for a model, it does so while nobody waits for it, and is taken again."""
+        try:
+            return await take(False)
+        except _Paused as paused:
+            await self.compactor.drafted(paused.scope, paused.branch)
+        return await take(True)
+
+    async def _take(self, request: Request, body: Body, silent: bool, waited: bool) -> View:
         for left in range(TRIES - 1, -1, -1):
             branch = self.branches.best(request.scope, request.session, body)
             if branch is None:
                 await in_thread_if(Known("").takes_long(body), lambda: body.split)
                 branch = self.branches.closest(request.scope, request.session, body)
             try:
-                view = await self._warm(branch, request, body, silent) if branch else None
-                return view or await self._cold(request, body, silent)
+                view = await self._warm(branch, request, body, silent, waited) if branch else None
+                return view or await self._cold(request, body, silent, waited)
             except LATE:
                 if branch is not None:  # what it remembers may have been purged
                     self.branches.forget(request.scope, branch)
@@ -84,7 +104,7 @@ class Turns:
                 await wait(TRIES - left)
         raise AssertionError("unreachable")
 
-    async def _warm(self, branch: Branch, request: Request, body: Body, silent: bool) -> View | None:
+    async def _warm(self, branch: Branch, request: Request, body: Body, silent: bool, waited: bool) -> View | None:
         """A turn on a branch in memory: what is new costs, what is old does not. None: it is another conversation."""
         async with branch.lock:
             if branch.stale or (branch.whole and branch.trace.edits):  # asked again, it may fit without the folds
@@ -99,11 +119,11 @@ class Turns:
             found = await looking.extend(branch.trace, incoming.flat(), offset)
             if found is None:
                 return None
-            asked = request.method, request.cue, silent
+            asked = request.method, request.cue, silent, waited
             turn = Turn(request.scope, branch, incoming.frame, found, looking.guard, incoming, *asked)
             return await self.turn(turn)
 
-    async def _cold(self, request: Request, body: Body, silent: bool) -> View:
+    async def _cold(self, request: Request, body: Body, silent: bool, waited: bool) -> View:
         """A turn whose branch must be looked up in the log."""
         known = Known(body.format)
         incoming = await in_thread_if(known.takes_long(body), lambda: known.read(body))
@@ -114,25 +134,30 @@ class Turns:
         branch = Branch(found.trace, known, View(incoming.frame, (), self.digests(request.scope)))
         branch.beside = request.session if found.trace.session is None else None
         branch.whole = found.whole
-        asked = request.method, request.cue, silent
+        asked = request.method, request.cue, silent, waited
         return await self.turn(Turn(request.scope, branch, incoming.frame, found, looking.guard, incoming, *asked))
 
     async def turn(self, turn: Turn) -> View:
         """Let a branch be what was recognised, make its view fit, and write all of it down."""
+        branch = turn.branch
+        before = branch.trace.copy() if self.compactor.is_drafting(turn.scope, branch) else branch.trace
         try:
             await recognised(turn, self.store, self.limits)
             await shown(turn, self.store)
             await fitted(turn, self.compactor)
             await written(turn, self.store)
             view = sent(turn, self.listeners)
+        except Drafting:
+            branch.trace = before  # nothing was written
+            raise _Paused(turn.scope, branch) from None
         except BaseException as error:
             # What memory holds may be half done; the log is not. The next turn reads it.
-            trace = turn.branch.trace
-            self.branches.forget(turn.scope, turn.branch)
+            trace = branch.trace
+            self.branches.forget(turn.scope, branch)
             if not isinstance(error, LATE):  # that one is tried again
                 tell(self.listeners, [events.Failed(turn.scope, trace.branch, trace.seq, type(error).__name__)])
             raise
-        self.branches.keep(turn.scope, turn.branch)
+        self.branches.keep(turn.scope, branch)
         return view
 
     async def compact(self, view: View, act: CompactionAct, method: str, cause: Cause = "compaction") -> View:

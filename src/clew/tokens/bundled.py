@@ -4,6 +4,7 @@ splintr is imported on the first question and a vocabulary is read on the first 
 """
 
 import re
+import sys
 import unicodedata
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -15,8 +16,12 @@ from clew.tokens.vocabulary import Plain, Vocabulary, whole
 
 _CHUNK = 4096  # Gemma 2 and 3 take time quadratic in the length of mixed white space
 _RUN = 65_536  # and linear in that of anything else
+# Nobody else runs while splintr counts: a long text is counted in parts. After a line's end, what begins with a letter
+# or a digit begins a piece: a cut there changes no count, but in vocabularies that open each text with a space.
+_PART = re.compile(rf"(?s).{{{_RUN},}}?\n(?=[0-9A-Za-z])|.+")
 # A space opens a piece, and no piece holds one further in: a cut before a space changes no count.
 _PIECES = re.compile(rf"(?s).{{1,{_CHUNK}}}(?<=\S)(?=\s)|\S{{1,{_RUN}}}|.{{1,{_CHUNK}}}")
+_SPACED = ("llama2", "codellama", "mistral_v1", "mistral_v2")
 _TURNS = (
     "<start_of_turn>",
     "<end_of_turn>",
@@ -80,14 +85,14 @@ def _counting(name: str) -> Callable[[str], int]:
     tokenizer = _splintr().Tokenizer.from_pretrained(name)
     if name in ("gemma2", "gemma3"):
         return _gemma(tokenizer)
-    ordinary = _ordinary(tokenizer, _WORDS.get(name))
+    ordinary = _ordinary(tokenizer, _WORDS.get(name), longest=sys.maxsize if name in _SPACED else 2 * _RUN)
     if name.startswith("qwen"):
         # Qwen's own tokenizer normalises first; splintr does not.
         return lambda text: ordinary(unicodedata.normalize("NFC", text))
     return ordinary
 
 
-def _ordinary(tokenizer: Any, words: str | None) -> Callable[[str], int]:
+def _ordinary(tokenizer: Any, words: str | None, longest: int) -> Callable[[str], int]:
     """Count text by the packed encoding, which builds no list but would match special tokens."""
     flat, ordinary = tokenizer.encode_flat, tokenizer.encode_ordinary
     markers = tuple(_markers(tokenizer.special_tokens()))
@@ -98,7 +103,9 @@ def _ordinary(tokenizer: Any, words: str | None) -> Callable[[str], int]:
             if marker in text:
                 parts = word.split(text) if word else [text]
                 return len(parts) - 1 + sum(len(ordinary(part)) for part in parts)
-        return len(flat(text)) // 4
+        if len(text) <= longest:
+            return len(flat(text)) // 4
+        return sum(len(flat(part[0])) for part in _PART.finditer(text)) // 4
 
     return count
 

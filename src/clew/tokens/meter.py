@@ -16,7 +16,7 @@ _ID = re.compile(rf"(?<![0-9a-zA-Z])[0-9a-f]{{{SHORT}}}(?![0-9a-zA-Z])")
 _LONGEST = "0a1b2c3d4e5f"[:SHORT]
 _NAMED = "recall "  # stands in every text that names an id
 
-_CACHED = 500_000  # sizes kept before the cache starts anew
+_CACHED = 32_768  # sizes after which those go that were not asked for meanwhile
 
 
 class Meter:
@@ -25,6 +25,7 @@ class Meter:
     def __init__(self, counter: Counter) -> None:
         self.counter = counter
         self._sizes: dict[tuple[str, bool, int], tuple[Size, Traits]] = {}
+        self._older: dict[tuple[str, bool, int], tuple[Size, Traits]] = {}
         self._frame: tuple[Frame, Size, Traits] | None = None
 
     def node(self, node: Node) -> Size:
@@ -36,10 +37,13 @@ class Meter:
         found = self._sizes.get(key)
         if found is None:
             if len(self._sizes) >= _CACHED:
-                self._sizes.clear()
-            size = self.item(node.item)
-            found = self._sizes[key] = size, traits(node.item.name + _steady(node.item.text), size.tokens)
+                self._older, self._sizes = self._sizes, {}
+            found = self._sizes[key] = self._older.get(key) or self._measure(node.item)
         return found
+
+    def _measure(self, item: Item) -> tuple[Size, Traits]:
+        size = self.item(item)
+        return size, traits(item.name + _steady(item.text), size.tokens)
 
     def item(self, item: Item) -> Size:
         weight = len(rawjson.dumps(item.text if item.wire is None else item.wire)) + len(item.name) + 80

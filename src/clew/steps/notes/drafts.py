@@ -68,9 +68,9 @@ class Drafts:
     def is_running(self, key: Hashable) -> bool:
         return key in self._tasks
 
-    def wanted(self, view: View, target: Target, book: Notebook) -> list[Node]:
+    def wanted(self, view: View, target: Target, draft: Draft | None) -> list[Node]:
         """What a model should read now; nothing if none may be asked."""
-        return [] if self.writer.allowance.refusal(0, 0, 0) else unread(view, target, book.draft)
+        return [] if self.writer.allowance.refusal(0, 0, 0) else unread(view, target, draft)
 
     def begin(self, key: Hashable, view: View, nodes: Sequence[Node], book: Notebook) -> None:
         """Have a model read what will be folded soon."""
