@@ -57,6 +57,12 @@ class Database(Protocol):
     def transaction(self) -> AbstractContextManager[None]:
         """All of it or none; what is read in it is what is written on."""
 
+    def writing(self) -> AbstractContextManager[None]:
+        """A short one, all of it or none. It may be a part of one that others share: it is there when that ends.
+
+        Statements may be sent together: to read an answer is to wait for all that was asked before it.
+        """
+
     def trial(self) -> AbstractContextManager[None]:
         """A transaction that is always taken back: what it would do is known, and nothing was done."""
 

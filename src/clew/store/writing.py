@@ -12,32 +12,37 @@ from clew.errors import Conflict
 from clew.store.database import Database
 from clew.store.packing import pack, pack_frame, pack_item, pack_opening
 from clew.store.reading import listed
-from clew.store.records import Batch, ClientEdit, Event, Said
+from clew.store.records import Batch, ClientEdit, Event, NamedValue, Said
 from clew.store.rows import row_of
 from clew.store.sessions import cause_of, keep, open_first
 
 
 def write(db: Database, secret: bytes, scope: Scope, batch: Batch) -> None:
     """Write a batch; raises `Conflict` if another writer extended the branch first."""
-    with db.transaction():
+    with db.writing():
         _write(db, Digests(secret, scope), scope, batch)
 
 
 def learn(db: Database, scope: Scope, kind: str, name: str, value: Mapping[str, Any]) -> None:
     """Put a value under a name, in place of the one that is there."""
-    with db.transaction():
-        given = {"kind": kind, "name": name, "value": rawjson.dumps(value).decode(), "at": time.time()}
-        db.ask("learn", owner=owner_of(db, scope), **given)
+    with db.writing():
+        _learn(db, owner_of(db, scope), [(kind, name, value)])
 
 
 def label(db: Database, scope: Scope, branch: str, tags: Sequence[str] | None, archived: bool | None) -> None:
     """Give a branch other tags, or put it out of the way, or back; None leaves either as it is."""
-    with db.transaction():
+    with db.writing():
         given = {"owner": owner_of(db, scope), "branch": branch}
         if tags is not None:
             db.ask("tag_branch", **given, tags=rawjson.dumps(list(tags)).decode())
         if archived is not None:
             db.ask("archive_branch", **given, archived=time.time() if archived else None)
+
+
+def _learn(db: Database, owner: int, learned: Iterable[NamedValue]) -> None:
+    for kind, name, value in learned:
+        given = {"kind": kind, "name": name, "value": rawjson.dumps(value).decode()}
+        db.ask("learn", owner=owner, **given, at=time.time())
 
 
 def owner_of(db: Database, scope: Scope) -> int:
@@ -69,6 +74,7 @@ def _write(db: Database, digests: Digests, scope: Scope, batch: Batch) -> None:
     db.many("add_head", [{**at, "chain": chain, "seq": last} for chain in batch.heads])
     frames = sorted(batch.frames, key=itemgetter(0))
     db.many("add_frame", [{"owner": owner, "digest": digest, "data": pack_frame(frame)} for digest, frame in frames])
+    _learn(db, owner, sorted(batch.learned, key=itemgetter(0, 1)))
 
 
 def _open(db: Database, scope: Scope, owner: int, batch: Batch, now: float) -> None:

@@ -78,6 +78,7 @@ class Postgres(SQLStore):
     @asynccontextmanager
     async def alone(self, scope: Scope, branch: str) -> AsyncIterator[None]:
         """Whoever else asks for it waits in line; the server ends the turn of a process that dies."""
+        self._expect_process()
         async with self._here.setdefault(branch, Lock()):
             turn, wait = BranchTurn(self._connections, branch), Wait(self.patience)
             try:
@@ -95,6 +96,9 @@ class Postgres(SQLStore):
 
     async def _look(self, act: Callable[[Database], T]) -> T:
         return await self._write(act)
+
+    async def _put(self, act: Callable[[Database], None]) -> None:
+        await self._write(act)
 
     async def _write(self, act: Callable[[PostgresDatabase], T]) -> T:
         wait = Wait(self.patience)

@@ -3,7 +3,7 @@
 import re
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from math import log
 from selectors import EVENT_READ, DefaultSelector
 from typing import Any
@@ -71,6 +71,9 @@ class PostgresDatabase:
         with self._begun("begin isolation level read committed read write"):
             yield
             self.connection.execute("commit")
+
+    def writing(self) -> AbstractContextManager[None]:
+        return self.transaction()
 
     @contextmanager
     def trial(self) -> Iterator[None]:

@@ -35,6 +35,7 @@ class SQLiteDatabase:
         self.readonly = readonly
         self.watch: Watch | None = None  # over its file
         self.patience = PATIENCE
+        self._parts = 0  # that a transaction has so far, each a turn
 
     def ask(self, name: str, /, **given: Any) -> sqlite3.Cursor:
         return self.connection.execute(SQL[name], given)
@@ -100,16 +101,44 @@ class SQLiteDatabase:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """The lock is taken at once, so that what is read in it is what is written on."""
-        self._begin()
+        with self.together():
+            yield
+            self._parts = 1
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """A transaction, which may be a part of one that others have begun."""
+        if not self.connection.in_transaction:
+            with self.transaction():
+                yield
+            return
+        self.connection.execute("savepoint part")
         try:
             yield
-            turns = self._count() if self.watch else 0
+        except BaseException:
+            if self.connection.in_transaction:  # SQLite ends it by itself where the disk is full
+                self.connection.execute("rollback to part")
+                self.connection.execute("release part")
+            raise
+        self.connection.execute("release part")
+        self._parts += 1
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """All that is written in this is there when it ends, or nothing."""
+        self._begin()
+        self._parts = turns = 0
+        try:
+            yield
+            if self.watch and self._parts:
+                self.ask("count_turns", more=self._parts)
+                turns = self.turns()
             self.connection.execute("commit")
         except BaseException:
             if self.connection.in_transaction:
                 self.connection.execute("rollback")
             raise
-        if self.watch:
+        if self.watch and turns:
             self.watch.commit(turns)
 
     def _begin(self) -> None:
@@ -118,10 +147,6 @@ class SQLiteDatabase:
             self.connection.execute("begin immediate")
         finally:
             self.connection.execute(f"pragma busy_timeout = {round(1000 * self.patience)}")
-
-    def _count(self) -> int:
-        self.ask("count_turn")
-        return self.turns()
 
     def turns(self) -> int:
         """How many were written, ever."""

@@ -49,8 +49,8 @@ select id from branch where id = :branch and scope = :owner;
 -- name: turns
 select coalesce((select value from meta where key = 'turns'), 0);
 
--- name: count_turn
-insert into meta (key, value) values ('turns', 1) on conflict (key) do update set value = value + 1;
+-- name: count_turns
+insert into meta (key, value) values ('turns', :more) on conflict (key) do update set value = value + excluded.value;
 
 -- name: lose_turns
 insert into meta (key, value) values ('lost', :more), ('turns', :more)
