@@ -167,8 +167,8 @@ async def test_a_crash_leaves_of_each_act_all_or_nothing(tmp_path: Path) -> None
             lines = [writer.stdout.readline() for _ in range(10 + 7 * round)]
             writer.send_signal(signal.SIGKILL)
             lines += writer.stdout.readlines()
-        for branch, seq in map(str.split, lines):
-            known[branch] = max(known.get(branch, 0), int(seq))
+        for branch, told in map(str.split, lines):
+            known[branch] = max(known.get(branch, 0), int(told))
         store = SQLite(path)
         for branch, seq in known.items():
             there = await store.events(SCOPE, branch)

@@ -13,8 +13,8 @@ from clew.store.postgres.opening import Address, configure, connect
 
 SECONDS = 10.0  # that a connection which is being made is waited for
 
-# It warns of what our callers are told as errors; without a handler, Python would print that.
-logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
+# They warn of what our callers are told as errors; without a handler, Python would print that.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 
 class Connections:

@@ -3,7 +3,7 @@
 import re
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from math import log
 from selectors import EVENT_READ, DefaultSelector
 from typing import Any
@@ -12,11 +12,12 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from clew.core.items import Scope
-from clew.store.database import BEGINNING, Sizes
+from clew.store.database import BEGINNING, Answer, Sizes
 from clew.store.postgres.words import in_parts, split
 from clew.store.queries import statements
 from clew.store.waiting import PATIENCE, Wait
 
+BEGIN = "begin isolation level read committed read write"
 MOST = 2_000  # bodies looked at for each word, where the whole scope is searched
 WIPING = 5.0  # seconds that a wipe waits for a table: whoever comes after it waits as long
 
@@ -45,9 +46,12 @@ class PostgresDatabase:
     def ask(self, name: str, /, **given: Any) -> psycopg.Cursor[Any]:
         return self.connection.execute(SQL[name], given, binary=True)
 
+    def later(self, name: str, /, **given: Any) -> Answer:
+        return self.ask(name, **given).fetchall
+
     def many(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        with self.connection.cursor() as cursor:
-            cursor.executemany(SQL[name], rows)  # sent together: a turn is a few trips, however much is said in it
+        if rows := list(rows):
+            self.connection.cursor().executemany(SQL[name], rows)  # sent together, with what else is
 
     def add(self, name: str, /, **given: Any) -> int:
         row = self.connection.execute(SQL[name] + " returning id", given).fetchone()
@@ -68,16 +72,24 @@ class PostgresDatabase:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Each statement sees what was committed before it: whoever waited for a lock sees what it waited for."""
-        with self._begun("begin isolation level read committed read write"):
+        with self._begun(BEGIN):
             yield
             self.connection.execute("commit")
 
-    def writing(self) -> AbstractContextManager[None]:
-        return self.transaction()
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Statements are not waited for but where an answer is read: one trip decides, one writes and commits."""
+        try:
+            with self.connection.pipeline():
+                self.connection.execute(BEGIN)
+                yield
+                self.connection.execute("commit")
+        finally:
+            self._roll_back()
 
     @contextmanager
     def trial(self) -> Iterator[None]:
-        with self._begun("begin isolation level read committed read write"):
+        with self._begun(BEGIN):
             yield
 
     @contextmanager
@@ -94,8 +106,11 @@ class PostgresDatabase:
             self.connection.execute(how)
             yield
         finally:
-            if self._open():
-                self.connection.execute("rollback")
+            self._roll_back()
+
+    def _roll_back(self) -> None:
+        if self._open():
+            self.connection.execute("rollback")
 
     def _open(self) -> bool:
         idle = (TransactionStatus.IDLE, TransactionStatus.UNKNOWN)  # unknown: the connection is gone
