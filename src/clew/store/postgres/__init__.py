@@ -47,11 +47,11 @@ class Postgres(SQLStore):
         self._address = Address(url, schema)
         self.place = self._address.place
         with self._telling(), closing(connect(self._address)) as connection:
-            db = PostgresDatabase(connection, patience)
+            db = PostgresDatabase(connection)
             db.be_patient(patience)
             prepare(connection, self._address, create)
             self.secret = reading.secret(db)
-        self._connections = Connections(self._address, patience, CONNECTIONS + LINES + 1)
+        self._connections = Connections(self._address, CONNECTIONS + LINES + 1)
         self._shared = TurnConnection(self._connections)
         self._here: WeakValueDictionary[str, Lock] = WeakValueDictionary()  # by branch: this process asks once
         self._threads = ThreadPoolExecutor(CONNECTIONS, "clew-postgres")

@@ -13,9 +13,10 @@ from psycopg.pq import TransactionStatus
 
 from clew.core.items import Scope
 from clew.store.database import BEGINNING, Answer, Sizes
+from clew.store.postgres.opening import StoreConnection
 from clew.store.postgres.words import in_parts, split
 from clew.store.queries import statements
-from clew.store.waiting import PATIENCE, Wait
+from clew.store.waiting import Wait
 
 BEGIN = "begin isolation level read committed read write"
 MOST = 2_000  # bodies looked at for each word, where the whole scope is searched
@@ -39,9 +40,8 @@ class PostgresDatabase:
     restoring = "restore a backup with pg_restore"
     readonly = False
 
-    def __init__(self, connection: psycopg.Connection[Any], patience: float = PATIENCE) -> None:
+    def __init__(self, connection: StoreConnection) -> None:
         self.connection = connection
-        self.patience = patience  # that the connection was made with
 
     def ask(self, name: str, /, **given: Any) -> psycopg.Cursor[Any]:
         return self.connection.execute(SQL[name], given, binary=True)
@@ -121,23 +121,19 @@ class PostgresDatabase:
 
     def be_patient(self, seconds: float) -> None:
         """From here on wait no longer than this for a lock."""
-        self.connection.execute(f"set lock_timeout = {max(1, round(1000 * seconds))}")
+        if seconds != self.connection.patience:
+            self.connection.execute(f"set lock_timeout = {max(1, round(1000 * seconds))}")
+            self.connection.patience = seconds
 
     @contextmanager
     def hurried(self, wait: Wait) -> Iterator[None]:
-        """Where a caller has less patience than the store."""
-        if wait.most == self.patience:
-            yield
-            return
+        """As long as a caller would wait."""
         self.be_patient(wait.most)
         try:
             yield
         except psycopg.errors.LockNotAvailable:
             wait.end()
             raise
-        finally:
-            if self.usable():
-                self.be_patient(self.patience)
 
     def faults(self) -> list[str]:
         return []  # the server looks after its files itself
@@ -163,8 +159,6 @@ class PostgresDatabase:
             return False
         finally:
             self.connection.remove_notice_handler(hear)
-            if self.usable():
-                self.be_patient(self.patience)
         if not any(kept):
             self.ask("wiped")
         return not any(kept)
