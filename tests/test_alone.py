@@ -29,6 +29,17 @@ asyncio.run(main())
 """
 
 
+WRITER = """
+import sqlite3, sys, time
+from clew.store.alone import FileTurns
+with FileTurns(sys.argv[1] + "-turn").writing():
+    db = sqlite3.connect(sys.argv[1], isolation_level=None)
+    db.execute("begin immediate")
+    print("writes", flush=True)
+    time.sleep(1_000)
+"""
+
+
 def turn(store: SQLite, branch: str = "b") -> AbstractAsyncContextManager[None]:
     return store.alone(SCOPE, branch)
 
@@ -130,3 +141,19 @@ def test_a_fork_is_told_so(tmp_path: Path) -> None:
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     asyncio.run(store.close())
+
+
+async def test_who_stands_in_line_behind_a_writer_that_hangs_waits_no_longer_than_it_would(tmp_path: Path) -> None:
+    path = tmp_path / "clew.db"
+    store = SQLite(path, patience=0.3)
+    with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "writes\n"
+        for why in ("locked by another process", "waiting for other writers", "waiting for other writers"):
+            with pytest.raises(StoreError, match=why):
+                await store.learn(SCOPE, "kind", "name", {})
+        assert await store.learned(SCOPE, "kind") == {}, "nobody who reads waits"
+        writer.kill()
+    await store.learn(SCOPE, "kind", "name", {"n": 1})
+    assert await store.learned(SCOPE, "kind") == {"name": {"n": 1}}
+    await store.close()

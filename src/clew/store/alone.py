@@ -10,9 +10,9 @@ import struct
 import threading
 import weakref
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Future
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from hashlib import sha256
 from weakref import WeakValueDictionary
 
@@ -25,7 +25,8 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 THREADS = 8  # that wait for locks of one file; whoever comes after them waits for a thread
-FIRST = 1  # byte that a branch may have: the one before it is the writers'
+WRITERS = 0  # the byte of whoever writes, whatever the branch
+BRANCHES = 1  # the first byte of a branch
 
 
 class _File:
@@ -87,11 +88,11 @@ class FileTurns:
     async def alone(self, branch: str, most: float) -> AsyncIterator[None]:
         """Nobody else who asks for it is in this; who has waited for so many seconds goes on without it."""
         async with self._here.setdefault(branch, Lock()):
-            file, place = self._opened(), FIRST + (int.from_bytes(sha256(branch.encode()).digest()[:8]) >> 2)
+            file, place = self._opened(), BRANCHES + (int.from_bytes(sha256(branch.encode()).digest()[:8]) >> 2)
             if file is None:
                 yield
                 return
-            turn = self.asked(file, place)
+            turn = self._asked(file, place)
             try:
                 await _had(turn, Wait(most))
                 yield
@@ -99,7 +100,20 @@ class FileTurns:
                 if not turn.cancel():
                     file.free(place)
 
-    def asked(self, file: _File, place: int) -> Future[None]:
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """In line with those who write, in this thread; each for as long as a short transaction takes."""
+        if (file := self._opened()) is None:
+            yield
+            return
+        with suppress(OSError):
+            file.lock(WRITERS, wait=True)
+        try:
+            yield
+        finally:
+            file.free(WRITERS)
+
+    def _asked(self, file: _File, place: int) -> Future[None]:
         """One that is answered when the lock is there; unless it is cancelled first, the lock must be freed then."""
         turn: Future[None] = Future()
         try:

@@ -58,8 +58,8 @@ class SQLite(SQLStore):
             if isinstance(error, sqlite3.Error):
                 raise self._told(error) from error
             raise
-        self._group = Group(self._writer, self._out)
         self._turns = FileTurns(f"{self._file}-turn")
+        self._group = Group(self._writer, self._out, self._turns)
         self._held = self._writer, self._reader, self._out, self._in, self._watch, self._turns, held
         self._unused = weakref.finalize(self, _let_go, *self._held, wait=False)
 

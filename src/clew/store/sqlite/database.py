@@ -35,6 +35,7 @@ class SQLiteDatabase:
         self.readonly = readonly
         self.watch: Watch | None = None  # over its file
         self.patience = PATIENCE
+        self.crowded = False  # somebody else was writing to the file once
         self._parts = 0  # that a transaction has so far, each a turn
 
     def ask(self, name: str, /, **given: Any) -> sqlite3.Cursor:
@@ -146,7 +147,16 @@ class SQLiteDatabase:
             self.watch.commit(turns)
 
     def _begin(self) -> None:
-        self.connection.execute(f"pragma busy_timeout = {round(1000 * GLANCE)}")
+        try:
+            self._begin_within(0)
+        except sqlite3.OperationalError as error:
+            if not is_busy(error):
+                raise
+            self.crowded = True
+            self._begin_within(GLANCE)
+
+    def _begin_within(self, seconds: float) -> None:
+        self.connection.execute(f"pragma busy_timeout = {round(1000 * seconds)}")
         try:
             self.connection.execute("begin immediate")
         finally:

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from threading import Lock
 
+from clew.store.alone import FileTurns
 from clew.store.sqlite.database import SQLiteDatabase
 from clew.store.sqlite.watching import is_busy
 from clew.store.waiting import Wait
@@ -37,9 +39,10 @@ class Member:
 class Group:
     """Those who wait for the thread that writes. It is busy with a sync most of the time, and there they gather."""
 
-    def __init__(self, thread: ThreadPoolExecutor, db: SQLiteDatabase) -> None:
+    def __init__(self, thread: ThreadPoolExecutor, db: SQLiteDatabase, turns: FileTurns) -> None:
         self._thread = thread
         self._db = db
+        self._turns = turns
         self._lock = Lock()
         self._waiting: list[Member] = []
 
@@ -53,13 +56,20 @@ class Group:
         return member.answer
 
     def _write(self) -> None:
-        with self._lock:
-            came, self._waiting = self._waiting, []
-        for start in range(0, len(came), MOST):
+        # In line with other processes where there are some: SQLite looks again and again whether its lock is free.
+        with self._turns.writing() if self._db.crowded else nullcontext():
+            with self._lock:
+                came, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
+                more = bool(self._waiting)
             # Not before: until it begins, a caller may have waited for too long.
-            left = [m for m in came[start : start + MOST] if m.answer.set_running_or_notify_cancel()]
+            left = [member for member in came if member.answer.set_running_or_notify_cancel()]
             while left:
                 left = self._tried(left)
+        if more:
+            try:
+                self._thread.submit(self._write)  # after what else waits for the thread
+            except RuntimeError:  # the store is being closed
+                self._write()
 
     def _tried(self, members: list[Member]) -> list[Member]:
         """Write these all together, and answer them; those that are to be tried again."""
