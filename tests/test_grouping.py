@@ -7,8 +7,10 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Awaitable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -18,7 +20,13 @@ from hypothesis import strategies as st
 
 from clew import Conflict, Engine, Request, SQLite, StoreError
 from clew.core.items import Digests, Item
+from clew.store.alone import FileTurns
 from clew.store.records import Batch, Event, Said
+from clew.store.sqlite.database import SQLiteDatabase
+from clew.store.sqlite.grouping import Group
+from clew.store.sqlite.opening import connect
+from clew.store.waiting import Wait
+from clew.store.writing import learn
 from clew.testing import conversation
 
 SCOPE = "default"
@@ -136,6 +144,29 @@ async def test_what_a_report_teaches_is_kept_although_its_call_was_purged(tmp_pa
     await engine.observe(view, {"input_tokens": 6_000, "output_tokens": 1})
     assert (await store.learned(SCOPE, "calibration")).keys() == {view.frame.model}
     await store.close()
+
+
+def test_where_the_disk_is_full_those_are_refused_who_need_the_room(tmp_path: Path) -> None:
+    path = tmp_path / "clew.db"
+    db = SQLiteDatabase(connect(str(path), migrate=True), str(path))
+    pages = db.connection.execute("pragma page_count").fetchone()[0]
+    db.connection.execute(f"pragma max_page_count = {pages + 8}")  # as small as that disk
+    with ThreadPoolExecutor(1) as thread:
+        group, gate = Group(thread, db, FileTurns(f"{path}-turn")), threading.Event()
+        thread.submit(gate.wait)  # so that all of them gather
+
+        def put(name: str, size: int) -> Future[None]:
+            return group.submit(lambda: learn(db, SCOPE, "kind", name, {"text": "x" * size}), Wait(1_000))
+
+        asked = [put(f"n{n}", 1_000_000 if n % 3 == 1 else 10) for n in range(12)]
+        gate.set()
+        wait(asked)
+    full = [isinstance(one.exception(), sqlite3.OperationalError) for one in asked]
+    assert full == [n % 3 == 1 for n in range(12)]
+    names = {name for name, _ in db.ask("learned", scope=SCOPE, kind="kind")}
+    assert names == {f"n{n}" for n in range(12) if n % 3 != 1}
+    assert commits(path) == 1
+    db.close()
 
 
 KILLED = """

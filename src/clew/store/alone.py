@@ -65,7 +65,8 @@ _files = weakref.WeakSet[_File]()
 def _forget() -> None:
     """A fork would go on holding what its parent had when that dies."""
     for file in _files:
-        os.close(file.number)
+        with suppress(OSError):
+            os.close(file.number)
         file.number = -1
 
 
