@@ -1,7 +1,6 @@
 """The three calls a host makes: `prepare` before a model call, `observe` after it, `recall` on demand."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from dataclasses import replace as with_
 from typing import TYPE_CHECKING, Any
@@ -32,7 +31,7 @@ from clew.steps.handoff import Handoff
 from clew.steps.protocol import Step
 from clew.steps.summarize import briefed
 from clew.store.protocol import Store
-from clew.store.records import Batch, Call, Fork, Pin, Usage
+from clew.store.records import Batch, Call, Event, Fork, Pin, Usage
 from clew.text.excerpts import SIZE, excerpt, whole
 from clew.text.search import Found
 from clew.tokens.provider_size import ProviderSize
@@ -99,14 +98,18 @@ class Engine:
         """Record what the provider reported for the call this view was made for: its own object or a mapping."""
         report = spent(usage)
         cost = await self.limits.cost(view.scope, view.frame.model, report)
-        with suppress(Purged):  # while the model answered: there is no call left to say it of
-            await self._turns.record(view.scope, view.branch, [Usage(view.seq, asdict(report), cost)])
+        learned = await self.limits.windows.took(view.scope, view.frame.model, report.input)
         branch = self._turns.branches.newest(view)
         if branch and len(branch.view.edits) != len(view.edits):
             branch = None  # compacted since: the report is of what is no longer shown
         if branch:
-            await self.limits.observe(view.scope, branch.ledger.size, branch.view, report.input)
-        await self.limits.windows.took(view.scope, view.frame.model, report.input)
+            learned += self.limits.observe(view.scope, branch.ledger.size, branch.view, report.input)
+        try:
+            happened: list[Event] = [Usage(view.seq, asdict(report), cost)]
+            await self._turns.record(view.scope, view.branch, happened, tuple(learned))
+        except Purged:  # while the model answered: there is no call left to say it of
+            for kind, name, value in learned:
+                await self.store.learn(view.scope, kind, name, value)
         if self.listeners:
             tell(self.listeners, [events.Observed(view.scope, view.branch, view.seq, **asdict(report), cost=cost)])
         if branch and (worked := branch.ledger.verdict.judge(report.input)) is not None:

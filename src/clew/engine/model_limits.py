@@ -13,6 +13,7 @@ from clew.core.threads import in_thread
 from clew.core.view import View
 from clew.engine.windows import ModelWindows
 from clew.store.protocol import Store
+from clew.store.records import NamedValue
 from clew.tokens import Counter, counter_for
 from clew.tokens.calibration import Calibration
 from clew.tokens.meter import Meter
@@ -86,13 +87,13 @@ class ModelLimits:
             self._calibrations[scope, model] = Calibration.from_json(kept, exact)
         return self._calibrations[scope, model]
 
-    async def observe(self, scope: Scope, size: ProviderSize, view: View, tokens: int) -> None:
-        """Learn from what the provider counted; written down now and then, for one report more says little."""
+    def observe(self, scope: Scope, size: ProviderSize, view: View, tokens: int) -> list[NamedValue]:
+        """Learn from what the provider counted; what is to be written down: one report more often says little."""
         model, calibration = view.frame.model, size.report(view, tokens)
         self._calibrations[scope, model] = calibration
         count = self._reports[scope, model] = self._reports.get((scope, model), 0) + 1
-        if count <= _OFTEN or count % _OFTEN == 0:
-            await self._store.learn(scope, KIND, model, calibration.to_json())
+        often = count <= _OFTEN or count % _OFTEN == 0
+        return [(KIND, model, calibration.to_json())] if often else []
 
     async def refuse(self, scope: Scope, size: ProviderSize | None, view: View, overflow: "Overflow") -> int | None:
         """Remember the limit that a refusal names; the window that holds from now on, if it was about tokens."""
@@ -106,7 +107,8 @@ class ModelLimits:
         # which many count in, was too large: that says nothing of what was sent.
         asked = max(overflow.asked or 0, overflow.limit) - answer_of(view.frame)
         if size and sent < asked:
-            await self.observe(scope, size, view, asked)
+            for kind, name, value in self.observe(scope, size, view, asked):
+                await self._store.learn(scope, kind, name, value)
         return overflow.limit
 
     async def _predicted(self, scope: Scope, view: View) -> int:

@@ -27,7 +27,7 @@ from clew.recognition.recognise import Recogniser
 from clew.recognition.sameness import same_agent
 from clew.secrets.guard import Guard
 from clew.store.protocol import Store
-from clew.store.records import Batch, Began, Cause, Event, Method, Origin
+from clew.store.records import Batch, Began, Cause, Event, Method, NamedValue, Origin
 from clew.store.trace import Trace, apply
 from clew.tokens.target import Target
 
@@ -206,17 +206,20 @@ class Turns:
         branch.sent.chain = view.digests.run("", (n.content for n in view.nodes))
         branch.view = with_(view, scope=scope, branch=was.branch, seq=was.seq, behind=was.behind)
 
-    async def record(self, scope: Scope, branch: str, happened: list[Event]) -> None:
-        """Write events that a host makes between turns."""
+    async def record(
+        self, scope: Scope, branch: str, happened: list[Event], learned: tuple[NamedValue, ...] = ()
+    ) -> None:
+        """Write events that a host makes between turns, and what they teach."""
         for left in range(TRIES - 1, -1, -1):
             known = self.branches.get(scope, branch)
             try:
                 if known is None:
                     trace = await self.store.load(scope, branch)
-                    await self.store.write(scope, Batch(branch, trace.seq, tuple(happened)))
+                    await self.store.write(scope, Batch(branch, trace.seq, tuple(happened), learned=learned))
                     return
                 async with known.lock:
-                    await self.store.write(scope, Batch(branch, known.trace.seq, tuple(happened)))
+                    batch = Batch(branch, known.trace.seq, tuple(happened), learned=learned)
+                    await self.store.write(scope, batch)
                     apply(known.trace, *happened)
                 return
             except Conflict:

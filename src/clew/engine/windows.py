@@ -9,6 +9,7 @@ from clew import catalog
 from clew.catalog.probe import Probed, probe
 from clew.core.items import Scope
 from clew.store.protocol import Store
+from clew.store.records import NamedValue
 
 KIND = "limit"  # under which the store keeps what errors taught
 OLLAMA = 4_096  # tokens it gives a model on a small machine, unless told otherwise
@@ -79,16 +80,20 @@ class ModelWindows:
         self._guessed.pop((scope, name), None)
         await self._store.learn(scope, KIND, name, taught[name])
 
-    async def took(self, scope: Scope, name: str, tokens: int) -> None:
-        """A call of so many tokens went well: a limit below that was wrong, and an unsure server may be sure now."""
+    async def took(self, scope: Scope, name: str, tokens: int) -> list[NamedValue]:
+        """A call of so many tokens went well: a limit below that was wrong, and an unsure server may be sure now.
+
+        What is to be written down.
+        """
         taught = (await self._taught(scope)).get(name, {})
-        if taught.get("tokens", tokens) < tokens:
+        wrong = taught.get("tokens", tokens) < tokens
+        if wrong:
             del taught["tokens"]
-            await self._store.learn(scope, KIND, name, taught)
         if self._guessed.get((scope, name), tokens) < tokens:
             del self._guessed[scope, name]
         if (found := self._probed.get(name)) and not found.sure:
             del self._probed[name]
+        return [(KIND, name, dict(taught))] if wrong else []
 
     def guess(self, scope: Scope, name: str, refused: int) -> int:
         """A request of so many tokens was too long, nobody said by how much: try with less while this engine lives."""

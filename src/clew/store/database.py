@@ -1,6 +1,6 @@
 """What the log needs of a database, whichever it is: our statements by name, and transactions of three kinds."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -18,6 +18,9 @@ class Rows(Protocol):
     def fetchone(self) -> Any: ...
     def fetchall(self) -> list[Any]: ...
     def __iter__(self) -> Iterator[Any]: ...
+
+
+Answer = Callable[[], Sequence[Any]]  # rows, once they are asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,9 @@ class Database(Protocol):
     def ask(self, name: str, /, **given: Any) -> Rows:
         """Run the statement of that name."""
 
+    def later(self, name: str, /, **given: Any) -> Answer:
+        """Run it; what this returns has the rows. Until they are read, a server need not have been waited for."""
+
     def many(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Run it for each of these."""
 
@@ -56,6 +62,12 @@ class Database(Protocol):
 
     def transaction(self) -> AbstractContextManager[None]:
         """All of it or none; what is read in it is what is written on."""
+
+    def writing(self) -> AbstractContextManager[None]:
+        """A short one, all of it or none. It may be a part of one that others share: it is there when that ends.
+
+        Statements may be sent together; whoever reads rows waits for all of them.
+        """
 
     def trial(self) -> AbstractContextManager[None]:
         """A transaction that is always taken back: what it would do is known, and nothing was done."""

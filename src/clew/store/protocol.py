@@ -26,7 +26,7 @@ class Store(Protocol):
         Its first event is number `seq`. Raises `Conflict`, and has written nothing, unless that is the number after the
         newest event of the branch; if the branch is not there, or is there and was to be `opened`; if the parent of its
         `fork` is not there. Raises `NotFound` if the parent of its `origin` is not there. A node or frame whose id is
-        known already stays as it is.
+        known already stays as it is. What is `learned` is put as `learn` puts it.
         """
 
     async def find(self, scope: Scope, chains: Sequence[str]) -> list[KnownHead]:

@@ -98,15 +98,18 @@ where b.scope = (select id from scope where name = :scope)
 order by b.at desc;
 
 -- name: add_scope
-insert into scope (name) values (:scope) on conflict do nothing;
+-- Looked for first: who inserts in vain uses up a number.
+insert into scope (name) select cast(:scope as text) where not exists (select 1 from scope where name = :scope)
+on conflict do nothing;
 
 -- name: scope
 select id from scope where name = :scope;
 
 -- name: add_branch
 insert into branch (id, scope, session, parent, parent_seq, cause, at)
-values (:branch, :owner, :session, :parent, :parent_seq, :cause, :at)
-on conflict do nothing;
+values (:branch, (select id from scope where name = :scope), :session, :parent, :parent_seq, :cause, :at)
+on conflict do nothing
+returning id;
 
 -- name: add_event
 insert into event (branch, seq, kind, start, stop, old, new, note, at)
@@ -114,13 +117,13 @@ values (:branch, :seq, :kind, :start, :stop, :old, :new, :note, :at);
 
 -- name: add_node
 insert into node (scope, id, content, branch, opens)
-values (:owner, from_hex(:id), from_hex(:content), :branch, :opens)
+values ((select id from scope where name = :scope), from_hex(:id), from_hex(:content), :branch, :opens)
 on conflict do nothing;
 
 -- name: known_bodies
-select j.value, b.id, b.purged is null
+select j.value, b.purged is null
 from json_each(:contents) j
-cross join body b on b.scope = :owner and b.content = from_hex(j.value);
+cross join body b on b.scope = (select id from scope where name = :scope) and b.content = from_hex(j.value);
 
 -- name: forget_purged_body
 delete from body where scope = :owner and content = from_hex(:content);
@@ -418,13 +421,13 @@ select id from body where purged is null order by random() limit :limit;
 
 -- name: session_at
 with recursive line (id, until) as (
-    select id, cast(:until as bigint) from branch where id = :branch and scope = :owner
+    select id, cast(:until as bigint) from branch where id = :branch
     union all
     select b.parent, case when b.parent_seq < line.until then b.parent_seq else line.until end
     from line join branch b on b.id = line.id
     where b.parent is not null
 )
-select s.id from line join session s on s.branch = line.id and s.seq <= line.until
+select s.id, s.seq from line join session s on s.branch = line.id and s.seq <= line.until
 order by s.seq desc, s.opening
 limit 1;
 

@@ -98,6 +98,8 @@ class Usage:
     cost: float | None = None  # dollars, where the price was known
 
 
+NamedValue = tuple[str, str, Mapping[str, Any]]  # a kind, a name, and the value: as `Store.learn` takes them
+
 Event = Said | ClientEdit | Began | Edit | Pin | Revert | Call | Usage
 
 
@@ -133,6 +135,7 @@ class Batch:
     origin: Origin | None = None
     times: tuple[float, ...] = ()  # when each event happened, if not now
     begun: float | None = None  # when the branch was opened, if not now
+    learned: tuple[NamedValue, ...] = ()  # what is put under names in the same moment
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,24 @@ from typing import Any
 from clew.core import rawjson
 from clew.core.items import Scope
 from clew.errors import NotFound
-from clew.store.database import Database
+from clew.store.database import Answer, Database
 from clew.store.records import Batch, Began, Call, Event, Revert, Said, Session, Usage
 
 _NOTHING: Mapping[str, Any] = dict.fromkeys(("items", "calls", "sent", "input", "output", "cached", "cost"), 0)
 
 
-def keep(db: Database, owner: int, batch: Batch, times: Sequence[float]) -> None:
-    """Let the sessions of a branch be what a batch makes of them, whose events happened at these times."""
-    here = _at(db, owner, batch.branch, batch.seq + len(batch.events))
+def last_of(db: Database, batch: Batch) -> Answer:
+    """The session in which a branch goes on, and its first event."""
+    return db.later("session_at", branch=batch.branch, until=batch.seq + len(batch.events))
+
+
+def keep(db: Database, owner: int, batch: Batch, times: Sequence[float], last: tuple[str, int]) -> None:
+    """Let the sessions of a branch be what a batch makes of them, whose events happened at these times.
+
+    `last` is the session in which it goes on, and its first event.
+    """
+    here, first = last
+    begun = [(first, here)]
     totals = Counter[str]()
     model = ""
     for seq, (event, at) in enumerate(zip(batch.events, times, strict=True), batch.seq):
@@ -28,8 +37,10 @@ def keep(db: Database, owner: int, batch: Batch, times: Sequence[float]) -> None
                 place = {"owner": owner, "branch": batch.branch, "seq": seq, "parent": here, "parent_seq": seq - 1}
                 db.ask("add_session", **given, **place, opening=0, at=at)
                 here, totals = event.session, Counter()
+                begun.append((seq, here))
             case Usage():
-                add(db, _at(db, owner, batch.branch, event.seq), reported(event))
+                known = next((session for first, session in reversed(begun) if first <= event.seq), None)
+                add(db, known or _at(db, batch.branch, event.seq), reported(event))
             case Revert(sessions=undone):
                 for session in undone:  # one of a parent's stands there: only here it was taken back
                     db.ask("undo_session", session=session, owner=owner, branch=batch.branch, at=at)
@@ -44,7 +55,7 @@ def open_first(db: Database, owner: int, batch: Batch, now: float) -> None:
     parent: str | None = None
     parent_seq: int | None = None
     if batch.fork:
-        parent, parent_seq = _at(db, owner, batch.fork.parent, batch.fork.seq), batch.fork.seq
+        parent, parent_seq = _at(db, batch.fork.parent, batch.fork.seq), batch.fork.seq
     elif batch.origin and batch.origin.parent:
         found = db.ask("session_end", session=batch.origin.parent, owner=owner).fetchone()
         if found is None:
@@ -52,7 +63,7 @@ def open_first(db: Database, owner: int, batch: Batch, now: float) -> None:
         branch, first, last = found
         parent_seq = last if batch.origin.seq is None else batch.origin.seq
         # Of a fork in which nothing happened yet all that came before is its parent's, and the child is its own.
-        parent = _at(db, owner, branch, max(first, parent_seq))
+        parent = _at(db, branch, max(first, parent_seq))
     given = {"session": batch.branch, "owner": owner, "branch": batch.branch, "seq": batch.seq, "opening": 1}
     cause = cause_of(batch)
     db.ask("add_session", **given, parent=parent, parent_seq=parent_seq, cause=cause, method="", at=now)
@@ -65,9 +76,9 @@ def cause_of(batch: Batch) -> str:
     return batch.origin.cause if batch.origin else "fork" if batch.fork else "start"
 
 
-def _at(db: Database, owner: int, branch: str, seq: int) -> str:
+def _at(db: Database, branch: str, seq: int) -> str:
     """The session that an event belongs to."""
-    return str(db.ask("session_at", owner=owner, branch=branch, until=seq).fetchone()[0])
+    return str(db.ask("session_at", branch=branch, until=seq).fetchone()[0])
 
 
 def _totals(event: Event) -> Mapping[str, float]:

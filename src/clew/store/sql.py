@@ -5,7 +5,7 @@ import os
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, TypeVar
 
@@ -38,7 +38,7 @@ class SQLStore(ABC):
 
     async def write(self, scope: Scope, batch: Batch) -> None:
         """Write one turn. When this returns, it survives whatever happens to the process."""
-        await self._write(lambda db: write(db, self.secret, scope, batch))
+        await self._put(lambda db: write(db, self.secret, scope, batch))
 
     async def find(self, scope: Scope, chains: Sequence[str]) -> list[KnownHead]:
         """Known histories among these chain digests, longest first."""
@@ -112,11 +112,11 @@ class SQLStore(ABC):
         self, scope: Scope, branch: str, tags: Sequence[str] | None = None, archived: bool | None = None
     ) -> None:
         """Give a branch other tags, or put it out of the way, or back."""
-        await self._write(lambda db: label(db, scope, branch, tags, archived))
+        await self._put(lambda db: label(db, scope, branch, tags, archived))
 
     async def learn(self, scope: Scope, kind: str, name: str, value: Mapping[str, Any]) -> None:
         """Remember what a provider taught us; what was known under that name before is forgotten."""
-        await self._write(lambda db: learn(db, scope, kind, name, value))
+        await self._put(lambda db: learn(db, scope, kind, name, value))
 
     async def learned(self, scope: Scope, kind: str) -> dict[str, dict[str, Any]]:
         """All that was learned of a kind, by name."""
@@ -210,15 +210,25 @@ class SQLStore(ABC):
     async def _write(self, act: Callable[[Database], T]) -> T: ...
 
     @abstractmethod
+    async def _put(self, act: Callable[[Database], None]) -> None:
+        """An act that is one short transaction: it may be written together with those of others."""
+
+    @abstractmethod
     def _telling(self) -> AbstractContextManager[None]:
         """Lets what the database raises be said as an error of ours."""
 
-    async def _run(self, thread: Executor, act: Callable[[], T], wait: Wait | None = None) -> T:
+    def _expect_process(self) -> None:
         if os.getpid() != self._process:  # neither its threads nor its connections live on in a fork
             raise StoreError(f"{self.place}: was opened before this process was forked; open it again in this process")
+
+    async def _run(self, thread: Executor, act: Callable[[], T], wait: Wait | None = None) -> T:
+        return await self._answer(lambda: thread.submit(act), wait)
+
+    async def _answer(self, begin: Callable[[], Future[T]], wait: Wait | None) -> T:
+        self._expect_process()
         with self._telling():
             # A cancelled caller must not leave a half-written turn: the transaction ends by itself.
-            begun = thread.submit(act)
+            begun = begin()
             work = asyncio.wrap_future(begun)
             work.add_done_callback(lambda done: done.cancelled() or done.exception())  # heard, if nobody waits any more
             # What waits behind others who wait for a lock waits no longer than it would for that; what has begun, ends.

@@ -1,7 +1,7 @@
 """One turn into the log, in one transaction: all of it or none."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -12,32 +12,37 @@ from clew.errors import Conflict
 from clew.store.database import Database
 from clew.store.packing import pack, pack_frame, pack_item, pack_opening
 from clew.store.reading import listed
-from clew.store.records import Batch, ClientEdit, Event, Said
+from clew.store.records import Batch, ClientEdit, Event, NamedValue, Said
 from clew.store.rows import row_of
-from clew.store.sessions import cause_of, keep, open_first
+from clew.store.sessions import cause_of, keep, last_of, open_first
 
 
 def write(db: Database, secret: bytes, scope: Scope, batch: Batch) -> None:
     """Write a batch; raises `Conflict` if another writer extended the branch first."""
-    with db.transaction():
+    with db.writing():
         _write(db, Digests(secret, scope), scope, batch)
 
 
 def learn(db: Database, scope: Scope, kind: str, name: str, value: Mapping[str, Any]) -> None:
     """Put a value under a name, in place of the one that is there."""
-    with db.transaction():
-        given = {"kind": kind, "name": name, "value": rawjson.dumps(value).decode(), "at": time.time()}
-        db.ask("learn", owner=owner_of(db, scope), **given)
+    with db.writing():
+        _learn(db, owner_of(db, scope), [(kind, name, value)])
 
 
 def label(db: Database, scope: Scope, branch: str, tags: Sequence[str] | None, archived: bool | None) -> None:
     """Give a branch other tags, or put it out of the way, or back; None leaves either as it is."""
-    with db.transaction():
+    with db.writing():
         given = {"owner": owner_of(db, scope), "branch": branch}
         if tags is not None:
             db.ask("tag_branch", **given, tags=rawjson.dumps(list(tags)).decode())
         if archived is not None:
             db.ask("archive_branch", **given, archived=time.time() if archived else None)
+
+
+def _learn(db: Database, owner: int, learned: Iterable[NamedValue]) -> None:
+    for kind, name, value in learned:
+        given = {"kind": kind, "name": name, "value": rawjson.dumps(value).decode()}
+        db.ask("learn", owner=owner, **given, at=time.time())
 
 
 def owner_of(db: Database, scope: Scope) -> int:
@@ -51,54 +56,65 @@ def owner_of(db: Database, scope: Scope) -> int:
 def _write(db: Database, digests: Digests, scope: Scope, batch: Batch) -> None:
     now = time.time()
     times = batch.times or (now,) * len(batch.events)
-    owner = owner_of(db, scope)
-    db.ask("begin_write", owner=owner)
+    # What decides is asked first, and read when all of it was asked: on the way to a server that is one trip.
+    db.ask("add_scope", scope=scope)
+    scopes = db.later("begin_write", scope=scope)
+    begun = now if batch.begun is None else batch.begun
+    expect = _opens(db, scope, batch, begun) if batch.opened else _goes_on(db, scope, batch)
+    said = _add_nodes(db, scope, batch)
+    known = db.later("known_bodies", scope=scope, contents=listed(said)) if said else list
+    last = None if batch.opened else last_of(db, batch)
+    expect()
+    [(owner, *_)] = scopes()
+    _add_bodies(db, owner, said, {content: bool(whole) for content, whole in known()})
     if batch.opened:
-        _open(db, scope, owner, batch, now if batch.begun is None else batch.begun)
-    else:
-        _expect(db, owner, batch)
+        open_first(db, owner, batch, begun)
     events = list(enumerate(batch.events, batch.seq))
-    _add_nodes(db, owner, batch.branch, [node for event in batch.events for node in _new_nodes(event)])
     columns = (_columns(batch.branch, *event, at) for event, at in zip(events, times, strict=True))
     db.many("add_event", list(columns))
     at = {"owner": owner, "branch": batch.branch}
     names = [(name, seq) for seq, event in events for name in _handles(digests, event)]
     db.many("add_handle", [{**at, "id": name, "seq": seq} for name, seq in names])
-    keep(db, owner, batch, times)
-    last = batch.seq + len(batch.events) - 1
-    db.many("add_head", [{**at, "chain": chain, "seq": last} for chain in batch.heads])
+    keep(db, owner, batch, times, last()[0] if last else (batch.branch, batch.seq))
+    end = batch.seq + len(batch.events) - 1
+    db.many("add_head", [{**at, "chain": chain, "seq": end} for chain in batch.heads])
     frames = sorted(batch.frames, key=itemgetter(0))
     db.many("add_frame", [{"owner": owner, "digest": digest, "data": pack_frame(frame)} for digest, frame in frames])
+    _learn(db, owner, sorted(batch.learned, key=itemgetter(0, 1)))
 
 
-def _open(db: Database, scope: Scope, owner: int, batch: Batch, now: float) -> None:
+def _opens(db: Database, scope: Scope, batch: Batch, at: float) -> Callable[[], None]:
+    """Let a branch begin; what this returns raises `Conflict` if it cannot."""
     fork = batch.fork
-    if fork and db.ask("branch", scope=scope, branch=fork.parent).fetchone() is None:
-        raise Conflict(f"branch {fork.parent}, the parent of the fork, is no longer in this scope")
-    made = db.ask(
-        "add_branch",
-        branch=batch.branch,
-        owner=owner,
-        session=batch.session,
-        parent=fork.parent if fork else None,
-        parent_seq=fork.seq if fork else None,
-        cause=cause_of(batch),
-        at=now,
-    )
-    if not made.rowcount:
-        raise Conflict(f"another writer created branch {batch.branch} first")
-    open_first(db, owner, batch, now)
+    parents = db.later("branch", scope=scope, branch=fork.parent) if fork else None
+    given = {"branch": batch.branch, "scope": scope, "session": batch.session, "cause": cause_of(batch), "at": at}
+    origin = {"parent": fork.parent if fork else None, "parent_seq": fork.seq if fork else None}
+    made = db.later("add_branch", **given, **origin)
+
+    def expect() -> None:
+        if fork and parents and not parents():
+            raise Conflict(f"branch {fork.parent}, the parent of the fork, is no longer in this scope")
+        if not made():
+            raise Conflict(f"another writer created branch {batch.branch} first")
+
+    return expect
 
 
-def _expect(db: Database, owner: int, batch: Batch) -> None:
-    """Where this writer believes the branch ends must be where it ends."""
-    if db.ask("hold_branch", owner=owner, branch=batch.branch).fetchone() is None:
-        forget()
-        # Not NotFound: whoever remembers a branch that was purged meanwhile must look again, and begin anew.
-        raise Conflict(f"branch {batch.branch} is no longer in this scope")
-    newest = db.ask("newest_event", branch=batch.branch).fetchone()[0]
-    if newest is not None and newest + 1 != batch.seq:
-        raise Conflict(f"branch {batch.branch} is at event {newest}, not {batch.seq - 1}: another writer was first")
+def _goes_on(db: Database, scope: Scope, batch: Batch) -> Callable[[], None]:
+    """Have a branch to oneself; what this returns raises `Conflict` unless it ends where this writer believes."""
+    held = db.later("hold_branch", scope=scope, branch=batch.branch)
+    last = db.later("newest_event", branch=batch.branch)
+
+    def expect() -> None:
+        if not held():
+            forget()
+            # Not NotFound: whoever remembers a branch that was purged meanwhile must look again, and begin anew.
+            raise Conflict(f"branch {batch.branch} is no longer in this scope")
+        [(newest,)] = last()
+        if newest is not None and newest + 1 != batch.seq:
+            raise Conflict(f"branch {batch.branch} is at event {newest}, not {batch.seq - 1}: another writer was first")
+
+    return expect
 
 
 def _new_nodes(event: Event) -> tuple[Node, ...]:
@@ -133,32 +149,29 @@ def _columns(branch: str, seq: int, event: Event, at: float) -> dict[str, Any]:
     }
 
 
-def _add_nodes(db: Database, owner: int, branch: str, nodes: Sequence[Node]) -> None:
+def _add_nodes(db: Database, scope: Scope, batch: Batch) -> dict[str, Item]:
+    """What is new in the history, and what it says, by content."""
+    nodes = [node for event in batch.events for node in _new_nodes(event)]
     # Sorted, here and below: two writers that add the same in different order would wait for each other.
     places = {n.id: n for n in reversed(nodes)}
-    db.many("add_node", (_place(owner, branch, places[id]) for id in sorted(places)))
-    said = {n.content: n.item for n in reversed(nodes)}
-    known = _bodies(db, owner, said)
-    purged = sorted(content for content, (_, whole) in known.items() if not whole)  # and are said again
-    if purged:
-        db.many("forget_purged_body", ({"owner": owner, "content": content} for content in purged))
-    new = sorted(content for content in said if content not in known or content in purged)
-    if new:
-        db.many("add_body", (_body(owner, content, said[content]) for content in new))
-        numbers = {content: number for content, (number, _) in _bodies(db, owner, new).items()}
-        texts = ((numbers[content], said[content].text) for content in new if said[content].text)
-        db.many("add_text", ({"body": body, **part} for body, text in texts for part in db.words(text)))
+    db.many("add_node", [_place(scope, batch.branch, places[id]) for id in sorted(places)])
+    return {n.content: n.item for n in reversed(nodes)}
 
 
-def _bodies(db: Database, owner: int, contents: Iterable[str]) -> dict[str, tuple[int, bool]]:
-    """The number of each body that there is, and whether it is whole."""
-    rows = db.ask("known_bodies", owner=owner, contents=listed(contents))
-    return {content: (number, bool(whole)) for content, number, whole in rows}
+def _add_bodies(db: Database, owner: int, said: Mapping[str, Item], known: Mapping[str, bool]) -> None:
+    """What was never said, or was purged; `known` says of what is there whether it is whole."""
+    purged = sorted(content for content, whole in known.items() if not whole)
+    db.many("forget_purged_body", [{"owner": owner, "content": content} for content in purged])
+    new = sorted(content for content in said if not known.get(content))
+    db.many("add_body", [_body(owner, content, said[content]) for content in new])
+    texts = [(content, said[content].text) for content in new if said[content].text]
+    given = [{"owner": owner, "content": content, **part} for content, text in texts for part in db.words(text)]
+    db.many("add_text_of", given)
 
 
-def _place(owner: int, branch: str, node: Node) -> dict[str, Any]:
+def _place(scope: Scope, branch: str, node: Node) -> dict[str, Any]:
     opens = pack_opening(node.item)
-    return {"owner": owner, "id": node.id, "content": node.content, "branch": branch, "opens": opens}
+    return {"scope": scope, "id": node.id, "content": node.content, "branch": branch, "opens": opens}
 
 
 def _body(owner: int, content: str, item: Item) -> dict[str, Any]:

@@ -196,6 +196,13 @@ async def _check_names(talk: Talk) -> None:
     for value in ({"n": 1}, {"n": 2}):
         await store.learn(HERE, "kind", "name", value)
     assert await store.learned(HERE, "kind") == {"name": {"n": 2}}, "the newest value"
+    learned = (("kind", "name", {"n": 3}), ("kind", "more", {"n": 4}))
+    seq = len(await store.events(HERE, "b"))
+    await store.write(HERE, Batch("b", seq, (Pin(talk.ids[:1]),), learned=learned))
+    talk.events.append(Pin(talk.ids[:1]))
+    late = Batch("b", seq, (Pin(talk.ids[:1]),), learned=(("kind", "late", {}),))
+    await refused(store.write(HERE, late), Conflict, "written twice")
+    assert await store.learned(HERE, "kind") == {"name": {"n": 3}, "more": {"n": 4}}, "what a batch taught"
     assert await store.learned(HERE, "other") == {}, "values of one kind"
 
 

@@ -47,11 +47,11 @@ class Postgres(SQLStore):
         self._address = Address(url, schema)
         self.place = self._address.place
         with self._telling(), closing(connect(self._address)) as connection:
-            db = PostgresDatabase(connection, patience)
+            db = PostgresDatabase(connection)
             db.be_patient(patience)
             prepare(connection, self._address, create)
             self.secret = reading.secret(db)
-        self._connections = Connections(self._address, patience, CONNECTIONS + LINES + 1)
+        self._connections = Connections(self._address, CONNECTIONS + LINES + 1)
         self._shared = TurnConnection(self._connections)
         self._here: WeakValueDictionary[str, Lock] = WeakValueDictionary()  # by branch: this process asks once
         self._threads = ThreadPoolExecutor(CONNECTIONS, "clew-postgres")
@@ -78,6 +78,7 @@ class Postgres(SQLStore):
     @asynccontextmanager
     async def alone(self, scope: Scope, branch: str) -> AsyncIterator[None]:
         """Whoever else asks for it waits in line; the server ends the turn of a process that dies."""
+        self._expect_process()
         async with self._here.setdefault(branch, Lock()):
             turn, wait = BranchTurn(self._connections, branch), Wait(self.patience)
             try:
@@ -95,6 +96,9 @@ class Postgres(SQLStore):
 
     async def _look(self, act: Callable[[Database], T]) -> T:
         return await self._write(act)
+
+    async def _put(self, act: Callable[[Database], None]) -> None:
+        await self._write(act)
 
     async def _write(self, act: Callable[[PostgresDatabase], T]) -> T:
         wait = Wait(self.patience)

@@ -3,32 +3,29 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 
-import psycopg
 from psycopg_pool import ConnectionPool
 
 from clew.store.postgres.database import PostgresDatabase
-from clew.store.postgres.opening import Address, configure, connect
+from clew.store.postgres.opening import Address, StoreConnection, configure, connect
 
 SECONDS = 10.0  # that a connection which is being made is waited for
 
-# It warns of what our callers are told as errors; without a handler, Python would print that.
-logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
+# They warn of what our callers are told as errors; without a handler, Python would print that.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 
 class Connections:
     """At most so many, made when needed, let go of when they lay idle for long."""
 
-    def __init__(self, address: Address, patience: float, most: int) -> None:
+    def __init__(self, address: Address, most: int) -> None:
         self._address = address
-        self._patience = patience
 
-        def prepare(connection: psycopg.Connection[Any]) -> None:
+        def prepare(connection: StoreConnection) -> None:
             configure(connection, address)
-            PostgresDatabase(connection, patience).be_patient(patience)
 
         self._pool = ConnectionPool(
+            connection_class=StoreConnection,
             kwargs={**address.parameters, "autocommit": True},
             configure=prepare,
             min_size=0,
@@ -55,7 +52,7 @@ class Connections:
             if not self._pool.get_stats()["pool_available"]:
                 # The pool makes one in the background, and does not tell why it cannot: whoever waits would time out.
                 connect(self._address).close()
-            db = PostgresDatabase(self._pool.getconn(), self._patience)
+            db = PostgresDatabase(self._pool.getconn())
             if db.silent():
                 return db
             self.drop(db)

@@ -12,11 +12,13 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from clew.core.items import Scope
-from clew.store.database import BEGINNING, Sizes
+from clew.store.database import BEGINNING, Answer, Sizes
+from clew.store.postgres.opening import StoreConnection
 from clew.store.postgres.words import in_parts, split
 from clew.store.queries import statements
-from clew.store.waiting import PATIENCE, Wait
+from clew.store.waiting import Wait
 
+BEGIN = "begin isolation level read committed read write"
 MOST = 2_000  # bodies looked at for each word, where the whole scope is searched
 WIPING = 5.0  # seconds that a wipe waits for a table: whoever comes after it waits as long
 
@@ -38,16 +40,18 @@ class PostgresDatabase:
     restoring = "restore a backup with pg_restore"
     readonly = False
 
-    def __init__(self, connection: psycopg.Connection[Any], patience: float = PATIENCE) -> None:
+    def __init__(self, connection: StoreConnection) -> None:
         self.connection = connection
-        self.patience = patience  # that the connection was made with
 
     def ask(self, name: str, /, **given: Any) -> psycopg.Cursor[Any]:
         return self.connection.execute(SQL[name], given, binary=True)
 
+    def later(self, name: str, /, **given: Any) -> Answer:
+        return self.ask(name, **given).fetchall
+
     def many(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        with self.connection.cursor() as cursor:
-            cursor.executemany(SQL[name], rows)  # sent together: a turn is a few trips, however much is said in it
+        if rows := list(rows):
+            self.connection.cursor().executemany(SQL[name], rows)  # sent together, with what else is
 
     def add(self, name: str, /, **given: Any) -> int:
         row = self.connection.execute(SQL[name] + " returning id", given).fetchone()
@@ -68,13 +72,24 @@ class PostgresDatabase:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Each statement sees what was committed before it: whoever waited for a lock sees what it waited for."""
-        with self._begun("begin isolation level read committed read write"):
+        with self._begun(BEGIN):
             yield
             self.connection.execute("commit")
 
     @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Statements are not waited for but where an answer is read: one trip decides, one writes and commits."""
+        try:
+            with self.connection.pipeline():
+                self.connection.execute(BEGIN)
+                yield
+                self.connection.execute("commit")
+        finally:
+            self._roll_back()
+
+    @contextmanager
     def trial(self) -> Iterator[None]:
-        with self._begun("begin isolation level read committed read write"):
+        with self._begun(BEGIN):
             yield
 
     @contextmanager
@@ -91,8 +106,11 @@ class PostgresDatabase:
             self.connection.execute(how)
             yield
         finally:
-            if self._open():
-                self.connection.execute("rollback")
+            self._roll_back()
+
+    def _roll_back(self) -> None:
+        if self._open():
+            self.connection.execute("rollback")
 
     def _open(self) -> bool:
         idle = (TransactionStatus.IDLE, TransactionStatus.UNKNOWN)  # unknown: the connection is gone
@@ -103,23 +121,19 @@ class PostgresDatabase:
 
     def be_patient(self, seconds: float) -> None:
         """From here on wait no longer than this for a lock."""
-        self.connection.execute(f"set lock_timeout = {max(1, round(1000 * seconds))}")
+        if seconds != self.connection.patience:
+            self.connection.execute(f"set lock_timeout = {max(1, round(1000 * seconds))}")
+            self.connection.patience = seconds
 
     @contextmanager
     def hurried(self, wait: Wait) -> Iterator[None]:
-        """Where a caller has less patience than the store."""
-        if wait.most == self.patience:
-            yield
-            return
+        """As long as a caller would wait."""
         self.be_patient(wait.most)
         try:
             yield
         except psycopg.errors.LockNotAvailable:
             wait.end()
             raise
-        finally:
-            if self.usable():
-                self.be_patient(self.patience)
 
     def faults(self) -> list[str]:
         return []  # the server looks after its files itself
@@ -145,8 +159,6 @@ class PostgresDatabase:
             return False
         finally:
             self.connection.remove_notice_handler(hear)
-            if self.usable():
-                self.be_patient(self.patience)
         if not any(kept):
             self.ask("wiped")
         return not any(kept)

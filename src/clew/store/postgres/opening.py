@@ -56,9 +56,15 @@ class Address:
         return text.replace(self.password, "***") if self.password else text
 
 
-def connect(address: Address) -> psycopg.Connection[Any]:
+class StoreConnection(psycopg.Connection[Any]):
+    """One that remembers how long it waits for a lock, so that it need not be told again."""
+
+    patience = -1.0  # seconds; nobody said yet
+
+
+def connect(address: Address) -> StoreConnection:
     """A connection that finds our tables, and whose commits are on disk when they return."""
-    connection = psycopg.Connection.connect(**address.parameters, autocommit=True)
+    connection = StoreConnection.connect(**address.parameters, autocommit=True)
     try:
         configure(connection, address)
     except BaseException:

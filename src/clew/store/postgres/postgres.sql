@@ -27,7 +27,7 @@ from json_each(:contents) j
 join node n on n.scope = (select id from scope where name = :scope) and n.content = from_hex(j.value);
 
 -- name: hold_branch
-select id from branch where id = :branch and scope = :owner for update;
+select id from branch where id = :branch and scope = (select id from scope where name = :scope) for update;
 
 -- name: try_alone
 select pg_try_advisory_lock('session'::regclass::oid::int, hashtext(:branch));
@@ -45,7 +45,7 @@ select 0;  -- the server looks after its log itself
 select 1;
 
 -- name: begin_write
-select pg_advisory_xact_lock_shared('scope'::regclass::oid::int, :owner);
+select id, pg_advisory_xact_lock_shared('scope'::regclass::oid::int, id) from scope where name = :scope;
 
 -- name: begin_purge
 select pg_advisory_xact_lock('scope'::regclass::oid::int, :owner);
@@ -56,6 +56,12 @@ lock table node, body in share row exclusive mode;
 -- name: add_text
 insert into body_text (body, part, words)
 select id, :part, array_to_tsvector(cast(:words as text[]) || ('#' || scope)) from body where id = :body
+on conflict do nothing;
+
+-- name: add_text_of
+insert into body_text (body, part, words)
+select id, :part, array_to_tsvector(cast(:words as text[]) || ('#' || scope))
+from body where scope = :owner and content = from_hex(:content)
 on conflict do nothing;
 
 -- name: purge_text

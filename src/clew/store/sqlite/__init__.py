@@ -1,4 +1,4 @@
-"""The log in one SQLite file: one writer thread, one reader thread, one transaction a turn."""
+"""The log in one SQLite file: one writer thread, one reader thread, what waits for it in one transaction."""
 
 import asyncio
 import os
@@ -13,10 +13,11 @@ from typing import TypeVar
 from clew.core.items import Scope
 from clew.errors import StoreError
 from clew.store import reading
-from clew.store.alone import alone_in
+from clew.store.alone import FileTurns
 from clew.store.database import Database
 from clew.store.sql import SQLStore
 from clew.store.sqlite.database import GLANCE, SQLiteDatabase
+from clew.store.sqlite.grouping import Group
 from clew.store.sqlite.opening import connect, connect_readonly, hold, is_readonly, refuse_older, release
 from clew.store.sqlite.watching import Watch, is_busy
 from clew.store.upkeep import REPAIR, Problem, Progress
@@ -57,7 +58,9 @@ class SQLite(SQLStore):
             if isinstance(error, sqlite3.Error):
                 raise self._told(error) from error
             raise
-        self._held = self._writer, self._reader, self._out, self._in, self._watch, held
+        self._turns = FileTurns(f"{self._file}-turn")
+        self._group = Group(self._writer, self._out, self._turns)
+        self._held = self._writer, self._reader, self._out, self._in, self._watch, self._turns, held
         self._unused = weakref.finalize(self, _let_go, *self._held, wait=False)
 
     def _open(self) -> tuple[SQLiteDatabase, SQLiteDatabase]:
@@ -133,8 +136,9 @@ class SQLite(SQLStore):
         return await self._run(self._writer, self._out.wipe)
 
     def alone(self, scope: Scope, branch: str) -> AbstractAsyncContextManager[None]:
-        """Whoever else asks for it waits: a file has one writer at a time, so it is one wait for all branches."""
-        return nullcontext() if self._memory else alone_in(f"{self._file}-turn")
+        """Whoever else asks for it waits in line; the kernel ends the turn of a process that dies."""
+        self._expect_process()
+        return nullcontext() if self._memory else self._turns.alone(branch, self.patience)
 
     async def close(self) -> None:
         """Finish what was begun and let go of the file."""
@@ -151,6 +155,10 @@ class SQLite(SQLStore):
 
     async def _write(self, act: Callable[[Database], T]) -> T:
         return await self._patiently(self._writer, lambda: act(self._out))
+
+    async def _put(self, act: Callable[[Database], None]) -> None:
+        wait = Wait(self.patience)
+        await self._answer(lambda: self._group.submit(lambda: act(self._out), wait), wait)
 
     async def _patiently(self, thread: ThreadPoolExecutor, act: Callable[[], T]) -> T:
         wait = Wait(self.patience)
@@ -186,6 +194,7 @@ def _let_go(
     out: SQLiteDatabase,
     into: SQLiteDatabase,
     watch: Watch | None,
+    turns: FileTurns,
     held: tuple[int, int] | None,
     wait: bool,
 ) -> None:
@@ -194,6 +203,7 @@ def _let_go(
     reader.shutdown(wait)
     into.close()
     out.close()
+    turns.close()
     release(held)
     if watch:
         watch.end()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.core.items import Scope
-from clew.store.database import BEGINNING, Sizes
+from clew.store.database import BEGINNING, Answer, Sizes
 from clew.store.packing import indexable
 from clew.store.queries import statements
 from clew.store.sqlite.watching import Watch, is_busy
@@ -35,9 +35,15 @@ class SQLiteDatabase:
         self.readonly = readonly
         self.watch: Watch | None = None  # over its file
         self.patience = PATIENCE
+        self.crowded = False  # somebody else was writing to the file once
+        self._parts = 0  # that a transaction has so far, each a turn
 
     def ask(self, name: str, /, **given: Any) -> sqlite3.Cursor:
         return self.connection.execute(SQL[name], given)
+
+    def later(self, name: str, /, **given: Any) -> Answer:
+        rows = self.ask(name, **given).fetchall()  # one half read would keep the file as it was then
+        return lambda: rows
 
     def many(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         self.connection.executemany(SQL[name], rows)
@@ -100,28 +106,61 @@ class SQLiteDatabase:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """The lock is taken at once, so that what is read in it is what is written on."""
-        self._begin()
+        with self.together():
+            yield
+            self._parts = 1
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """A transaction, which may be a part of one that others have begun."""
+        if not self.connection.in_transaction:
+            with self.transaction():
+                yield
+            return
+        self.connection.execute("savepoint part")
         try:
             yield
-            turns = self._count() if self.watch else 0
+        except BaseException:
+            if self.connection.in_transaction:  # SQLite ends it by itself where the disk is full
+                self.connection.execute("rollback to part")
+                self.connection.execute("release part")
+            raise
+        self.connection.execute("release part")
+        self._parts += 1
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """All that is written in this is there when it ends, or nothing."""
+        self._begin()
+        self._parts = turns = 0
+        try:
+            yield
+            if self.watch and self._parts:
+                self.ask("count_turns", more=self._parts)
+                turns = self.turns()
             self.connection.execute("commit")
         except BaseException:
             if self.connection.in_transaction:
                 self.connection.execute("rollback")
             raise
-        if self.watch:
+        if self.watch and turns:
             self.watch.commit(turns)
 
     def _begin(self) -> None:
-        self.connection.execute(f"pragma busy_timeout = {round(1000 * GLANCE)}")
+        try:
+            self._begin_within(0)
+        except sqlite3.OperationalError as error:
+            if not is_busy(error):
+                raise
+            self.crowded = True
+            self._begin_within(GLANCE)
+
+    def _begin_within(self, seconds: float) -> None:
+        self.connection.execute(f"pragma busy_timeout = {round(1000 * seconds)}")
         try:
             self.connection.execute("begin immediate")
         finally:
             self.connection.execute(f"pragma busy_timeout = {round(1000 * self.patience)}")
-
-    def _count(self) -> int:
-        self.ask("count_turn")
-        return self.turns()
 
     def turns(self) -> int:
         """How many were written, ever."""

@@ -44,13 +44,13 @@ cross join node n indexed by node_content
   on n.scope = (select id from scope where name = :scope) and n.content = from_hex(j.value);
 
 -- name: hold_branch
-select id from branch where id = :branch and scope = :owner;
+select id from branch where id = :branch and scope = (select id from scope where name = :scope);
 
 -- name: turns
 select coalesce((select value from meta where key = 'turns'), 0);
 
--- name: count_turn
-insert into meta (key, value) values ('turns', 1) on conflict (key) do update set value = value + 1;
+-- name: count_turns
+insert into meta (key, value) values ('turns', :more) on conflict (key) do update set value = value + excluded.value;
 
 -- name: lose_turns
 insert into meta (key, value) values ('lost', :more), ('turns', :more)
@@ -63,7 +63,7 @@ select coalesce((select value from meta where key = 'lost'), 0);
 delete from meta where key = 'lost';
 
 -- name: begin_write
-select 1;
+select id from scope where name = :scope;
 
 -- name: begin_purge
 pragma secure_delete = on;
@@ -73,6 +73,9 @@ select 1;
 
 -- name: add_text
 insert into body_text (rowid, text) values (:body, :text);
+
+-- name: add_text_of
+insert into body_text (rowid, text) select id, :text from body where scope = :owner and content = from_hex(:content);
 
 -- name: make_kept
 create temp table kept (id blob primary key, branch text) without rowid;

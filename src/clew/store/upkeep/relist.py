@@ -57,7 +57,7 @@ def _list(db: Database, lost: Lost) -> str:
 def _link(db: Database, lost: Lost, session: str) -> None:
     """Let a session come of the one before it."""
     found = None if lost.opening else db.ask("opening_at", branch=lost.branch, seq=lost.seq).fetchone()
-    found = found or db.ask("session_at", owner=lost.owner, branch=lost.before, until=lost.last).fetchone()
+    found = found or db.ask("session_at", branch=lost.before, until=lost.last).fetchone()
     if found:
         db.ask("link_session", session=session, parent=found[0], parent_seq=lost.last)
 
