@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 import old_stores
 from clew import SQLite, open_store
@@ -131,7 +132,7 @@ class Killer:
 
     def _remove(self, place: Place) -> None:
         if self.url is not None:
-            name = place.where.rpartition("/")[2].partition("?")[0]
+            name = conninfo_to_dict(place.where)["dbname"]
             self._ask(f'drop database "{name}" with (force)')
 
     def run(self, kills: int) -> Outcome:

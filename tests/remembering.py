@@ -27,7 +27,7 @@ class Host:
     stand_ins: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     undone: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # sessions
     added: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))  # words, in their order
-    gone: set[str] = field(default_factory=set)
+    gone: set[str] = field(default_factory=set)  # forks that were purged
     going: set[str] = field(default_factory=set)  # it was not told whether they went
 
     def hear(self, act: str, branch: str, *told: Any) -> None:
@@ -37,7 +37,6 @@ class Host:
                 self.turns[session] = turn + 1
                 self.names[branch] = session
                 self.calls[branch][seq] = digest
-                self.gone.discard(branch)  # it began anew
             case "add", (session, words):
                 self.names[branch] = session
                 self.added[branch].append(words)
@@ -57,11 +56,13 @@ class Host:
 
     def forget(self, branch: str) -> None:
         """A branch is gone for good."""
-        self.turns.pop(self.names.pop(branch, ""), None)
+        session = self.names.pop(branch, "")
+        self.turns.pop(session, None)
         for known in (self.calls, self.usages, self.pins, self.stand_ins, self.undone, self.added):
             known.pop(branch, None)
         self.going.discard(branch)
-        self.gone.add(branch)
+        if not session:  # else it may have begun anew, and nobody was told
+            self.gone.add(branch)
 
 
 @dataclass

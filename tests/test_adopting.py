@@ -107,8 +107,8 @@ async def test_an_import_that_was_cut_off_before_a_compaction_makes_no_call_of_i
     await adopt(quiet(store), "default", with_(whole, stretches=(first,)), "cut off")
     await adopt(quiet(store), "default", whole, "cut off")
     await adopt(quiet(store), "default", whole, "at once")
-    sessions = Sessions(quiet(store))
-    calls = [[c.said for c in await sessions.calls(name)] for name in ("cut off", "at once")]
+    branches = [await store.session("default", name) for name in ("cut off", "at once")]
+    calls = [[c.said for c in await store.calls("default", str(branch))] for branch in branches]
     assert calls[0] == calls[1]
 
 
