@@ -26,8 +26,13 @@ class Figure:
 
 def cpu() -> float:
     """Seconds of CPU of this process, and of those that it started."""
+    return time.process_time() + others()
+
+
+def others() -> float:
+    """Seconds of CPU of the processes that this one started."""
     gone = os.times()
-    return time.process_time() + gone.children_user + gone.children_system + sum(map(cpu_of, children(os.getpid())))
+    return gone.children_user + gone.children_system + sum(map(cpu_of, children(os.getpid())))
 
 
 def children(process: int) -> list[int]:
@@ -54,18 +59,23 @@ class Spent:
         self.cpu = self.loop = self.wall = self.served = 0.0
         self._server = server
 
-    def _read(self) -> tuple[float, float, float, float]:
-        return cpu(), time.thread_time(), time.perf_counter(), cpu_of(self._server) if self._server else 0.0
+    def _elsewhere(self) -> tuple[float, float]:
+        return others(), cpu_of(self._server) if self._server else 0.0
 
     def __enter__(self) -> "Spent":
-        self._begun = self._read()
+        # What looking at other processes costs is outside, at both ends.
+        self._others, self._served = self._elsewhere()
+        self._begun = time.process_time(), time.thread_time(), time.perf_counter()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        now = self._read()
-        self.cpu, self.loop, self.wall, self.served = (a - b for a, b in zip(now, self._begun, strict=True))
+        now = time.process_time(), time.thread_time(), time.perf_counter()
+        self.cpu, self.loop, self.wall = (a - b for a, b in zip(now, self._begun, strict=True))
+        more, served = self._elsewhere()
+        self.cpu += more - self._others
+        self.served = served - self._served
 
 
 class Beat:

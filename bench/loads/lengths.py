@@ -1,12 +1,11 @@
 """Long conversations: what a new token costs late, and what opening and searching 100,000 items costs."""
 
-import time
 from pathlib import Path
 from typing import Any
 
 from clew import Addition, Engine, Sessions
 from loads.corpus import tokens_in
-from loads.figures import Figure, Spent, cpu
+from loads.figures import Figure, Spent
 from loads.talking import LEAD, MODEL, SCOPE, Talker, engine_of
 
 ITEM = (300, 1_300)  # characters: two of them are some 400 tokens
@@ -20,9 +19,9 @@ async def growth(place: str, turns: int = 2_500, window: int = 32_000, adds: boo
     await Talker(2).turn(engine)
     spent, said = list[tuple[float, float]](), list[int]()
     for _ in range(turns):
-        begun, clock = cpu(), time.perf_counter()
-        await talker.turn(engine)
-        spent.append((cpu() - begun, time.perf_counter() - clock))
+        with Spent() as turn:
+            await talker.turn(engine)
+        spent.append((turn.cpu, turn.wall))
         said.append(tokens_in(talker.new))
     await engine.store.close()
     fifth = turns // 5
