@@ -10,7 +10,7 @@ PINNED := requirements-dev.txt
 
 FRAMEWORKS := crewai praisonai strands
 
-.PHONY: demo test test-clients test-frameworks test-python check laws coverage mutants release bench format clean relock $(FRAMEWORKS)
+.PHONY: demo test test-clients test-frameworks test-python check laws kills coverage mutants release bench format clean relock $(FRAMEWORKS)
 
 demo: $(ENV)/clew  ## Replay a real agent session in a small window.
 	@$(ENV)/clew demo
@@ -52,6 +52,9 @@ laws: $(VENV)/ready  ## Laws and fuzzers with a new seed, or with SEED=; EXAMPLE
 	  $(ENV)/python -m pytest -n auto --dist loadgroup -m hypothesis --hypothesis-seed=$$seed || failed=1; \
 	$(ENV)/python bench/fuzz.py --sessions $(or $(SESSIONS),2000) --seed $$seed --processes 2 || failed=1; \
 	exit $$failed
+
+kills: $(VENV)/ready  ## Clients, upkeep and servers killed at every act: COUNT=, 500 unless told; a quarter of an hour and more.
+	CLEW_KILLS=$(or $(COUNT),500) $(ENV)/python -m pytest -n 2 tests/test_crashes.py
 
 coverage: $(VENV)/ready  ## Lines that tests run: the figure and the worst files; below the floor it fails.
 	$(ENV)/python -m pytest -n auto --dist loadgroup --cov --cov-report=

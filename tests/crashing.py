@@ -1,9 +1,9 @@
 """A client killed again and again while it writes. python tests/crashing.py ROUNDS SEED STORE...
 
 One process imports clew and forks a client per round, so that a round costs milliseconds. The client opens the store
-and goes on with its sessions: it appends, records, pins and compacts, and says what it begins and what was
-acknowledged. `kill -9` comes at a random moment of a random act. Every now and then another fork looks whether all that
-was acknowledged is there.
+and goes on with its sessions: it appends, records, pins, compacts, undoes, forks and purges, and says what it begins
+and what was acknowledged. `kill -9` comes at a random moment of a random act. Every now and then another fork looks
+whether all that was acknowledged is there.
 """
 
 import asyncio
@@ -14,72 +14,32 @@ import signal
 import sys
 import time
 import traceback
-from collections import Counter, defaultdict
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from contextlib import suppress
 from functools import cache
-from hashlib import sha256
 from importlib import import_module
 from itertools import chain
 from typing import Any
 
-from clew import Budget, Engine, Request, SQLite, View, body, open_store
-from clew.core import rawjson
-from clew.store.sql import SQLStore
+from clew import Addition, Budget, Engine, NotFound, OverBudget, Request, SQLite, View, open_store
 from clew.testing import conversation
+from remembering import SCOPE, Host, Outcome, digest, look
 
 SESSIONS = ("north", "east", "south", "west")
 WINDOW = 3_000  # tokens: a few turns, and it is full
-SPAN = 0.02  # seconds: about as long as the longest act, a compaction
-LINES = 20  # that a client may get to say before it is killed
+SPAN = 0.02  # seconds: about as long as the longest act of a turn, a compaction
+SPANS = {"purge": 0.06}
+LINES = 20  # that a client may get to say before its server is killed
+SKIPPED = 3  # so often, at most, the act that is to be cut off is done before
 LOOK = 25  # kills between two looks at the store
-SCOPE = "default"
+ADDING = ("notes", "diary")  # sessions of a host that sends only what is new
+GOALS = ("open", "append", "add", "record", "pin", "compact", "undo", "fork", "purge")
 
 Say = Callable[..., object]
 Act = Callable[[Say], Coroutine[Any, Any, None]]
 
 
-@dataclass
-class Host:
-    """What a host remembers of one store when its client is gone: what was acknowledged."""
-
-    turns: Counter[str] = field(default_factory=Counter)  # by session: so many are done
-    calls: dict[str, dict[int, str]] = field(default_factory=lambda: defaultdict(dict))  # by branch: digest of the body
-    usages: dict[str, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
-    pins: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    stand_ins: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-
-    def hear(self, act: str, branch: str, *told: Any) -> None:
-        """Remember one thing that a client was told is done."""
-        match act, told:
-            case "append", (session, turn, seq, digest):
-                self.turns[session] = turn + 1
-                self.calls[branch][seq] = digest
-            case "record", (seq, tokens):
-                self.usages[branch][seq] = tokens
-            case "pin", (id,):
-                self.pins[branch].add(id)
-            case "compact", (*ids,):
-                self.stand_ins[branch].update(ids)
-
-
-@dataclass
-class Outcome:
-    """What came of all rounds."""
-
-    kills: int = 0
-    during: Counter[str] = field(default_factory=Counter)  # by act: kills that cut it off
-    acknowledged: Counter[str] = field(default_factory=Counter)
-    unheard: int = 0  # calls in the log that no client was told of
-    problems: list[str] = field(default_factory=list)
-
-
 # --- the client -------------------------------------------------------------------------------------------------------
-
-
-def digest(view: View) -> str:
-    """Of the bytes that send a view."""
-    return sha256(rawjson.dumps(body(view))).hexdigest()
 
 
 @cache
@@ -91,52 +51,93 @@ def bodies(session: str) -> list[dict[str, Any]]:
     return [{**whole, "messages": said[:n]} for n in ends]
 
 
-async def work(engine: Engine, turns: Counter[str], chance: random.Random, say: Say) -> None:
-    """Go on with the sessions until somebody ends it."""
+async def work(engine: Engine, host: Host, chance: random.Random, say: Say, goal: str = "") -> None:
+    """Go on with the sessions until somebody ends it; more often with acts of one kind, if one is the goal."""
+    client = Client(engine, host, chance, say)
+
+    def comes(act: str, often: float) -> bool:
+        return act == goal or chance.random() < often
+
     while True:
+        if comes("add", 0.1):
+            await client.add(chance.choice(ADDING))
         session = chance.choice(SESSIONS)
         requests = bodies(session)
-        turn = min(turns[session], len(requests) - 1)
-        say("begin", "append")
-        view = await engine.prepare(Request(requests[turn], session=session))
-        say("append", view.branch, session, turn, view.seq, digest(view))
-        turns[session] = turn + 1
-        if chance.random() < 0.5:
-            tokens = chance.randrange(1, WINDOW)
-            say("begin", "record")
-            await engine.observe(view, {"input_tokens": tokens, "output_tokens": 1})
-            say("record", view.branch, view.seq, tokens)
-        if turn in (3, 9):
-            say("begin", "pin")
-            await engine.pin(view, view.nodes[-1].id)
-            say("pin", view.branch, view.nodes[-1].id)
-        if chance.random() < 0.3:
-            say("begin", "compact")
-            after = await engine.compact(view)
-            new = after.edits[len(view.edits) :]
-            say("compact", view.branch, *(n.id for e in new for n in e.stand_ins))
+        turn = min(host.turns[session], len(requests) - 1)
+        view = await client.append(Request(requests[turn], session=session), turn)
+        if comes("record", 0.5):
+            await client.record(view)
+        if turn in (3, 9) or goal == "pin":
+            await client.pin(view)
+        if comes("compact", 0.3) or goal == "undo":
+            await client.compact(view)
+            if comes("undo", 0.3):
+                await client.undo(view)
+        if comes("fork", 0.1) or (goal == "purge" and chance.random() < 0.5):
+            await client.fork(view, f"{session} {chance.getrandbits(40):x}")
+        if goal and comes("purge", 0.02):  # whoever outlives a server that was killed does not know what went
+            await client.purge(chance.choice(sorted(host.names)))
 
 
-async def look(store: SQLStore, host: Host) -> tuple[list[str], int]:
-    """Everything acknowledged that is not there, or is not as it was; calls that nobody was told of."""
-    found = [f"doctor: {p.count} {p.what}" for p in await store.check(deep=True)]
-    engine = Engine(store)
-    unheard = 0
-    for branch, calls in host.calls.items():
-        there = {c.seq: c for c in await store.calls(SCOPE, branch)}
-        unheard += len(there.keys() - calls.keys())
-        found += [f"call {seq} of {branch} is lost" for seq in calls.keys() - there.keys()]
-        for seq in calls.keys() & there.keys():
-            if digest(await engine.resume(SCOPE, there[seq])) != calls[seq]:
-                found.append(f"call {seq} of {branch} is not what was sent")
-        for seq, tokens in host.usages[branch].items():
-            if ((there[seq].usage if seq in there else None) or {}).get("input") != tokens:
-                found.append(f"usage of call {seq} of {branch} is lost")
-        trace = await store.load(SCOPE, branch)
-        found += [f"pin {id} of {branch} is lost" for id in host.pins[branch] - trace.pinned]
-        stand_ins = {n.id for e in trace.edits for n in e.stand_ins}
-        found += [f"stand-in {id} of {branch} is lost" for id in host.stand_ins[branch] - stand_ins]
-    return found, unheard
+class Client:
+    """Does one thing at a time, and says what it begins and what is done."""
+
+    def __init__(self, engine: Engine, host: Host, chance: random.Random, say: Say) -> None:
+        self.engine, self.host, self.chance, self._say = engine, host, chance, say
+
+    def begin(self, *act: str) -> None:
+        self._say("begin", *act)
+
+    def done(self, act: str, branch: str, *told: Any) -> None:
+        self._say(act, branch, *told)
+        self.host.hear(act, branch, *told)
+
+    async def append(self, request: Request, turn: int) -> View:
+        self.begin("append")
+        view = await self.engine.prepare(request)
+        self.done("append", view.branch, request.session, turn, view.seq, digest(view))
+        return view
+
+    async def add(self, session: str) -> None:
+        words = f"note {self.chance.getrandbits(60):x}"
+        said = {"model": "gpt-4o", "messages": [{"role": "user", "content": words}]}
+        self.begin("add")
+        view = await self.engine.prepare(Addition(said, session))
+        self.done("add", view.branch, session, words)
+
+    async def record(self, view: View) -> None:
+        tokens = self.chance.randrange(1, WINDOW)
+        self.begin("record")
+        await self.engine.observe(view, {"input_tokens": tokens, "output_tokens": 1})
+        self.done("record", view.branch, view.seq, tokens)
+
+    async def pin(self, view: View) -> None:
+        self.begin("pin")
+        with suppress(OverBudget):  # many were pinned already
+            await self.engine.pin(view, view.nodes[-1].id)
+            self.done("pin", view.branch, view.nodes[-1].id)
+
+    async def compact(self, view: View) -> None:
+        self.begin("compact")
+        after = await self.engine.compact(view)
+        new = after.edits[len(view.edits) :]
+        self.done("compact", view.branch, *(n.id for e in new for n in e.stand_ins))
+
+    async def undo(self, view: View) -> None:
+        self.begin("undo")
+        with suppress(OverBudget, NotFound):  # what was there before does not fit, or nothing was folded
+            undone = await self.engine.undo(SCOPE, view.branch)
+            self.done("undo", view.branch, *undone.sessions)
+
+    async def fork(self, view: View, name: str) -> None:
+        self.begin("fork")
+        new = await self.engine.fork(SCOPE, view.branch, view.seq, name)
+        self.done("fork", new, view.branch, view.seq)
+
+    async def purge(self, branch: str) -> None:
+        self.begin("purge", branch)
+        await self.engine.store.purge(SCOPE, [branch], "test")  # type: ignore[attr-defined]
+        self.done("purge", branch)
 
 
 # --- who kills it -----------------------------------------------------------------------------------------------------
@@ -196,26 +197,32 @@ def take_down(said: list[Any], host: Host, outcome: Outcome) -> None:
         if act != "begin":
             outcome.acknowledged[act] += 1
             host.hear(act, *rest)
+        elif rest[0] == "purge":
+            host.going.add(rest[1])
 
 
 def round(where: str, host: Host, chance: random.Random, outcome: Outcome) -> None:
     """Let a client work, and kill it."""
-    seed = chance.random()
+    seed, goal = chance.random(), chance.choice(GOALS)
 
     async def client(say: Say) -> None:
         say("begin", "open")
         engine = Engine(open_store(where), Budget(window=WINDOW))
-        await work(engine, host.turns, random.Random(seed), say)
+        await work(engine, host, random.Random(seed), say, goal)
 
     heard, told = os.pipe()
     child = fork(client, heard, told)
     os.close(told)
-    said = listen(heard, 1 if chance.random() < 0.3 else chance.randrange(2, LINES))
-    time.sleep(chance.uniform(0, SPAN))
+    said, skip = list[Any](), chance.randrange(SKIPPED)
+    while sum(line[:2] == ["begin", goal] for line in said) <= skip * (goal != "open"):
+        said += listen(heard, 1)
+    time.sleep(chance.random() ** 2 * SPANS.get(goal, SPAN))  # most acts are shorter
     said += end(child, heard)
     outcome.kills += 1
-    outcome.during[said[-1][1] if said and said[-1][0] == "begin" else "nothing"] += 1
+    outcome.during[said[-1][1] if said[-1][0] == "begin" else "nothing"] += 1
     take_down(said, host, outcome)
+    if host.going:
+        examine(where, host, outcome)
 
 
 def examine(where: str, host: Host, outcome: Outcome) -> None:
@@ -223,13 +230,17 @@ def examine(where: str, host: Host, outcome: Outcome) -> None:
 
     async def client(say: Say) -> None:
         store = open_store(where)
-        problems, unheard = await look(store, host)
+        seen = await look(store, host)
         await store.close()
-        say(problems[:9], unheard)
+        say(seen.problems[:9], seen.unheard, seen.mended, seen.gone)
 
-    [(problems, unheard)] = hear(client)
+    [(problems, unheard, mended, gone)] = hear(client)
     outcome.problems += problems
     outcome.unheard += unheard
+    outcome.mended.update(mended)
+    host.going.clear()  # those that are there are to be whole, as before
+    for branch in gone:
+        host.forget(branch)
 
 
 def storm(stores: list[str], rounds: int, seed: int) -> Outcome:
@@ -251,7 +262,7 @@ async def warm_up(where: str) -> None:
         import_module("clew.store.postgres")
     store = SQLite(":memory:")
     engine = Engine(store, Budget(window=WINDOW))
-    for request in chain.from_iterable(map(bodies, SESSIONS)):
+    for request in chain.from_iterable(bodies(session)[:24:6] for session in SESSIONS):
         await engine.compact(await engine.prepare(Request(request)))
     await store.close()
 

@@ -12,7 +12,8 @@ from functools import partial
 
 from clew import Addition, Budget, Engine, events, open_store
 from clew.engine.settings import Settings
-from crashing import SCOPE, Say, digest, hear, warm_up
+from crashing import Say, hear, warm_up
+from remembering import SCOPE, digest
 
 SESSION = "shared"
 WORDS = "the parser reads src/clew/view.py and fails with KeyError at line"

@@ -20,8 +20,6 @@ from crashing import (
     LINES,
     SPAN,
     WINDOW,
-    Host,
-    Outcome,
     Say,
     end,
     examine,
@@ -31,6 +29,7 @@ from crashing import (
     warm_up,
     work,
 )
+from remembering import Host, Outcome
 
 LOOK = 5  # outages between two looks at the store
 
@@ -63,7 +62,7 @@ def outage(server: postgres.Server, where: str, host: Host, chance: random.Rando
         engine = Engine(open_store(where), Budget(window=WINDOW))
         while True:
             try:
-                await work(engine, host.turns, random.Random(seed), say)
+                await work(engine, host, random.Random(seed), say)
             except StoreError:
                 say("begin", "waiting")
                 await asyncio.sleep(0.02)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace as with_
 from typing import Any
 
 import pytest
@@ -98,6 +99,17 @@ async def test_a_file_that_grew_goes_on_and_another_one_is_refused(store: Store)
     other = Transcript("openai_chat", (TranscriptStretch(({"role": "user", "content": "Something else."},)),))
     with pytest.raises(Conflict, match="import it under another name"):
         await adopt(engine, "default", other, "pi-1")
+
+
+async def test_an_import_that_was_cut_off_before_a_compaction_makes_no_call_of_its_own(store: Store) -> None:
+    whole = transcript(10)
+    first, *_ = whole.stretches
+    await adopt(quiet(store), "default", with_(whole, stretches=(first,)), "cut off")
+    await adopt(quiet(store), "default", whole, "cut off")
+    await adopt(quiet(store), "default", whole, "at once")
+    branches = [await store.session("default", name) for name in ("cut off", "at once")]
+    calls = [[c.said for c in await store.calls("default", str(branch))] for branch in branches]
+    assert calls[0] == calls[1]
 
 
 async def test_children_know_whose_they_are(store: Store) -> None:

@@ -61,6 +61,20 @@ async def test_what_is_exported_imported_and_exported_again_is_the_same(store: S
     await other.close()
 
 
+async def test_an_import_that_was_cut_off_before_it_labelled_a_branch_does_so_when_asked_again(
+    store: Store, tmp_path: Path
+) -> None:
+    branches = await busy(store)
+    first = await lines(store, *branches)
+    other = SQLite(tmp_path / "other.db")
+    made = await take_in(other, "theirs", first)
+    for branch in made:
+        await other.label("theirs", branch, (), archived=False)
+    assert await take_in(other, "theirs", first) == []
+    assert await lines(other, *branches, scope="theirs") == first
+    await other.close()
+
+
 async def calls_are_proven(store: Store, scope: str, branch: str) -> list[dict[str, Any]]:
     """Every call of a branch made again from the log alone; its digest proves that it is the one that was sent."""
     engine, sent = Engine(store), []

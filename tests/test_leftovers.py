@@ -103,6 +103,20 @@ async def test_a_killed_restore_changed_nothing_and_the_next_one_removes_it(stor
     assert sorted(p.name for p in tmp_path.iterdir()) == ["clew.db", aside.name, "copy.db"]
 
 
+async def test_a_restore_killed_before_the_last_step_left_the_store_where_it_was(store: SQLite, tmp_path: Path) -> None:
+    path = tmp_path / "clew.db"
+    second = tmp_path / "clew.db.2026-11-16-170000"
+    second.hardlink_to(path)  # as far as it had come
+    other = tmp_path / "other.db.2026-11-16-170000"
+    other.write_bytes(b"what a restore moved aside before")
+    [problem] = await store.check()
+    assert problem.what.endswith(f": {second.name}")
+    assert await store.repair()
+    assert await store.check() == []
+    await store.close()
+    assert sorted(p.name for p in tmp_path.iterdir()) == [path.name, other.name]
+
+
 async def test_purged_words_do_not_survive_in_what_was_left(store: SQLite, tmp_path: Path) -> None:
     with copying("backup", tmp_path / "clew.db", tmp_path / "copy.db"):
         pass

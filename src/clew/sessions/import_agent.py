@@ -137,13 +137,18 @@ class _Adoption:
         return decode({self._list: [message]}, self._transcript.format)[1]
 
     async def _add(self, start: int, stop: int, origin: Origin | None) -> None:
+        self._view = await self._engine.prepare(self._addition(start, stop, origin))
+
+    def _addition(self, start: int, stop: int, origin: Origin | None) -> Addition:
         messages = [*self._lead, *self._messages[start:stop]]
         body: dict[str, Any] = {**self._whole, self._list: messages}
-        addition = Addition(body, self._name, self._transcript.format, self._scope, origin)
-        self._view = await self._engine.prepare(addition)
+        return Addition(body, self._name, self._transcript.format, self._scope, origin)
 
     async def _compact(self, compaction: TranscriptCompaction, origin: Origin | None) -> None:
-        if self._view is None:
+        if self._view is None and await self._there() is not None:
+            # An import that was cut off goes on: what is there is looked at, for a turn would be a call nobody made.
+            self._view = await self._engine.open(self._addition(0, 0, origin))
+        elif self._view is None:
             await self._add(0, 0, origin)
         assert self._view is not None, "just made"
         step = Retold(self._transcript.agent, compaction)

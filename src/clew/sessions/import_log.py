@@ -149,6 +149,7 @@ async def take_in(
             file.rename(branch, elsewhere)
         if file.names.get(branch.id, branch.id) in here:
             await _go_on(store, scope, branch, file)
+            await _label(store, scope, branch, file)
             continue
         try:
             await store.write(scope, _batch(file, branch))
@@ -187,6 +188,15 @@ def _expect_header(value: Any) -> None:
         raise BadRequest(
             f"written by another clew (export version {value['clew']}, this one reads {EXPORT_VERSION}); upgrade clew"
         )
+
+
+async def _label(store: Store, scope: Scope, branch: _Branch, file: _File) -> None:
+    """Give a branch that is here its tags, if it has none: the import that wrote it may have been cut off before."""
+    id = file.names.get(branch.id, branch.id)
+    if branch.tags or branch.archived:
+        listed = await store.sessions(scope, id)
+        if not any(session.tags or session.archived for session in listed):
+            await store.label(scope, id, branch.tags, branch.archived or None)
 
 
 async def _go_on(store: Store, scope: Scope, branch: _Branch, file: _File) -> None:

@@ -243,15 +243,28 @@ def chosen(name: str, sessions: Collection[Session]) -> Session:
     raise NotFound(f"no conversation or session matches {name!r}: clew sessions lists them; or try another scope")
 
 
+def _newest(sessions: Collection[Session]) -> Session:
+    """The last session of the newest branch of a conversation, whatever the clock said when they began."""
+    branches = {session.id: session.branch for session in sessions}
+    firsts: dict[str, Session] = {}
+    for session in sessions:
+        first = firsts.setdefault(session.branch, session)
+        firsts[session.branch] = min(first, session, key=lambda s: (s.seq, s.number))
+    older = {branches.get(first.parent or "") for first in firsts.values()}
+    newest = max(firsts, key=lambda branch: (branch not in older, firsts[branch].at))
+    return max((s for s in sessions if s.branch == newest), key=lambda s: (s.seq, s.number))
+
+
 def _named(name: str, sessions: Collection[Session], fits: Callable[[str, str], bool]) -> Session | None:
     """The newest session of a conversation, or the one of an id."""
     found: dict[str, Session] = {}
+    named: dict[str, list[Session]] = {}
     for session in sessions:
         if session.name is not None and fits(session.name, name):
-            newest = found.setdefault(session.name, session)
-            found[session.name] = max(newest, session, key=lambda s: (s.at, s.seq, s.number))
+            named.setdefault(session.name, []).append(session)
         elif fits(session.id, name):
             found.setdefault(session.id, session)
+    found |= {own: _newest(those) for own, those in named.items()}
     if len(found) > 1:
         few = ", ".join(list(found)[:NAMES_OFFERED])
         raise Ambiguous(f"{name} matches {len(found)} sessions; give more of it: {few}")

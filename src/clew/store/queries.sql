@@ -26,9 +26,11 @@ order by hits desc, max(b.at) desc  -- not by id: that is random
 limit 1;
 
 -- name: session
-select id from branch
-where scope = (select id from scope where name = :scope) and session = :session
-order by at desc
+-- Whatever the clock said: a branch that another one of its name forked from is older than that.
+select b.id from branch b
+where b.scope = (select id from scope where name = :scope) and b.session = :session
+order by (select count(*) from branch c where c.scope = b.scope and c.session = b.session and c.parent = b.id) > 0,
+         b.at desc
 limit 1;
 
 -- name: branch

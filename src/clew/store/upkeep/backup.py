@@ -58,16 +58,34 @@ def restore(source: Path, target: Path, progress: Progress | None = None) -> Pat
 
 
 def leftovers(folder: Path) -> list[Path]:
-    """Copies in a folder that nobody makes any more: who began them was killed."""
-    return [path for path in sorted(folder.glob(f".*{UNFINISHED}")) if not _is_being_made(path)]
+    """Copies in a folder that nobody makes any more, and second names of a store: who began them was killed."""
+    parts = [path for path in sorted(folder.glob(f".*{UNFINISHED}")) if not _is_being_made(path)]
+    return [*parts, *(path for path in sorted(folder.glob(f"*.{ASIDE}*")) if _is_second_name(path))]
 
 
 def sweep(folder: Path) -> None:
     """Delete them, and what SQLite had beside them."""
     for path in leftovers(folder):
+        if not path.name.endswith(UNFINISHED):
+            # Only while no restore is at work there: what it has just put in place would make this the only name.
+            with suppress(OSError, StoreError), _claimed(_first_name(path)):
+                if _is_second_name(path):
+                    path.unlink()
+            continue
         for beside in (path, *path.parent.glob(f"{path.name}-*")):
             with suppress(OSError):
                 beside.unlink()
+
+
+def _is_second_name(aside: Path) -> bool:
+    """Whether a store was to be moved aside and is still where it was."""
+    with suppress(OSError):
+        return aside.samefile(_first_name(aside))
+    return False
+
+
+def _first_name(aside: Path) -> Path:
+    return aside.with_name(aside.name.rpartition(".")[0])
 
 
 def asides(path: Path) -> list[Path]:
@@ -100,8 +118,15 @@ def _refuse_taken(source: sqlite3.Connection, target: Path, force: bool) -> None
 
 @contextmanager
 def _part(target: Path) -> Iterator[Path]:
-    """A private file beside the target, locked while we live, and gone again if it does not become it."""
+    """The file that is to become the target, once what others left there is gone."""
     sweep(target.parent)
+    with _claimed(target) as part:
+        yield part
+
+
+@contextmanager
+def _claimed(target: Path) -> Iterator[Path]:
+    """A private file beside the target, locked while we live, and gone again if it does not become it."""
     part = target.with_name(f".{target.name}{UNFINISHED}")
     try:
         file = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
@@ -150,7 +175,10 @@ def _verify(part: Path) -> None:
 
 
 def _set_aside(path: Path) -> Path | None:
-    """Move the store that is there, and what is beside it, to a dated name; its log, too, where that alone is left."""
+    """Give the store that is there a dated name, too, until another takes its place; what is beside it is moved.
+
+    Its log, too, where that alone is left. There is a store at its path at every moment, whoever is killed in between.
+    """
     there = path.exists() and path.stat().st_size > 0
     if there:
         prepare_file(path)  # somebody else's file is not ours to move
@@ -159,9 +187,14 @@ def _set_aside(path: Path) -> Path | None:
     dated = f"{path}.{datetime.now():%Y-%m-%d-%H%M%S}"
     names = (f"{dated}-{n}" if n > 1 else dated for n in count(1))  # two may fall into one second
     aside = Path(next(name for name in names if not any(Path(f"{name}{end}").exists() for end in ends)))
-    for end in ends:
+    if there:
+        try:
+            aside.hardlink_to(path)
+        except OSError:  # a file system without second names
+            path.rename(aside)
+    for end in ends[1:]:
         beside = Path(f"{path}{end}")
-        if beside.exists() and (end or there):
+        if beside.exists():
             beside.rename(f"{aside}{end}")
     return aside if there else None
 

@@ -1,0 +1,1 @@
+"""What `bench/load.py` runs, each scenario in processes of its own."""
