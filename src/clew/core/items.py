@@ -9,6 +9,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import accumulate
 from typing import Any, Literal
 
 from clew.errors import BadRequest
@@ -140,6 +141,10 @@ class Digests:
         for content in contents:
             chain = self.link(content, (chain,))
         return chain
+
+    def chains(self, contents: Iterable[str]) -> list[str]:
+        """The digests of all beginnings of a history, the shortest first."""
+        return list(accumulate(contents, lambda chain, content: self.link(content, (chain,)), initial=""))[1:]
 
     def handle(self, old: Sequence[str]) -> str:
         """The id by which a span is recalled: known before its stand-in is written, so the stand-in can name it."""

@@ -11,7 +11,9 @@ from clew.core.items import Item
 
 T = TypeVar("T")
 
-LARGE = 100_000  # characters: work on fewer of them takes less than waiting for a thread
+# Work on fewer takes less than waiting for a thread:
+LARGE = 100_000  # characters
+LONG = 200  # items
 # They take turns with the thread of the event loop, which waits the longer, the more of them there are. With one alone,
 # a small piece of work would wait for a large one.
 WORKERS = 2

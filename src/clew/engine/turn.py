@@ -10,7 +10,7 @@ from dataclasses import replace as with_
 from clew.catalog import Prices
 from clew.core import rawjson
 from clew.core.items import Frame, Scope
-from clew.core.threads import are_large, in_thread_if
+from clew.core.threads import LONG, are_large, in_thread_if
 from clew.core.view import View
 from clew.engine.branch import Branch, freshened
 from clew.engine.compaction import Compactor, Fitted
@@ -119,7 +119,8 @@ async def written(turn: Turn, store: Store) -> None:
     branch, found, trace, view = turn.branch, turn.found, turn.branch.trace, turn.fitted.view
     heads = {""}
     if turn.incoming is not None:
-        branch.body.take(turn.incoming, found.contents, view.digests, len(trace.said), found.unfolded)
+        taken = turn.incoming, found.contents, view.digests, len(trace.said), found.unfolded
+        await in_thread_if(len(turn.incoming.messages) > LONG, lambda: branch.body.take(*taken))
         heads.add(branch.body.chains[-1])
     changed = found.refold or len(turn.written) > len(found.events)
     since, nodes = ("", view.nodes) if changed else (branch.sent.chain, found.said())

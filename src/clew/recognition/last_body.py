@@ -11,13 +11,11 @@ from typing import Any, NamedTuple
 
 from clew.core import rawjson
 from clew.core.items import Digests, Frame, Item
-from clew.core.threads import LARGE
+from clew.core.threads import LARGE, LONG
 from clew.errors import BadRequest
 from clew.recognition.byte_offsets import edges, last_boundary, parsed_list, shared_bytes
 from clew.wire import AMBIGUOUS, detect, named
 from clew.wire.formats.plain import fresh
-
-LONG = 200  # messages: reading fewer takes less than waiting for a thread
 
 
 class Overlap(NamedTuple):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from clew.core.items import Digests, Frame, Item, Scope
-from clew.core.threads import are_large, in_thread_if
+from clew.core.threads import LONG, are_large, in_thread_if
 from clew.recognition.continuation import Continuation, Recognition, Sent
 from clew.recognition.reading import Entry, chained, compare, unfold
 from clew.recognition.sameness import (
@@ -117,10 +117,7 @@ class Recogniser:
 
     async def _candidates(self, contents: Sequence[str]) -> AsyncIterator[Trace]:
         """Branches that have seen the beginning of this history, the longest first; then the one with most of it."""
-        chains, chain = [], ""
-        for content in contents:
-            chain = self.digests.link(content, (chain,))
-            chains.append(chain)
+        chains = await in_thread_if(len(contents) > LONG, lambda: self.digests.chains(contents))
         known = [f.branch for f in await self.store.find(self.scope, chains)]
         names = list(dict.fromkeys(known))[:CANDIDATES]
         for name in names:

@@ -8,6 +8,7 @@ from typing import Any
 from clew.core import rawjson
 from clew.core.items import Item
 from clew.core.view import Swap, View
+from clew.steps.protocol import PureStep
 from clew.steps.shorten import parsed, shortened
 from clew.steps.taking import replaceable, take
 from clew.tokens.target import Target
@@ -19,14 +20,14 @@ FREE_FORM = frozenset({"custom", "custom_tool_call"})  # calls whose argument is
 
 
 @dataclass(frozen=True)
-class ShrinkCalls:
+class ShrinkCalls(PureStep):
     """Old calls keep their arguments, the long ones cut and marked with a recall id, largest first.
 
     Whatever else the provider put into a call, such as a signature, stays. Left alone are arguments that are not JSON,
     and in OpenAI Responses calls with an id of their own, which the provider may know in full.
     """
 
-    async def __call__(self, view: View, target: Target) -> View:
+    def apply(self, view: View, target: Target) -> View:
         return take(view, target, _found(view, target), by=self) if target.excess(view) else view
 
 

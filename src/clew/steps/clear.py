@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from clew.core.view import Swap, View
 from clew.steps.lines import calls_by_result, cleared
+from clew.steps.protocol import PureStep
 from clew.steps.taking import replaceable, take
 from clew.tokens.target import Target
 
@@ -12,13 +13,13 @@ BULKY = 200  # tokens: where a line saves little, it comes last
 
 
 @dataclass(frozen=True)
-class ClearResults:
+class ClearResults(PureStep):
     """Old results and media become one line each until it fits: bulky ones first, of these the oldest.
 
     The calls stay: without them the model repeats the work.
     """
 
-    async def __call__(self, view: View, target: Target) -> View:
+    def apply(self, view: View, target: Target) -> View:
         return take(view, target, _found(view, target), by=self) if target.excess(view) else view
 
 

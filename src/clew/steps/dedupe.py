@@ -9,6 +9,7 @@ from clew.core.items import Item, canonical
 from clew.core.view import Swap, View
 from clew.steps.lines import calls_by_result, repeated, superseded
 from clew.steps.outcome import failed
+from clew.steps.protocol import PureStep
 from clew.steps.shorten import parsed
 from clew.steps.taking import replaceable, take
 from clew.tokens.target import Target
@@ -30,10 +31,10 @@ PRINTS = re.compile(r"(?:cd [^;&|<>]+&& *)?(?:cat|head|nl|sed -n|tail)\b[^;&<>]*
 
 
 @dataclass(frozen=True)
-class Dedupe:
+class Dedupe(PureStep):
     """Older copies of a result, then older reads of what was since read or written anew, become one line each."""
 
-    async def __call__(self, view: View, target: Target) -> View:
+    def apply(self, view: View, target: Target) -> View:
         return take(view, target, _found(view, target), by=self) if target.excess(view) else view
 
 

@@ -9,6 +9,7 @@ from clew.steps.calls import shrunk
 from clew.steps.lines import calls_by_result, preview
 from clew.steps.matches import matches, terms
 from clew.steps.places import arrived, crowding, free_beside, long_calls, newest_turn, unread
+from clew.steps.protocol import PureStep
 from clew.steps.taking import take
 from clew.text.decorations import undecorated
 from clew.tokens.target import Target
@@ -19,7 +20,7 @@ SHORTEST = 80  # characters of a preview's two ends: it is no use to go on below
 
 
 @dataclass(frozen=True)
-class Offload:
+class Offload(PureStep):
     """New results that do not fit beside frame and pins keep head, tail and what matches the question; largest first.
     Long arguments of the calls they answer keep their first words.
 
@@ -33,7 +34,7 @@ class Offload:
     head: int | None = None  # characters at most; else two thirds of what it may take
     tail: int | None = None
 
-    async def __call__(self, view: View, target: Target) -> View:
+    def apply(self, view: View, target: Target) -> View:
         if target.excess(view):
             view = take(view, target, _calls(view, target), by=self)
         # Some come out longer than their share: then the others have less of it.

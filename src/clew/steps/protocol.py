@@ -1,16 +1,36 @@
 """THE protocol: a strategy is a function from view to view. So is every combination of them."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from functools import partial
+from typing import Protocol, TypeVar, runtime_checkable
 
+from clew.core.threads import are_large, in_thread_if
 from clew.core.view import View
 from clew.tokens.target import Target
+
+T = TypeVar("T")
 
 
 class Step(Protocol):
     """A strategy, a combinator, a whole pipeline."""
 
     async def __call__(self, view: View, target: Target, /) -> View: ...
+
+
+class PureStep(ABC):
+    """A step that asks nobody: on a large view it is applied in a thread, for which the event loop need not wait."""
+
+    @abstractmethod
+    def apply(self, view: View, target: Target) -> View: ...
+
+    async def __call__(self, view: View, target: Target) -> View:
+        return await off_loop(view, lambda: self.apply(view, target))
+
+
+async def off_loop(view: View, act: Callable[[], T]) -> T:
+    """Do something with a view; in a thread, if it is large."""
+    return await in_thread_if(are_large(node.item for node in view.nodes), act)
 
 
 @runtime_checkable
@@ -34,7 +54,7 @@ class Pipeline:
 
     async def __call__(self, view: View, target: Target) -> View:
         for step in self.steps:
-            if not target.excess(view):
+            if not await off_loop(view, partial(target.excess, view)):
                 break
             view = await step(view, target)
         return view

@@ -8,12 +8,13 @@ from clew.core.cuts import Stretch, reasoning_leads
 from clew.core.items import Item
 from clew.core.view import Swap, View
 from clew.steps.places import newest_turn
+from clew.steps.protocol import PureStep
 from clew.steps.taking import replaceable, take
 from clew.tokens.target import Target
 
 
 @dataclass(frozen=True)
-class ClearReasoning:
+class ClearReasoning(PureStep):
     """Old reasoning and the words or the call it led to become those words or that call alone, oldest first.
 
     A line in its place would be one more thing in the assistant's voice to imitate, and signed reasoning cannot be
@@ -22,7 +23,7 @@ class ClearReasoning:
     their own, which are refused without it.
     """
 
-    async def __call__(self, view: View, target: Target) -> View:
+    def apply(self, view: View, target: Target) -> View:
         return take(view, target, _found(view, target), by=self) if target.excess(view) else view
 
 

@@ -7,6 +7,7 @@ from clew.core.cuts import continues, groups, pairs
 from clew.core.items import Item, Node, Opening
 from clew.core.view import Swap, View
 from clew.steps.lines import plain
+from clew.steps.protocol import PureStep
 from clew.text.excerpts import framed
 from clew.tokens.target import Target
 
@@ -19,10 +20,10 @@ PROVIDER_STATE = ("previous_response_id", "conversation", "thread")
 
 
 @dataclass(frozen=True)
-class Repair:
+class Repair(PureStep):
     """Orphan results and unanswered calls become text, results follow their calls, empty content gets a word."""
 
-    async def __call__(self, view: View, target: Target) -> View:
+    def apply(self, view: View, target: Target) -> View:
         return repair(view, by=self)
 
 

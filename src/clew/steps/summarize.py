@@ -10,11 +10,10 @@ from dataclasses import replace as with_
 
 from clew.core.cuts import Stretch, groups
 from clew.core.items import Node
-from clew.core.threads import in_thread
 from clew.core.view import View
 from clew.facts.claims import Draft
 from clew.steps.places import beside, protected
-from clew.steps.protocol import Combination, Step
+from clew.steps.protocol import Combination, PureStep, Step
 from clew.steps.worklog.fold import LogFold
 from clew.steps.worklog.history import LEAST_BLOCK, History, runs
 from clew.tokens.target import Target
@@ -23,18 +22,18 @@ MOST = 30_000  # tokens of the log
 
 
 @dataclass(frozen=True)
-class Summarize:
+class Summarize(PureStep):
     """The oldest of what is not protected becomes blocks of the log, until the rest fits; `most` are its tokens."""
 
     most: int = MOST
     focus: str = field(default="", repr=False)  # what somebody who has it compacted cares for above all
     draft: Draft | None = field(default=None, repr=False)  # what a model noted of what will be folded
 
-    async def __call__(self, view: View, target: Target) -> View:
+    def apply(self, view: View, target: Target) -> View:
         target = beside(view, target)
         if not target.excess(view):
             return view
-        swaps = await in_thread(lambda: LogFold(History(view, target, self.focus, self.draft), self.most).swaps())
+        swaps = LogFold(History(view, target, self.focus, self.draft), self.most).swaps()
         return view.replace_all(swaps, by=self)
 
 

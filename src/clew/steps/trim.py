@@ -24,30 +24,31 @@ from clew.steps.places import (
     room_beside,
     unread,
 )
+from clew.steps.protocol import PureStep
 from clew.steps.sealed import instructed, sealed, served
 from clew.tokens.target import Target
 
 
 @dataclass(frozen=True)
-class Trim:
+class Trim(PureStep):
     """Keeps, in this order, pins and what only the provider reads, the newest exchange, system messages and what the
     provider ran, the first exchange, the newest groups; lines for the rest.
 
     Of a newest exchange that does not fit, results become previews, and then what the user said does.
     """
 
-    async def __call__(self, view: View, target: Target) -> View:
+    def apply(self, view: View, target: Target) -> View:
         if not target.excess(view):
             return view
-        view = _shrunk(await Offload()(view, target), target, self)
+        view = _shrunk(Offload().apply(view, target), target, self)
         return _cut(_squeezed(view, beside(view, target), self), target, self)
 
 
 @dataclass(frozen=True)
-class Cut:
+class Cut(PureStep):
     """As `Trim`, but no result is shortened: calls and their results stay or leave whole, should it never fit."""
 
-    async def __call__(self, view: View, target: Target) -> View:
+    def apply(self, view: View, target: Target) -> View:
         return _cut(view, target, self)
 
 
