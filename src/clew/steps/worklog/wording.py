@@ -4,6 +4,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from clew.core.caches import remembers
+
+TEXTS, SENTENCES = 4096, 1 << 14  # kept as they were read: a fold tells of each at several lengths
 ENOUGH = 60  # characters: with less room no sentence is begun
 ABBREVIATION_CHARACTERS = 12  # characters in which an abbreviation stands
 SENTENCE_REACH = 500  # characters in which the ends of a sentence are looked for
@@ -60,6 +63,7 @@ def _plain(line: str) -> str:
     return f"{said}:" if _TITLE.match(line) and said[-1:] not in ":.!?…：。！？" else said
 
 
+@remembers(TEXTS)
 def prose(text: str) -> str:
     """Words without the code that stands between them, unless there is nothing else."""
     kept, inside = list[str](), False
@@ -78,8 +82,13 @@ def unannounced(text: str) -> str:
     return " ".join(kept)
 
 
-def sentences(text: str) -> Iterator[str]:
+@remembers(TEXTS)
+def sentences(text: str) -> Sequence[str]:
     """The sentences and lines of a text."""
+    return tuple(_sentences(text))
+
+
+def _sentences(text: str) -> Iterator[str]:
     begun, at = list[str](), 0
     for end in _ENDS.finditer(text):
         part, at = text[at : end.start()].strip(), end.end()
@@ -119,6 +128,22 @@ def gist(text: str, most: int) -> str:
     """
     if told := _entries(text, most):
         return told
+    parts, why = _parts(text)
+    if not parts or sum(map(len, parts)) + len(parts) <= most:
+        return " ".join(parts) or opening(text, most)
+    kept, left = set[int](), most - len(MORE) - 1
+    for i in sorted(range(len(parts)), key=lambda i: (i > 0, not why[i], i)):
+        if len(parts[i]) < left:
+            kept.add(i)
+            left -= len(parts[i]) + 1
+        elif not i:
+            return words(parts[0], most)
+    return " ".join(f"{parts[i]}{'' if i + 1 in kept or i + 1 == len(parts) else f' {MORE}'}" for i in sorted(kept))
+
+
+@remembers(TEXTS)
+def _parts(text: str) -> tuple[list[str], list[bool]]:
+    """The sentences that say something, each with what leads to it, and whether they say why."""
     parts, lead = list[str](), ""
     for part in map(on_one_line, sentences(text)):
         if _LEADS.match(part):
@@ -126,16 +151,7 @@ def gist(text: str, most: int) -> str:
         else:
             parts.append(f"{lead} {part}" if lead else part)
             lead = ""
-    if not parts or sum(map(len, parts)) + len(parts) <= most:
-        return " ".join(parts) or opening(text, most)
-    kept, left = set[int](), most - len(MORE) - 1
-    for i in sorted(range(len(parts)), key=lambda i: (i > 0, not SAYS_WHY.search(parts[i]), i)):
-        if len(parts[i]) < left:
-            kept.add(i)
-            left -= len(parts[i]) + 1
-        elif not i:
-            return words(parts[0], most)
-    return " ".join(f"{parts[i]}{'' if i + 1 in kept or i + 1 == len(parts) else f' {MORE}'}" for i in sorted(kept))
+    return parts, [bool(SAYS_WHY.search(part)) for part in parts]
 
 
 def _entries(text: str, most: int) -> str:
@@ -163,7 +179,7 @@ class Phrases:
     def news(self, text: str) -> str:
         """A text without its set phrases; all of it if there is nothing else."""
         kept = [s for s in sentences(text) if not self._is_set(s)]
-        return text if not kept or len(kept) == sum(1 for _ in sentences(text)) else " ".join(kept)
+        return text if not kept or len(kept) == len(sentences(text)) else " ".join(kept)
 
     def only_set(self, text: str) -> bool:
         """Whether it says nothing else."""
@@ -174,6 +190,7 @@ class Phrases:
         return " " in form and self._count[form] >= OFTEN
 
 
+@remembers(SENTENCES)
 def _form(sentence: str) -> str:
     """The plain words of a sentence: names, numbers, paths and quoted code are what it is about."""
     return " ".join(w.strip(_MARKS).lower() for w in sentence.split() if _WORD.match(w))
