@@ -23,7 +23,7 @@ from clew.engine.replay import replay
 from clew.engine.settings import FIXED, Settings
 from clew.engine.turns import Request, Turns
 from clew.engine.undo import Undone, undo
-from clew.errors import BadRequest, NotFound, Purged
+from clew.errors import BadRequest, NotFound
 from clew.events import tell
 from clew.facts.coverage import CoverageLedger, ledger, words_in
 from clew.recognition.recognise import named_branch
@@ -31,7 +31,7 @@ from clew.steps.handoff import Handoff
 from clew.steps.protocol import Step
 from clew.steps.summarize import briefed
 from clew.store.protocol import Store
-from clew.store.records import Batch, Call, Event, Fork, Pin, Usage
+from clew.store.records import Batch, Call, Fork, Pin, Usage
 from clew.text.excerpts import SIZE, excerpt, whole
 from clew.text.search import Found
 from clew.tokens.provider_size import ProviderSize
@@ -104,12 +104,7 @@ class Engine:
             branch = None  # compacted since: the report is of what is no longer shown
         if branch:
             learned += self.limits.observe(view.scope, branch.ledger.size, branch.view, report.input)
-        try:
-            happened: list[Event] = [Usage(view.seq, asdict(report), cost)]
-            await self._turns.record(view.scope, view.branch, happened, tuple(learned))
-        except Purged:  # while the model answered: there is no call left to say it of
-            for kind, name, value in learned:
-                await self.store.learn(view.scope, kind, name, value)
+        await self._turns.report(view, Usage(view.seq, asdict(report), cost), tuple(learned))
         if self.listeners:
             tell(self.listeners, [events.Observed(view.scope, view.branch, view.seq, **asdict(report), cost=cost)])
         if branch and (worked := branch.ledger.verdict.judge(report.input)) is not None:

@@ -27,7 +27,7 @@ from clew.recognition.recognise import Recogniser
 from clew.recognition.sameness import same_agent
 from clew.secrets.guard import Guard
 from clew.store.protocol import Store
-from clew.store.records import Batch, Began, Cause, Event, Method, NamedValue, Origin
+from clew.store.records import Batch, Began, Cause, Event, Method, NamedValue, Origin, Usage
 from clew.store.trace import Trace, apply
 from clew.tokens.target import Target
 
@@ -228,6 +228,14 @@ class Turns:
                 if not left:
                     raise
                 await wait(TRIES - left)
+
+    async def report(self, view: View, usage: Usage, learned: tuple[NamedValue, ...]) -> None:
+        """Write what was reported for a call, and what that taught, in one transaction."""
+        try:
+            await self.record(view.scope, view.branch, [usage], learned)
+        except Purged:  # while the model answered: there is no call left to say it of
+            for kind, name, value in learned:
+                await self.store.learn(view.scope, kind, name, value)
 
     def recogniser(self, scope: Scope, frame: Frame) -> Recogniser:
         """Who tells whose history it is, in one scope."""

@@ -25,11 +25,11 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 THREADS = 8  # that wait for locks of one file; whoever comes after them waits for a thread
-WRITERS = 0  # the byte of whoever writes, whatever the branch
-BRANCHES = 1  # the first byte of a branch
+WRITERS_BYTE = 0  # the byte of whoever writes, whatever the branch
+BRANCHES_FROM = 1  # the first byte of a branch
 
 
-class _File:
+class _LockFile:
     """An open file, closed with the last who uses it: one who waits in the kernel cannot be called back."""
 
     def __init__(self, path: str) -> None:
@@ -59,7 +59,7 @@ class _File:
             os.close(self.number)
 
 
-_files = weakref.WeakSet[_File]()
+_files = weakref.WeakSet[_LockFile]()
 
 
 def _forget() -> None:
@@ -80,16 +80,16 @@ class FileTurns:
     def __init__(self, path: str) -> None:
         self._path = path
         self._here: WeakValueDictionary[str, Lock] = WeakValueDictionary()  # by branch: this store asks once
-        self._file: _File | None = None
+        self._file: _LockFile | None = None
         self._guard = threading.Lock()
-        self._waiting: deque[tuple[_File, int, Future[None]]] = deque()
+        self._waiting: deque[tuple[_LockFile, int, Future[None]]] = deque()
         self._threads = 0
 
     @asynccontextmanager
     async def alone(self, branch: str, most: float) -> AsyncIterator[None]:
         """Nobody else who asks for it is in this; who has waited for so many seconds goes on without it."""
         async with self._here.setdefault(branch, Lock()):
-            file, place = self._opened(), BRANCHES + (int.from_bytes(sha256(branch.encode()).digest()[:8]) >> 2)
+            file, place = self._opened(), BRANCHES_FROM + (int.from_bytes(sha256(branch.encode()).digest()[:8]) >> 2)
             if file is None:
                 yield
                 return
@@ -108,13 +108,13 @@ class FileTurns:
             yield
             return
         with suppress(OSError):
-            file.lock(WRITERS, wait=True)
+            file.lock(WRITERS_BYTE, wait=True)
         try:
             yield
         finally:
-            file.free(WRITERS)
+            file.free(WRITERS_BYTE)
 
-    def _asked(self, file: _File, place: int) -> Future[None]:
+    def _asked(self, file: _LockFile, place: int) -> Future[None]:
         """One that is answered when the lock is there; unless it is cancelled first, the lock must be freed then."""
         turn: Future[None] = Future()
         try:
@@ -127,7 +127,7 @@ class FileTurns:
             turn.set_result(None)
         return turn
 
-    def _line_up(self, file: _File, place: int, turn: Future[None]) -> None:
+    def _line_up(self, file: _LockFile, place: int, turn: Future[None]) -> None:
         with self._guard:
             self._waiting.append((file, place, turn))
             if self._threads == THREADS:
@@ -152,11 +152,11 @@ class FileTurns:
             else:  # too late
                 file.free(place)
 
-    def _opened(self) -> _File | None:
+    def _opened(self) -> _LockFile | None:
         """The file to lock; None where that cannot be: then whoever comes second tries again."""
         if self._file is None and fcntl is not None:
             with suppress(OSError):
-                self._file = _File(self._path)
+                self._file = _LockFile(self._path)
         return self._file
 
     def close(self) -> None:

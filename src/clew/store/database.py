@@ -20,7 +20,7 @@ class Rows(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
 
-Answer = Callable[[], Sequence[Any]]  # rows, once they are asked for
+LaterRows = Callable[[], Sequence[Any]]  # rows, once they are asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Database(Protocol):
     def ask(self, name: str, /, **given: Any) -> Rows:
         """Run the statement of that name."""
 
-    def later(self, name: str, /, **given: Any) -> Answer:
+    def later(self, name: str, /, **given: Any) -> LaterRows:
         """Run it; what this returns has the rows. Until they are read, a server need not have been waited for."""
 
     def many(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 from clew.core import rawjson
 from clew.core.items import Scope
 from clew.errors import NotFound
-from clew.store.database import Answer, Database
+from clew.store.database import Database, LaterRows
 from clew.store.records import Batch, Began, Call, Event, Revert, Said, Session, Usage
 
 _NOTHING: Mapping[str, Any] = dict.fromkeys(("items", "calls", "sent", "input", "output", "cached", "cost"), 0)
 
 
-def last_of(db: Database, batch: Batch) -> Answer:
+def last_of(db: Database, batch: Batch) -> LaterRows:
     """The session in which a branch goes on, and its first event."""
     return db.later("session_at", branch=batch.branch, until=batch.seq + len(batch.events))
 

@@ -12,7 +12,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from clew.core.items import Scope
-from clew.store.database import BEGINNING, Answer, Sizes
+from clew.store.database import BEGINNING, LaterRows, Sizes
 from clew.store.postgres.opening import StoreConnection
 from clew.store.postgres.words import in_parts, split
 from clew.store.queries import statements
@@ -46,7 +46,7 @@ class PostgresDatabase:
     def ask(self, name: str, /, **given: Any) -> psycopg.Cursor[Any]:
         return self.connection.execute(SQL[name], given, binary=True)
 
-    def later(self, name: str, /, **given: Any) -> Answer:
+    def later(self, name: str, /, **given: Any) -> LaterRows:
         return self.ask(name, **given).fetchall
 
     def many(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.core.items import Scope
-from clew.store.database import BEGINNING, Answer, Sizes
+from clew.store.database import BEGINNING, LaterRows, Sizes
 from clew.store.packing import indexable
 from clew.store.queries import statements
 from clew.store.sqlite.watching import Watch, is_busy
@@ -41,7 +41,7 @@ class SQLiteDatabase:
     def ask(self, name: str, /, **given: Any) -> sqlite3.Cursor:
         return self.connection.execute(SQL[name], given)
 
-    def later(self, name: str, /, **given: Any) -> Answer:
+    def later(self, name: str, /, **given: Any) -> LaterRows:
         rows = self.ask(name, **given).fetchall()  # one half read would keep the file as it was then
         return lambda: rows
 

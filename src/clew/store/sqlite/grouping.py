@@ -11,16 +11,14 @@ from clew.store.sqlite.database import SQLiteDatabase
 from clew.store.sqlite.watching import is_busy
 from clew.store.waiting import Wait
 
-MOST = 64  # acts in one transaction: meanwhile no other process writes
-
-Act = Callable[[], None]
+TOGETHER = 64  # acts in one transaction: meanwhile no other process writes
 
 
 @dataclass(slots=True, eq=False)
 class Member:
     """One caller's act: a transaction by itself, or a part of one that it shares with others."""
 
-    act: Act
+    act: Callable[[], None]
     wait: Wait
     answer: Future[None] = field(default_factory=Future)
     busy: bool = False  # somebody else had a lock that it needed
@@ -46,7 +44,7 @@ class Group:
         self._lock = Lock()
         self._waiting: list[Member] = []
 
-    def submit(self, act: Act, wait: Wait) -> Future[None]:
+    def submit(self, act: Callable[[], None], wait: Wait) -> Future[None]:
         """Have an act written, with whatever else waits; it is answered once that is on the disk."""
         member = Member(act, wait)
         with self._lock:
@@ -59,7 +57,7 @@ class Group:
         # In line with other processes where there are some: SQLite looks again and again whether its lock is free.
         with self._turns.writing() if self._db.crowded else nullcontext():
             with self._lock:
-                came, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
+                came, self._waiting = self._waiting[:TOGETHER], self._waiting[TOGETHER:]
                 more = bool(self._waiting)
             # Not before: until it begins, a caller may have waited for too long.
             left = [member for member in came if member.answer.set_running_or_notify_cancel()]
