@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import orjson
-
 from clew.core import rawjson
 from clew.errors import BadRequest
 
@@ -25,7 +23,7 @@ def edges(raw: bytes, body: Mapping[str, Any], key: str, lead: int) -> tuple[int
         for end in _ends(raw, key, body):
             # Without its history the body must be the same body: that proves both places.
             rest = raw[:start].rstrip().removesuffix(b",") + raw[end:]
-            if _loads(rest) == {**body, key: messages[:lead]}:
+            if rawjson.attempt(rest) == {**body, key: messages[:lead]}:
                 return start, end
     return 0, 0
 
@@ -37,7 +35,7 @@ def last_boundary(raw: bytes, start: int, upto: int, end: int, messages: Sequenc
         at = _element_before(raw, max(start, upto - LOOK_BACK), at)
         if at <= start:
             return None
-        tail = _loads(b"[" + raw[at:end] + b"]")
+        tail = rawjson.attempt(b"[" + raw[at:end] + b"]")
         if tail and tail == messages[-len(tail) :] and len(tail) < len(messages):
             return raw.rindex(b",", start, at), len(messages) - len(tail)
     return None
@@ -86,7 +84,7 @@ def _starts(raw: bytes, key: str, lead: Sequence[Any]) -> Iterator[int]:
             yield first
             continue
         for comma, _ in zip(re.finditer(rb",\s*(?=\{)", raw[first : first + LOOK_BACK]), range(TRIES), strict=False):
-            if _loads(b"[" + raw[first : first + comma.start()] + b"]") == lead:
+            if rawjson.attempt(b"[" + raw[first : first + comma.start()] + b"]") == lead:
                 yield first + comma.end()
                 break
 
@@ -99,13 +97,6 @@ def _ends(raw: bytes, key: str, body: Mapping[str, Any]) -> Iterator[int]:
         found = _CLOSES.search(raw, max(0, len(raw) - 200))
         yield from [found.start()] if found else []
         return
-    closes = re.compile(rb"\]\s*,\s*" + re.escape(orjson.dumps(after[0])) + rb"\s*:")
+    closes = re.compile(rb"\]\s*,\s*" + re.escape(rawjson.dumps(after[0])) + rb"\s*:")
     places = [found.start() for found in closes.finditer(raw)]
     yield from reversed(places[-TRIES:])
-
-
-def _loads(raw: bytes) -> Any:
-    try:
-        return orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return None
