@@ -9,6 +9,7 @@ from clew.errors import BadRequest
 
 BLOCK = 1 << 18  # bytes compared at a time
 TRIES = 64  # places looked at before giving up: the slow way is always right
+BLANKS = 64  # bytes between two messages, where somebody indents them
 LOOK_BACK = 1 << 20  # bytes looked back for a place between two messages
 
 _CLOSES = re.compile(rb"\]\s*\}\s*\Z")
@@ -24,7 +25,7 @@ def edges(raw: bytes, body: Mapping[str, Any], key: str, lead: int) -> tuple[int
             # Without its history the body must be the same body: that proves both places.
             rest = raw[:start].rstrip().removesuffix(b",") + raw[end:]
             if rawjson.attempt(rest) == {**body, key: messages[:lead]}:
-                return start, end
+                return start, _after_last(raw, end)
     return 0, 0
 
 
@@ -67,10 +68,17 @@ def shared_bytes(old: bytes, start: int, new: bytes, begin: int) -> int:
     return low
 
 
+def _after_last(raw: bytes, end: int) -> int:
+    """Where the last message ends: blanks before the bracket belong to no message."""
+    while raw[end - 1] in b" \t\r\n":
+        end -= 1
+    return end
+
+
 def _element_before(raw: bytes, start: int, at: int) -> int:
     """The last object before `at` that follows a comma; -1 if there is none after `start`."""
     while (at := raw.rfind(b"{", start, at)) > start:
-        if raw[max(start, at - 8) : at].rstrip().endswith(b","):
+        if raw[max(start, at - BLANKS) : at].rstrip().endswith(b","):
             return at
     return -1
 
