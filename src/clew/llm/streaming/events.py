@@ -34,7 +34,11 @@ class Events:
         for more in lines:
             line, self._rest = b"".join(self._rest), [more]
             self._lines.append(line)
-            yield from self._line(line.removesuffix(b"\r"))
+            line = line.removesuffix(b"\r")
+            if line.startswith(b"data:"):
+                self._data.append(line[5:].removeprefix(b" "))
+            elif not line and self._data:
+                yield self._ended()
 
     def end(self) -> Iterator[str]:
         """The data of an event that no empty line ended."""
@@ -44,11 +48,8 @@ class Events:
         else:
             yield from self.add(b"\n\n")
 
-    def _line(self, line: bytes) -> Iterator[str]:
-        if line.startswith(b"data:"):
-            self._data.append(line[5:].removeprefix(b" "))
-        elif not line and self._data:
-            self.raw = b"\n".join([*self._lines, b""])
-            self._lines.clear()
-            yield b"\n".join(self._data).decode("utf-8", "replace")
-            self._data = []
+    def _ended(self) -> str:
+        self.raw = b"\n".join([*self._lines, b""])
+        data = b"\n".join(self._data).decode("utf-8", "replace")
+        self._lines, self._data = [], []
+        return data

@@ -34,6 +34,9 @@ class ChatStream(JoinedStream):
     def _told(self, event: HeardEvent) -> Block | None:
         said = event.said or {}
         self._id = self._id or said.get("id")
+        if not self._later and not event.called:  # most events: words of the first answer
+            self._spoke = self._spoke or any((c.get("delta") or {}).get("content") for c in said.get("choices") or ())
+            return said
         called = iter(event.called)
         choices = said.get("choices") or []
         told = [self._choice(choice, called) for choice in choices]

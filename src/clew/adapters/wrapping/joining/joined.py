@@ -71,7 +71,7 @@ class JoinedStream:
         elif told is not None:
             name = f"event: {told['type']}\n".encode() if "type" in told else b""
             self._out.append(name + b"data: " + rawjson.dumps(told) + b"\n\n")
-        self.shown |= event.said is None or (told is not None and self._shows(told))
+        self.shown = self.shown or event.said is None or (told is not None and self._shows(told))
 
     def _taken(self) -> bytes:
         if not self.shown:
