@@ -1,6 +1,5 @@
 """What items and frames cost a model: their text, what the provider wraps around it, and their images."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +41,7 @@ class Counter:
         self.text = vocabulary.count
         self._vocabulary = vocabulary
         self._overhead = _ANTHROPIC if format in ("anthropic", "bedrock") else _OPENAI
-        self._frames: list[tuple[tuple[int, str, Sequence[Mapping[str, Any]], Any], int]] = []
+        self._frames: list[tuple[Any, int]] = []  # by what is counted of each
 
     def __repr__(self) -> str:
         return f"Counter({self._vocabulary!r}, {self.format!r})"
@@ -59,11 +58,11 @@ class Counter:
     def frame(self, frame: Frame) -> int:
         """The tokens of all that is sent beside the history."""
         schema = frame.body.get("response_format") or frame.body.get("text")
-        counted = len(frame.lead), frame.system, frame.tools, schema  # not what some clients change every turn
+        counted = frame.lead, frame.system, frame.tools, schema  # not what some clients change every turn
         for known, count in self._frames:
             if known == counted:
                 return count
-        count = self._frame(*counted)
+        count = self._frame(frame)
         self._frames = [(counted, count), *self._frames[: _FRAMES - 1]]
         return count
 
@@ -103,12 +102,13 @@ class Counter:
         count = self.text(str(name)) + self._overhead.name if name else 0
         return count + (self._json(said) if said else 0)
 
-    def _frame(self, lead: int, system: str, tools: Sequence[Mapping[str, Any]], schema: Any) -> int:
+    def _frame(self, frame: Frame) -> int:
         cost = self._overhead
-        count = cost.priming + cost.message * lead + self.text(system)
-        if tools:
-            count += cost.tools + sum(cost.tool + self._json(tool) for tool in tools)
+        count = cost.priming + cost.message * len(frame.lead) + self.text(frame.system)
+        if frame.tools:
+            count += cost.tools + sum(cost.tool + self._json(tool) for tool in frame.tools)
         # A schema for the answer is shown to the model like a tool's.
+        schema = frame.body.get("response_format") or frame.body.get("text")
         return count + (self._json(schema) if schema else 0)
 
     def _json(self, value: Any) -> int:
