@@ -6,6 +6,7 @@ from typing import Any
 
 import anthropic
 import openai
+from openai.lib.streaming.chat import ChatCompletionStreamState
 
 import clew
 from asking import request
@@ -110,6 +111,18 @@ def responses_stream(client: Any, body: Body) -> Any:
 def messages_stream(client: Any, body: Body) -> Any:
     with client.messages.stream(**body) as stream:
         return stream.get_final_message()
+
+
+def accumulated(client: Any, format: str, body: Body) -> Any:
+    """The answer that an SDK puts together from a stream."""
+    if format == "anthropic":
+        return messages_stream(client, body)
+    if format == "openai_responses":
+        return responses_stream(client, body)
+    state: Any = ChatCompletionStreamState()
+    for chunk in client.chat.completions.create(**body, stream=True):
+        state.handle_chunk(chunk)
+    return state.get_final_completion()
 
 
 def messages_in(body: Body) -> list[Body]:

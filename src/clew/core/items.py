@@ -173,7 +173,15 @@ def _says_only_text(item: Item) -> bool:
 
 def canonical(value: Any) -> str:
     """JSON with sorted keys and no cache marks."""
-    return json.dumps(_unmarked(value), sort_keys=True, separators=(",", ":"), default=plain_bytes)
+    try:
+        text = _sorted(value)
+    except TypeError:  # mappings that are no dicts
+        return _sorted(_unmarked(value))
+    return text if "cache_control" not in text else _sorted(_unmarked(value))
+
+
+def _sorted(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=plain_bytes)
 
 
 def plain_bytes(value: Any) -> dict[str, str]:
@@ -201,8 +209,11 @@ _NOTED = frozenset({"tracking_id", "metadata"})  # what Strands notes about its 
 
 
 def _unmarked(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {k: _unmarked(v) for k, v in value.items() if k != "cache_control"}
-    if isinstance(value, list | tuple):
+    kind = type(value)
+    if kind is str:
+        return value
+    if kind is dict or isinstance(value, Mapping):
+        return {k: v if type(v) is str else _unmarked(v) for k, v in value.items() if k != "cache_control"}
+    if kind is list or isinstance(value, list | tuple):
         return [_unmarked(v) for v in value]
     return value

@@ -1,32 +1,39 @@
-"""JSON at the speed of orjson, with the standard library behind it for what orjson refuses.
+"""JSON read by msgspec and written by orjson, with the standard library behind both for what they refuse.
 
-orjson rejects lone surrogates, integers past 64 bits and NaN. A log that forgets nothing must carry them all, and the
-raw bytes that some SDKs put into their requests too: those are written as `{"$clew:bytes": base64}`.
+They refuse lone surrogates, and one or the other integers past 64 bits, NaN, and numbers past the largest float. A log
+that forgets nothing must carry them all, and the raw bytes that some SDKs put into their requests too: those are
+written as `{"$clew:bytes": base64}`, which msgspec would write as plain text.
 """
 
 import json
-import re
 import sys
 from base64 import b64decode
 from typing import Any
 from unicodedata import category
 
+import msgspec
 import orjson
 
 from clew.core.items import BYTES, plain_bytes
 from clew.errors import BadRequest
 
-_HUGE = re.compile(rb"\d{19}")
-_HUGE_TEXT = re.compile(r"\d{19}")
+# What msgspec reads it reads as the standard library does, integers of any size too; orjson makes floats of those.
+_REFUSED = (msgspec.MsgspecError, UnicodeError, RecursionError)
+
+
+def attempt(data: bytes) -> Any:
+    """Parse plain JSON; None where there is something else, or what only `loads` can read."""
+    try:
+        return msgspec.json.decode(data)
+    except _REFUSED:
+        return None
 
 
 def loads(data: bytes | str) -> Any:
     """Parse JSON; a clear error says where it is broken."""
     try:
-        # orjson reads an integer past 64 bits as a float, and says nothing.
-        if not (_HUGE if isinstance(data, bytes) else _HUGE_TEXT).search(data):  # type: ignore[arg-type]
-            return orjson.loads(data)
-    except orjson.JSONDecodeError:
+        return msgspec.json.decode(data)
+    except _REFUSED:
         pass
     try:
         text = data.decode("utf-8", "surrogatepass") if isinstance(data, bytes) else data

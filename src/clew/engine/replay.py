@@ -11,7 +11,7 @@ from clew.secrets.guard import Guard
 from clew.store.protocol import Store
 from clew.store.records import ABSENT
 from clew.store.trace import Trace
-from clew.wire.rules.binding import prefix_of
+from clew.wire.rules.binding import binds_alike
 
 
 async def replay(store: Store, scope: Scope, trace: Trace, frame: Frame, items: Mapping[str, Item]) -> View:
@@ -48,5 +48,5 @@ async def sent_last(store: Store, scope: Scope, found: Recognition, guard: Guard
         return None
     frame = await store.frame(scope, trace.frame)
     # In the log, secrets are masked: what differs only by that does not differ.
-    same = prefix_of(frame) == prefix_of(guard.frame(shown.frame))
+    same = binds_alike(frame, guard.frame(shown.frame))
     return await replay(store, scope, trace, shown.frame if same else frame, {n.id: n.item for n in shown.nodes})

@@ -4,13 +4,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import orjson
-
 from clew.core import rawjson
 from clew.errors import BadRequest
 
 BLOCK = 1 << 18  # bytes compared at a time
 TRIES = 64  # places looked at before giving up: the slow way is always right
+BLANKS = 64  # bytes between two messages, where somebody indents them
 LOOK_BACK = 1 << 20  # bytes looked back for a place between two messages
 
 _CLOSES = re.compile(rb"\]\s*\}\s*\Z")
@@ -25,8 +24,8 @@ def edges(raw: bytes, body: Mapping[str, Any], key: str, lead: int) -> tuple[int
         for end in _ends(raw, key, body):
             # Without its history the body must be the same body: that proves both places.
             rest = raw[:start].rstrip().removesuffix(b",") + raw[end:]
-            if _loads(rest) == {**body, key: messages[:lead]}:
-                return start, end
+            if rawjson.attempt(rest) == {**body, key: messages[:lead]}:
+                return start, _after_last(raw, end)
     return 0, 0
 
 
@@ -37,7 +36,7 @@ def last_boundary(raw: bytes, start: int, upto: int, end: int, messages: Sequenc
         at = _element_before(raw, max(start, upto - LOOK_BACK), at)
         if at <= start:
             return None
-        tail = _loads(b"[" + raw[at:end] + b"]")
+        tail = rawjson.attempt(b"[" + raw[at:end] + b"]")
         if tail and tail == messages[-len(tail) :] and len(tail) < len(messages):
             return raw.rindex(b",", start, at), len(messages) - len(tail)
     return None
@@ -69,10 +68,17 @@ def shared_bytes(old: bytes, start: int, new: bytes, begin: int) -> int:
     return low
 
 
+def _after_last(raw: bytes, end: int) -> int:
+    """Where the last message ends: blanks before the bracket belong to no message."""
+    while raw[end - 1] in b" \t\r\n":
+        end -= 1
+    return end
+
+
 def _element_before(raw: bytes, start: int, at: int) -> int:
     """The last object before `at` that follows a comma; -1 if there is none after `start`."""
     while (at := raw.rfind(b"{", start, at)) > start:
-        if raw[max(start, at - 8) : at].rstrip().endswith(b","):
+        if raw[max(start, at - BLANKS) : at].rstrip().endswith(b","):
             return at
     return -1
 
@@ -86,7 +92,7 @@ def _starts(raw: bytes, key: str, lead: Sequence[Any]) -> Iterator[int]:
             yield first
             continue
         for comma, _ in zip(re.finditer(rb",\s*(?=\{)", raw[first : first + LOOK_BACK]), range(TRIES), strict=False):
-            if _loads(b"[" + raw[first : first + comma.start()] + b"]") == lead:
+            if rawjson.attempt(b"[" + raw[first : first + comma.start()] + b"]") == lead:
                 yield first + comma.end()
                 break
 
@@ -99,13 +105,6 @@ def _ends(raw: bytes, key: str, body: Mapping[str, Any]) -> Iterator[int]:
         found = _CLOSES.search(raw, max(0, len(raw) - 200))
         yield from [found.start()] if found else []
         return
-    closes = re.compile(rb"\]\s*,\s*" + re.escape(orjson.dumps(after[0])) + rb"\s*:")
+    closes = re.compile(rb"\]\s*,\s*" + re.escape(rawjson.dumps(after[0])) + rb"\s*:")
     places = [found.start() for found in closes.finditer(raw)]
     yield from reversed(places[-TRIES:])
-
-
-def _loads(raw: bytes) -> Any:
-    try:
-        return orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return None

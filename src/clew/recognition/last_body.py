@@ -177,7 +177,7 @@ class Known:
         if news is not None:
             frame, end = self.frame, len(body.raw) - len(trailer)
         else:
-            tail = tail[1:] if tail.startswith(b",") else tail
+            tail = tail[1:].lstrip() if tail.startswith(b",") else tail
             rest = Body((head if not tail.startswith(b"]") else head.rstrip().removesuffix(b",")) + tail, self.format)
             try:
                 frame, news = rest.split

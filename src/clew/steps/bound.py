@@ -7,10 +7,10 @@ from dataclasses import replace as with_
 from clew.core.align import shared
 from clew.core.cuts import is_said_by_assistant
 from clew.core.items import Item, Node
-from clew.core.view import Swap, View
+from clew.core.view import Swap, View, shared_start
 from clew.steps.lines import plain
 from clew.steps.places import newest_turn
-from clew.wire.rules.binding import prefix_of
+from clew.wire.rules.binding import binds_alike
 
 WORDLESS = "[nothing was said]"  # where a message was thinking alone
 
@@ -53,8 +53,10 @@ def _changed(before: View, view: View) -> int:
 
     Of that, only the oldest may be missing, and none may be there that had left.
     """
-    if prefix_of(before.frame) != prefix_of(view.frame):
+    if not binds_alike(before.frame, view.frame):
         return 0
+    if shared_start(before.nodes, view.nodes) == len(before.nodes):
+        return _first_late(before, view)
     was = [n.content for n in before.nodes if not _thought(n)]
     same = shared(was, [n.content for n in view.nodes if not _thought(n)])
     known = list(_ranked(before.nodes))
@@ -67,6 +69,18 @@ def _changed(before: View, view: View) -> int:
         if rank > same or came_back or moved or expected not in (None, at):
             return i
         expected = min(at + 1, len(known))
+    return len(view.nodes)
+
+
+def _first_late(before: View, view: View) -> int:
+    """The same where something was only added: what was thought right after all the rest is bound to that."""
+    for i in range(len(before.nodes), len(view.nodes)):
+        node = view.nodes[i]
+        if not _thought(node):
+            later = (j for j in range(i, len(view.nodes)) if _thought(view.nodes[j]))
+            return next(later, len(view.nodes))
+        if any(_thought(n) and n.content == node.content for n in before.nodes):
+            return i
     return len(view.nodes)
 
 

@@ -41,7 +41,7 @@ class Counter:
         self.text = vocabulary.count
         self._vocabulary = vocabulary
         self._overhead = _ANTHROPIC if format in ("anthropic", "bedrock") else _OPENAI
-        self._frames: list[tuple[Frame, int]] = []
+        self._frames: list[tuple[Any, int]] = []  # by what is counted of each
 
     def __repr__(self) -> str:
         return f"Counter({self._vocabulary!r}, {self.format!r})"
@@ -57,11 +57,13 @@ class Counter:
 
     def frame(self, frame: Frame) -> int:
         """The tokens of all that is sent beside the history."""
+        schema = frame.body.get("response_format") or frame.body.get("text")
+        counted = frame.lead, frame.system, frame.tools, schema  # not what some clients change every turn
         for known, count in self._frames:
-            if known is frame or known == frame:
+            if known == counted:
                 return count
         count = self._frame(frame)
-        self._frames = [(frame, count), *self._frames[: _FRAMES - 1]]
+        self._frames = [(counted, count), *self._frames[: _FRAMES - 1]]
         return count
 
     def _said(self, item: Item) -> int:

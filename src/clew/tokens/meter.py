@@ -75,9 +75,15 @@ class Meter:
         if self._frame is None or self._frame[0] != frame:
             weight = len(rawjson.dumps([frame.lead, frame.body]))
             size = Size(self.counter.frame(frame), weight, 0, len(frame.lead))
-            text = frame.system + rawjson.dumps(frame.tools).decode()
-            self._frame = frame, size, traits(text, size.tokens)
+            self._frame = frame, size, self._frame_traits(frame, size.tokens)
         return self._frame
+
+    def _frame_traits(self, frame: Frame, tokens: int) -> Traits:
+        if self._frame:
+            was, size, known = self._frame
+            if size.tokens == tokens and was.system == frame.system and was.tools == frame.tools:
+                return known
+        return traits(frame.system + rawjson.dumps(frame.tools).decode(), tokens)
 
 
 def _steady(text: str) -> str:

@@ -14,8 +14,8 @@ from uuid import uuid4
 from clew import wire
 from clew.adapters.thread import Thread, engine_at
 from clew.adapters.wrapping.asides import Asides
-from clew.adapters.wrapping.exchange import RAISED, Exchange
-from clew.adapters.wrapping.lines import Transport, relayed
+from clew.adapters.wrapping.exchange import RAISED, Caller, Exchange
+from clew.adapters.wrapping.lines import Transport, relayed, with_body
 from clew.agent.control import ContextController
 from clew.core import rawjson
 from clew.core.bridge import cross
@@ -83,6 +83,7 @@ class ClientKeeper:
         self._asides = Asides(Digests(controller.engine.store.secret, scope)) if offers else None
         self._silent = ContextController(controller.engine, offer=False)  # for requests in which no tool can be offered
         self._silent.method = "auto"
+        self._caller = Caller(self._sent, self._passable)
         self._origin = origin
         self._plain = plain
         self._root = _root_of(plain)
@@ -114,19 +115,29 @@ class ClientKeeper:
     async def _ask(self, line: Transport, request: Any) -> Any:
         """What comes of a request; one that has no history goes out as it is."""
         format = _format_of(request)
-        body = _read(request, format) if format else None
+        body = _read(request) if format else None
         if format is None or body is None:
             return await line.send(request)
+        if not body.get(wire.named(format).LIST) or any(map(body.get, ELSEWHERE)):
+            return await line.send(self._renamed(line, request, body))
         silent = self._asides is not None and not self._may_offer(body, format)
         controller, asides = (self._silent, None) if silent else (self.controller, self._asides)
         thread = Thread(controller, self.session, scope=self.scope, origin=self._origin)
         try:
-            return await Exchange(thread, asides, line, request, format, body).run()
+            return await Exchange(thread, asides, line, request, format, body, self._caller).run()
         except RAISED as error:
             failure = self._passable(error)
-        finally:
-            self.last = thread.last.view if thread.last else self.last
         raise failure
+
+    def _renamed(self, line: Transport, request: Any, body: Mapping[str, Any]) -> Any:
+        """A request that goes on from a response by the name that its provider knows."""
+        told = body.get("previous_response_id")
+        if self._asides is None or not isinstance(told, str) or (known := self._asides.named(told)) == told:
+            return request
+        return with_body(line.library, request, rawjson.dumps({**body, "previous_response_id": known}))
+
+    def _sent(self, view: View) -> None:
+        self.last = view
 
     def _may_offer(self, body: Mapping[str, Any], format: str) -> bool:
         """Whether one answer comes, and now, and who calls a tool of clew's can mean no other."""
@@ -154,15 +165,13 @@ def _format_of(request: Any) -> str | None:
     return next((format for path, format in FORMAT_OF_PATH.items() if request.url.path.endswith(path)), None)
 
 
-def _read(request: Any, format: str) -> Mapping[str, Any] | None:
-    """The body of a request whose history is in it."""
+def _read(request: Any) -> Mapping[str, Any] | None:
+    """The body of a request, if it can be read."""
     try:
         body = rawjson.loads(request.content)
     except (BadRequest, RuntimeError):  # httpx has the latter for content that comes in pieces
         return None
-    if not isinstance(body, dict) or not body.get(wire.named(format).LIST) or any(map(body.get, ELSEWHERE)):
-        return None
-    return body
+    return body if isinstance(body, dict) else None
 
 
 def _root_of(client: Any) -> type[Exception]:

@@ -4,13 +4,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from threading import Lock
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from clew.core.items import Digests, Item
 from clew.recognition.sameness import arguments
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+Signature = tuple[str, tuple[str, ...]]  # by what an answer is known: its text, and its calls
 
 MOST_REMEMBERED = 1_000  # asides that are remembered, and histories that were seen
 
@@ -20,11 +22,18 @@ class AnswerAside:
     """What belongs into a history beside an answer that its caller has: before it, in it, and after its results."""
 
     before: Sequence[Item]
+    answer: Sequence[Item] = ()  # as the model gave it; of a stream, its caller has the texts before it in it, too
     calls: Sequence[Item] = ()
     results: Sequence[Item] = ()
 
 
-_NONE = AnswerAside(())
+class WovenHistory(NamedTuple):
+    """A history as its caller has it, with its asides where they were."""
+
+    items: list[Item]
+    chain: str  # its digest, the same whichever part of the asides its caller saw
+    known: bool  # its newest answer was given here: what was asked aside before it is known
+    changed: bool  # there are asides in it
 
 
 class Asides:
@@ -32,18 +41,20 @@ class Asides:
 
     def __init__(self, digests: Digests) -> None:
         self._digests = digests
-        self._kept: dict[
-            tuple[str, str, tuple[str, ...]], AnswerAside | None
-        ] = {}  # none: two conversations, one answer
-        self._seen: dict[str, None] = {}  # digests of histories that were woven
+        self._kept: dict[tuple[str, Signature], AnswerAside | None] = {}  # none: two conversations, one answer
+        self._seen: dict[str, None] = {}  # digests of histories that were sent
         self._begun: dict[str, Sequence[Item]] = {}  # asides after histories that got no answer
+        self._aliases: dict[str, str] = {}  # ids of responses, and of the last one of those that were told as one
         self._lock = Lock()
 
-    def knows(self, items: Sequence[Item]) -> bool:
-        """Whether the newest answer in a history was given here: what was asked aside before it is known then."""
-        runs = _runs(items)
-        last = max((at for at, (role, _) in enumerate(runs) if role == "assistant"), default=None)
-        return last is None or self._chain(item for _, said in runs[:last] for item in said) in self._seen
+    def rename(self, told: str, id: str) -> None:
+        """Remember by which id the provider knows a response that was told under another one."""
+        with self._lock:
+            _put(self._aliases, told, id)
+
+    def named(self, id: str) -> str:
+        """The provider's own id of a response."""
+        return self._aliases.get(id, id)
 
     def chains(self, items: Iterable[Item]) -> list[str]:
         """The digests of all beginnings of a history, by which a store may know it."""
@@ -53,30 +64,37 @@ class Asides:
             chains.append(chain)
         return chains
 
-    def begin(self, past: Iterable[Item], said: Sequence[Item]) -> None:
+    def see(self, chain: str) -> None:
+        """Remember a history that is sent."""
+        with self._lock:
+            _put(self._seen, chain, None)
+
+    def begin(self, past: str, said: Sequence[Item]) -> None:
         """Remember an aside after which no answer came, for when the caller tries again."""
-        chain = self._chain(past)
         with self._lock:
             # Two that got no answer after the same words: nobody knows whose it is.
-            _put(self._begun, chain, () if chain in self._begun else tuple(said))
+            _put(self._begun, past, () if past in self._begun else tuple(said))
 
-    def begun(self, past: Iterable[Item]) -> list[Item]:
+    def begun(self, past: str) -> list[Item]:
         """The aside after which no answer came. It is given once: it may have been the reason."""
         with self._lock:
-            return list(self._begun.pop(self._chain(past), ()))
+            return list(self._begun.pop(past, ()))
 
-    def keep(self, past: Iterable[Item], answer: Sequence[Item], aside: AnswerAside) -> None:
+    def keep(self, past: str, aside: AnswerAside) -> None:
         """Remember an aside between what a caller said and the answer that he got."""
-        chain = self._chain(past)
+        text, calls = _sign(aside.answer)
+        earlier = [_sign(said)[0] for role, said in _runs(aside.before) if role == "assistant"]
         with self._lock:
-            key = (chain, *_sign(answer))
-            known = self._kept.get(key, aside)
-            _put(self._kept, key, aside if known and self._says(known) == self._says(aside) else None)
+            # How much of the earlier texts he has depends on how he asked: of a whole answer none, of a stream all.
+            for first in range(len(earlier) + 1):
+                key = past, ("".join([*earlier[first:], text]), calls)
+                known = self._kept.get(key, aside)
+                _put(self._kept, key, aside if known and self._says(known) == self._says(aside) else None)
 
     def learn(self, items: Sequence[Item], is_ours: Callable[[str], bool]) -> None:
         """Remember the asides in a history that has them: those of another process are in the log."""
         ours = {i.call_id for i in items if i.kind == "call" and is_ours(i.name)}
-        past: list[Item] = []
+        chain = ""
         before: list[Item] = []
         runs = _runs(items)
         for (role, said), (_, after) in zip(runs, [*runs[1:], ("", [])], strict=True):
@@ -87,43 +105,49 @@ class Asides:
                 continue
             if role == "assistant" and (mine or before):
                 results = [item for item in after if item.call_id in ours]
-                self.keep(past, theirs, AnswerAside(tuple(before), mine, results))
+                self.keep(chain, AnswerAside(tuple(before), theirs, mine, results))
                 before = []
-            past += theirs
+            chain = self._after(chain, role, theirs)
 
-    def weave(self, items: Sequence[Item]) -> list[Item]:
+    def woven(self, items: Sequence[Item]) -> WovenHistory:
         """A history as its caller has it, with its asides where they were."""
         woven: list[Item] = []
         owed: Sequence[Item] = ()
-        chain = ""
+        chain, changed = "", False
+        before = None  # the chain before the newest answer
         for role, said in _runs(items):
             if role == "assistant":
-                aside = self._kept.get((chain, *_sign(said))) or _NONE
-                woven += [*owed, *aside.before, *said, *aside.calls]
-                owed = aside.results
+                before = chain
+                if aside := self._kept.get((chain, sign := _sign(said))):
+                    changed = True
+                    said = said if sign == _sign(aside.answer) else list(aside.answer)
+                    woven += [*owed, *aside.before, *said, *aside.calls]
+                else:
+                    woven += [*owed, *said]
+                owed = aside.results if aside else ()
             else:  # all results of an answer stand together
                 woven += [*said, *owed] if role == "tool" else [*owed, *said]
                 owed = ()
-            chain = self._digests.run(chain, map(self._digests.content, said))
-        with self._lock:
-            _put(self._seen, chain, None)
-        return [*woven, *owed]
+            chain = self._after(chain, role, said)
+        return WovenHistory([*woven, *owed], chain, before is None or before in self._seen, changed)
+
+    def _after(self, chain: str, role: str, said: Sequence[Item]) -> str:
+        if role == "assistant":
+            return self._digests.run(chain, [repr(_sign(said))]) if said else chain
+        return self._digests.run(chain, map(self._digests.content, said))
 
     def _says(self, aside: AnswerAside) -> list[str]:
         return [self._digests.content(item) for item in (*aside.before, *aside.calls, *aside.results)]
-
-    def _chain(self, items: Iterable[Item]) -> str:
-        return self._digests.run("", map(self._digests.content, items))
 
 
 def _runs(items: Iterable[Item]) -> list[tuple[str, list[Item]]]:
     return [(role, list(run)) for role, run in groupby(items, key=lambda item: item.role)]
 
 
-def _sign(said: Sequence[Item]) -> tuple[str, tuple[str, ...]]:
-    """By what an answer is known, however its caller wrote it down."""
+def _sign(said: Sequence[Item]) -> Signature:
+    """By what an answer is known, however its caller wrote it down and whatever stands between its parts."""
     calls = tuple(f"{i.call_id} {i.name} {arguments(i.text)}" for i in said if i.kind == "call")
-    return "".join(i.text for i in said if i.kind == "text"), calls
+    return "".join(word for i in said if i.kind == "text" for word in i.text.split()), calls
 
 
 def _put(known: dict[K, V], key: K, value: V) -> None:

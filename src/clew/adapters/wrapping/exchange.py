@@ -1,29 +1,27 @@
 """One request of a caller, and as many to the provider as it takes."""
 
 import sys
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
-from dataclasses import replace as with_
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from clew import wire
 from clew.adapters.thread import Thread, warn
-from clew.adapters.wrapping.answers import Hearing, Muted
-from clew.adapters.wrapping.asides import AnswerAside, Asides
+from clew.adapters.wrapping.answers import Hearing, without
+from clew.adapters.wrapping.asides import Asides
+from clew.adapters.wrapping.joining import STREAMS, JoinedStream
 from clew.adapters.wrapping.lines import Chunks, Transport, answered, with_body
-from clew.agent.results import CallResult, Outcome, messages
+from clew.adapters.wrapping.own_calls import OwnCalls
 from clew.core import rawjson
-from clew.core.items import Item
-from clew.errors import OverBudget, SecretFound
-from clew.llm.streaming import Spoken, ToolCall
+from clew.core.view import View
+from clew.errors import ClewError, OverBudget, SecretFound
+from clew.llm.streaming import Spoken
 from clew.store.waiting import patience
 
 T = TypeVar("T")
 
 MENDS = 3  # times that a request is made shorter because its provider refused it
 TOOL_ROUNDS = 20  # calls of clew's own tools before an answer
-CANDIDATES = 4  # conversations that began alike, in which asides are looked for
 RAISED = (OverBudget, SecretFound)  # to send it all the same would not do
 
 
@@ -38,20 +36,35 @@ class HeardResponse:
     refusal: str = ""  # what was said instead of an answer
 
 
+class Caller(NamedTuple):
+    """Who is told what comes of it beside the response."""
+
+    sent: Callable[[View], None]
+    passable: Callable[[ClewError], ClewError]  # an error as one that an SDK lets pass
+
+
 class Exchange:
     """One request of a caller, and as many to the provider as it takes."""
 
     def __init__(
-        self, thread: Thread, asides: Asides | None, line: Transport, request: Any, format: str, body: Mapping[str, Any]
+        self,
+        thread: Thread,
+        asides: Asides | None,
+        line: Transport,
+        request: Any,
+        format: str,
+        body: Mapping[str, Any],
+        caller: Caller,
     ) -> None:
         self._thread = thread
-        self._asides = asides  # where tools of clew are offered
+        self._offers = asides is not None  # tools of clew's
         self._line = line
         self._request = request
         self._format = format
         self._body = body
-        self._said: list[Item] = []  # what the caller sent
-        self._aside: list[Item] = []  # and what he will not see
+        self._caller = caller
+        self._own = OwnCalls(thread, asides, format, body, self._work)
+        self._refused: HeardResponse | None = None  # instead of an answer, after asides
 
     async def run(self) -> Any:
         """The response for the caller."""
@@ -61,24 +74,121 @@ class Exchange:
             heard = response.status_code < 400
             return response
         finally:
-            if self._asides and self._aside and not heard:
-                self._asides.begin(self._said, self._aside)
+            if not heard:
+                self._own.begin()
 
     async def _run(self) -> Any:
         for left in range(TOOL_ROUNDS, -1, -1):
             reply = await self._ask()
             if reply.rest is not None:
-                stream = self._line.streaming(self._passed(reply), reply.response)
-                return answered(self._line.library, reply.response, stream)
+                return await (self._joined(reply) if self._offers else self._streamed(self._passed(reply), reply))
             spoken = reply.heard.spoken() if reply.response.status_code < 400 else None
             await self._observe(spoken)
-            calls = spoken.calls if spoken else []
-            ours = [call for call in calls if self._thread.last and self._thread.controller.is_ours(call.name)]
-            if not ours or not left or len(ours) < len(calls):
-                content = await self._told(reply.read, spoken, ours)
-                return answered(self._line.library, reply.response, content)
-            self._aside += [*self._items(spoken.messages if spoken else ()), *await self._results(ours)]
+            ours = self._own.among(spoken)
+            if not ours or not left or (spoken and len(ours) < len(spoken.calls)):
+                await self._own.keep(spoken, ours)
+                told = without(reply.read, ours, len(ours) < len(spoken.calls)) if spoken and ours else reply.read
+                return answered(self._line.library, reply.response, told)
+            await self._own.answer(spoken, ours)
         raise AssertionError("unreachable")
+
+    # --- streams ------------------------------------------------------------------------------------------------------
+
+    async def _streamed(self, chunks: Chunks, reply: HeardResponse) -> Any:
+        return answered(self._line.library, reply.response, self._line.streaming(chunks, reply.response))
+
+    async def _passed(self, reply: HeardResponse) -> Chunks:
+        """A stream as it comes, which is listened to."""
+        try:
+            if reply.read:
+                yield reply.read
+            async with aclosing(reply.rest or self._line.chunks(reply.response)) as chunks:
+                async for chunk in chunks:
+                    reply.heard.add(chunk)
+                    yield chunk
+        finally:  # an SDK hangs up once it heard the last event
+            if not sys.is_finalizing():  # else nobody is left to be told
+                reply.heard.add(b"")
+                await self._observe(reply.heard.spoken())
+
+    async def _joined(self, reply: HeardResponse) -> Any:
+        """A stream with all answers in it, as soon as there is something to see."""
+        told = self._told(self._parts(reply))
+        await anext(told)
+        if self._refused:
+            await told.aclose()
+            return answered(self._line.library, self._refused.response, self._refused.read)
+        return await self._streamed(told, reply)
+
+    async def _told(self, parts: Chunks) -> Chunks:
+        """Nothing once there is something to tell, and then all of it: an SDK may also hang up without reading any."""
+        async with aclosing(parts):
+            first = await anext(parts, b"")
+            yield b""
+            if first:
+                yield first
+            try:
+                async for part in parts:
+                    yield part
+                return
+            except RAISED as error:
+                failure = self._caller.passable(error)
+            raise failure
+
+    async def _parts(self, reply: HeardResponse) -> Chunks:
+        """What the caller gets of each answer, as it comes."""
+        joined = STREAMS[self._format](self._own.is_ours)
+        whole = False
+        try:
+            for left in range(TOOL_ROUNDS, -1, -1):
+                async with aclosing(self._answer_parts(reply, joined)) as parts:
+                    async for part in parts:
+                        yield part
+                spoken = reply.heard.spoken()
+                ours = self._own.among(spoken)
+                if not ours or not left or (spoken and len(ours) < len(spoken.calls)):
+                    # Kept before it is told: whoever heard the end may ask at once.
+                    await self._own.keep(spoken, ours)
+                    whole = spoken is not None
+                    end = joined.end(muted=spoken is not None and 0 < len(ours) == len(spoken.calls))
+                    self._own.rename(joined.alias)
+                    if end:
+                        yield end
+                    return
+                await self._own.answer(spoken, ours)
+                if rest := joined.again():
+                    yield rest
+                reply = await self._ask()
+                if reply.rest is None:
+                    if joined.shown:
+                        yield joined.failed(reply.read, reply.response.status_code)
+                    else:
+                        self._refused = reply
+                    return
+        finally:
+            if not whole:
+                self._own.begin()
+
+    async def _answer_parts(self, reply: HeardResponse, joined: JoinedStream) -> Chunks:
+        """What of one answer can be told before its end."""
+        try:
+            async with aclosing(reply.rest or self._line.chunks(reply.response)) as chunks:
+                if part := joined.add(reply.heard.taken()):
+                    yield part
+                async for chunk in chunks:
+                    reply.heard.add(chunk)
+                    if part := joined.add(reply.heard.taken()):
+                        yield part
+            reply.heard.add(b"")
+            if part := joined.add(reply.heard.taken()):
+                yield part
+        except Exception:
+            if not joined.over:  # a connection that fails after the last word does no harm
+                raise
+        finally:
+            await self._line.drop(reply.response)
+            if not sys.is_finalizing():
+                await self._observe(reply.heard.spoken())
 
     async def _work(self, work: Coroutine[Any, Any, T]) -> T:
         """Have clew do something; a store that is locked may take half of the request's own time-out."""
@@ -100,7 +210,7 @@ class Exchange:
     async def _fitted(self) -> Any:
         """The request to send; the caller's own where nothing is to be changed, or clew fails."""
         try:
-            body = await self._work(self._whole(self._asides)) if self._asides else self._body
+            body = await self._work(self._own.whole()) if self._offers else self._body
             sent = await self._work(self._thread.fit(body, self._format))
         except RAISED:
             raise
@@ -108,16 +218,18 @@ class Exchange:
             self._thread.last = None
             warn("clew failed; the original request is sent unchanged", error)
             return self._request
+        self._caller.sent(sent.view)
         if sent.body == self._body:
             return self._request
         return with_body(self._line.library, self._request, rawjson.dumps(sent.body))
 
     async def _hear(self, response: Any) -> HeardResponse:
-        heard = Hearing(self._format)
+        heard = Hearing(self._format, keeps=self._offers)
         if response.status_code >= 400:
             content = await self._line.read(response)
             return HeardResponse(response, heard, content, refusal=content.decode("utf-8", "replace"))
-        if self._asides or "event-stream" not in response.headers.get("content-type", ""):
+        kind = response.headers.get("content-type", "")
+        if "event-stream" not in kind and ("json" in kind or not self._body.get("stream")):
             content = await self._line.read(response)
             heard.add(content)
             heard.add(b"")
@@ -128,20 +240,6 @@ class Exchange:
             heard.add(chunk)
             read += chunk
         return HeardResponse(response, heard, read, chunks, heard.refusal)
-
-    async def _passed(self, reply: HeardResponse) -> Chunks:
-        """A stream as it comes, which is listened to."""
-        try:
-            if reply.read:
-                yield reply.read
-            async with aclosing(reply.rest or self._line.chunks(reply.response)) as chunks:
-                async for chunk in chunks:
-                    reply.heard.add(chunk)
-                    yield chunk
-        finally:  # an SDK hangs up once it heard the last event
-            if not sys.is_finalizing():  # else nobody is left to be told
-                reply.heard.add(b"")
-                await self._observe(reply.heard.spoken())
 
     async def _mended(self, refusal: str) -> bool:
         try:
@@ -155,54 +253,3 @@ class Exchange:
             await self._work(self._thread.heard(spoken.usage if spoken else None))
         except Exception as error:
             warn("clew could not record the reported usage", error)
-
-    # --- what the model asks clew -------------------------------------------------------------------------------------
-
-    async def _whole(self, asides: Asides) -> Mapping[str, Any]:
-        """The request with all that the caller does not know of."""
-        frame, self._said = wire.decode(self._body, self._format)
-        self._aside = self._aside or asides.begun(self._said)
-        if not asides.knows(self._said):
-            await self._remember(asides)
-        woven = [*asides.weave(self._said), *self._aside]
-        return wire.encode(frame, woven) if len(woven) > len(self._said) else self._body
-
-    async def _remember(self, asides: Asides) -> None:
-        """Look in the log for what was asked aside in another process."""
-        thread, store = self._thread, self._thread.controller.engine.store
-        if thread.session is None:
-            found = [f.branch for f in await store.find(thread.scope, asides.chains(self._said))]
-        else:
-            found = [await store.session(thread.scope, thread.session) or ""]
-        for branch in [*dict.fromkeys(filter(None, found))][:CANDIDATES]:
-            said = (await store.load(thread.scope, branch)).said
-            nodes = await store.nodes(thread.scope, [place.id for place in said])
-            asides.learn([nodes[place.id].item for place in said], thread.controller.is_ours)
-
-    async def _told(self, content: bytes, spoken: Spoken | None, ours: Sequence[ToolCall]) -> bytes:
-        """What the caller gets of an answer; the rest is remembered, for the model is to hear it again."""
-        if self._asides is None or spoken is None or not (ours or self._aside):
-            return content
-        ids = {call.id for call in ours}
-        answer = self._items(spoken.messages)
-        theirs = [item for item in answer if item.call_id not in ids]
-        calls = [with_(item, opens=None) for item in answer if item.call_id in ids]
-        results = await self._results(ours)
-        if self._format == "anthropic":  # one message has all results
-            results = [with_(result, opens=None) for result in results]
-        self._asides.keep(self._said, theirs, AnswerAside(tuple(self._aside), calls, results))
-        return Muted(ids, len(ours) < len(spoken.calls)).written(content) if ours else content
-
-    async def _results(self, calls: Sequence[ToolCall]) -> list[Item]:
-        results = []
-        for call in calls:
-            try:
-                came = await self._work(self._thread.answer(call.name, call.arguments or {}))
-            except Exception as error:
-                warn(f"clew could not answer a call of {call.name}", error)
-                came = Outcome("Error: recall is unavailable right now; continue without it", failed=True)
-            results.append(CallResult(call.id, call.name, *came))
-        return self._items(messages(results, self._format))
-
-    def _items(self, said: Sequence[Mapping[str, Any]]) -> list[Item]:
-        return wire.decode({wire.named(self._format).LIST: list(said)}, self._format)[1]

@@ -80,8 +80,9 @@ class ChatAnswer:
             yield self._growing(fragment).add(fragment)
 
     def _grow(self, key: str, value: Any) -> str:
-        text = text_of(value)
-        if text:
+        if not value:
+            return ""
+        if text := text_of(value):
             self._texts.setdefault(key, []).append(text)
         return text
 

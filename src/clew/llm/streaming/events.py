@@ -13,6 +13,8 @@ class Events:
 
     def __init__(self) -> None:
         self.bytes = 0
+        self.raw = b""  # of the event that was given last, and of what stood before it
+        self._lines: list[bytes] = []  # of an event that has not ended
         self._rest: list[bytes] = []  # of a line that has not ended
         self._data: list[bytes] = []
         self._whole: list[bytes] | None = None
@@ -31,18 +33,23 @@ class Events:
         self._rest.append(first)
         for more in lines:
             line, self._rest = b"".join(self._rest), [more]
-            yield from self._line(line.removesuffix(b"\r"))
+            self._lines.append(line)
+            line = line.removesuffix(b"\r")
+            if line.startswith(b"data:"):
+                self._data.append(line[5:].removeprefix(b" "))
+            elif not line and self._data:
+                yield self._ended()
 
     def end(self) -> Iterator[str]:
         """The data of an event that no empty line ended."""
         if self._whole:
-            yield b"".join(self._whole).decode("utf-8", "replace")
+            self.raw = b"".join(self._whole)
+            yield self.raw.decode("utf-8", "replace")
         else:
             yield from self.add(b"\n\n")
 
-    def _line(self, line: bytes) -> Iterator[str]:
-        if line.startswith(b"data:"):
-            self._data.append(line[5:].removeprefix(b" "))
-        elif not line and self._data:
-            yield b"\n".join(self._data).decode("utf-8", "replace")
-            self._data = []
+    def _ended(self) -> str:
+        self.raw = b"\n".join([*self._lines, b""])
+        data = b"\n".join(self._data).decode("utf-8", "replace")
+        self._lines, self._data = [], []
+        return data

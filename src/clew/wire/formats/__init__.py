@@ -73,9 +73,15 @@ _OPENAI_PARTS = frozenset({"text", "image_url", "input_audio", "file", "refusal"
 
 def _is_converse(message: Mapping[str, Any]) -> bool:
     """Blocks without a `type`, each under the key that names it."""
-    blocks = _objects(message.get("content"))
+    content = message.get("content")
+    if type(content) is str or (
+        type(content) is list and content and type(content[0]) is dict and "type" in content[0]
+    ):
+        return False
+    blocks = _objects(content)
     return bool(blocks) and all("type" not in b and len(b) == 1 for b in blocks)
 
 
 def _objects(value: Any) -> list[Mapping[str, Any]]:
-    return [v for v in value if isinstance(v, Mapping)] if isinstance(value, list | tuple) else []
+    found = value if isinstance(value, list | tuple) else ()
+    return [v for v in found if type(v) is dict or isinstance(v, Mapping)]

@@ -121,9 +121,9 @@ def _message(group: list[Item]) -> Block:
     message: Block = fresh(first.opens.keys) if first.opens else {"role": _side(first)}
     blocks = [_write(item) for item in group if not says_nothing(item)]
     if blocks:
-        bare = first.opens.bare if first.opens else True
-        alone = len(blocks) == 1 and blocks[0].keys() == {"type", "text"}
-        message["content"] = blocks[0]["text"] if bare and alone else blocks
+        bare = first.opens is None or first.opens.bare
+        alone = bare and len(blocks) == 1 and blocks[0].keys() == {"type", "text"}
+        message["content"] = blocks[0]["text"] if alone else blocks
     return message
 
 

@@ -5,7 +5,8 @@ model put out in one response continues itself and is not cut: reasoning, search
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from itertools import groupby
+from typing import Any, cast
 
 from clew.core.items import Frame, Item, Opening, Role
 from clew.wire.formats.plain import (
@@ -82,7 +83,11 @@ def read(message: Any, where: str) -> list[Item]:
 
 def write(items: Iterable[Item]) -> list[Block]:
     """The input items of items."""
-    return [_message(group) if _is_part(group[0]) else _alone(group[0]) for group in grouped(items, _joins)]
+    written: list[Block] = []
+    for are_parts, found in groupby(items, _is_part):
+        run = list(found)
+        written += map(_message, grouped(run, _joins)) if are_parts else map(_alone, run)
+    return written
 
 
 def _sets_up(message: Any) -> bool:
@@ -190,12 +195,12 @@ def _is_part(item: Item) -> bool:
 
 
 def _joins(first: Item, item: Item) -> bool:
-    return _is_part(first) and _is_part(item) and item.role == first.role and first.kind != "summary"
+    return item.role == first.role and first.kind != "summary"
 
 
 def _alone(item: Item) -> Block:
     if item.wire is not None:
-        return dict(fresh(item.wire))
+        return cast(Block, fresh(item.wire))
     if item.kind == "call":
         return {"type": "function_call", "call_id": item.call_id, "name": item.name, "arguments": item.text}
     if item.kind == "result":
@@ -226,7 +231,7 @@ def _message(group: list[Item]) -> Block:
 
 
 def _write(item: Item) -> Block:
-    block = {"type": _text_type(item.role), "text": item.text} if item.wire is None else dict(fresh(item.wire))
+    block = {"type": _text_type(item.role), "text": item.text} if item.wire is None else fresh(item.wire)
     return _marked(block, item)
 
 

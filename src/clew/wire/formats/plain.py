@@ -16,10 +16,11 @@ def fresh(value: Any) -> Any:
     kind = type(value)
     if kind in _ATOMS:
         return value
-    if kind is dict or isinstance(value, Mapping):
+    # Plain ones first: to ask whether something is a mapping takes longer than to copy it.
+    if kind is dict or (kind is not list and isinstance(value, Mapping)):
         return {k: v if type(v) in _ATOMS else fresh(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [fresh(v) for v in value]
+    if kind is list or isinstance(value, list | tuple):
+        return [v if type(v) in _ATOMS else fresh(v) for v in value]
     return value
 
 
@@ -44,7 +45,7 @@ def marked(block: Block, item: Item) -> Block:
 
 
 def as_mapping(value: Any, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
+    if type(value) is not dict and not isinstance(value, Mapping):
         hint = "; send message.model_dump(exclude_none=True)" if hasattr(value, "model_dump") else ""
         raise BadRequest(f"{where}: expected an object, got {type(value).__name__}{hint}")
     return value

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from clew.core import rawjson
 from clew.core.items import Frame, canonical
 from clew.wire.rules.turns import Findings, WireBody, blocks, messages, within
 
@@ -39,10 +40,17 @@ def is_refused(frame: Frame, model: str = "") -> bool:
     return (behaviour is not None or binds(frame.format, model or frame.model)) and behaviour != DROP
 
 
-def prefix_of(frame: Frame) -> str:
-    """What of a frame thinking is bound to."""
+def binds_alike(one: Frame, other: Frame) -> bool:
+    """Whether thinking that is bound to one frame is bound to the other."""
+    if one is other:
+        return True
+    old, new = _bound_to(one), _bound_to(other)
+    return rawjson.dumps(old) == rawjson.dumps(new) or canonical(old) == canonical(new)
+
+
+def _bound_to(frame: Frame) -> list[Any]:
     keys = ("system", "toolConfig") if frame.format == "bedrock" else ("system", "tools")
-    return canonical([_plain(frame.body.get(key)) for key in keys])
+    return [_plain(frame.body.get(key)) for key in keys]
 
 
 def signature(body: WireBody) -> str:

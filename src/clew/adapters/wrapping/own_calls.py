@@ -1,0 +1,112 @@
+"""What a model asks clew on the way to an answer."""
+
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import replace as with_
+from typing import Any
+
+from clew import wire
+from clew.adapters.thread import Thread, warn
+from clew.adapters.wrapping.asides import AnswerAside, Asides, WovenHistory
+from clew.agent.results import CallResult, Outcome, messages
+from clew.core.items import Frame, Item
+from clew.llm.streaming import Spoken, ToolCall
+
+CANDIDATES = 4  # conversations that began alike, in which asides are looked for
+
+
+class OwnCalls:
+    """The calls of clew's tools in the answers to one request: done here, and told to the model alone."""
+
+    def __init__(
+        self,
+        thread: Thread,
+        asides: Asides | None,
+        format: str,
+        body: Mapping[str, Any],
+        work: Callable[[Coroutine[Any, Any, Outcome]], Awaitable[Outcome]],
+    ) -> None:
+        self._thread = thread
+        self._asides = asides  # where tools of clew are offered
+        self._format = format
+        self._body = body
+        self._work = work
+        self._said: tuple[Frame, WovenHistory] | None = None  # what the caller sent
+        self._aside: list[Item] = []  # and what he will not see
+
+    async def whole(self) -> Mapping[str, Any]:
+        """The request with all that the caller does not know of."""
+        if self._asides is None:
+            return self._body
+        if self._said is None:
+            asides = self._asides
+            frame, said = wire.decode(self._body, self._format)
+            woven = asides.woven(said)
+            if not woven.known:
+                await self._remember(asides, said)
+                woven = asides.woven(said)
+            asides.see(woven.chain)
+            self._said = frame, woven
+            self._aside = asides.begun(woven.chain)
+        frame, woven = self._said
+        return wire.encode(frame, [*woven.items, *self._aside]) if woven.changed or self._aside else self._body
+
+    async def _remember(self, asides: Asides, said: Sequence[Item]) -> None:
+        """Look in the log for what was asked aside in another process."""
+        thread, store = self._thread, self._thread.controller.engine.store
+        if thread.session is None:
+            found = [f.branch for f in await store.find(thread.scope, asides.chains(said))]
+        else:
+            found = [await store.session(thread.scope, thread.session) or ""]
+        for branch in [*dict.fromkeys(filter(None, found))][:CANDIDATES]:
+            places = (await store.load(thread.scope, branch)).said
+            nodes = await store.nodes(thread.scope, [place.id for place in places])
+            asides.learn([nodes[place.id].item for place in places], thread.controller.is_ours)
+
+    def is_ours(self, name: str) -> bool:
+        """Whether a call is for clew, which was offered it."""
+        return self._thread.last is not None and self._thread.controller.is_ours(name)
+
+    def among(self, spoken: Spoken | None) -> Mapping[str, ToolCall]:
+        """The calls of clew's tools in an answer, by their ids."""
+        return {call.id: call for call in spoken.calls if self.is_ours(call.name)} if spoken else {}
+
+    async def answer(self, spoken: Spoken | None, ours: Mapping[str, ToolCall]) -> None:
+        """Do what an answer calls for: the model is to hear it next."""
+        self._aside += [*self._items(spoken.messages if spoken else ()), *await self._results(ours.values())]
+
+    async def keep(self, spoken: Spoken | None, ours: Mapping[str, ToolCall]) -> None:
+        """Remember what the caller gets nothing of, for the model is to hear it again."""
+        if self._asides is None or self._said is None or spoken is None or not (ours or self._aside):
+            return
+        answer = self._items(spoken.messages)
+        theirs = [item for item in answer if item.call_id not in ours]
+        calls = [with_(item, opens=None) for item in answer if item.call_id in ours]
+        results = await self._results(ours.values())
+        if self._format == "anthropic":  # one message has all results
+            results = [with_(result, opens=None) for result in results]
+        self._asides.keep(self._said[1].chain, AnswerAside(tuple(self._aside), theirs, calls, results))
+
+    def rename(self, alias: tuple[str, str] | None) -> None:
+        """Remember by which id a provider goes on from an answer that was told under another one."""
+        if self._asides and alias:
+            self._asides.rename(*alias)
+
+    def begin(self) -> None:
+        """Remember what was asked aside where no answer came of it."""
+        if self._asides and self._said and self._aside:
+            self._asides.begin(self._said[1].chain, self._aside)
+            self._aside = []
+
+    async def _results(self, calls: Iterable[ToolCall]) -> list[Item]:
+        results = []
+        for call in calls:
+            try:
+                came = await self._work(self._thread.answer(call.name, call.arguments or {}))
+            except Exception as error:
+                warn(f"clew could not answer a call of {call.name}", error)
+                came = Outcome("Error: recall is unavailable right now; continue without it", failed=True)
+            results.append(CallResult(call.id, call.name, *came))
+        return self._items(messages(results, self._format))
+
+    def _items(self, said: Sequence[Mapping[str, Any]]) -> list[Item]:
+        return wire.decode({wire.named(self._format).LIST: list(said)}, self._format)[1]
