@@ -9,6 +9,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from secrets import token_hex
 from typing import Any, Literal
 
 from clew.errors import BadRequest
@@ -146,8 +147,11 @@ class Digests:
         return old[0] if len(old) == 1 else self.link("span", old)
 
     def session(self, branch: str, seq: int) -> str:
-        """The id of the session that begins with an event of a branch: the same for whoever writes it."""
-        return self.link("session", (branch, str(seq)))[:16]
+        """An id for the session that begins with an event of a branch, and never one that was there.
+
+        A branch that was purged may begin anew, while the one that inherited from it has its sessions.
+        """
+        return self.link("session", (branch, str(seq), token_hex(8)))[:16]
 
     def frame(self, frame: Frame) -> str:
         """The digest of a frame's version."""
