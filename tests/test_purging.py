@@ -418,3 +418,17 @@ def remembered(word: str) -> bool:
     caches = [cache for cache in cached if cache.__module__.startswith("clew.")]
     assert len(caches) > 3
     return any(word in str(held) for cache in caches for held in gc.get_referents(*gc.get_referents(cache)))
+
+
+async def test_a_branch_that_begins_anew_is_compacted_while_its_heir_has_its_sessions(store: SQLStore) -> None:
+    whole = conversation(5, 12, wordy=20)
+    for time in range(2):
+        engine = Engine(store, Budget(window=30_000))
+        for stop in (7, 11):
+            view = await engine.prepare(Request({**whole, "messages": whole["messages"][:stop]}, session="run"))
+            await engine.compact(view)
+        if not time:
+            await engine.fork("default", view.branch, view.seq, "try")
+            await store.purge("default", [view.branch], "test")
+    assert len(await store.sessions("default", view.branch)) == 3
+    assert await store.check(deep=True) == []

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import accumulate
+from secrets import token_hex
 from typing import Any, Literal
 
 from clew.errors import BadRequest
@@ -90,6 +91,11 @@ class Edit:
         return tuple(n for n in self.new if n.id not in was)
 
 
+def new_id() -> str:
+    """An id for a branch or a session, which nobody had before."""
+    return token_hex(8)
+
+
 class Digests:
     """Keyed digests for one tenant: another scope, or another store's secret, gives other ids."""
 
@@ -149,10 +155,6 @@ class Digests:
     def handle(self, old: Sequence[str]) -> str:
         """The id by which a span is recalled: known before its stand-in is written, so the stand-in can name it."""
         return old[0] if len(old) == 1 else self.link("span", old)
-
-    def session(self, branch: str, seq: int) -> str:
-        """The id of the session that begins with an event of a branch: the same for whoever writes it."""
-        return self.link("session", (branch, str(seq)))[:16]
 
     def frame(self, frame: Frame) -> str:
         """The digest of a frame's version."""

@@ -9,7 +9,7 @@ from dataclasses import replace as with_
 
 from clew.catalog import Prices
 from clew.core import rawjson
-from clew.core.items import Frame, Scope
+from clew.core.items import Frame, Scope, new_id
 from clew.core.threads import LONG, are_large, in_thread_if
 from clew.core.view import View
 from clew.engine.branch import Branch, freshened
@@ -108,8 +108,8 @@ async def fitted(turn: Turn, compactor: Compactor) -> None:
     edits: list[Event] = [*view.edits[turn.known :]]
     if turn.fitted.folded is not None:
         at, cause = turn.fitted.folded - turn.known, turn.fitted.cause
-        session = view.digests.session(trace.branch, trace.seq + at)
-        edits.insert(at, Began(session, cause, "llm" if cause == "handoff" else "auto"))
+        # Not made of branch and event: a branch that was purged may begin anew while an heir of it has its sessions.
+        edits.insert(at, Began(new_id(), cause, "llm" if cause == "handoff" else "auto"))
     apply(trace, *edits)
     turn.written += edits
 

@@ -8,7 +8,7 @@ from dataclasses import replace as with_
 from typing import Any, TypeVar
 
 from clew import events
-from clew.core.items import Digests, Frame, Scope
+from clew.core.items import Digests, Frame, Scope, new_id
 from clew.core.threads import in_thread_if
 from clew.core.view import View
 from clew.engine.branch import Branch
@@ -172,7 +172,7 @@ class Turns:
             after = accepted(branch, await act(branch, target), branch.view)
             if len(after.edits) == known:
                 return view
-            began = Began(after.digests.session(view.branch, first), cause, method)
+            began = Began(new_id(), cause, method)
             edits: list[Event] = [began, *after.edits[known:]]
             chain = after.digests.run("", (n.content for n in after.nodes))
             try:

@@ -2,9 +2,8 @@
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from uuid import uuid4
 
-from clew.core.items import Digests, Frame, Item, Scope
+from clew.core.items import Digests, Frame, Item, Scope, new_id
 from clew.core.threads import LONG, are_large, in_thread_if
 from clew.recognition.continuation import Continuation, Recognition, Sent
 from clew.recognition.reading import Entry, chained, compare, unfold
@@ -151,7 +150,7 @@ class Recogniser:
             found = await self._history.after(then, sent, said)
             if found is None:
                 continue
-            then.branch, then.session = uuid4().hex[:16], session
+            then.branch, then.session = new_id(), session
             found.opened, found.fork = True, Fork(trace.branch, seq)
             return found
         return None
@@ -160,7 +159,7 @@ class Recogniser:
         """A new branch of nothing."""
         # Two hosts that open a named session at the same moment must open the same branch.
         named = session is not None and of_name
-        branch = named_branch(self.digests, str(session)) if named else uuid4().hex[:16]
+        branch = named_branch(self.digests, str(session)) if named else new_id()
         nodes = chained(self.digests, begin(self.digests, self.frame.format), [Entry(c, i) for c, i in sent.pairs()])
         events: list[Event] = [Said(tuple(nodes))] if nodes else []
         return Recognition(Trace(branch, session=session), events=events, opened=True, refold=True)

@@ -8,9 +8,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from graphlib import TopologicalSorter
 from typing import Any, NamedTuple
-from uuid import uuid4
 
-from clew.core.items import Scope
+from clew.core.items import Scope, new_id
 from clew.store import reading
 from clew.store.database import Database
 from clew.store.packing import WIDTH, indexable, unpack_item
@@ -134,7 +133,7 @@ def _leave(db: Database, given: Mapping[str, Any], took: Purge) -> None:
 
 def _rename(db: Database, branch: str) -> None:
     """Free the name of a branch that goes while its first session stays: the branch may be opened again."""
-    given = {"session": branch, "to": uuid4().hex[:16]}
+    given = {"session": branch, "to": new_id()}
     db.ask("rename_session", **given)
     db.ask("rename_parent", **given)
 
