@@ -1,5 +1,6 @@
 """How values lie on disk: digests as raw bytes, items and frames as JSON, compressed where it pays."""
 
+import json
 import zlib
 from collections.abc import Iterable
 from typing import Any, get_args
@@ -22,6 +23,11 @@ def pack(ids: Iterable[str]) -> bytes:
 def unpack(blob: bytes | None) -> list[str]:
     text = (blob or b"").hex()
     return [text[i : i + 2 * WIDTH] for i in range(0, len(text), 2 * WIDTH)]
+
+
+def listed(values: Iterable[str | int]) -> str:
+    """A list as statements take it."""
+    return json.dumps(list(values))
 
 
 def pack_item(item: Item) -> tuple[int, int, bytes]:

@@ -49,8 +49,50 @@ with recursive line (id, until) as (
     where b.parent is not null
 )
 select e.branch, e.seq, e.at, e.kind, e.start, e.stop, e.old, e.new, e.note
-from line join event e on e.branch = line.id and e.seq <= line.until
+from line join event e on e.branch = line.id and e.seq <= line.until and e.seq >= :since
 order by e.seq;
+
+-- name: edits_at
+with recursive line (id, until) as (
+    select id, cast(:until as bigint) from branch where id = :branch and scope = (select id from scope where name = :scope)
+    union all
+    select b.parent, case when b.parent_seq < line.until then b.parent_seq else line.until end
+    from line join branch b on b.id = line.id
+    where b.parent is not null
+)
+select e.seq, e.old, e.new, e.note
+from json_each(:seqs) j
+cross join line
+cross join event e on e.branch = line.id and e.seq = cast(j.value as bigint) and e.seq <= line.until
+where e.kind = 'edit';
+
+-- name: nearest_checkpoint
+with recursive line (id, until) as (
+    select id, cast(:until as bigint) from branch where id = :branch and scope = (select id from scope where name = :scope)
+    union all
+    select b.parent, case when b.parent_seq < line.until then b.parent_seq else line.until end
+    from line join branch b on b.id = line.id
+    where b.parent is not null
+)
+select c.branch, c.data from line join checkpoint c on c.branch = line.id
+where c.seq <= line.until + 1 and c.version = :version
+order by c.seq desc
+limit 1;
+
+-- name: newest_checkpoint
+with recursive line (id, until) as (
+    select id, cast(:until as bigint) from branch where id = :branch and scope = (select id from scope where name = :scope)
+    union all
+    select b.parent, case when b.parent_seq < line.until then b.parent_seq else line.until end
+    from line join branch b on b.id = line.id
+    where b.parent is not null
+)
+select max(c.seq) from line join checkpoint c on c.branch = line.id
+where c.seq <= line.until + 1 and c.version = :version;
+
+-- name: put_checkpoint
+insert into checkpoint (branch, seq, version, data) values (:branch, :seq, :version, :data)
+on conflict (branch) do update set seq = excluded.seq, version = excluded.version, data = excluded.data;
 
 -- name: own_events
 select seq, at, kind, start, stop, old, new, note from event
@@ -251,6 +293,9 @@ where scope = :owner and branch in (select id from going);
 
 -- name: purge_events
 delete from event where branch in (select id from going);
+
+-- name: purge_checkpoints
+delete from checkpoint where branch in (select id from going);
 
 -- name: purge_handles
 delete from handle where scope = :owner and branch in (select id from going);

@@ -10,8 +10,8 @@ from clew.core.caches import forget
 from clew.core.items import Digests, Edit, Item, Node, Scope
 from clew.errors import Conflict
 from clew.store.database import Database
-from clew.store.packing import pack, pack_frame, pack_item, pack_opening
-from clew.store.reading import listed
+from clew.store.loading import keep_checkpoint
+from clew.store.packing import listed, pack, pack_frame, pack_item, pack_opening
 from clew.store.records import Batch, ClientEdit, Event, NamedValue, Said
 from clew.store.rows import row_of
 from clew.store.sessions import cause_of, keep, last_of, open_first
@@ -81,6 +81,7 @@ def _write(db: Database, digests: Digests, scope: Scope, batch: Batch) -> None:
     frames = sorted(batch.frames, key=itemgetter(0))
     db.many("add_frame", [{"owner": owner, "digest": digest, "data": pack_frame(frame)} for digest, frame in frames])
     _learn(db, owner, sorted(batch.learned, key=itemgetter(0, 1)))
+    keep_checkpoint(db, scope, batch.branch, batch.seq, end + 1)
 
 
 def _opens(db: Database, scope: Scope, batch: Batch, at: float) -> Callable[[], None]:

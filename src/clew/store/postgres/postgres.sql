@@ -113,4 +113,4 @@ from body b join scope s on s.id = b.scope
 where b.id = :body;
 
 -- name: wipe
-vacuum (full, verbose) body, body_text, node, frame, event, handle, head, branch, session;
+vacuum (full, verbose) body, body_text, node, frame, event, handle, head, branch, session, checkpoint;

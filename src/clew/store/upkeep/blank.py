@@ -10,6 +10,7 @@ from clew.core import rawjson
 from clew.core.items import CLAIMS, LOG, SHORT, STANDS, Digests, Item, Scope
 from clew.store import reading
 from clew.store.database import Database
+from clew.store.loading import contents
 from clew.store.packing import SUMMARY, pack_item, unpack, unpack_item
 from clew.store.trace import PINS
 from clew.store.upkeep.purge import Purge, begin, end, lines_of, merge, parents_first, split, unindex
@@ -74,7 +75,7 @@ def _quoting(
                 bare = told | {"evidence": {k: v for k, v in kept.items() if k not in WORDS}}
                 db.ask("blank_note", branch=branch, seq=seq, note=rawjson.dumps(bare).decode())
             way = f"; for the rest: recall {digests.handle(old)[:SHORT]}" if len(old) > 1 else ""
-            found |= dict.fromkeys(reading.contents(db, scope, stand_ins).values(), note + way)
+            found |= dict.fromkeys(contents(db, scope, stand_ins).values(), note + way)
     return found
 
 
