@@ -50,7 +50,16 @@ class Places:
         self.packed[2 * WIDTH * start : 2 * WIDTH * max(start, stop)] = _ids(list(chain.from_iterable(places)))
 
 
-def packed(state: State, branch: str) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """One as it lies in its row."""
+
+    branch: str
+    seq: int  # of the event that came next
+    data: bytes
+
+
+def packed(state: State) -> Checkpoint:
     """All of it; raises `ValueError` where there are ids that are no digests."""
     trace = state.trace
     said = trace.said.packed if isinstance(trace.said, Places) else _ids(list(chain.from_iterable(trace.said)))
@@ -67,19 +76,19 @@ def packed(state: State, branch: str) -> bytes:
     }
     small = zlib.compress(b"\n".join((rawjson.dumps(head), *map(_ids, lists.values()))), 1)
     data = b"".join((len(small).to_bytes(_SIZE), small, said))
-    return _sum(data, branch) + data
+    return Checkpoint(trace.branch, trace.seq, _sum(data, trace.branch, trace.seq) + data)
 
 
 def unpacked(
-    data: bytes, branch: str, trace: Trace, read: Callable[[Sequence[int]], dict[int, Edit]], lazy: bool = False
+    found: Checkpoint, trace: Trace, read: Callable[[Sequence[int]], dict[int, Edit]], lazy: bool = False
 ) -> State:
-    """What was packed for a branch, on an empty trace of it or of its fork; raises `ValueError` where it is damaged.
+    """What was packed, on an empty trace of its branch or of a fork of that; raises `ValueError` where it is damaged.
 
     `read` reads the edits of these events; `lazy`: what was said stays packed.
     """
-    sum, data = data[:_SUM], data[_SUM:]
-    if sum != _sum(data, branch):
-        raise ValueError(f"the checkpoint of branch {branch} does not match its sum")
+    sum, data = found.data[:_SUM], found.data[_SUM:]
+    if sum != _sum(data, found.branch, found.seq):
+        raise ValueError(f"the checkpoint of branch {found.branch} does not match its sum")
     end = _SIZE + int.from_bytes(data[:_SIZE])
     line, _, rest = zlib.decompress(data[_SIZE:end]).partition(b"\n")
     head = rawjson.loads(line)
@@ -87,8 +96,8 @@ def unpacked(
     for name, length in head["lists"].items():
         lists[name] = unpack(rest[at : at + WIDTH * length])
         at += WIDTH * length + 1
-    found = read([*head["edits"], *head["undone"]])
-    _put(trace, [found[seq] for seq in head["edits"]], [found[seq] for seq in head["undone"]], head["settled"])
+    edits = read([*head["edits"], *head["undone"]])
+    _put(trace, [edits[seq] for seq in head["edits"]], [edits[seq] for seq in head["undone"]], head["settled"])
     trace.said = cast("list[Place]", Places(data[end:])) if lazy else _places(data[end:])
     trace.calls = list(zip(head["calls"][::2], head["calls"][1::2], strict=True))
     trace.alias = dict(zip(lists["alias"][::2], lists["alias"][1::2], strict=True))
@@ -98,7 +107,7 @@ def unpacked(
     trace.folds = [Fold(*fold) for fold in head["folds"]]
     for name in _PLAIN:
         setattr(trace, name, head[name])
-    return State(trace, {id(edit): seq for seq, edit in found.items()}, head["settled"])
+    return State(trace, {id(edit): seq for seq, edit in edits.items()}, head["settled"])
 
 
 def _put(trace: Trace, edits: Sequence[Edit], undone: list[Edit], settled: int) -> None:
@@ -124,5 +133,7 @@ def _ids(ids: Sequence[str]) -> bytes:
     return found
 
 
-def _sum(data: bytes, branch: str) -> bytes:
-    return blake2b(data, digest_size=_SUM, key=branch.encode()[:64]).digest()
+def _sum(data: bytes, branch: str, seq: int) -> bytes:
+    state = blake2b(f"{branch} {seq}\n".encode(), digest_size=_SUM)
+    state.update(data)
+    return state.digest()

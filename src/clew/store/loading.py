@@ -6,7 +6,7 @@ from typing import Any
 
 from clew.core.items import Edit, Node, Scope
 from clew.errors import BadRequest
-from clew.store.checkpoint import VERSION, State, packed, unpacked
+from clew.store.checkpoint import VERSION, Checkpoint, State, packed, unpacked
 from clew.store.database import Database
 from clew.store.packing import listed, unpack
 from clew.store.records import ABSENT, Revert
@@ -14,8 +14,8 @@ from clew.store.rows import event_of, read_row
 from clew.store.trace import Trace, apply
 
 ALL = 1 << 62  # past every sequence number
-STEP = 1_000  # events after which a checkpoint is made
-SHARE = 32  # or so many of all: what is written of it for each event then stays the same, however many there are
+STEP = 1_000  # events after which it is asked whether a checkpoint is due
+SHARE = 32  # of all events, new: what is written of it for each event then stays the same, however many there are
 
 # What reading damaged rows raises.
 DAMAGE = (zlib.error, BadRequest, LookupError, TypeError, ValueError, AttributeError, RecursionError)
@@ -72,10 +72,9 @@ def _nearest(db: Database, place: Mapping[str, Any], trace: Trace, lazy: bool) -
     """The newest checkpoint on the way to an event, also one of a parent; nothing, if there is none that is whole."""
     found = db.ask("nearest_checkpoint", **place, version=VERSION).fetchone()
     if found:
-        made_on, data = found
         empty = Trace(trace.branch, session=trace.session)
         try:
-            return unpacked(data, made_on, empty, lambda seqs: _edits(db, place, seqs), lazy)
+            return unpacked(Checkpoint(*found), empty, lambda seqs: _edits(db, place, seqs), lazy)
         except DAMAGE:  # all that it says is in the log, too
             pass
     return State(trace)
@@ -98,15 +97,40 @@ def keep_checkpoint(db: Database, scope: Scope, branch: str, first: int, next: i
     if first // step == next // step:
         return  # asked once in so many events, so that turns need not ask
     known = db.ask("newest_checkpoint", scope=scope, branch=branch, until=ALL, version=VERSION).fetchone()[0] or 0
-    if next - known >= max(step, next // SHARE):
+    if next - known >= max(step // 2, next // SHARE):
         make_checkpoint(db, scope, branch)
 
 
 def make_checkpoint(db: Database, scope: Scope, branch: str) -> None:
     """Make a checkpoint of a branch as it is now, in place of the one there is."""
     try:
-        state = restore(db, scope, Trace(branch), ALL, lazy=True)
-        data = packed(state, branch)
+        made = packed(restore(db, scope, Trace(branch), ALL, lazy=True))
     except DAMAGE:
         return  # of a damaged log; a turn is written all the same
-    db.ask("put_checkpoint", branch=branch, seq=state.trace.seq, version=VERSION, data=data)
+    db.ask("put_checkpoint", branch=branch, seq=made.seq, version=VERSION, data=made.data)
+
+
+def keep_all(db: Database) -> None:
+    """Drop all checkpoints, and make those anew that are worth it."""
+    db.ask("drop_checkpoints")
+    for branch, scope, newest in db.ask("newest_events").fetchall():
+        keep_checkpoint(db, scope, branch, 0, newest + 1)
+
+
+def is_right(db: Database, scope: Scope, branch: str, session: str | None) -> bool | None:
+    """Whether the checkpoint of a branch says what its events say; None if those cannot be read."""
+    with db.snapshot():
+        found = db.ask("checkpoint", branch=branch, version=VERSION).fetchone()
+        if found is None:
+            return True  # gone meanwhile, or nobody reads it
+        made = Checkpoint(*found)
+        place = {"scope": scope, "branch": branch, "until": made.seq - 1}
+        try:
+            told = replay(db, scope, branch, session, made.seq - 1)
+        except DAMAGE:
+            return None
+        try:
+            state = unpacked(made, Trace(branch, session=session), lambda seqs: _edits(db, place, seqs))
+        except DAMAGE:
+            return False
+    return state.trace == told

@@ -62,7 +62,7 @@ with recursive line (id, until) as (
 )
 select e.seq, e.old, e.new, e.note
 from json_each(:seqs) j
-cross join line
+cross join line on true
 cross join event e on e.branch = line.id and e.seq = cast(j.value as bigint) and e.seq <= line.until
 where e.kind = 'edit';
 
@@ -74,7 +74,7 @@ with recursive line (id, until) as (
     from line join branch b on b.id = line.id
     where b.parent is not null
 )
-select c.branch, c.data from line join checkpoint c on c.branch = line.id
+select c.branch, c.seq, c.data from line join checkpoint c on c.branch = line.id
 where c.seq <= line.until + 1 and c.version = :version
 order by c.seq desc
 limit 1;
@@ -456,6 +456,27 @@ where s.cause = 'compaction' and s.opening = 0
 -- name: check_parents
 select count(*) from session s
 where s.parent is not null and not exists (select 1 from session p where p.id = s.parent and p.scope = s.scope);
+
+-- name: check_checkpoints
+select count(*) from checkpoint c where not exists (select 1 from branch b where b.id = c.branch);
+
+-- name: checkpoint
+select branch, seq, data from checkpoint where branch = :branch and version = :version;
+
+-- name: some_checkpoints
+select s.name, b.id, b.session from checkpoint c join branch b on b.id = c.branch join scope s on s.id = b.scope
+order by random()
+limit :limit;
+
+-- name: drop_checkpoints
+delete from checkpoint;
+
+-- name: newest_events
+select n.id, s.name, n.newest
+from (select b.id, b.scope, (select max(e.seq) from event e where e.branch = b.id) as newest from branch b) n
+join scope s on s.id = n.scope
+where n.newest is not null
+order by n.newest, n.id;
 
 -- name: body_numbers
 select id from body where purged is null;
