@@ -17,7 +17,7 @@ from clew.core.bridge import run
 from clew.core.items import Digests, Edit, Item, Node
 from clew.store import Batch, Call, ClientEdit, Fork, Pin, Said, Trace, Usage, apply
 from clew.store.database import Database
-from clew.store.loading import ALL, STEP, keep_checkpoint, make_checkpoint, replay
+from clew.store.loading import ASKED, FOREVER, keep_checkpoint, make_checkpoint, replay
 from clew.store.places import is_url
 from clew.store.records import Began, Event, Revert, Switch
 from clew.store.sql import SQLStore
@@ -121,7 +121,7 @@ class Talk:
 
 
 def _replayed(db: Database, branch: str, until: int | None) -> Trace:
-    return replay(db, HERE, branch, None, ALL if until is None else until)
+    return replay(db, HERE, branch, None, FOREVER if until is None else until)
 
 
 async def within(store: SQLStore, act: Callable[[Database], T]) -> T:
@@ -201,17 +201,17 @@ def ask(place: str, statement: str, *given: object) -> list[tuple[object, ...]]:
 
 
 async def test_a_long_branch_gets_one_as_it_grows(store: SQLStore, place: str) -> None:
-    talk = await long(store, STEP - 50)
+    talk = await long(store, ASKED - 50)
     assert ask(place, "select count(*) from checkpoint") == [(0,)]
     trace = talk.branches["b"]
     for size in (100, 950, 100):
         said = tuple(Said(talk.nodes(1)) for _ in range(size))
         await store.write(HERE, Batch("b", trace.seq, said))
         apply(trace, *said)
-    assert ask(place, "select branch, seq from checkpoint") == [("b", 2 * STEP)]
+    assert ask(place, "select branch, seq from checkpoint") == [("b", 2 * ASKED)]
     await talk.hold(lambda until: until % 500 == 0)
-    await within(store, lambda db: keep_checkpoint(db, HERE, "b", 2 * STEP - 1, 2 * STEP + 1))
-    assert ask(place, "select branch, seq from checkpoint") == [("b", 2 * STEP)], "too soon"
+    await within(store, lambda db: keep_checkpoint(db, HERE, "b", 2 * ASKED - 1, 2 * ASKED + 1))
+    assert ask(place, "select branch, seq from checkpoint") == [("b", 2 * ASKED)], "too soon"
     fork = Batch("child", trace.seq, (Said(talk.nodes(1)),), opened=True, fork=Fork("b", trace.seq - 1))
     await store.write(HERE, fork)
     assert len((await store.load(HERE, "child")).said) == len(trace.said) + 1, "from its parent's"
@@ -219,7 +219,7 @@ async def test_a_long_branch_gets_one_as_it_grows(store: SQLStore, place: str) -
 
 @pytest.mark.parametrize("change", ["set seq = seq - 3", "set version = 77", "set data = ?"])
 async def test_one_that_is_wrong_is_not_believed_and_mended(store: SQLStore, place: str, change: str) -> None:
-    talk = await long(store, STEP + 50)
+    talk = await long(store, ASKED + 50)
     [(data,)] = ask(place, "select data from checkpoint")
     damaged = bytearray(data)  # type: ignore[call-overload]
     damaged[len(damaged) // 2] ^= 1
@@ -233,7 +233,7 @@ async def test_one_that_is_wrong_is_not_believed_and_mended(store: SQLStore, pla
 
 
 async def test_one_holds_no_words_and_goes_with_its_branch(store: SQLStore, place: str) -> None:
-    talk = await long(store, STEP + 50)
+    talk = await long(store, ASKED + 50)
     [(data,)] = ask(place, "select data from checkpoint")
     assert talk.prefix.encode() not in bytes(data)  # type: ignore[call-overload]
     await store.purge(HERE, ["b"], "test")

@@ -16,7 +16,7 @@ from clew.store.packing import WIDTH, pack, unpack
 from clew.store.records import Place
 from clew.store.trace import Fold, Trace
 
-VERSION = 1  # of how it is packed; one of another version is as if it were not there
+PACKING = 1  # of how it is packed; one of another version is as if it were not there
 _SUM = 16  # bytes
 _SIZE = 4
 _PLAIN = ("seq", "patched", "format", "frame", "reported", "folding")
@@ -32,7 +32,7 @@ class State:
     settled: int = 0  # edits that there were at the last revert: those undone are recognised after them
 
 
-class Places:
+class PackedPlaces:
     """What was said, still packed: to be added to without being read."""
 
     def __init__(self, packed: bytes) -> None:
@@ -41,7 +41,7 @@ class Places:
     def __len__(self) -> int:
         return len(self.packed) // (2 * WIDTH)
 
-    def __iadd__(self, places: Iterable[Place]) -> "Places":
+    def __iadd__(self, places: Iterable[Place]) -> "PackedPlaces":
         self.packed += _ids(list(chain.from_iterable(places)))
         return self
 
@@ -62,7 +62,7 @@ class Checkpoint:
 def packed(state: State) -> Checkpoint:
     """All of it; raises `ValueError` where there are ids that are no digests."""
     trace = state.trace
-    said = trace.said.packed if isinstance(trace.said, Places) else _ids(list(chain.from_iterable(trace.said)))
+    said = trace.said.packed if isinstance(trace.said, PackedPlaces) else _ids(list(chain.from_iterable(trace.said)))
     lists = {name: sorted(getattr(trace, name)) for name in _IDS}
     lists |= {"alias": list(chain.from_iterable(trace.alias.items())), "made_in": list(trace.made_in)}
     head = {name: getattr(trace, name) for name in _PLAIN} | {
@@ -98,7 +98,7 @@ def unpacked(
         at += WIDTH * length + 1
     edits = read([*head["edits"], *head["undone"]])
     _put(trace, [edits[seq] for seq in head["edits"]], [edits[seq] for seq in head["undone"]], head["settled"])
-    trace.said = cast("list[Place]", Places(data[end:])) if lazy else _places(data[end:])
+    trace.said = cast("list[Place]", PackedPlaces(data[end:])) if lazy else _places(data[end:])
     trace.calls = list(zip(head["calls"][::2], head["calls"][1::2], strict=True))
     trace.alias = dict(zip(lists["alias"][::2], lists["alias"][1::2], strict=True))
     trace.made_in = dict(zip(lists["made_in"], head["formats"], strict=True))

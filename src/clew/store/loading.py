@@ -6,15 +6,15 @@ from typing import Any
 
 from clew.core.items import Edit, Node, Scope
 from clew.errors import BadRequest
-from clew.store.checkpoint import VERSION, Checkpoint, State, packed, unpacked
+from clew.store.checkpoint import PACKING, Checkpoint, State, packed, unpacked
 from clew.store.database import Database
 from clew.store.packing import listed, unpack
 from clew.store.records import ABSENT, Revert
 from clew.store.rows import event_of, read_row
 from clew.store.trace import Trace, apply
 
-ALL = 1 << 62  # past every sequence number
-STEP = 1_000  # events after which it is asked whether a checkpoint is due
+FOREVER = 1 << 62  # past every sequence number
+ASKED = 1_000  # events after which it is asked whether a checkpoint is due
 SHARE = 32  # of all events, new: what is written of it for each event then stays the same, however many there are
 
 # What reading damaged rows raises.
@@ -70,7 +70,7 @@ def contents(db: Database, scope: Scope, ids: Iterable[str]) -> dict[str, str]:
 
 def _nearest(db: Database, place: Mapping[str, Any], trace: Trace, lazy: bool) -> State:
     """The newest checkpoint on the way to an event, also one of a parent; nothing, if there is none that is whole."""
-    found = db.ask("nearest_checkpoint", **place, version=VERSION).fetchone()
+    found = db.ask("nearest_checkpoint", **place, version=PACKING).fetchone()
     if found:
         empty = Trace(trace.branch, session=trace.session)
         try:
@@ -92,22 +92,22 @@ def _edits(db: Database, place: Mapping[str, Any], seqs: Sequence[int]) -> dict[
     return found
 
 
-def keep_checkpoint(db: Database, scope: Scope, branch: str, first: int, next: int, step: int = STEP) -> None:
+def keep_checkpoint(db: Database, scope: Scope, branch: str, first: int, next: int, every: int = ASKED) -> None:
     """Make a checkpoint after the events from `first` to before `next` were written, if it is time for one."""
-    if first // step == next // step:
+    if first // every == next // every:
         return  # asked once in so many events, so that turns need not ask
-    known = db.ask("newest_checkpoint", scope=scope, branch=branch, until=ALL, version=VERSION).fetchone()[0] or 0
-    if next - known >= max(step // 2, next // SHARE):
+    known = db.ask("newest_checkpoint", scope=scope, branch=branch, until=FOREVER, version=PACKING).fetchone()[0] or 0
+    if next - known >= max(every // 2, next // SHARE):
         make_checkpoint(db, scope, branch)
 
 
 def make_checkpoint(db: Database, scope: Scope, branch: str) -> None:
     """Make a checkpoint of a branch as it is now, in place of the one there is."""
     try:
-        made = packed(restore(db, scope, Trace(branch), ALL, lazy=True))
+        made = packed(restore(db, scope, Trace(branch), FOREVER, lazy=True))
     except DAMAGE:
         return  # of a damaged log; a turn is written all the same
-    db.ask("put_checkpoint", branch=branch, seq=made.seq, version=VERSION, data=made.data)
+    db.ask("put_checkpoint", branch=branch, seq=made.seq, version=PACKING, data=made.data)
 
 
 def keep_all(db: Database) -> None:
@@ -120,7 +120,7 @@ def keep_all(db: Database) -> None:
 def is_right(db: Database, scope: Scope, branch: str, session: str | None) -> bool | None:
     """Whether the checkpoint of a branch says what its events say; None if those cannot be read."""
     with db.snapshot():
-        found = db.ask("checkpoint", branch=branch, version=VERSION).fetchone()
+        found = db.ask("checkpoint", branch=branch, version=PACKING).fetchone()
         if found is None:
             return True  # gone meanwhile, or nobody reads it
         made = Checkpoint(*found)

@@ -10,7 +10,7 @@ from clew.core.items import SHORT, Digests, Frame, Node, Scope
 from clew.core.view import behind
 from clew.errors import Conflict, NotFound, Purged
 from clew.store.database import Database, Rows
-from clew.store.loading import ALL, go_on, restore
+from clew.store.loading import FOREVER, go_on, restore
 from clew.store.packing import indexable, is_as_said, listed, unpack, unpack_frame, unpack_item
 from clew.store.records import ABSENT, BranchInfo, Call, Happened, KnownHead
 from clew.store.rows import call_of, event_of, read_row
@@ -48,7 +48,7 @@ def load(db: Database, scope: Scope, branch: str, until: int | None) -> Trace:
         owner = db.ask("branch", scope=scope, branch=branch).fetchone()
         if owner is None:
             raise missing(db, scope, branch)
-        return restore(db, scope, Trace(branch, session=owner[0]), ALL if until is None else until).trace
+        return restore(db, scope, Trace(branch, session=owner[0]), FOREVER if until is None else until).trace
 
 
 def catch_up(db: Database, scope: Scope, trace: Trace) -> set[str]:
@@ -125,7 +125,7 @@ def ancestry(db: Database, scope: Scope, branch: str) -> list[tuple[str, int]]:
 
 
 def calls(db: Database, scope: Scope, branch: str) -> list[Call]:
-    events = db.ask("events", scope=scope, branch=branch, until=ALL, since=0).fetchall()
+    events = db.ask("events", scope=scope, branch=branch, until=FOREVER, since=0).fetchall()
     usage = {start: rawjson.loads(note)["usage"] for *_, kind, start, _, _, _, note in events if kind == "usage"}
     return [
         call_of(made_on, seq, said, note, at, usage.get(seq))
@@ -135,7 +135,7 @@ def calls(db: Database, scope: Scope, branch: str) -> list[Call]:
 
 
 def events(db: Database, scope: Scope, branch: str, until: int | None) -> list[Happened]:
-    rows = db.ask("own_events", scope=scope, branch=branch, until=ALL if until is None else until)
+    rows = db.ask("own_events", scope=scope, branch=branch, until=FOREVER if until is None else until)
     found = [Happened(seq, at, read_row(*columns)) for seq, at, *columns in rows]
     for event in found:  # whoever gets them reads their notes: damage is to show here
         event_of(event.row, branch, event.seq, lambda node: Node(node, "", ABSENT))

@@ -9,7 +9,7 @@ from clew.core import rawjson
 from clew.core.items import Digests, Scope
 from clew.errors import ClewError
 from clew.store.database import Database
-from clew.store.loading import ALL, is_right, keep_all
+from clew.store.loading import FOREVER, is_right, keep_all
 from clew.store.packing import is_as_said, unpack_item
 from clew.store.upkeep.purge import drop_loose_bodies
 from clew.store.upkeep.relist import relist
@@ -176,7 +176,7 @@ def _index(db: Database) -> Iterator[Problem]:
 
 def _checkpoints(db: Database, deep: bool) -> Iterator[Problem]:
     """Replay branches again: is what was kept of each what its events say?"""
-    rows = db.ask("some_checkpoints", limit=ALL if deep else REPLAYED).fetchall()
+    rows = db.ask("some_checkpoints", limit=FOREVER if deep else REPLAYED).fetchall()
     found = Counter(is_right(db, *row) for row in rows)
     if found[False]:
         yield Problem("checkpoints that do not match their events", found[False], REPAIR)
