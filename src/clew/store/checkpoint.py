@@ -24,7 +24,7 @@ _IDS = ("gone", "loose", "held", "pinned")
 
 
 @dataclass(slots=True)
-class State:
+class Replayed:
     """A trace on its way through the log, and where in it its edits lie."""
 
     trace: Trace
@@ -59,7 +59,7 @@ class Checkpoint:
     data: bytes
 
 
-def packed(state: State) -> Checkpoint:
+def packed(state: Replayed) -> Checkpoint:
     """All of it; raises `ValueError` where there are ids that are no digests."""
     trace = state.trace
     said = trace.said.packed if isinstance(trace.said, PackedPlaces) else _ids(list(chain.from_iterable(trace.said)))
@@ -81,7 +81,7 @@ def packed(state: State) -> Checkpoint:
 
 def unpacked(
     found: Checkpoint, trace: Trace, read: Callable[[Sequence[int]], dict[int, Edit]], lazy: bool = False
-) -> State:
+) -> Replayed:
     """What was packed, on an empty trace of its branch or of a fork of that; raises `ValueError` where it is damaged.
 
     `read` reads the edits of these events; `lazy`: what was said stays packed.
@@ -107,7 +107,7 @@ def unpacked(
     trace.folds = [Fold(*fold) for fold in head["folds"]]
     for name in _PLAIN:
         setattr(trace, name, head[name])
-    return State(trace, {id(edit): seq for seq, edit in edits.items()}, head["settled"])
+    return Replayed(trace, {id(edit): seq for seq, edit in edits.items()}, head["settled"])
 
 
 def _put(trace: Trace, edits: Sequence[Edit], undone: list[Edit], settled: int) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from clew.core.items import Edit, Node, Scope
 from clew.errors import BadRequest
-from clew.store.checkpoint import PACKING, Checkpoint, State, packed, unpacked
+from clew.store.checkpoint import PACKING, Checkpoint, Replayed, packed, unpacked
 from clew.store.database import Database
 from clew.store.packing import listed, unpack
 from clew.store.records import ABSENT, Revert
@@ -21,7 +21,7 @@ SHARE = 32  # of all events, new: what is written of it for each event then stay
 DAMAGE = (zlib.error, BadRequest, LookupError, TypeError, ValueError, AttributeError, RecursionError)
 
 
-def restore(db: Database, scope: Scope, trace: Trace, until: int, lazy: bool = False) -> State:
+def restore(db: Database, scope: Scope, trace: Trace, until: int, lazy: bool = False) -> Replayed:
     """An empty trace of a branch, replayed up to and with an event."""
     place = {"scope": scope, "branch": trace.branch, "until": until}
     state = _nearest(db, place, trace, lazy)
@@ -32,7 +32,7 @@ def restore(db: Database, scope: Scope, trace: Trace, until: int, lazy: bool = F
 
 def replay(db: Database, scope: Scope, branch: str, session: str | None, until: int) -> Trace:
     """A branch replayed from its first event, whatever checkpoints there are."""
-    state = State(Trace(branch, session=session))
+    state = Replayed(Trace(branch, session=session))
     events = db.ask("events", scope=scope, branch=branch, until=until, since=0).fetchall()
     _replay(db, scope, state, ((seq, columns) for _, seq, _, *columns in events), [event[7] for event in events])
     return state.trace
@@ -41,12 +41,12 @@ def replay(db: Database, scope: Scope, branch: str, session: str | None, until: 
 def go_on(db: Database, scope: Scope, trace: Trace) -> set[str]:
     """Let what happened on a branch since happen to a trace of it; what kinds of events that were."""
     events = db.ask("newer_events", branch=trace.branch, since=trace.seq).fetchall()
-    _replay(db, scope, State(trace), ((seq, columns) for seq, *columns in events), [event[5] for event in events])
+    _replay(db, scope, Replayed(trace), ((seq, columns) for seq, *columns in events), [event[5] for event in events])
     return {event[1] for event in events}
 
 
 def _replay(
-    db: Database, scope: Scope, state: State, rows: Iterable[tuple[int, Sequence[Any]]], new: Iterable[bytes | None]
+    db: Database, scope: Scope, state: Replayed, rows: Iterable[tuple[int, Sequence[Any]]], new: Iterable[bytes | None]
 ) -> None:
     content_of = contents(db, scope, {id for ids in new for id in unpack(ids)})
     trace = state.trace
@@ -68,7 +68,7 @@ def contents(db: Database, scope: Scope, ids: Iterable[str]) -> dict[str, str]:
 # --- checkpoints ------------------------------------------------------------------------------------------------------
 
 
-def _nearest(db: Database, place: Mapping[str, Any], trace: Trace, lazy: bool) -> State:
+def _nearest(db: Database, place: Mapping[str, Any], trace: Trace, lazy: bool) -> Replayed:
     """The newest checkpoint on the way to an event, also one of a parent; nothing, if there is none that is whole."""
     found = db.ask("nearest_checkpoint", **place, version=PACKING).fetchone()
     if found:
@@ -77,7 +77,7 @@ def _nearest(db: Database, place: Mapping[str, Any], trace: Trace, lazy: bool) -
             return unpacked(Checkpoint(*found), empty, lambda seqs: _edits(db, place, seqs), lazy)
         except DAMAGE:  # all that it says is in the log, too
             pass
-    return State(trace)
+    return Replayed(trace)
 
 
 def _edits(db: Database, place: Mapping[str, Any], seqs: Sequence[int]) -> dict[int, Edit]:
