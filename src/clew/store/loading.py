@@ -14,7 +14,7 @@ from clew.store.rows import event_of, read_row
 from clew.store.trace import Trace, apply
 
 FOREVER = 1 << 62  # past every sequence number
-ASKED = 1_000  # events after which it is asked whether a checkpoint is due
+ASKED = 2_000  # events after which it is asked whether a checkpoint is due
 SHARE = 32  # of all events, new: what is written of it for each event then stays the same, however many there are
 
 # What reading damaged rows raises.

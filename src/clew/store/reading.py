@@ -11,6 +11,7 @@ from clew.core.view import behind
 from clew.errors import Conflict, NotFound, Purged
 from clew.store.database import Database, Rows
 from clew.store.loading import FOREVER, go_on, restore
+from clew.store.notes import unpack_note
 from clew.store.packing import indexable, is_as_said, listed, unpack, unpack_frame, unpack_item
 from clew.store.records import ABSENT, BranchInfo, Call, Happened, KnownHead
 from clew.store.rows import call_of, event_of, read_row
@@ -126,7 +127,7 @@ def ancestry(db: Database, scope: Scope, branch: str) -> list[tuple[str, int]]:
 
 def calls(db: Database, scope: Scope, branch: str) -> list[Call]:
     events = db.ask("events", scope=scope, branch=branch, until=FOREVER, since=0).fetchall()
-    usage = {start: rawjson.loads(note)["usage"] for *_, kind, start, _, _, _, note in events if kind == "usage"}
+    usage = {start: unpack_note(note)["usage"] for *_, kind, start, _, _, _, note in events if kind == "usage"}
     return [
         call_of(made_on, seq, said, note, at, usage.get(seq))
         for made_on, seq, at, kind, _, said, _, _, note in events

@@ -205,7 +205,7 @@ class EventRow:
     stop: int | None = None
     old: Sequence[str] = ()
     new: Sequence[str] = ()
-    note: str | None = None
+    note: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from clew.core.items import Digests, Edit, Item, Node, Scope
 from clew.errors import Conflict
 from clew.store.database import Database
 from clew.store.loading import keep_checkpoint
-from clew.store.packing import listed, pack, pack_frame, pack_item, pack_opening
+from clew.store.notes import pack_note
+from clew.store.packing import brief_opening, listed, pack, pack_frame, pack_item, pack_opening
 from clew.store.records import Batch, ClientEdit, Event, NamedValue, Said
 from clew.store.rows import row_of
 from clew.store.sessions import cause_of, keep, last_of, open_first
@@ -145,7 +146,7 @@ def _columns(branch: str, seq: int, event: Event, at: float) -> dict[str, Any]:
         "stop": row.stop,
         "old": pack(row.old),
         "new": pack(row.new),
-        "note": row.note,
+        "note": pack_note(row.kind, row.note),
         "at": at,
     }
 
@@ -171,7 +172,7 @@ def _add_bodies(db: Database, owner: int, said: Mapping[str, Item], known: Mappi
 
 
 def _place(scope: Scope, branch: str, node: Node) -> dict[str, Any]:
-    opens = pack_opening(node.item)
+    opens = brief_opening(pack_opening(node.item))
     return {"scope": scope, "id": node.id, "content": node.content, "branch": branch, "opens": opens}
 
 

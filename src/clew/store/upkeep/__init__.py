@@ -9,10 +9,11 @@ from clew.core import rawjson
 from clew.core.items import Digests, Scope
 from clew.errors import ClewError
 from clew.store.database import Database
-from clew.store.loading import FOREVER, is_right, keep_all
+from clew.store.loading import DAMAGE, FOREVER, is_right, keep_all
 from clew.store.packing import is_as_said, unpack_item
 from clew.store.upkeep.purge import drop_loose_bodies
 from clew.store.upkeep.relist import relist
+from clew.store.upkeep.repack import repack
 
 Progress = Callable[[int, int], None]  # so many done, of so many
 
@@ -218,7 +219,7 @@ def _bodies(db: Database, secret: bytes, deep: bool, progress: Progress | None) 
 
 def repair(db: Database, progress: Progress | None) -> None:
     """Delete bodies that no node refers to, make the search index anew from those that stay, list lost sessions,
-    and make checkpoints anew.
+    make checkpoints anew, and pack rows of older versions as new ones are.
     """
     with db.transaction():
         db.ask("begin_repair")
@@ -230,6 +231,7 @@ def repair(db: Database, progress: Progress | None) -> None:
         db.ask("merge_index")
         relist(db)
         keep_all(db)
+    repack(db, DAMAGE, progress)
 
 
 def _reindex(db: Database, progress: Progress | None) -> None:

@@ -1,0 +1,45 @@
+"""Compression with zstd and a dictionary that ships with clew.
+
+The dictionary knows how what agents say looks, and nothing that anybody said: it is made of our own text, by
+`scripts/make_dictionary.py`. So what one scope said is in no other's data, and what was purged is nowhere.
+"""
+
+import sys
+import zlib
+from functools import cache
+from importlib.resources import files
+from threading import local
+from typing import Any
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+LEVEL = 6  # as dear as zlib's 6, which it takes the place of, and a fifth smaller with the dictionary
+_MAGIC = b"\x28\xb5\x2f\xfd"  # that begins every frame, and so need not be stored
+_own = local()
+
+
+def compress(data: bytes) -> bytes:
+    """A frame without its first four bytes; it names its dictionary, and has a checksum."""
+    try:
+        compressor: zstd.ZstdCompressor = _own.compressor
+    except AttributeError:
+        names = zstd.CompressionParameter
+        options: dict[int, int] = {names.compression_level: LEVEL, names.checksum_flag: 1}
+        compressor = _own.compressor = zstd.ZstdCompressor(options=options, zstd_dict=_dictionary())
+    return compressor.compress(data, zstd.ZstdCompressor.FLUSH_FRAME)[len(_MAGIC) :]
+
+
+def decompress(data: bytes) -> bytes:
+    """What was compressed; raises `zlib.error` where it is damaged, or was made with another dictionary."""
+    try:
+        return zstd.decompress(_MAGIC + data, _dictionary().as_digested_dict)
+    except zstd.ZstdError as error:
+        raise zlib.error(str(error)) from None
+
+
+@cache
+def _dictionary() -> Any:
+    return zstd.ZstdDict(files("clew.store").joinpath("dictionary-1.zstd").read_bytes())
