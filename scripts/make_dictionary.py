@@ -23,7 +23,7 @@ SIZE = 64 * 1024
 PIECE = 1_500  # characters of a text that was not said
 TALKS = 30
 OWN = ("src/clew/**/*.py", "docs/*.md", "tests/*.py", "README.md")
-WRITTEN = ("code.txt", "english.txt", "shell.txt", "calls.txt")  # nearest to what is compressed comes last
+WRITTEN = ("more_code.txt", "code.txt", "more_english.txt", "english.txt", "more_shell.txt", "shell.txt", "calls.txt")
 
 
 def packed(item: Item) -> bytes:
