@@ -73,7 +73,7 @@ async def test_a_flipped_bit_gives_what_was_said_or_a_clear_error(tmp_path: Path
             beside.unlink()
 
 
-SHORT = "(select min(id) from body where packed = 0 and kind = 'text')"
+SHORT = "(select min(id) from body where packed = 0 and kind = 't')"
 LONG = "(select min(id) from body where packed = 2)"
 
 

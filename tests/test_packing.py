@@ -84,10 +84,13 @@ def age(place: str) -> None:
     """Let a store be as older versions wrote it."""
     with behind(place) as db:
         mark, text = ("%s", bytes) if is_url(place) else ("?", lambda data: data.decode())
-        for id, packed, data in db.execute("select id, packed, data from body").fetchall():
+        for id, kind, role, packed, data in db.execute("select id, kind, role, packed, data from body").fetchall():
             whole = inflated(packed, data)
             old = (ZLIB, zlib.compress(whole, 6)) if len(whole) >= 200 else (PLAIN, whole)
-            db.execute(f"update body set packed = {mark}, data = {mark} where id = {mark}", (*old, id))
+            item = unpack_item(None, kind, role, packed, data)
+            words = ("summary" if kind == "s" else item.kind, item.role)
+            sets = f"packed = {mark}, data = {mark}, kind = {mark}, role = {mark}"
+            db.execute(f"update body set {sets} where id = {mark}", (*old, *words, id))
         for digest, data in db.execute("select digest, data from frame").fetchall():
             given = (zlib.compress(inflated_frame(data), 6), digest)
             db.execute(f"update frame set data = {mark} where digest = {mark}", given)
@@ -100,7 +103,7 @@ def age(place: str) -> None:
 
 def lengths(place: str) -> dict[str, int]:
     """Bytes of what can be packed."""
-    columns = {"body": "data", "frame": "data", "event": "note", "node": "opens"}
+    columns = {"body": "data) + length(kind", "frame": "data", "event": "note", "node": "opens"}
     with behind(place) as db:
         return {t: db.execute(f"select sum(length({column})) from {t}").fetchone()[0] for t, column in columns.items()}
 

@@ -2,8 +2,8 @@
 
 import json
 import zlib
-from collections.abc import Iterable
-from typing import Any, get_args
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from clew.core import rawjson
 from clew.core.items import BYTES, Digests, Frame, Item, Kind, Opening, Role
@@ -11,7 +11,18 @@ from clew.errors import BadRequest
 from clew.store.compressing import compress, decompress
 
 WIDTH = 16  # bytes of a digest
-_KINDS, _ROLES = frozenset(get_args(Kind)), frozenset(get_args(Role))
+# Kinds and roles are letters on disk; in rows of older versions they are words.
+_KINDS: Mapping[str, Kind] = {
+    "t": "text",
+    "n": "reasoning",
+    "c": "call",
+    "r": "result",
+    "m": "media",
+    "s": "summary",
+    "o": "opaque",
+}
+_ROLES: Mapping[str, Role] = {"s": "system", "u": "user", "a": "assistant", "t": "tool"}
+_LETTERS: dict[str, str] = {word: letter for letters in (_KINDS, _ROLES) for letter, word in letters.items()}
 MASKED_ID = "secret_"  # as it begins the id of a call that was one
 MASK = b"[secret: "  # as the secrets policy begins what it puts in a secret's place
 WORTH = 60  # bytes from which compressing pays
@@ -39,6 +50,11 @@ def pack_item(item: Item) -> tuple[int, int, bytes]:
     return packed, len(data), stored
 
 
+def letter(word: str) -> str:
+    """A kind or a role as it is stored."""
+    return _LETTERS.get(word, word)
+
+
 def squeeze(data: bytes) -> tuple[int, bytes]:
     """How data is packed, and what it is then: as it is, if it is short or gets no shorter."""
     if len(data) >= WORTH:
@@ -62,7 +78,8 @@ def fields_of(item: Item) -> dict[str, Any]:
 
 def unpack_item(opens: str | None, kind: Any, role: Any, packed: int, data: bytes) -> Item:
     fields = _loads(inflated(packed, data))
-    if kind not in _KINDS or role not in _ROLES:
+    kind, role = _KINDS.get(kind, kind), _ROLES.get(role, role)
+    if kind not in _KINDS.values() or role not in _ROLES.values():
         raise BadRequest(f"unknown item kind {kind!r} with role {role!r}")
     opens = opening(opens)
     if opens == SUMMARY:

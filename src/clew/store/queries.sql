@@ -385,7 +385,7 @@ select cast(sum(n.places) as bigint), count(*), cast(sum((n.places - 1) * length
 from body b
 join (select scope, content, count(*) as places from node group by scope, content) n
      on n.scope = b.scope and n.content = b.content
-where (b.kind = 'media') = :media;
+where (b.kind in ('m', 'media')) = :media;
 
 -- name: survey_frames
 select count(*), coalesce(sum(length(data)), 0) from frame;
@@ -594,7 +594,7 @@ select (select count(*) from body) + (select count(*) from frame) + (select coun
      + (select count(*) from node);
 
 -- name: some_of_body
-select id, packed, data from body where id > :id order by id limit :limit;
+select id, kind, role, packed, data from body where id > :id order by id limit :limit;
 
 -- name: some_of_frame
 select scope, lower(hex(digest)), data from frame
@@ -609,7 +609,7 @@ select branch, seq, kind, note from event where (branch, seq) > (:branch, :seq) 
 select scope, lower(hex(id)), opens from node where (scope, id) > (:scope, from_hex(:id)) order by scope, id limit :limit;
 
 -- name: renew_body
-update body set packed = :packed, data = :data where id = :id and data = :was;
+update body set kind = :kind, role = :role, packed = :packed, data = :data where id = :id and data = :was;
 
 -- name: renew_frame
 update frame set data = :data where scope = :scope and digest = from_hex(:digest) and data = :was;

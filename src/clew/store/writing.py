@@ -12,7 +12,7 @@ from clew.errors import Conflict
 from clew.store.database import Database
 from clew.store.loading import keep_checkpoint
 from clew.store.notes import pack_note
-from clew.store.packing import brief_opening, listed, pack, pack_frame, pack_item, pack_opening
+from clew.store.packing import brief_opening, letter, listed, pack, pack_frame, pack_item, pack_opening
 from clew.store.records import Batch, ClientEdit, Event, NamedValue, Said
 from clew.store.rows import row_of
 from clew.store.sessions import cause_of, keep, last_of, open_first
@@ -178,5 +178,5 @@ def _place(scope: Scope, branch: str, node: Node) -> dict[str, Any]:
 
 def _body(owner: int, content: str, item: Item) -> dict[str, Any]:
     packed, size, data = pack_item(item)
-    given = {"owner": owner, "content": content, "kind": item.kind, "role": item.role}
+    given = {"owner": owner, "content": content, "kind": letter(item.kind), "role": letter(item.role)}
     return {**given, "packed": packed, "size": size, "data": data}

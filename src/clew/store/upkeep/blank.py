@@ -12,7 +12,7 @@ from clew.store import reading
 from clew.store.database import Database
 from clew.store.loading import contents
 from clew.store.notes import pack_note, unpack_note
-from clew.store.packing import SUMMARY, brief_opening, opening, pack_item, unpack, unpack_item
+from clew.store.packing import SUMMARY, brief_opening, letter, opening, pack_item, unpack, unpack_item
 from clew.store.trace import PINS
 from clew.store.upkeep.purge import Purge, begin, end, lines_of, merge, parents_first, split, unindex
 from clew.store.writing import owner_of
@@ -100,10 +100,11 @@ def _blank(db: Database, given: Mapping[str, Any], note: str, took: Purge) -> No
     kind, role, packed, data, _ = columns
     item = unpack_item(None, kind, role, packed, data)
     unindex(db, body, columns)
-    text = json.dumps({"purged": note}) if kind == "call" else f"[{note}]"
-    left = Item(kind if kind in ("call", "result") else "text", role, text, item.name, item.call_id)
+    text = json.dumps({"purged": note}) if item.kind == "call" else f"[{note}]"
+    kept = item.kind if item.kind in ("call", "result") else "text"
+    left = Item(kept, item.role, text, item.name, item.call_id)
     packed, size, blank = pack_item(left)
-    db.ask("blank_body", **given, body=body, kind=left.kind, packed=packed, size=size, data=blank)
+    db.ask("blank_body", **given, body=body, kind=letter(left.kind), packed=packed, size=size, data=blank)
     took.bodies += 1
     took.bytes += len(data)
     for place, opens in _places(db, given, given["content"]):

@@ -8,7 +8,7 @@ from typing import Any
 
 from clew.store.database import Database
 from clew.store.notes import pack_note, unpack_note
-from clew.store.packing import ZSTD, brief_opening, inflated, inflated_frame, squeeze, squeeze_frame
+from clew.store.packing import ZSTD, brief_opening, inflated, inflated_frame, letter, squeeze, squeeze_frame
 
 Renew = Callable[[Sequence[Any]], dict[str, Any] | None]  # what of a row is other now, if anything is
 
@@ -51,11 +51,12 @@ def _batches(db: Database, table: str, first: dict[str, Any]) -> Iterator[list[A
 
 
 def _body(row: Sequence[Any]) -> dict[str, Any] | None:
-    packed, data = row
-    if packed == ZSTD:
-        return None
-    now, stored = squeeze(inflated(packed, data))
-    return {"packed": now, "data": stored, "was": data} if len(stored) < len(data) else None
+    kind, role, packed, data = row
+    now, stored = (packed, data) if packed == ZSTD else squeeze(inflated(packed, data))
+    if len(stored) >= len(data):
+        now, stored = packed, data
+    new = {"kind": letter(kind), "role": letter(role), "packed": now, "data": stored}
+    return new | {"was": data} if tuple(new.values()) != tuple(row) else None
 
 
 def _frame(row: Sequence[Any]) -> dict[str, Any] | None:
