@@ -9,12 +9,22 @@ import zlib
 from functools import cache
 from importlib.resources import files
 from threading import local
-from typing import Any
 
 if sys.version_info >= (3, 14):
     from compression import zstd
+
+    def _compressor() -> zstd.ZstdCompressor:
+        names = zstd.CompressionParameter
+        options = {names.compression_level: LEVEL, names.checksum_flag: 1}
+        return zstd.ZstdCompressor(options=options, zstd_dict=_dictionary())
 else:
-    from backports import zstd
+    import pyzstd as zstd
+
+    def _compressor() -> zstd.ZstdCompressor:
+        level, checksum = zstd.CParameter.compressionLevel, zstd.CParameter.checksumFlag
+        options = {zstd.CParameter(level): LEVEL, zstd.CParameter(checksum): 1}
+        return zstd.ZstdCompressor(options, _dictionary())
+
 
 LEVEL = 6  # as dear as zlib's 6, which it takes the place of, and a fifth smaller with the dictionary
 _MAGIC = b"\x28\xb5\x2f\xfd"  # that begins every frame, and so need not be stored
@@ -26,9 +36,7 @@ def compress(data: bytes) -> bytes:
     try:
         compressor: zstd.ZstdCompressor = _own.compressor
     except AttributeError:
-        names = zstd.CompressionParameter
-        options: dict[int, int] = {names.compression_level: LEVEL, names.checksum_flag: 1}
-        compressor = _own.compressor = zstd.ZstdCompressor(options=options, zstd_dict=_dictionary())
+        compressor = _own.compressor = _compressor()
     return compressor.compress(data, zstd.ZstdCompressor.FLUSH_FRAME)[len(_MAGIC) :]
 
 
@@ -41,5 +49,5 @@ def decompress(data: bytes) -> bytes:
 
 
 @cache
-def _dictionary() -> Any:
+def _dictionary() -> zstd.ZstdDict:
     return zstd.ZstdDict(files("clew.store").joinpath("dictionary-1.zstd").read_bytes())
