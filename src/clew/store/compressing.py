@@ -42,10 +42,15 @@ def compress(data: bytes) -> bytes:
 
 def decompress(data: bytes) -> bytes:
     """What was compressed; raises `zlib.error` where it is damaged, or was made with another dictionary."""
+    # Not `zstd.decompress`: that takes as much memory as the frame says it needs, and it may be damaged there.
+    frame = zstd.ZstdDecompressor(_dictionary().as_digested_dict)
     try:
-        return zstd.decompress(_MAGIC + data, _dictionary().as_digested_dict)
+        found = frame.decompress(_MAGIC + data)
     except zstd.ZstdError as error:
         raise zlib.error(str(error)) from None
+    if not frame.eof or frame.unused_data:
+        raise zlib.error("the frame does not end where its data ends")
+    return found
 
 
 @cache
