@@ -121,6 +121,8 @@ class Session:
     def _fold(self) -> None:
         nodes = self.view.nodes
         cuts = [c for c in self.view.cuts() if HEAD <= c <= len(nodes) - TAIL]
+        if len(cuts) < 2:
+            return  # a few long items
         gone: Sequence[Node] = nodes[cuts[0] : cuts[-1]]
         text = "\n".join(" ".join(n.item.text.split())[:80] for n in gone)[: FULL // 20]
         stand_in = Item("summary", "user", f"Earlier, in short ({len(gone)} items):\n{text}")

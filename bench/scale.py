@@ -24,6 +24,7 @@ from typing import TypeVar
 import orjson
 
 from clew import Addition, Budget, Engine, Request, SQLite
+from clew.engine.recall import everywhere
 from filling import SCOPE, SYSTEM, Message, fill, name_of, turns, turns_of
 from session import show
 
@@ -86,10 +87,13 @@ class Subject:
             view = await self._time(APPEND, engine.prepare(request))
         if client.name:
             engine = await self._add(client, engine)
+        await self._time("branch loaded", engine.store.load(SCOPE, view.branch))
         call = (await self._time("calls of a session", engine.store.calls(SCOPE, view.branch)))[-1]
         await self._time("view: resume the newest call", engine.resume(SCOPE, call))
         await self._time("search: rare words", engine.find(SCOPE, RARE, view.branch))
         await self._time("search: common words", engine.find(SCOPE, COMMON, view.branch))
+        await self._time("search in all sessions: rare words", everywhere(engine.store, SCOPE, RARE, 20))
+        await self._time("search in all sessions: common words", everywhere(engine.store, SCOPE, COMMON, 20))
         await self._time("branches listed", engine.store.branches(SCOPE))
         stranger = Client(NEW + 2 * round, 100).request()
         await self._time("append, cold: a new conversation of 100 items", engine.prepare(stranger))
@@ -112,6 +116,17 @@ class Subject:
         done = await act
         self.times[what].append(time.perf_counter() - begun)
         return done
+
+
+async def cold_open(path: Path) -> float:
+    """Seconds of CPU that loading the newest branch of a store takes whoever has just opened it."""
+    store = SQLite(path)
+    branch = (await store.branches(SCOPE))[0].id
+    begun = time.process_time()
+    await store.load(SCOPE, branch)
+    took = time.process_time() - begun
+    await store.close()
+    return took
 
 
 def _read(request: Request) -> None:
@@ -165,6 +180,8 @@ async def run(folder: Path, sessions: int, items: int, long: int) -> None:
         print()
     if long > items:
         show(await compare(folder, LONG_ROUNDS, (1, items), (1, long)))
+        took = [await cold_open(folder / f"1x{long}.db") for _ in range(LONG_ROUNDS)]
+        print(f"\n{long:,} items loaded by whoever has just opened the store: {median(took):.3f} s of CPU")
 
 
 def main() -> None:

@@ -288,7 +288,7 @@ async def test_bytes_are_not_called_wiped_while_somebody_can_still_see_them(url:
     await store.close()
 
 
-BODY = "(select max(id) from body where packed = 1)"
+BODY = "(select max(id) from body where packed = 2)"
 
 
 @pytest.mark.parametrize(

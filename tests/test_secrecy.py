@@ -19,6 +19,7 @@ import clew.secrets
 from clew import Budget, Engine, Request, SecretFound, SQLite, events
 from clew.engine.settings import Settings
 from clew.events.telemetry import Traces
+from clew.store.compressing import decompress
 from clew.store.sql import SQLStore
 from clew.wire import check
 from secrets_rows import ROWS
@@ -57,8 +58,9 @@ def everything_in(path: Path) -> str:
         for row in db.execute(f"select * from {name}"):
             for value in row:
                 if isinstance(value, bytes):
-                    with suppress(zlib.error):
-                        value = zlib.decompress(value)
+                    for at, read in ((0, zlib.decompress), (0, decompress), (1, decompress)):
+                        with suppress(zlib.error):
+                            found.append(read(value[at:]).decode("latin-1"))
                     value = value.decode("latin-1")
                 found.append(str(value))
     db.close()

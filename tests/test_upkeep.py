@@ -123,7 +123,7 @@ async def test_a_store_in_memory_is_looked_after_like_any_other(tmp_path: Path) 
 
 # --- checks -----------------------------------------------------------------------------------------------------------
 
-BODY = "(select max(id) from body where packed = 1)"
+BODY = "(select max(id) from body where packed = 2)"
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ class _Export:
 
     async def _event(self, event: Happened) -> AsyncIterator[dict[str, Any]]:
         row = event.row
-        note: Any = rawjson.loads(row.note) if row.note else None
+        note: Any = dict(row.note) if row.note else None
         if row.kind == "call":
             digest = note.pop("frame")
             if digest not in self._frames:

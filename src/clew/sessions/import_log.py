@@ -59,9 +59,8 @@ class _File:
         self.names[branch.id] = to
         for seq, _, row in branch.rows:
             if row.kind == "session":
-                self.names[rawjson.loads(row.note or "{}")["session"]] = self.digests.link("session", (to, str(seq)))[
-                    :16
-                ]
+                session = (row.note or {})["session"]
+                self.names[session] = self.digests.link("session", (to, str(seq)))[:16]
 
     def read(self, line: Mapping[str, Any]) -> None:
         match line:
@@ -115,8 +114,7 @@ class _File:
             self._begin(note["session"])
         if kind == "call":
             note = {**note, "frame": self.frames[note["frame"]][0]}
-        text = rawjson.dumps(note).decode() if note is not None else None
-        branch.rows.append((seq, at, EventRow(kind, line.get("start"), line.get("stop"), old, new, text)))
+        branch.rows.append((seq, at, EventRow(kind, line.get("start"), line.get("stop"), old, new, note)))
 
     def past(self, branch: _Branch, until: int | None = None) -> list[Event]:
         """The events of a branch, those that it has from its parents first."""

@@ -1,18 +1,32 @@
 """How values lie on disk: digests as raw bytes, items and frames as JSON, compressed where it pays."""
 
+import json
 import zlib
-from collections.abc import Iterable
-from typing import Any, get_args
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from clew.core import rawjson
 from clew.core.items import BYTES, Digests, Frame, Item, Kind, Opening, Role
 from clew.errors import BadRequest
+from clew.store.compressing import compress, decompress
 
 WIDTH = 16  # bytes of a digest
-_KINDS, _ROLES = frozenset(get_args(Kind)), frozenset(get_args(Role))
+# Kinds and roles are letters on disk; in rows of older versions they are words.
+_KINDS: Mapping[str, Kind] = {
+    "t": "text",
+    "n": "reasoning",
+    "c": "call",
+    "r": "result",
+    "m": "media",
+    "s": "summary",
+    "o": "opaque",
+}
+_ROLES: Mapping[str, Role] = {"s": "system", "u": "user", "a": "assistant", "t": "tool"}
+_LETTERS: dict[str, str] = {word: letter for letters in (_KINDS, _ROLES) for letter, word in letters.items()}
 MASKED_ID = "secret_"  # as it begins the id of a call that was one
 MASK = b"[secret: "  # as the secrets policy begins what it puts in a secret's place
-WORTH = 200  # bytes from which compressing pays
+WORTH = 60  # bytes from which compressing pays
+PLAIN, ZLIB, ZSTD = 0, 1, 2  # how a body is packed; the second by older versions
 
 
 def pack(ids: Iterable[str]) -> bytes:
@@ -24,12 +38,30 @@ def unpack(blob: bytes | None) -> list[str]:
     return [text[i : i + 2 * WIDTH] for i in range(0, len(text), 2 * WIDTH)]
 
 
+def listed(values: Iterable[str | int]) -> str:
+    """A list as statements take it."""
+    return json.dumps(list(values))
+
+
 def pack_item(item: Item) -> tuple[int, int, bytes]:
-    """(compressed?, size before, data) of what an item says."""
+    """(how packed, size before, data) of what an item says."""
     data = rawjson.dumps(fields_of(item))
-    if len(data) < WORTH:
-        return 0, len(data), data
-    return 1, len(data), zlib.compress(data, 6)
+    packed, stored = squeeze(data)
+    return packed, len(data), stored
+
+
+def letter(word: str) -> str:
+    """A kind or a role as it is stored."""
+    return _LETTERS.get(word, word)
+
+
+def squeeze(data: bytes) -> tuple[int, bytes]:
+    """How data is packed, and what it is then: as it is, if it is short or gets no shorter."""
+    if len(data) >= WORTH:
+        stored = compress(data)
+        if len(stored) < len(data):
+            return ZSTD, stored
+    return PLAIN, data
 
 
 def fields_of(item: Item) -> dict[str, Any]:
@@ -45,9 +77,11 @@ def fields_of(item: Item) -> dict[str, Any]:
 
 
 def unpack_item(opens: str | None, kind: Any, role: Any, packed: int, data: bytes) -> Item:
-    fields = _loads(_inflated(packed, data))
-    if kind not in _KINDS or role not in _ROLES:
+    fields = _loads(inflated(packed, data))
+    kind, role = _KINDS.get(kind, kind), _ROLES.get(role, role)
+    if kind not in _KINDS.values() or role not in _ROLES.values():
         raise BadRequest(f"unknown item kind {kind!r} with role {role!r}")
+    opens = opening(opens)
     if opens == SUMMARY:
         return Item("summary", role, **fields)
     kind = "text" if kind == "summary" else kind
@@ -56,11 +90,16 @@ def unpack_item(opens: str | None, kind: Any, role: Any, packed: int, data: byte
 
 def is_as_said(digests: Digests, content: str, item: Item, packed: int, data: bytes) -> bool:
     """Whether an item is the one of which this is the digest; of one whose secrets are masked that cannot be told."""
-    masked = item.call_id.startswith(MASKED_ID) or MASK in _inflated(packed, data)
+    masked = item.call_id.startswith(MASKED_ID) or MASK in inflated(packed, data)
     return masked or digests.content(item) == content
 
 
-def _inflated(packed: int, data: bytes) -> bytes:
+def inflated(packed: int, data: bytes) -> bytes:
+    """Data as it was before it was packed."""
+    if packed == ZSTD:
+        return decompress(data)
+    if packed not in (PLAIN, ZLIB):
+        raise ValueError(f"packed in an unknown way: {packed}")
     return zlib.decompress(data) if packed else data
 
 
@@ -73,14 +112,51 @@ def pack_opening(item: Item) -> str | None:
 
 SUMMARY = '"summary"'
 
+# What most openings are, by a letter each that stands for them on disk: new ones come last.
+_OPENINGS = (
+    ("t", '[{"role":"tool"},false]'),
+    ("u", '[{"role":"user"},false]'),
+    ("U", '[{"role":"user"},true]'),
+    ("a", '[{"role":"assistant"},false]'),
+    ("A", '[{"role":"assistant"},true]'),
+    ("n", '[{"role":"assistant","content":null},false]'),
+    ("e", '[{"role":"assistant","content":""},false]'),
+    ("m", '[{"role":"model"},false]'),
+    ("i", '[{"type":"message","role":"user"},false]'),
+    ("o", '[{"type":"message","role":"assistant"},false]'),
+    ("s", SUMMARY),
+)
+_LONG = dict(_OPENINGS)
+_BRIEF = {long: brief for brief, long in _OPENINGS}
+
+
+def brief_opening(opens: str | None) -> str | None:
+    """An opening as it is stored."""
+    return _BRIEF.get(opens, opens) if opens else None
+
+
+def opening(stored: str | None) -> str | None:
+    """An opening as `pack_opening` has it."""
+    return _LONG.get(stored, stored) if stored else None
+
 
 def pack_frame(frame: Frame) -> bytes:
     fields = [frame.format, frame.model, frame.lead, frame.body, frame.system, frame.tools]
-    return zlib.compress(rawjson.dumps(fields), 6)
+    return squeeze_frame(rawjson.dumps(fields))
+
+
+def squeeze_frame(data: bytes) -> bytes:
+    """A frame's JSON as it is stored."""
+    return bytes([ZSTD]) + compress(data)
+
+
+def inflated_frame(data: bytes) -> bytes:
+    """A frame's JSON; one of an older version begins as zlib does."""
+    return decompress(data[1:]) if data[0] == ZSTD else zlib.decompress(data)
 
 
 def unpack_frame(data: bytes) -> Frame:
-    form, model, lead, body, system, tools = _loads(zlib.decompress(data))
+    form, model, lead, body, system, tools = _loads(inflated_frame(data))
     return Frame(form, model, tuple(lead), body, system, tuple(tools))
 
 

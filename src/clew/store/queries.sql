@@ -49,8 +49,50 @@ with recursive line (id, until) as (
     where b.parent is not null
 )
 select e.branch, e.seq, e.at, e.kind, e.start, e.stop, e.old, e.new, e.note
-from line join event e on e.branch = line.id and e.seq <= line.until
+from line join event e on e.branch = line.id and e.seq <= line.until and e.seq >= :since
 order by e.seq;
+
+-- name: edits_at
+with recursive line (id, until) as (
+    select id, cast(:until as bigint) from branch where id = :branch and scope = (select id from scope where name = :scope)
+    union all
+    select b.parent, case when b.parent_seq < line.until then b.parent_seq else line.until end
+    from line join branch b on b.id = line.id
+    where b.parent is not null
+)
+select e.seq, e.old, e.new, e.note
+from json_each(:seqs) j
+cross join line on true
+cross join event e on e.branch = line.id and e.seq = cast(j.value as bigint) and e.seq <= line.until
+where e.kind = 'edit';
+
+-- name: nearest_checkpoint
+with recursive line (id, until) as (
+    select id, cast(:until as bigint) from branch where id = :branch and scope = (select id from scope where name = :scope)
+    union all
+    select b.parent, case when b.parent_seq < line.until then b.parent_seq else line.until end
+    from line join branch b on b.id = line.id
+    where b.parent is not null
+)
+select c.branch, c.seq, c.data from line join checkpoint c on c.branch = line.id
+where c.seq <= line.until + 1 and c.version = :version
+order by c.seq desc
+limit 1;
+
+-- name: newest_checkpoint
+with recursive line (id, until) as (
+    select id, cast(:until as bigint) from branch where id = :branch and scope = (select id from scope where name = :scope)
+    union all
+    select b.parent, case when b.parent_seq < line.until then b.parent_seq else line.until end
+    from line join branch b on b.id = line.id
+    where b.parent is not null
+)
+select max(c.seq) from line join checkpoint c on c.branch = line.id
+where c.seq <= line.until + 1 and c.version = :version;
+
+-- name: put_checkpoint
+insert into checkpoint (branch, seq, version, data) values (:branch, :seq, :version, :data)
+on conflict (branch) do update set seq = excluded.seq, version = excluded.version, data = excluded.data;
 
 -- name: own_events
 select seq, at, kind, start, stop, old, new, note from event
@@ -252,6 +294,9 @@ where scope = :owner and branch in (select id from going);
 -- name: purge_events
 delete from event where branch in (select id from going);
 
+-- name: purge_checkpoints
+delete from checkpoint where branch in (select id from going);
+
 -- name: purge_handles
 delete from handle where scope = :owner and branch in (select id from going);
 
@@ -340,7 +385,7 @@ select cast(sum(n.places) as bigint), count(*), cast(sum((n.places - 1) * length
 from body b
 join (select scope, content, count(*) as places from node group by scope, content) n
      on n.scope = b.scope and n.content = b.content
-where (b.kind = 'media') = :media;
+where (b.kind in ('m', 'media')) = :media;
 
 -- name: survey_frames
 select count(*), coalesce(sum(length(data)), 0) from frame;
@@ -411,6 +456,27 @@ where s.cause = 'compaction' and s.opening = 0
 -- name: check_parents
 select count(*) from session s
 where s.parent is not null and not exists (select 1 from session p where p.id = s.parent and p.scope = s.scope);
+
+-- name: check_checkpoints
+select count(*) from checkpoint c where not exists (select 1 from branch b where b.id = c.branch);
+
+-- name: checkpoint
+select branch, seq, data from checkpoint where branch = :branch and version = :version;
+
+-- name: some_checkpoints
+select s.name, b.id, b.session from checkpoint c join branch b on b.id = c.branch join scope s on s.id = b.scope
+order by random()
+limit :limit;
+
+-- name: drop_checkpoints
+delete from checkpoint;
+
+-- name: newest_events
+select n.id, s.name, n.newest
+from (select b.id, b.scope, (select max(e.seq) from event e where e.branch = b.id) as newest from branch b) n
+join scope s on s.id = n.scope
+where n.newest is not null
+order by n.newest, n.id;
 
 -- name: body_numbers
 select id from body where purged is null;
@@ -520,3 +586,36 @@ delete from session where not exists (select 1 from branch b where b.id = sessio
 -- name: drop_loose_parents
 update session set parent = null, parent_seq = null
 where parent is not null and not exists (select 1 from session p where p.id = session.parent and p.scope = session.scope);
+
+-- --- rows of older versions packed anew: all of a table, some at a time, by key --------------------------------------
+
+-- name: count_rows
+select (select count(*) from body) + (select count(*) from frame) + (select count(*) from event)
+     + (select count(*) from node);
+
+-- name: some_of_body
+select id, kind, role, packed, data from body where id > :id order by id limit :limit;
+
+-- name: some_of_frame
+select scope, lower(hex(digest)), data from frame
+where (scope, digest) > (:scope, from_hex(:digest))
+order by scope, digest
+limit :limit;
+
+-- name: some_of_event
+select branch, seq, kind, note from event where (branch, seq) > (:branch, :seq) order by branch, seq limit :limit;
+
+-- name: some_of_node
+select scope, lower(hex(id)), opens from node where (scope, id) > (:scope, from_hex(:id)) order by scope, id limit :limit;
+
+-- name: renew_body
+update body set kind = :kind, role = :role, packed = :packed, data = :data where id = :id and data = :was;
+
+-- name: renew_frame
+update frame set data = :data where scope = :scope and digest = from_hex(:digest) and data = :was;
+
+-- name: renew_event
+update event set note = :note where branch = :branch and seq = :seq and note = :was;
+
+-- name: renew_node
+update node set opens = :opens where scope = :scope and id = from_hex(:id) and opens = :was;

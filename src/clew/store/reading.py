@@ -1,7 +1,6 @@
 """Questions to the log, as plain functions of a database."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,13 +10,14 @@ from clew.core.items import SHORT, Digests, Frame, Node, Scope
 from clew.core.view import behind
 from clew.errors import Conflict, NotFound, Purged
 from clew.store.database import Database, Rows
-from clew.store.packing import indexable, is_as_said, unpack, unpack_frame, unpack_item
+from clew.store.loading import FOREVER, go_on, restore
+from clew.store.notes import unpack_note
+from clew.store.packing import indexable, is_as_said, listed, unpack, unpack_frame, unpack_item
 from clew.store.records import ABSENT, BranchInfo, Call, Happened, KnownHead
 from clew.store.rows import call_of, event_of, read_row
-from clew.store.trace import Trace, apply
+from clew.store.trace import Trace
 from clew.text.words import terms
 
-_ALL = 1 << 62  # past every sequence number
 _WORDS = 40  # looked for at a time, the longest first: they tell most
 
 
@@ -49,27 +49,14 @@ def load(db: Database, scope: Scope, branch: str, until: int | None) -> Trace:
         owner = db.ask("branch", scope=scope, branch=branch).fetchone()
         if owner is None:
             raise missing(db, scope, branch)
-        trace = Trace(branch, session=owner[0])
-        events = _events(db, scope, branch, _ALL if until is None else until)
-        content_of = contents(db, scope, {id for event in events for id in unpack(event[7])})
-    _replay(trace, ((seq, columns) for _, seq, _, *columns in events), content_of)
-    return trace
+        return restore(db, scope, Trace(branch, session=owner[0]), FOREVER if until is None else until).trace
 
 
 def catch_up(db: Database, scope: Scope, trace: Trace) -> set[str]:
     with db.snapshot():
         if db.ask("branch", scope=scope, branch=trace.branch).fetchone() is None:
             raise missing(db, scope, trace.branch)
-        events = db.ask("newer_events", branch=trace.branch, since=trace.seq).fetchall()
-        content_of = contents(db, scope, {id for event in events for id in unpack(event[5])})
-    _replay(trace, ((seq, columns) for seq, *columns in events), content_of)
-    return {event[1] for event in events}
-
-
-def _replay(trace: Trace, rows: Iterable[tuple[int, Sequence[Any]]], content_of: Mapping[str, str]) -> None:
-    for seq, columns in rows:
-        trace.seq = seq
-        apply(trace, event_of(read_row(*columns), trace.branch, seq, lambda at: Node(at, content_of[at], ABSENT)))
+        return go_on(db, scope, trace)
 
 
 def nodes(db: Database, scope: Scope, ids: Sequence[str], digests: Digests | None = None) -> dict[str, Node]:
@@ -139,8 +126,8 @@ def ancestry(db: Database, scope: Scope, branch: str) -> list[tuple[str, int]]:
 
 
 def calls(db: Database, scope: Scope, branch: str) -> list[Call]:
-    events = _events(db, scope, branch, _ALL)
-    usage = {start: rawjson.loads(note)["usage"] for *_, kind, start, _, _, _, note in events if kind == "usage"}
+    events = db.ask("events", scope=scope, branch=branch, until=FOREVER, since=0).fetchall()
+    usage = {start: unpack_note(note)["usage"] for *_, kind, start, _, _, _, note in events if kind == "usage"}
     return [
         call_of(made_on, seq, said, note, at, usage.get(seq))
         for made_on, seq, at, kind, _, said, _, _, note in events
@@ -149,7 +136,7 @@ def calls(db: Database, scope: Scope, branch: str) -> list[Call]:
 
 
 def events(db: Database, scope: Scope, branch: str, until: int | None) -> list[Happened]:
-    rows = db.ask("own_events", scope=scope, branch=branch, until=_ALL if until is None else until)
+    rows = db.ask("own_events", scope=scope, branch=branch, until=FOREVER if until is None else until)
     found = [Happened(seq, at, read_row(*columns)) for seq, at, *columns in rows]
     for event in found:  # whoever gets them reads their notes: damage is to show here
         event_of(event.row, branch, event.seq, lambda node: Node(node, "", ABSENT))
@@ -185,19 +172,6 @@ def learned(db: Database, scope: Scope, kind: str) -> dict[str, dict[str, Any]]:
     return {name: rawjson.loads(value) for name, value in rows}
 
 
-def _events(db: Database, scope: Scope, branch: str, until: int) -> list[Any]:
-    return db.ask("events", scope=scope, branch=branch, until=until).fetchall()
-
-
-def contents(db: Database, scope: Scope, ids: Iterable[str]) -> dict[str, str]:
-    return dict(db.ask("contents", scope=scope, ids=listed(ids)).fetchall())
-
-
 def _first(rows: Rows) -> Any:
     row = rows.fetchone()
     return row[0] if row else None
-
-
-def listed(values: Iterable[str]) -> str:
-    """A list as statements take it."""
-    return json.dumps(list(values))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from clew.core.items import Edit, Frame, Item, Node
 
@@ -138,8 +138,7 @@ class Batch:
     learned: tuple[NamedValue, ...] = ()  # what is put under names in the same moment
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):  # and no dataclass: a long history has very many
     """A node of a branch's history: what it is and where it stands, without its body."""
 
     id: str
@@ -206,7 +205,7 @@ class EventRow:
     stop: int | None = None
     old: Sequence[str] = ()
     new: Sequence[str] = ()
-    note: str | None = None
+    note: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

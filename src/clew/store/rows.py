@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from clew.core import rawjson
 from clew.core.items import Edit, Node
 from clew.errors import BadRequest
+from clew.store.notes import unpack_note
 from clew.store.packing import unpack
 from clew.store.records import Began, Call, ClientEdit, Event, EventRow, Pin, Revert, Said, Switch, Usage
 
@@ -20,25 +20,24 @@ def row_of(event: Event) -> EventRow:
             note = {"alias": dict(alias)} if alias or switch else {}
             if switch:
                 note["switch"] = asdict(switch)
-            return EventRow("client", start, stop, new=_ids(nodes), note=_note(**note) if note else None)
+            return EventRow("client", start, stop, new=_ids(nodes), note=note or None)
         case Edit(by, old, new, evidence, spent):
-            return EventRow("edit", old=old, new=_ids(new), note=_note(by=by, evidence=dict(evidence), spent=spent))
+            return EventRow("edit", old=old, new=_ids(new), note={"by": by, "evidence": dict(evidence), "spent": spent})
         case Pin(ids, off):
             return EventRow("unpin" if off else "pin", old=ids)
         case Began(session, cause, method):
-            return EventRow("session", note=_note(session=session, cause=cause, method=method))
+            return EventRow("session", note={"session": session, "cause": cause, "method": method})
         case Revert(ids, held, sessions):
-            return EventRow("revert", old=ids, new=held, note=_note(sessions=sessions) if sessions else None)
+            return EventRow("revert", old=ids, new=held, note={"sessions": sessions} if sessions else None)
         case Usage(seq, usage, cost):
-            return EventRow("usage", start=seq, note=_note(usage=dict(usage), cost=cost))
+            return EventRow("usage", start=seq, note={"usage": dict(usage), "cost": cost})
         case Call():
-            fields = {name: getattr(event, name) for name in _CALL}
-            return EventRow("call", stop=event.said, note=_note(**fields))
+            return EventRow("call", stop=event.said, note={name: getattr(event, name) for name in _CALL})
 
 
 def event_of(row: EventRow, branch: str, seq: int, node: Callable[[str], Node]) -> Event:
     """The event that lies in these columns."""
-    note = rawjson.loads(row.note or "{}")
+    note = row.note or {}
     new = tuple(map(node, row.new)) if row.kind in ("said", "client", "edit") else ()
     match row.kind:
         case "said":
@@ -64,18 +63,17 @@ def event_of(row: EventRow, branch: str, seq: int, node: Callable[[str], Node]) 
 _CALL = ("frame", "model", "format", "digest", "predicted", "limit", "exact", "cached", "shadow")
 
 
-def call_of(branch: str, seq: int, said: int, note: str, at: float, usage: Any = None) -> Call:
+def call_of(branch: str, seq: int, said: int, note: bytes | str, at: float, usage: Any = None) -> Call:
     """A call, read back."""
-    return Call(branch=branch, seq=seq, said=said, at=at, usage=usage, **rawjson.loads(note))
+    return Call(branch=branch, seq=seq, said=said, at=at, usage=usage, **unpack_note(note))
 
 
-def read_row(kind: str, start: int | None, stop: int | None, old: bytes, new: bytes, note: str | None) -> EventRow:
-    return EventRow(kind, start, stop, unpack(old), unpack(new), note)
+def read_row(
+    kind: str, start: int | None, stop: int | None, old: bytes, new: bytes, note: bytes | str | None
+) -> EventRow:
+    """An event as its columns have it."""
+    return EventRow(kind, start, stop, unpack(old), unpack(new), unpack_note(note) if note is not None else None)
 
 
 def _ids(nodes: Sequence[Node]) -> list[str]:
     return [n.id for n in nodes]
-
-
-def _note(**fields: Any) -> str:
-    return rawjson.dumps(fields).decode()

@@ -72,7 +72,7 @@ class Trace:
         if self.folding:
             self.folds[-1].made += [n.id for n in edit.stand_ins]
             self.folds[-1].last = self.seq
-        self._recognise(edit)
+        self.recognise(edit)
         if call := edit.evidence.get("call"):
             self.mended.setdefault(call, []).extend(n.id for n in edit.stand_ins)
 
@@ -111,10 +111,11 @@ class Trace:
             elif event.sessions:
                 self.undone.append(edit)
         for edit in self.undone:
-            self._recognise(edit)
+            self.recognise(edit)
         self.held.update(event.held)
 
-    def _recognise(self, edit: Edit) -> None:
+    def recognise(self, edit: Edit) -> None:
+        """Know the stand-ins of an edit when somebody sends them."""
         for n, node in enumerate(edit.stand_ins):
             self.made.setdefault(node.content, []).append((edit, n))
 

@@ -10,8 +10,9 @@ from clew.core.caches import forget
 from clew.core.items import Digests, Edit, Item, Node, Scope
 from clew.errors import Conflict
 from clew.store.database import Database
-from clew.store.packing import pack, pack_frame, pack_item, pack_opening
-from clew.store.reading import listed
+from clew.store.loading import keep_checkpoint
+from clew.store.notes import pack_note
+from clew.store.packing import brief_opening, letter, listed, pack, pack_frame, pack_item, pack_opening
 from clew.store.records import Batch, ClientEdit, Event, NamedValue, Said
 from clew.store.rows import row_of
 from clew.store.sessions import cause_of, keep, last_of, open_first
@@ -81,6 +82,7 @@ def _write(db: Database, digests: Digests, scope: Scope, batch: Batch) -> None:
     frames = sorted(batch.frames, key=itemgetter(0))
     db.many("add_frame", [{"owner": owner, "digest": digest, "data": pack_frame(frame)} for digest, frame in frames])
     _learn(db, owner, sorted(batch.learned, key=itemgetter(0, 1)))
+    keep_checkpoint(db, scope, batch.branch, batch.seq, end + 1)
 
 
 def _opens(db: Database, scope: Scope, batch: Batch, at: float) -> Callable[[], None]:
@@ -144,7 +146,7 @@ def _columns(branch: str, seq: int, event: Event, at: float) -> dict[str, Any]:
         "stop": row.stop,
         "old": pack(row.old),
         "new": pack(row.new),
-        "note": row.note,
+        "note": pack_note(row.kind, row.note),
         "at": at,
     }
 
@@ -170,11 +172,11 @@ def _add_bodies(db: Database, owner: int, said: Mapping[str, Item], known: Mappi
 
 
 def _place(scope: Scope, branch: str, node: Node) -> dict[str, Any]:
-    opens = pack_opening(node.item)
+    opens = brief_opening(pack_opening(node.item))
     return {"scope": scope, "id": node.id, "content": node.content, "branch": branch, "opens": opens}
 
 
 def _body(owner: int, content: str, item: Item) -> dict[str, Any]:
     packed, size, data = pack_item(item)
-    given = {"owner": owner, "content": content, "kind": item.kind, "role": item.role}
+    given = {"owner": owner, "content": content, "kind": letter(item.kind), "role": letter(item.role)}
     return {**given, "packed": packed, "size": size, "data": data}

@@ -78,7 +78,8 @@ create temp table kept (id bytea primary key, branch text);
 
 -- name: purge_frames
 with used as materialized (
-    select distinct from_hex(substring(e.note from '"frame":"([0-9a-f]*)"')) as digest
+    select distinct case when get_byte(e.note, 0) = 1 then substring(e.note from 2 for 16)
+        else from_hex(substring(convert_from(e.note, 'UTF8') from '"frame":"([0-9a-f]*)"')) end as digest
     from branch b join event e on e.branch = b.id
     where b.scope = :owner and e.kind = 'call'
 )
@@ -95,7 +96,8 @@ select count(*) from event e join branch b on b.id = e.branch
 where e.kind = 'call'
   and not exists (
     select 1 from frame f
-    where f.scope = b.scope and f.digest = from_hex(substring(e.note from '"frame":"([0-9a-f]*)"')));
+    where f.scope = b.scope and f.digest = case when get_byte(e.note, 0) = 1 then substring(e.note from 2 for 16)
+        else from_hex(substring(convert_from(e.note, 'UTF8') from '"frame":"([0-9a-f]*)"')) end);
 
 -- name: check_index
 select 1;
@@ -113,4 +115,4 @@ from body b join scope s on s.id = b.scope
 where b.id = :body;
 
 -- name: wipe
-vacuum (full, verbose) body, body_text, node, frame, event, handle, head, branch, session;
+vacuum (full, verbose) body, body_text, node, frame, event, handle, head, branch, session, checkpoint;

@@ -83,7 +83,9 @@ create temp table kept (id blob primary key, branch text) without rowid;
 -- name: purge_frames
 delete from frame
 where scope = :owner and lower(hex(digest)) not in (
-    select json_extract(e.note, '$.frame') from branch b join event e on e.branch = b.id
+    select case when typeof(e.note) = 'blob' and substr(e.note, 1, 1) = x'01' then lower(hex(substr(e.note, 2, 16)))
+                else json_extract(cast(e.note as text), '$.frame') end
+    from branch b join event e on e.branch = b.id
     where b.scope = :owner and e.kind = 'call');
 
 -- name: purge_text
@@ -103,7 +105,9 @@ select coalesce(sum(length(block)), 0) from body_text_data;
 select count(*) from event e join branch b on b.id = e.branch
 where e.kind = 'call'
   and not exists (
-    select 1 from frame f where f.scope = b.scope and f.digest = from_hex(json_extract(e.note, '$.frame')));
+    select 1 from frame f where f.scope = b.scope and f.digest = case
+        when typeof(e.note) = 'blob' and substr(e.note, 1, 1) = x'01' then substr(e.note, 2, 16)
+        else from_hex(json_extract(cast(e.note as text), '$.frame')) end);
 
 -- name: check_index
 insert into body_text (body_text) values ('integrity-check');

@@ -1,6 +1,7 @@
 """Looking after a store file: what it holds, whether it is whole, and the repairs that cannot lose anything."""
 
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -8,13 +9,16 @@ from clew.core import rawjson
 from clew.core.items import Digests, Scope
 from clew.errors import ClewError
 from clew.store.database import Database
+from clew.store.loading import DAMAGE, FOREVER, is_right, keep_all
 from clew.store.packing import is_as_said, unpack_item
 from clew.store.upkeep.purge import drop_loose_bodies
 from clew.store.upkeep.relist import relist
+from clew.store.upkeep.repack import repack
 
 Progress = Callable[[int, int], None]  # so many done, of so many
 
 SAMPLE = 1_000  # bodies read again, unless all are
+REPLAYED = 10  # branches replayed again, unless all are
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +136,7 @@ CHECKS = {  # what each counts, and the remedy, if it is not a backup
     "check_began": ("sessions that the log has and the list of them has not", REPAIR),
     "check_listed": ("compactions in the list of sessions that the log does not have", None),
     "check_parents": ("sessions that came of one that is not there", REPAIR),
+    "check_checkpoints": ("checkpoints of no branch", REPAIR),
     "check_bodies": ("bodies that no node refers to", REPAIR),
     "check_indexed": ("search entries of no body", REPAIR),
     "check_wiped": ("purges whose bytes may still be in the file", f"stop other clews, then {REPAIR}"),
@@ -141,7 +146,7 @@ CHECKS = {  # what each counts, and the remedy, if it is not a backup
 def check(db: Database, secret: bytes, deep: bool, progress: Progress | None) -> list[Problem]:
     """Everything that is wrong with a store; `deep` reads every body again, not only some."""
     try:
-        return [*_file(db), *_rows(db), *_index(db), *_bodies(db, secret, deep, progress)]
+        return [*_file(db), *_rows(db), *_index(db), *_checkpoints(db, deep), *_bodies(db, secret, deep, progress)]
     except db.errors as error:
         if db.is_busy(error):
             raise
@@ -168,6 +173,16 @@ def _index(db: Database) -> Iterator[Problem]:
         if db.is_busy(error):
             raise
         yield Problem("damage in the search index", 1, REPAIR)
+
+
+def _checkpoints(db: Database, deep: bool) -> Iterator[Problem]:
+    """Replay branches again: is what was kept of each what its events say?"""
+    rows = db.ask("some_checkpoints", limit=FOREVER if deep else REPLAYED).fetchall()
+    found = Counter(is_right(db, *row) for row in rows)
+    if found[False]:
+        yield Problem("checkpoints that do not match their events", found[False], REPAIR)
+    if found[None]:
+        yield Problem("branches whose events cannot be read", found[None], db.restoring)
 
 
 def _bodies(db: Database, secret: bytes, deep: bool, progress: Progress | None) -> Iterator[Problem]:
@@ -203,7 +218,9 @@ def _bodies(db: Database, secret: bytes, deep: bool, progress: Progress | None) 
 
 
 def repair(db: Database, progress: Progress | None) -> None:
-    """Delete bodies that no node refers to, make the search index anew from those that stay, and list lost sessions."""
+    """Delete bodies that no node refers to, make the search index anew from those that stay, list lost sessions,
+    make checkpoints anew, and pack rows of older versions as new ones are.
+    """
     with db.transaction():
         db.ask("begin_repair")
         # The index first: it may be what is damaged, and a body leaves it with its words.
@@ -213,6 +230,8 @@ def repair(db: Database, progress: Progress | None) -> None:
         db.ask("forget_lost")
         db.ask("merge_index")
         relist(db)
+        keep_all(db)
+    repack(db, DAMAGE, progress)
 
 
 def _reindex(db: Database, progress: Progress | None) -> None:

@@ -10,7 +10,9 @@ from clew.core import rawjson
 from clew.core.items import CLAIMS, LOG, SHORT, STANDS, Digests, Item, Scope
 from clew.store import reading
 from clew.store.database import Database
-from clew.store.packing import SUMMARY, pack_item, unpack, unpack_item
+from clew.store.loading import contents
+from clew.store.notes import pack_note, unpack_note
+from clew.store.packing import SUMMARY, brief_opening, letter, opening, pack_item, unpack, unpack_item
 from clew.store.trace import PINS
 from clew.store.upkeep.purge import Purge, begin, end, lines_of, merge, parents_first, split, unindex
 from clew.store.writing import owner_of
@@ -65,16 +67,16 @@ def _quoting(
     answers = {id for id, node in reading.nodes(db, scope, made).items() if node.item.call_id in calls}
     found: dict[str, str] = {}
     for branch, seq, old, new, more in edits:
-        stand_ins, told = set(new) - set(old), rawjson.loads(more or "{}")
+        stand_ins, told = set(new) - set(old), unpack_note(more)
         kept, quoted = told["evidence"], told["evidence"].get(PINS, ())
         tells = STANDS in kept and branch in holders
         if tells or not gone.isdisjoint({*old, *quoted} - set(new)) or not answers.isdisjoint(stand_ins):
             gone |= stand_ins
             if not kept.keys().isdisjoint(WORDS):
                 bare = told | {"evidence": {k: v for k, v in kept.items() if k not in WORDS}}
-                db.ask("blank_note", branch=branch, seq=seq, note=rawjson.dumps(bare).decode())
+                db.ask("blank_note", branch=branch, seq=seq, note=pack_note("edit", bare))
             way = f"; for the rest: recall {digests.handle(old)[:SHORT]}" if len(old) > 1 else ""
-            found |= dict.fromkeys(reading.contents(db, scope, stand_ins).values(), note + way)
+            found |= dict.fromkeys(contents(db, scope, stand_ins).values(), note + way)
     return found
 
 
@@ -98,10 +100,11 @@ def _blank(db: Database, given: Mapping[str, Any], note: str, took: Purge) -> No
     kind, role, packed, data, _ = columns
     item = unpack_item(None, kind, role, packed, data)
     unindex(db, body, columns)
-    text = json.dumps({"purged": note}) if kind == "call" else f"[{note}]"
-    left = Item(kind if kind in ("call", "result") else "text", role, text, item.name, item.call_id)
+    text = json.dumps({"purged": note}) if item.kind == "call" else f"[{note}]"
+    kept = item.kind if item.kind in ("call", "result") else "text"
+    left = Item(kept, item.role, text, item.name, item.call_id)
     packed, size, blank = pack_item(left)
-    db.ask("blank_body", **given, body=body, kind=left.kind, packed=packed, size=size, data=blank)
+    db.ask("blank_body", **given, body=body, kind=letter(left.kind), packed=packed, size=size, data=blank)
     took.bodies += 1
     took.bytes += len(data)
     for place, opens in _places(db, given, given["content"]):
@@ -109,8 +112,8 @@ def _blank(db: Database, given: Mapping[str, Any], note: str, took: Purge) -> No
         if opens and opens != SUMMARY:
             keys, bare = rawjson.loads(opens)
             role_only = rawjson.dumps([{k: v for k, v in keys.items() if k in ("role", "type")}, bare]).decode()
-            db.ask("blank_opening", **given, id=place, opens=role_only)
+            db.ask("blank_opening", **given, id=place, opens=brief_opening(role_only))
 
 
 def _places(db: Database, given: Mapping[str, Any], content: str) -> list[tuple[str, str | None]]:
-    return db.ask("places", owner=given["owner"], content=content).fetchall()
+    return [(id, opening(opens)) for id, opens in db.ask("places", owner=given["owner"], content=content)]

@@ -126,7 +126,7 @@ def _leave(db: Database, given: Mapping[str, Any], took: Purge) -> None:
         db.ask(f"bequeath_{table}", **given)
     db.ask("bury_handles", **given)
     took.events = db.ask("purge_events").rowcount
-    for table in ("handles", "heads", "sessions", "branches"):
+    for table in ("handles", "heads", "checkpoints", "sessions", "branches"):
         db.ask(f"purge_{table}", **given)
     db.ask("orphan_sessions", **given)
 

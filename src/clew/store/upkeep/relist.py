@@ -3,8 +3,8 @@
 from collections import Counter
 from typing import Any, NamedTuple
 
-from clew.core import rawjson
 from clew.store.database import Database
+from clew.store.notes import unpack_note
 from clew.store.packing import unpack
 from clew.store.records import Usage
 from clew.store.sessions import add, reported
@@ -16,7 +16,7 @@ class Lost(NamedTuple):
     owner: int
     branch: str
     seq: int
-    note: str | None  # of its event; the first of a branch has none
+    note: bytes | str | None  # of its event; the first of a branch has none
     at: float
     cause: str | None  # of its branch
     before: str | None  # the branch it came of
@@ -46,7 +46,7 @@ def relist(db: Database) -> None:
 
 def _list(db: Database, lost: Lost) -> str:
     """Give a session its row again; its id."""
-    began: dict[str, Any] = rawjson.loads(lost.note) if lost.note else {}
+    began: dict[str, Any] = unpack_note(lost.note)
     session: str = began.get("session", lost.branch)
     given = {"session": session, "cause": began.get("cause", lost.cause), "method": began.get("method", "")}
     place = {"owner": lost.owner, "branch": lost.branch, "seq": lost.seq, "opening": lost.opening}
@@ -68,7 +68,7 @@ def _add_up(db: Database, lost: Lost, session: str, stop: int | None) -> None:
     for seq, kind, start, new, note, at in db.ask("session_events", branch=lost.branch, since=lost.seq).fetchall():
         of = start if kind == "usage" else seq
         inside = of >= lost.seq and (stop is None or of < stop)
-        told: dict[str, Any] = rawjson.loads(note) if note else {}
+        told: dict[str, Any] = unpack_note(note)
         match kind:
             case "said" if inside:
                 totals.update(items=len(unpack(new)))
