@@ -274,6 +274,7 @@ def test_a_project_sets_budgets_models_and_stricter_secrets_and_nothing_else() -
         "telemetry": "no",
         "servers": "no",
         "probe": "no",
+        "memory": "no",
         "summary": "no",
         "new_session": "yes",
         "agent": "no",

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 from clew import catalog
 from clew.config.kinds import ADDRESSES, MODEL, PATH, PRICE, STORE, SWITCH, TEXT, ValueKind, choice, count, share
 from clew.core.limits import Budget
+from clew.engine.settings import MEMORY
 from clew.steps.notes.allowance import CallLimits
 from clew.steps.notes.writer import SECONDS, SIZE
 from clew.store.places import Server
@@ -169,6 +170,7 @@ class Config:
     telemetry: Annotated[bool, Setting(SWITCH, "Send spans to your OpenTelemetry collector")] = False
     servers: Annotated[tuple[str, ...], Setting(ADDRESSES, "Your model servers, asked for their window", "none")] = ()
     probe: Annotated[bool, Setting(SWITCH, "Whether to ask those servers and that of the agent's model")] = True
+    memory: Annotated[int, Setting(count(0, 512), "Megabytes of conversations kept in memory, about")] = MEMORY >> 20
     summary: Summary = Summary()
     new_session: NewSession = NewSession()
     agent: Agent = Agent()

@@ -43,6 +43,7 @@ def engine(config: Config, store: Store, budget: Budget | Budgeting | None = Non
         "compaction": config.compaction,
         "method": config.compaction_method,
         "writer": writer(config),
+        "memory": config.memory << 20,
     }
     return Engine(store, budget or config.budget_for, Settings(**{**settings, **given}))
 

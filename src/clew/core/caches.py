@@ -7,6 +7,7 @@ from weakref import ref
 
 from clew.core.items import Item
 
+K = TypeVar("K")
 Result = TypeVar("Result")
 
 _forgetting: list[Callable[[], None]] = []
@@ -36,6 +37,19 @@ def per_item(act: Callable[[Item], Result]) -> Callable[[Item], Result]:
 
     _forgetting.append(kept.clear)
     return found
+
+
+class Recent(dict[K, Result]):
+    """At most so many values; the one put first goes first."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def __setitem__(self, key: K, value: Result) -> None:
+        super().__setitem__(key, value)
+        if len(self) > self._most:
+            self.pop(next(iter(self)), None)
 
 
 def forget() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from clew import catalog
 from clew.catalog.cost import cost
 from clew.catalog.usage import Spent
+from clew.core.caches import Recent
 from clew.core.items import Frame, Scope
 from clew.core.limits import Budget
 from clew.core.threads import in_thread
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 Budgeting = Callable[[catalog.Model], Budget]  # the budget for a model, by what is known of it
 
 KIND = "calibration"  # under which the store keeps what reports taught
+METERS = 32  # models whose sizes are remembered: names come with requests, and anybody may invent some
+TAUGHT = 1_000  # models, in their scopes, of which it is remembered what reports taught; the others are in the store
 _OFTEN = 8  # reports from one writing to the next, once the first ones are written
 
 
@@ -50,9 +53,9 @@ class ModelLimits:
         self._given = budget
         self._counter = counter
         self._store = store
-        self._meters: dict[tuple[str, str], Meter] = {}
-        self._calibrations: dict[tuple[Scope, str], Calibration] = {}
-        self._reports: dict[tuple[Scope, str], int] = {}
+        self._meters = Recent[tuple[str, str], Meter](METERS)
+        self._calibrations = Recent[tuple[Scope, str], Calibration](TAUGHT)
+        self._reports = Recent[tuple[Scope, str], int](TAUGHT)
 
     async def target(self, scope: Scope, frame: Frame) -> Target:
         """What a request is to fit, with a meter for its model."""

@@ -7,6 +7,7 @@ from dataclasses import replace as with_
 
 from clew import catalog
 from clew.catalog.probe import Probed, probe
+from clew.core.caches import Recent
 from clew.core.items import Scope
 from clew.store.protocol import Store
 from clew.store.records import NamedValue
@@ -14,6 +15,7 @@ from clew.store.records import NamedValue
 KIND = "limit"  # under which the store keeps what errors taught
 OLLAMA = 4_096  # tokens it gives a model on a small machine, unless told otherwise
 _TIGHTER = 0.9  # of what was refused, where the error names no limit
+SCOPES = 1_000  # and models, of which it is remembered what the store, or a server, said of them
 _LEAST = 2_048  # tokens: a model that takes less than this has another trouble
 
 
@@ -30,8 +32,8 @@ class ModelWindows:
         self.servers = None if servers is None else tuple(servers)
         self._homes: dict[str, str] = {}  # where models are run that somebody talks to
         self._store = store
-        self._learned: dict[Scope, dict[str, dict[str, int]]] = {}
-        self._probed: dict[str, Probed | None] = {}
+        self._learned = Recent[Scope, dict[str, dict[str, int]]](SCOPES)
+        self._probed = Recent[str, Probed | None](SCOPES)
         self._guessed: dict[tuple[Scope, str], int] = {}  # not kept: only an error without a number is behind it
 
     def place(self, name: str, address: str) -> None:

@@ -11,7 +11,7 @@ from clew.store.sqlite.database import SQLiteDatabase
 from clew.store.sqlite.watching import is_busy
 from clew.store.waiting import Wait
 
-TOGETHER = 64  # acts in one transaction: meanwhile no other process writes
+TOGETHER = 8  # acts in one transaction: all of them go on at once afterwards, and nobody else is on the loop until then
 
 
 @dataclass(slots=True, eq=False)
