@@ -7,7 +7,7 @@ from weakref import ref
 
 from clew.core.items import Item
 
-K = TypeVar("K")
+Keyed = TypeVar("Keyed")
 Result = TypeVar("Result")
 
 _forgetting: list[Callable[[], None]] = []
@@ -39,14 +39,14 @@ def per_item(act: Callable[[Item], Result]) -> Callable[[Item], Result]:
     return found
 
 
-class Recent(dict[K, Result]):
+class Recent(dict[Keyed, Result]):
     """At most so many values; the one put first goes first."""
 
     def __init__(self, most: int) -> None:
         super().__init__()
         self._most = most
 
-    def __setitem__(self, key: K, value: Result) -> None:
+    def __setitem__(self, key: Keyed, value: Result) -> None:
         super().__setitem__(key, value)
         if len(self) > self._most:
             self.pop(next(iter(self)), None)
