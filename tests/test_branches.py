@@ -68,8 +68,8 @@ def test_the_index_finds_what_comparing_with_all_would(
     sent = written(body([*begun, *more], system), as_bytes, spaced)
     found = branches.best(SCOPE, None, Body(sent)) or branches.closest(SCOPE, None, Body(sent))
     most = max((b.body.close_likeness(Body(sent)) for b in all_of_them), default=0)
-    # Bytes may tell less than a parsed body does, never more; what is found is as good as any, and is found if any is.
-    assert (found is None) == (most == 0)
+    # Bytes may tell too much: a short history may stand anywhere in a body. Whoever reads it there finds out.
+    assert found or not most
     if found:
         by_bytes = max(b.body.likeness(Body(sent)) for b in all_of_them)
         assert (
