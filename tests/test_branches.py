@@ -66,13 +66,10 @@ def test_the_index_finds_what_comparing_with_all_would(
         branches.keep(SCOPE, one)
     begun = known[at % len(known)][0][:cut] if known else []
     sent = written(body([*begun, *more], system), as_bytes, spaced)
-    found = branches.best(SCOPE, None, Body(sent)) or branches.closest(SCOPE, None, Body(sent))
+    found = [branches.best(SCOPE, None, Body(sent)), branches.closest(SCOPE, None, Body(sent))]
     most = max((b.body.close_likeness(Body(sent)) for b in all_of_them), default=0)
     # Bytes may tell too much: a short history may stand anywhere in a body. Whoever reads it there finds out.
-    assert found or not most
-    if found:
-        by_bytes = max(b.body.likeness(Body(sent)) for b in all_of_them)
-        assert found.body.likeness(Body(sent)) == by_bytes or found.body.close_likeness(Body(sent)) == most
+    assert not most or most in [one.body.close_likeness(Body(sent)) for one in found if one]
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), messages), max_size=30), st.integers(0, 60_000))

@@ -90,11 +90,13 @@ class Turns:
     async def _take(self, request: Request, body: Body, silent: bool, waited: bool) -> View:
         for left in range(TRIES - 1, -1, -1):
             branch = self.branches.best(request.scope, request.session, body)
-            if branch is None:
-                await in_thread_if(Known("").takes_long(body), lambda: body.split)
-                branch = self.branches.closest(request.scope, request.session, body)
             try:
                 view = await self._warm(branch, request, body, silent, waited) if branch else None
+                if view is None:
+                    await in_thread_if(Known("").takes_long(body), lambda: body.split)
+                    tried, branch = branch, self.branches.closest(request.scope, request.session, body)
+                    again = branch is not None and branch is not tried
+                    view = await self._warm(branch, request, body, silent, waited) if branch and again else None
                 return view or await self._cold(request, body, silent, waited)
             except LATE:
                 if branch is not None:  # what it remembers may have been purged

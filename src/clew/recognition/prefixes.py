@@ -1,7 +1,7 @@
 """Histories by how they begin: of many bodies that are known, those that a new one may go on."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
@@ -63,12 +63,11 @@ class Prefixes(Generic[K]):
         raw = body.raw
         if raw is None:
             return []
-        found = dict.fromkeys(key for edge in self._edges for key in self._keys.get(raw[slice(*edge)], ()))
-        if not found:
-            found = dict.fromkeys(self._anywhere(raw))
+        starts = {edge[0] for edge in self._edges if raw[slice(*edge)] in self._keys} or self._elsewhere(raw)
+        sizes = {end - start for start, end in self._edges} if starts else ()
+        found = dict.fromkeys(key for at in starts for size in sizes for key in self._keys.get(raw[at : at + size], ()))
         if len(found) > FEW_ALIKE:
-            starts = {self._edge[key][0] for key in found}
-            deep = dict.fromkeys(key for start in starts for key in self._keys.get(_deep(raw, start), ()))
+            deep = dict.fromkeys(key for at in starts for key in self._keys.get(_deep(raw, at), ()))
             return list(deep or found)
         return list(found)
 
@@ -77,10 +76,10 @@ class Prefixes(Generic[K]):
         messages = body.split[1]
         return list(self._keys.get(("message", body.format, _gist(messages[0])), ())) if messages else []
 
-    def _anywhere(self, raw: bytes) -> Iterable[K]:
-        for key in islice(reversed(self._known), LAST_USED):
-            if (edge := self._edge.get(key)) and (probe := self._known[key].raw[slice(*edge)]) in raw:
-                yield from self._keys[probe]
+    def _elsewhere(self, raw: bytes) -> set[int]:
+        """Where a history begins, if what stands before it is longer or shorter than in any body that is known."""
+        edges = [(key, self._edge[key]) for key in islice(reversed(self._known), LAST_USED) if key in self._edge]
+        return {raw.find(self._known[key].raw[slice(*edge)]) for key, edge in edges} - {-1}
 
 
 def _deep(raw: bytes, start: int) -> Hashable:
