@@ -9,6 +9,7 @@ from loads.talking import Talker, engine_of, talk
 
 AT_ONCE = 64
 EVERY = 500  # turns
+MEMORY = 32 << 20  # bytes of conversations: less than they will be, so that the bound is what is seen
 FLAT = 1.05  # the mean of the last fifth by that of the second
 
 
@@ -18,7 +19,7 @@ async def endurance(
     """So many turns over so many conversations, in an order that nobody knows before."""
     import json
 
-    engine = engine_of(place, **settings)
+    engine = engine_of(place, **{"memory": MEMORY, **settings})
     those = [Talker(n, named=bool(n % 2)) for n in range(conversations)]
     chance, points, done = Random(1), list[dict[str, float]](), 0
     with Spent() as spent:
@@ -27,7 +28,8 @@ async def endurance(
             await talk(engine, some, 1)
             done += len(some)
             if done // EVERY > len(points) or done >= turns:
-                points.append({"turns": done, "rss": rss(), "files": open_files()})
+                own = sum(talker.bytes for talker in those)  # what the clients hold is not the engine's
+                points.append({"turns": done, "rss": rss() - own, "files": open_files()})
     await engine.close()
     await engine.store.close()
     if notes:

@@ -61,6 +61,11 @@ class Talker:
         self._coming = turns(number, sizes)
         self._said = bytearray(orjson.dumps({"model": MODEL, "messages": [LEAD]})[:-2])
 
+    @property
+    def bytes(self) -> int:
+        """What it keeps of its conversation."""
+        return len(self._said)
+
     def say(self, many: int = 1) -> Request | Addition:
         """The next turn, or so many at once."""
         self.new = [message for _ in range(many) for message in next(self._coming)]
