@@ -237,3 +237,25 @@ def test_a_model_that_asks_without_end_is_cut_short(tmp_path: Path, format: str)
         assert answer.choices[0].finish_reason == "stop"
     if format == "anthropic":
         assert answer.stop_reason == "end_turn"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_a_model_thought_before_it_looked_something_up_is_sent_once(format: str, tmp_path: Path) -> None:
+    script = [Answer(calls=(ASKS,), reasoning="first thought"), Answer(calls=(READS,), reasoning="second thought")]
+    heard: list[Body] = []
+
+    def answer(body: Body) -> Answer:
+        heard.append(body)
+        return script.pop(0) if script else Answer("done")
+
+    with StrictProvider(answer) as provider, plain_of(provider, format) as plain:
+        client = clew.wrap(plain, engine(tmp_path / "clew.db", window=60_000), tools=True)
+        thinks = {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 4_000}
+        body = request(format, user("Why?"), **(thinks if format == "anthropic" else {}))
+        first = accumulated(client, format, body)
+        key = "input" if format == "openai_responses" else "messages"
+        read = results(format, {id: "text" for id, _ in called(format, first)})
+        second = accumulated(client, format, {**body, key: [*body[key], *said(format, first), *read]})
+        assert text_of(format, second) == "done"
+    sent = json.dumps(heard[-1][key])
+    assert (sent.count("first thought"), sent.count("second thought")) == (1, 1)

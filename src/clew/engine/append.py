@@ -134,6 +134,8 @@ class Appender:
             raise
         apply(branch.trace, *events)
         branch.lengthen([node for event in events if isinstance(event, Said) for node in event.nodes])
+        if not fresh:
+            self._turns.branches.keep(request.scope, branch)
 
     async def _loaded(self, request: Addition, frame: Frame) -> Branch:
         digests = self._turns.digests(request.scope)
@@ -149,22 +151,32 @@ class Appender:
         scope, branch = request.scope, self._turns.branches.named(request.scope, request.session)
         if branch is None:
             return None
-        async with branch.lock:
-            said = len(branch.trace.said)
-            try:
-                kinds = await self._store.catch_up(scope, branch.trace)
-            except NotFound:  # purged
-                kinds = {"purge"}
-            if branch.stale or kinds - LENGTHEN - FOLD:
-                self._turns.branches.forget(scope, branch)
-                return None
-            if kinds - LENGTHEN:
-                await self._turns.refold(scope, branch)
-            elif kinds:
-                new = branch.trace.said[said:]
-                nodes = await self._store.nodes(scope, [p.id for p in new])
-                branch.lengthen([nodes[p.id] for p in new])
-            return branch
+        try:
+            async with branch.lock:
+                return branch if await self._caught_up(request, branch) else None
+        except BaseException:  # it may have half of what others wrote
+            self._turns.branches.forget(scope, branch)
+            raise
+
+    async def _caught_up(self, request: Addition, branch: Branch) -> bool:
+        """Let a branch have what others wrote; False, and it is forgotten, where it must be read anew."""
+        scope, said = request.scope, len(branch.trace.said)
+        try:
+            kinds = await self._store.catch_up(scope, branch.trace)
+        except NotFound:  # purged
+            kinds = {"purge"}
+        newest = await self._store.session(scope, request.session)  # somebody may have begun anew under its name
+        if branch.stale or kinds - LENGTHEN - FOLD or newest != branch.trace.branch:
+            self._turns.branches.forget(scope, branch)
+            return False
+        if kinds - LENGTHEN:
+            await self._turns.refold(scope, branch)
+        elif kinds:
+            new = branch.trace.said[said:]
+            nodes = await self._store.nodes(scope, [p.id for p in new])
+            branch.lengthen([nodes[p.id] for p in new])
+            self._turns.branches.keep(scope, branch)
+        return True
 
 
 def _expect_format(request: Addition, trace: Trace, format: str) -> None:

@@ -36,6 +36,7 @@ CompactionAct = Callable[[Branch, Target], Awaitable[View]]  # what makes a view
 T = TypeVar("T")
 
 LATE = (Conflict, Purged)  # somebody wrote, or purged what was found, since it was looked for: look again
+NEWEST_ONLY = "only the newest view of a branch can be compacted, and only by the engine that prepared it"
 TRIES = 20  # when another process extends the same branch at the same moment
 
 
@@ -166,8 +167,10 @@ class Turns:
         """The newest view of a branch, compacted now."""
         branch = self.branches.newest(view)
         if branch is None:
-            raise NotFound("only the newest view of a branch can be compacted, and only by the engine that prepared it")
+            raise NotFound(NEWEST_ONLY)
         async with branch.lock:
+            if branch.stale or branch.view.seq != view.seq:  # somebody took a turn on it meanwhile
+                raise NotFound(NEWEST_ONLY)
             scope, first, known = view.scope, branch.trace.seq, len(branch.trace.edits)
             target = await self.limits.target(scope, view.frame)
             branch.view = with_(branch.view, pinned=branch.trace.pins())  # somebody may have pinned since
@@ -196,8 +199,8 @@ class Turns:
         known = self.branches.get(scope, branch)
         if known is not None and not known.stale and not known.lock.held:
             trace = known.trace.copy()
-            await self.store.catch_up(scope, trace)  # somebody else may have written or purged it
-            if until in (None, trace.seq - 1):
+            kinds = await self.store.catch_up(scope, trace)  # somebody else may have written or purged
+            if "purge" not in kinds and until in (None, trace.seq - 1):
                 return trace
         return await self.store.load(scope, branch, until)
 

@@ -24,6 +24,7 @@ class Prefixes(Generic[K]):
         self._keys: dict[Hashable, dict[K, None]] = {}
         self._edges: Counter[tuple[int, int]] = Counter()  # where the beginnings of histories lie in their bytes
         self._edge: dict[K, tuple[int, int]] = {}
+        self._probe: dict[K, bytes] = {}  # what stood there: a body changes before it is put again
 
     def __len__(self) -> int:
         return len(self._known)
@@ -36,8 +37,8 @@ class Prefixes(Generic[K]):
         if known.end > known.start:
             edge = known.start, min(known.end, known.start + PROBE)
             self._edges[edge] += 1
-            self._edge[key] = edge
-            under.append(known.raw[slice(*edge)])
+            self._edge[key], self._probe[key] = edge, known.raw[slice(*edge)]
+            under.append(self._probe[key])
             if known.end - known.start >= DEEP:
                 under.append(_deep(known.raw, known.start))
         self._under[key] = under
@@ -53,6 +54,7 @@ class Prefixes(Generic[K]):
             del here[key]
             if not here:
                 del self._keys[place]
+        self._probe.pop(key, None)
         if edge := self._edge.pop(key, None):
             self._edges[edge] -= 1
             if not self._edges[edge]:
@@ -78,8 +80,8 @@ class Prefixes(Generic[K]):
 
     def _elsewhere(self, raw: bytes) -> set[int]:
         """Where a history begins, if what stands before it is longer or shorter than in any body that is known."""
-        edges = [(key, self._edge[key]) for key in islice(reversed(self._known), LAST_USED) if key in self._edge]
-        return {raw.find(self._known[key].raw[slice(*edge)]) for key, edge in edges} - {-1}
+        used = islice(reversed(self._known), LAST_USED)
+        return {raw.find(self._probe[key]) for key in used if key in self._probe} - {-1}
 
 
 def _deep(raw: bytes, start: int) -> Hashable:

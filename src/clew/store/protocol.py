@@ -55,7 +55,9 @@ class Store(Protocol):
     async def catch_up(self, scope: Scope, trace: Trace) -> set[str]:
         """Let the events of a branch from number `trace.seq` on happen to a trace of it; their kinds.
 
-        A kind is what `Row` has as one. Raises `NotFound` or `Purged` if the branch is not there any more.
+        A kind is what `EventRow` has as one. `purge` is among them if anything in the scope was purged since the trace
+        was loaded: then it is to be loaded again, for it may hold words that are no more. Raises `NotFound` or `Purged`
+        if the branch is not there any more.
         """
 
     async def nodes(self, scope: Scope, ids: Sequence[str]) -> dict[str, Node]:

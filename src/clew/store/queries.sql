@@ -37,6 +37,9 @@ limit 1;
 select session from branch
 where id = :branch and scope = (select id from scope where name = :scope);
 
+-- name: last_purge
+select coalesce(max(id), 0) from purge where scope = (select id from scope where name = :scope);
+
 -- name: newest_event
 select max(seq) from event where branch = :branch;
 

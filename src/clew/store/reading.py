@@ -49,14 +49,22 @@ def load(db: Database, scope: Scope, branch: str, until: int | None) -> Trace:
         owner = db.ask("branch", scope=scope, branch=branch).fetchone()
         if owner is None:
             raise missing(db, scope, branch)
-        return restore(db, scope, Trace(branch, session=owner[0]), FOREVER if until is None else until).trace
+        trace = restore(db, scope, Trace(branch, session=owner[0]), FOREVER if until is None else until).trace
+        trace.purges = _purges(db, scope)
+    return trace
 
 
 def catch_up(db: Database, scope: Scope, trace: Trace) -> set[str]:
     with db.snapshot():
         if db.ask("branch", scope=scope, branch=trace.branch).fetchone() is None:
             raise missing(db, scope, trace.branch)
-        return go_on(db, scope, trace)
+        kinds = go_on(db, scope, trace)
+        # It may have been purged and begun anew, or some of its words may have been purged: it is to be read again.
+        return kinds | ({"purge"} if _purges(db, scope) != trace.purges else set())
+
+
+def _purges(db: Database, scope: Scope) -> int:
+    return int(db.ask("last_purge", scope=scope).fetchone()[0])
 
 
 def nodes(db: Database, scope: Scope, ids: Sequence[str], digests: Digests | None = None) -> dict[str, Node]:

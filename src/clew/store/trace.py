@@ -49,6 +49,7 @@ class Trace:
     held: set[str] = field(default_factory=set)  # in view again because somebody undid their fold
     quoted: dict[str, str] = field(default_factory=dict)  # stand-ins that quote what was pinned out of view, and what
     undone: list[Edit] = field(default_factory=list)  # a host may still send their stand-ins
+    purges: int = field(default=0, compare=False)  # that there were in its scope when it was read
 
     def copy(self) -> "Trace":
         """The same branch, to try something on: events that happen to the copy do not happen to this one."""

@@ -72,15 +72,16 @@ class Meter:
         return self._framed(frame)[2]
 
     def _framed(self, frame: Frame) -> tuple[Frame, Size, Traits]:
-        if self._frame is None or self._frame[0] != frame:
+        known = self._frame  # threads of other conversations put theirs there
+        if known is None or known[0] != frame:
             weight = len(rawjson.dumps([frame.lead, frame.body]))
             size = Size(self.counter.frame(frame), weight, 0, len(frame.lead))
-            self._frame = frame, size, self._frame_traits(frame, size.tokens)
-        return self._frame
+            known = self._frame = frame, size, self._frame_traits(frame, size.tokens)
+        return known
 
     def _frame_traits(self, frame: Frame, tokens: int) -> Traits:
-        if self._frame:
-            was, size, known = self._frame
+        if last := self._frame:
+            was, size, known = last
             if size.tokens == tokens and was.system == frame.system and was.tools == frame.tools:
                 return known
         return traits(frame.system + rawjson.dumps(frame.tools).decode(), tokens)

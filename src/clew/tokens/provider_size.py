@@ -14,6 +14,7 @@ UNPROVEN = 1.1  # what triggers count with before the first report, where the vo
 STEEPEST = 2.5  # tokens of the provider for one of ours: beyond it a report is odd, and a view must not vanish for it
 FLATTEST, EXACT = 0.5, 0.9  # and at least: somebody between us and the provider may report only a part
 CLOCK = 64  # tokens by which a frame may change and what was proven of it still hold
+FRAME_PARTS = 4
 _UNTAUGHT = Calibration()
 _UNPROVEN = Anchor()
 
@@ -56,8 +57,9 @@ class ProviderSize:
 
     @property
     def bytes(self) -> int:
-        """Of what was measured last, as JSON."""
-        return self._measured.size.bytes
+        """What was measured last takes in memory: as JSON, and its frame, of many small parts, several times that."""
+        nodes = self._measured.size.bytes
+        return nodes + (FRAME_PARTS * (self._summed[2][0].bytes - nodes) if self._summed else 0)
 
     def unmeasured(self, view: View) -> Sequence[Node]:
         """What `measure` would count, more or less."""

@@ -120,7 +120,9 @@ class Asides:
                 before = chain
                 if aside := self._kept.get((chain, sign := _sign(said))):
                     changed = True
-                    said = said if sign == _sign(aside.answer) else list(aside.answer)
+                    # Of a stream he has the thinking before it in it, too: that is in `before`.
+                    thought = any(item.kind == "reasoning" for item in aside.before)
+                    said = said if sign == _sign(aside.answer) and not thought else list(aside.answer)
                     woven += [*owed, *aside.before, *said, *aside.calls]
                 else:
                     woven += [*owed, *said]
