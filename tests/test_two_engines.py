@@ -100,6 +100,7 @@ async def test_memory_is_bounded_whatever_takes_it(added: str) -> None:
             await engine.append(Addition(chat("word " * 20_000), name))
         else:
             await engine.prepare(Request({**chat(f"question {n}"), "tools": tools}))
-    kept = [engine._turns.branches.get("default", b.id) for b in await engine.store.branches("default")]
-    assert sum(branch.bytes for branch in kept if branch) <= 2_000_000
-    assert len([branch for branch in kept if branch]) < (3 if added == "appended" else 10)
+    here = [engine._turns.branches.get("default", b.id) for b in await engine.store.branches("default")]
+    kept = [branch for branch in here if branch]
+    assert sum(branch.bytes for branch in kept) <= 2_000_000 or len(kept) == 1  # the last one stays
+    assert len(kept) < (3 if added == "appended" else 10)
