@@ -10,7 +10,7 @@ from loads.talking import Talker, engine_of, talk
 AT_ONCE = 64
 EVERY = 500  # turns
 MEMORY = 32 << 20  # bytes of conversations: less than they will be, so that the bound is what is seen
-FLAT = 1.05  # the mean of the last fifth by that of the second
+FLAT = 1.05  # the mean of the last fifth by that of the middle one: until then, what is bounded fills up
 
 
 async def endurance(
@@ -36,16 +36,16 @@ async def endurance(
         Path(notes).write_text(json.dumps(points))
     return [
         Figure("a turn", "ms CPU", 1e3 * spent.cpu / done, 1e3 * spent.wall / done),
-        *(Figure(f"{what}, last fifth / second", "times", grown(points, what)) for what in ("rss", "files")),
+        *(Figure(f"{what}, last fifth / middle one", "times", grown(points, what)) for what in ("rss", "files")),
         Figure("rss at the end", "MB", points[-1]["rss"] / 1e6),
         Figure("open files at the end", "", points[-1]["files"]),
     ]
 
 
 def grown(points: list[dict[str, float]], what: str) -> float:
-    """How much more there is in the last fifth than in the second."""
+    """How much more there is in the last fifth than in the middle one."""
     fifth = max(1, len(points) // 5)
-    return _mean(points[-fifth:], what) / _mean(points[fifth : 2 * fifth] or points[:1], what)
+    return _mean(points[-fifth:], what) / _mean(points[2 * fifth : 3 * fifth] or points[:1], what)
 
 
 def _mean(points: list[dict[str, float]], what: str) -> float:
