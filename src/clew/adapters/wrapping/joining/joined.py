@@ -1,5 +1,6 @@
 """Several answers of a provider as one stream: all goes out as it comes, but for calls of clew's tools and the end."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 
 from clew.adapters.wrapping.answers import HeardEvent
@@ -10,7 +11,7 @@ from clew.wire.formats.plain import Block
 IsOurs = Callable[[str], bool]
 
 
-class JoinedStream:
+class JoinedStream(ABC):
     """One stream for a caller, out of as many answers as it takes.
 
     The end of an answer is held back until it is known whether another one follows; so is what has no words in it.
@@ -81,29 +82,30 @@ class JoinedStream:
 
     # --- what differs with the format ---------------------------------------------------------------------------------
 
+    @abstractmethod
     def _ends(self, said: Block) -> bool:
         """Whether an event begins the end of an answer."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _is_last(self, said: Block) -> bool:
         """Whether it is the last of an answer."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _shows(self, told: Block) -> bool:
         """Whether a caller would miss it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _told(self, event: HeardEvent) -> Block | None:
         """What the caller gets instead of an event; the same object if all of it, none if nothing."""
-        raise NotImplementedError
 
     def _unended(self, event: HeardEvent) -> Block | None:
         """What else an event of the end says."""
         return None
 
+    @abstractmethod
     def _ended(self, event: HeardEvent, muted: bool) -> Block | None:
         """An event of the end as the caller gets it."""
-        raise NotImplementedError
 
     def _reset(self) -> None:
         """Another answer begins."""
+        return
