@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from clew import BadRequest, Budget, Engine, OverBudget, SecretFound, SQLite, run
-from clew.adapters.thread import Thread, best
+from clew.exchange.thread import Thread, best
 from clew.agent.control import ContextController
 from clew.core.items import Digests
 from clew.store.sql import SQLStore

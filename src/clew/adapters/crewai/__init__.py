@@ -35,11 +35,11 @@ from pydantic import BaseModel, Field, PrivateAttr, SerializeAsAny
 
 from clew.adapters.crewai.agents import Compaction
 from clew.adapters.crewai.llm import hosted
-from clew.adapters.thread import best
 from clew.agent.tasks import Output, Strategy, Summaries, aggregate_summarized, effective
 from clew.agent.tasks.summaries import LEAST_OUTPUT_TOKENS, SUMMARY_SIZE
 from clew.core.bridge import begin
 from clew.events import Condensed, Event, LeftWhole
+from clew.exchange.thread import best
 from clew.steps.notes.model import Model
 
 __all__ = [

@@ -11,11 +11,11 @@ from crewai.tools import BaseTool
 from pydantic import PrivateAttr, create_model
 
 from clew.adapters.crewai.llm import fitted, plain
-from clew.adapters.thread import Thread, engine_at
 from clew.agent.control import ContextController, offered
 from clew.core.bridge import run
 from clew.core.items import Scope
 from clew.engine.engine import Engine
+from clew.exchange.thread import Thread, engine_at
 from clew.store.records import Method
 from clew.wire.convert.tools import ToolDeclaration
 

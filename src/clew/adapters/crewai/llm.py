@@ -18,10 +18,10 @@ from pydantic import PrivateAttr
 
 from clew.adapters.crewai.words import unworded
 from clew.adapters.hosted import Hosted
-from clew.adapters.thread import Thread, best
 from clew.catalog.usage import Spent
 from clew.core.bridge import run
 from clew.errors import BadRequest
+from clew.exchange.thread import Thread, best
 from clew.llm.requests import chat
 from clew.steps.notes.model import Prompt, Reply
 from clew.tokens import counter_for

@@ -23,7 +23,6 @@ from praisonaiagents.tools.schema import build_tool_definition
 
 from clew.adapters.praisonai.backend import Backend, Conversation
 from clew.adapters.praisonai.compressor import PRAISON_FORMAT, SYSTEM_ROLES, ContextCompressor, PraisonCompressed
-from clew.adapters.thread import Thread, best, engine_at
 from clew.adapters.weaving import ChatMessage, plain
 from clew.agent.control import ContextController, offered
 from clew.compression import compress
@@ -32,6 +31,7 @@ from clew.core.items import SHORT, Scope
 from clew.core.view import View
 from clew.engine.append import Addition
 from clew.engine.engine import Engine
+from clew.exchange.thread import Thread, best, engine_at
 from clew.steps.handoff import NEW_SESSION
 from clew.steps.lines import preview
 from clew.store.records import Origin

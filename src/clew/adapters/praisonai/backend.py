@@ -14,13 +14,13 @@ from praisonaiagents.llm.openai_client import OpenAIClient
 from praisonaiagents.utils.async_bridge import run_coroutine_from_any_context
 
 from clew.adapters.praisonai.compressor import PRAISON_FORMAT, SYSTEM_ROLES, newest, open_child
-from clew.adapters.thread import Thread, best, engine_at
 from clew.adapters.weaving import ChatMessage, is_same, plain, told_in, unquoted, woven
 from clew.agent.control import ContextController
 from clew.core.bridge import cross
 from clew.core.items import Scope
 from clew.core.view import View
 from clew.engine.engine import Engine
+from clew.exchange.thread import Thread, best, engine_at
 
 # What an agent may say of a turn that PraisonAI's tool loop understands, or hands on to the model.
 PASSED = (

@@ -14,7 +14,6 @@ from praisonaiagents.llm.model_providers import default_auxiliary_model
 from clew import catalog
 from clew.adapters.askable import askable
 from clew.adapters.middle import Middle
-from clew.adapters.thread import engine_at
 from clew.adapters.weaving import ChatMessage, plain
 from clew.core.bridge import cross
 from clew.core.items import Scope
@@ -23,6 +22,7 @@ from clew.core.view import View
 from clew.engine.engine import Engine, Request, body
 from clew.engine.settings import Settings
 from clew.errors import BadRequest, OverBudget
+from clew.exchange.thread import engine_at
 from clew.llm import read
 from clew.llm.remote import Remote
 from clew.steps.notes.allowance import Allowance

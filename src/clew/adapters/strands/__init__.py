@@ -42,11 +42,11 @@ from clew.adapters.strands.messages import (
 )
 from clew.adapters.strands.protecting import Protecting
 from clew.adapters.strands.structured import is_structured
-from clew.adapters.thread import Thread, warn
 from clew.core.bridge import run
 from clew.core.items import Scope
 from clew.engine.engine import Engine
 from clew.engine.settings import Compaction
+from clew.exchange.thread import Thread, warn
 from clew.steps import ClearResults, Cut, Offload, Trim, null, summarizing
 from clew.steps.notes.writer import Writer
 from clew.steps.protocol import Pipeline, Step

@@ -39,13 +39,13 @@ from clew.adapters.strands.messages import (
     written_by,
 )
 from clew.adapters.strands.structured import Structured
-from clew.adapters.thread import Thread, warn
 from clew.agent.control import STEERING, ContextController, offered
 from clew.agent.results import Outcome
 from clew.core.bridge import cross
 from clew.core.items import Scope
 from clew.engine.engine import Engine
 from clew.errors import ClewError, SecretFound
+from clew.exchange.thread import Thread, warn
 from clew.store.records import Cause, Method, Origin
 from clew.wire.convert.tools import ToolDeclaration
 from clew.wire.formats.plain import fresh

@@ -19,7 +19,6 @@ from strands.types.tools import ToolSpec
 from clew.adapters.hosted import Hosted
 from clew.adapters.strands.clients import apart, shares
 from clew.adapters.strands.protecting import JOINED, Protecting, pinned
-from clew.adapters.thread import Thread, engine_at, warn
 from clew.agent.control import ContextController
 from clew.catalog.usage import spent
 from clew.core.bridge import cross, run
@@ -27,6 +26,7 @@ from clew.core.items import Scope
 from clew.core.limits import Budget
 from clew.core.view import View
 from clew.engine.engine import Engine, body
+from clew.exchange.thread import Thread, engine_at, warn
 from clew.steps.notes.model import Prompt, Reply
 from clew.steps.notes.writer import Writer
 from clew.steps.protocol import Step

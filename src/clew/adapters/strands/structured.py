@@ -10,9 +10,9 @@ from strands.types.agent import LocalAgent
 from strands.types.content import Messages
 
 from clew.adapters.strands.messages import STRANDS_FORMAT, request
-from clew.adapters.thread import Thread, warn
 from clew.engine.engine import body
 from clew.errors import SecretFound
+from clew.exchange.thread import Thread, warn
 from clew.wire.formats.plain import fresh
 
 

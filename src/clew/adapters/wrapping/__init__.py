@@ -12,10 +12,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from clew import wire
-from clew.adapters.thread import Thread, engine_at
-from clew.adapters.wrapping.asides import Asides
-from clew.adapters.wrapping.exchange import RAISED, Caller, Exchange
-from clew.adapters.wrapping.lines import Transport, relayed, with_body
+from clew.adapters.wrapping.lines import relayed
 from clew.agent.control import ContextController
 from clew.core import rawjson
 from clew.core.bridge import cross
@@ -23,6 +20,10 @@ from clew.core.items import Digests, Node, Scope
 from clew.core.view import View
 from clew.engine.engine import Engine
 from clew.errors import BadRequest, ClewError
+from clew.exchange.asides import Asides
+from clew.exchange.exchange import RAISED, Caller, Exchange
+from clew.exchange.thread import Thread, engine_at
+from clew.exchange.transport import Transport
 from clew.store.records import Method, Origin
 from clew.wire.convert.tools import declared
 
@@ -134,7 +135,7 @@ class ClientKeeper:
         told = body.get("previous_response_id")
         if self._asides is None or not isinstance(told, str) or (known := self._asides.named(told)) == told:
             return request
-        return with_body(line.library, request, rawjson.dumps({**body, "previous_response_id": known}))
+        return line.with_body(request, rawjson.dumps({**body, "previous_response_id": known}))
 
     def _sent(self, view: View) -> None:
         self.last = view

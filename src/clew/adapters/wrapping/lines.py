@@ -4,54 +4,51 @@ What happens is written with `await`. A blocking client waits inside of what is 
 its end in one go.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from importlib import import_module
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from clew.core.bridge import cross, run
 from clew.errors import BadRequest
+from clew.exchange.transport import ENCODED, Chunks, Transport
 
 T = TypeVar("T")
-Chunks = AsyncGenerator[bytes, None]
 
 _LIBRARIES = ("httpx", "httpx2")  # which is which differs with the SDK's release; they are used alike
-_ENCODED = frozenset({"content-encoding", "content-length"})  # headers of what is not sent on as it came
-
-
-class Transport(Protocol):
-    """How requests go out and answers come in."""
-
-    library: Any  # httpx
-
-    async def send(self, request: Any) -> Any:
-        """The response to a request, of which nothing is read yet."""
-
-    async def read(self, response: Any) -> bytes:
-        """All that a response has to say."""
-
-    def chunks(self, response: Any) -> Chunks:
-        """The same as it comes."""
-
-    async def drop(self, response: Any) -> None:
-        """Read no more of it."""
-
-    async def work(self, work: Coroutine[Any, Any, T]) -> T:
-        """Have clew do something on its own loop."""
-
-    def streaming(self, chunks: Chunks, response: Any) -> Any:
-        """Chunks as the stream of a response of one's own; to close it closes the one behind it."""
 
 
 RequestHandler = Callable[[Transport, Any], Coroutine[Any, Any, Any]]  # what becomes of a request: a response
 
 
-class Blocking:
-    """The transport of a client that blocks: all goes out through the HTTP client it had."""
+class _Library:
+    """What both transports have from their HTTP library."""
 
     def __init__(self, http: Any, ask: RequestHandler) -> None:
         self.library = library_of(http)
         self._http = http
         self._ask = ask
+
+    def with_body(self, request: Any, content: bytes) -> Any:
+        headers = [(name, value) for name, value in request.headers.multi_items() if name.lower() not in ENCODED]
+        told = {"headers": headers, "content": content, "extensions": request.extensions}
+        return self.library.Request(request.method, request.url, **told)
+
+    def answered(self, response: Any, said: bytes | Chunks) -> Any:
+        headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in ENCODED]
+        # Bytes, too, are still to be read: until then no client says how long it took.
+        stream = self.library.ByteStream(said) if isinstance(said, bytes) else self._streaming(said, response)
+        told = {"headers": headers, "extensions": response.extensions, "stream": stream}
+        return self.library.Response(response.status_code, **told)
+
+    def seconds(self, request: Any) -> float | None:
+        return (request.extensions.get("timeout") or {}).get("read")
+
+    def _streaming(self, chunks: Chunks, response: Any) -> Any:
+        raise NotImplementedError
+
+
+class Blocking(_Library):
+    """The transport of a client that blocks: all goes out through the HTTP client it had."""
 
     def handle_request(self, request: Any) -> Any:
         return finish(self._ask(self, request))
@@ -75,17 +72,12 @@ class Blocking:
     async def work(self, work: Coroutine[Any, Any, T]) -> T:
         return run(work)
 
-    def streaming(self, chunks: Chunks, response: Any) -> Any:
+    def _streaming(self, chunks: Chunks, response: Any) -> Any:
         return type("Stream", (_Pulled, self.library.SyncByteStream), {})(chunks, response)
 
 
-class Waiting:
+class Waiting(_Library):
     """The transport of a client that awaits: all goes out through the HTTP client it had."""
-
-    def __init__(self, http: Any, ask: RequestHandler) -> None:
-        self.library = library_of(http)
-        self._http = http
-        self._ask = ask
 
     async def handle_async_request(self, request: Any) -> Any:
         return await self._ask(self, request)
@@ -109,7 +101,7 @@ class Waiting:
     async def work(self, work: Coroutine[Any, Any, T]) -> T:
         return await cross(work)
 
-    def streaming(self, chunks: Chunks, response: Any) -> Any:
+    def _streaming(self, chunks: Chunks, response: Any) -> Any:
         return type("Stream", (_Awaited, self.library.AsyncByteStream), {})(chunks, response)
 
 
@@ -156,20 +148,6 @@ def library_of(http: Any) -> Any:
         if name in _LIBRARIES:
             return import_module(name)
     raise BadRequest(f"the client's HTTP client is {type(http).__name__}: expected an httpx client")
-
-
-def with_body(library: Any, request: Any, content: bytes) -> Any:
-    """The same request with other content."""
-    headers = [(name, value) for name, value in request.headers.multi_items() if name.lower() not in _ENCODED]
-    return library.Request(request.method, request.url, headers=headers, content=content, extensions=request.extensions)
-
-
-def answered(library: Any, response: Any, said: Any) -> Any:
-    """A response like this one that says these bytes, or this stream of them."""
-    headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _ENCODED]
-    # Bytes, too, are still to be read: until then no client says how long it took.
-    stream = library.ByteStream(said) if isinstance(said, bytes) else said
-    return library.Response(response.status_code, headers=headers, extensions=response.extensions, stream=stream)
 
 
 def finish(work: Coroutine[Any, Any, T]) -> T:

@@ -1,7 +1,7 @@
 """Streams of Responses as one."""
 
-from clew.adapters.wrapping.answers import OPENINGS, HeardEvent
-from clew.adapters.wrapping.joining.joined import IsOurs, JoinedStream
+from clew.exchange.answers import OPENINGS, HeardEvent
+from clew.exchange.joining.joined import IsOurs, JoinedStream
 from clew.wire.formats.plain import Block
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping
 
-from clew.adapters.wrapping.joining.chat import ChatStream
-from clew.adapters.wrapping.joining.joined import IsOurs, JoinedStream
-from clew.adapters.wrapping.joining.messages import MessagesStream
-from clew.adapters.wrapping.joining.responses import ResponsesStream
+from clew.exchange.joining.chat import ChatStream
+from clew.exchange.joining.joined import IsOurs, JoinedStream
+from clew.exchange.joining.messages import MessagesStream
+from clew.exchange.joining.responses import ResponsesStream
 
 __all__ = ["STREAMS", "JoinedStream"]
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from clew.adapters.wrapping.answers import HeardEvent
-from clew.adapters.wrapping.joining.joined import IsOurs, JoinedStream
+from clew.exchange.answers import HeardEvent
+from clew.exchange.joining.joined import IsOurs, JoinedStream
 from clew.llm.streaming.pieces import Called
 from clew.wire.formats.plain import Block
 

@@ -3,9 +3,9 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 
-from clew.adapters.wrapping.answers import HeardEvent
 from clew.core import rawjson
 from clew.errors import BadRequest
+from clew.exchange.answers import HeardEvent
 from clew.wire.formats.plain import Block
 
 IsOurs = Callable[[str], bool]

@@ -6,15 +6,15 @@ from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from clew.adapters.thread import Thread, warn
-from clew.adapters.wrapping.answers import Hearing, without
-from clew.adapters.wrapping.asides import Asides
-from clew.adapters.wrapping.joining import STREAMS, JoinedStream
-from clew.adapters.wrapping.lines import Chunks, Transport, answered, with_body
-from clew.adapters.wrapping.own_calls import OwnCalls
 from clew.core import rawjson
 from clew.core.view import View
 from clew.errors import ClewError, OverBudget, SecretFound
+from clew.exchange.answers import Hearing, without
+from clew.exchange.asides import Asides
+from clew.exchange.joining import STREAMS, JoinedStream
+from clew.exchange.own_calls import OwnCalls
+from clew.exchange.thread import Thread, warn
+from clew.exchange.transport import Chunks, Transport
 from clew.llm.streaming import Spoken
 from clew.store.waiting import patience
 
@@ -88,14 +88,14 @@ class Exchange:
             if not ours or not left or (spoken and len(ours) < len(spoken.calls)):
                 await self._own.keep(spoken, ours)
                 told = without(reply.read, ours, len(ours) < len(spoken.calls)) if spoken and ours else reply.read
-                return answered(self._line.library, reply.response, told)
+                return self._line.answered(reply.response, told)
             await self._own.answer(spoken, ours)
         raise AssertionError("unreachable")
 
     # --- streams ------------------------------------------------------------------------------------------------------
 
     async def _streamed(self, chunks: Chunks, reply: HeardResponse) -> Any:
-        return answered(self._line.library, reply.response, self._line.streaming(chunks, reply.response))
+        return self._line.answered(reply.response, chunks)
 
     async def _passed(self, reply: HeardResponse) -> Chunks:
         """A stream as it comes, which is listened to."""
@@ -117,7 +117,7 @@ class Exchange:
         await anext(told)
         if self._refused:
             await told.aclose()
-            return answered(self._line.library, self._refused.response, self._refused.read)
+            return self._line.answered(self._refused.response, self._refused.read)
         return await self._streamed(told, reply)
 
     async def _told(self, parts: Chunks) -> Chunks:
@@ -192,7 +192,7 @@ class Exchange:
 
     async def _work(self, work: Coroutine[Any, Any, T]) -> T:
         """Have clew do something; a store that is locked may take half of the request's own time-out."""
-        allowed = (self._request.extensions.get("timeout") or {}).get("read")
+        allowed = self._line.seconds(self._request)
         with patience(allowed / 2) if allowed else nullcontext():
             return await self._line.work(work)
 
@@ -221,7 +221,7 @@ class Exchange:
         self._caller.sent(sent.view)
         if sent.body == self._body:
             return self._request
-        return with_body(self._line.library, self._request, rawjson.dumps(sent.body))
+        return self._line.with_body(self._request, rawjson.dumps(sent.body))
 
     async def _hear(self, response: Any) -> HeardResponse:
         heard = Hearing(self._format, keeps=self._offers)

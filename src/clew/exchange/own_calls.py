@@ -5,10 +5,10 @@ from dataclasses import replace as with_
 from typing import Any
 
 from clew import wire
-from clew.adapters.thread import Thread, warn
-from clew.adapters.wrapping.asides import AnswerAside, Asides, WovenHistory
 from clew.agent.results import CallResult, Outcome, messages
 from clew.core.items import Frame, Item
+from clew.exchange.asides import AnswerAside, Asides, WovenHistory
+from clew.exchange.thread import Thread, warn
 from clew.llm.streaming import Spoken, ToolCall
 
 CANDIDATES = 4  # conversations that began alike, in which asides are looked for

@@ -1,0 +1,1 @@
+"""`clew serve`: a gateway between any client and its provider."""
