@@ -23,7 +23,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     It runs on a loop of its own in a thread of its own, so it works whether or not the caller's thread has a running
     loop, and an engine used through `run` always lives on the same loop.
     """
-    if threading.current_thread().name == _NAME:
+    if _is_here():
         work.close()
         raise CannotWait("clew.run was called from clew's own event loop: await instead")
     if sys.is_finalizing():  # its thread is gone, and nobody would ever answer
@@ -44,9 +44,18 @@ def begin(work: Coroutine[Any, Any, T]) -> Future[T]:
 
 async def cross(work: Coroutine[Any, Any, T]) -> T:
     """Await a coroutine that runs on the loop of `run`, from a loop of whoever's."""
-    if threading.current_thread().name == _NAME:
+    if _is_here():
         return await work
     return await asyncio.wrap_future(begin(work))
+
+
+def stay() -> None:
+    """Let the loop that runs now be that of `run`: a server's, whose clew is nobody else's."""
+    global _loop
+    with _lock:
+        if _loop is not None and not _loop.is_closed() and _loop is not asyncio.get_running_loop():
+            raise CannotWait("clew already has an event loop in this process: begin with `clew serve`")
+        _loop = asyncio.get_running_loop()
 
 
 class Lock:
@@ -90,7 +99,9 @@ class Lock:
             self._held = False
 
 
-_NAME = "clew-loop"
+def _is_here() -> bool:
+    """Whether the loop of `run` is the one that runs here."""
+    return _loop is not None and asyncio._get_running_loop() is _loop
 
 
 def _background() -> asyncio.AbstractEventLoop:
@@ -98,7 +109,7 @@ def _background() -> asyncio.AbstractEventLoop:
     with _lock:
         if _loop is None or _loop.is_closed():
             _loop = asyncio.new_event_loop()
-            threading.Thread(target=_loop.run_forever, name=_NAME, daemon=True).start()
+            threading.Thread(target=_loop.run_forever, name="clew-loop", daemon=True).start()
         return _loop
 
 

@@ -53,7 +53,7 @@ class Exchange:
         line: Transport,
         request: Any,
         format: str,
-        body: Mapping[str, Any],
+        body: Mapping[str, Any] | bytes,  # as a mapping, where tools are offered
         caller: Caller,
     ) -> None:
         self._thread = thread
@@ -63,6 +63,7 @@ class Exchange:
         self._format = format
         self._body = body
         self._caller = caller
+        self._streams = not isinstance(body, bytes) and body.get("stream")
         self._own = OwnCalls(thread, asides, format, body, self._work)
         self._refused: HeardResponse | None = None  # instead of an answer, after asides
 
@@ -219,7 +220,7 @@ class Exchange:
             warn("clew failed; the original request is sent unchanged", error)
             return self._request
         self._caller.sent(sent.view)
-        if sent.body == self._body:
+        if sent.is_as_it_came and body is self._body:
             return self._request
         return self._line.with_body(self._request, rawjson.dumps(sent.body))
 
@@ -229,7 +230,7 @@ class Exchange:
             content = await self._line.read(response)
             return HeardResponse(response, heard, content, refusal=content.decode("utf-8", "replace"))
         kind = response.headers.get("content-type", "")
-        if "event-stream" not in kind and ("json" in kind or not self._body.get("stream")):
+        if "event-stream" not in kind and ("json" in kind or not self._streams):
             content = await self._line.read(response)
             heard.add(content)
             heard.add(b"")

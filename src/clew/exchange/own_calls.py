@@ -22,7 +22,7 @@ class OwnCalls:
         thread: Thread,
         asides: Asides | None,
         format: str,
-        body: Mapping[str, Any],
+        body: Mapping[str, Any] | bytes,
         work: Callable[[Coroutine[Any, Any, Outcome]], Awaitable[Outcome]],
     ) -> None:
         self._thread = thread
@@ -33,9 +33,9 @@ class OwnCalls:
         self._said: tuple[Frame, WovenHistory] | None = None  # what the caller sent
         self._aside: list[Item] = []  # and what he will not see
 
-    async def whole(self) -> Mapping[str, Any]:
+    async def whole(self) -> Mapping[str, Any] | bytes:
         """The request with all that the caller does not know of."""
-        if self._asides is None:
+        if self._asides is None or isinstance(self._body, bytes):
             return self._body
         if self._said is None:
             asides = self._asides

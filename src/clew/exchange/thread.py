@@ -72,7 +72,7 @@ class Thread:
         self.origin = origin
         self.last: SentBody | None = None
 
-    async def fit(self, body: Mapping[str, Any], format: str | None = None) -> SentBody:
+    async def fit(self, body: Mapping[str, Any] | bytes, format: str | None = None) -> SentBody:
         """What to send instead of a request of the host. Raises `OverBudget`."""
         request = Request(body, format, self.scope, self.session, self.origin)
         self.last = None  # should this fail, the host sends its own, and no report is of what was fitted before

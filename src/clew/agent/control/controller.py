@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from dataclasses import replace as with_
+from functools import cached_property
 from typing import Any
 
 from clew.agent.control.offering import LOOKING, STEERING, cue_of, offered
@@ -29,12 +30,24 @@ METHOD = "method"  # under which the store keeps the method of a session
 TOOL_CHARACTERS = 8_000  # characters of what a tool gives back
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SentBody:
-    """What to send: the view, and the body with what is told and offered beside it."""
+    """What to send: the view, with what is told and offered beside it."""
 
     view: View
-    body: dict[str, Any]
+    told: str = ""  # at the very end
+    offers: bool = False  # tools, beside those of the request
+
+    @property
+    def is_as_it_came(self) -> bool:
+        """Whether it says what the request said, to the letter."""
+        return not (self.view.edits or self.told or self.offers)
+
+    @cached_property
+    def body(self) -> dict[str, Any]:
+        """The request body that says it."""
+        sent = body(self.view)
+        return with_tail(sent, self.view.frame.format, self.told) if self.told else sent
 
 
 class ContextController:
@@ -96,13 +109,14 @@ class ContextController:
 
     async def prepare(self, request: Request | Addition) -> SentBody:
         """What to send instead of a request: with the tools on offer, and the status where the agent decides."""
-        view = await self.engine.prepare(with_(request, **self._offering(request)))
+        given = self._offering(request)
+        view = await self.engine.prepare(with_(request, **given))
+        offers = given.get("body", request.body) is not request.body
         window = None if self.method == "auto" or _is_of_subagent(request) else await self.engine.window(view)
         # What is told once and not again would change what the thinking after it is bound to.
         if window is None or binds(view.frame.format, view.frame.model):
-            return SentBody(view, body(view))
-        told = status(await self.engine.filled(view, STATUS), self._cue)
-        return SentBody(view, with_tail(body(view), view.frame.format, told))
+            return SentBody(view, offers=offers)
+        return SentBody(view, status(await self.engine.filled(view, STATUS), self._cue), offers)
 
     async def keep(self, request: Request | Addition) -> None:
         """Write down what was said, in the frame in which it would be sent."""
@@ -114,11 +128,14 @@ class ContextController:
 
     def _offering(self, request: Request | Addition) -> dict[str, Any]:
         """What becomes of a request: the tools on offer are in it, and who decides."""
-        given: Any = rawjson.loads(request.body) if isinstance(request.body, bytes) else request.body
-        format = request.format or detect(given)
         tools = offered(self.method, _is_of_subagent(request), self.when, self.how) if self._offer else []
         method = "auto" if _is_of_subagent(request) else self.method  # who is told nothing cannot decide
-        return {"body": with_tools(given, format, tools), "format": format, "method": method, "cue": self._cue}
+        decided = {"method": method, "cue": self._cue}
+        if not tools:
+            return decided
+        given: Any = rawjson.loads(request.body) if isinstance(request.body, bytes) else request.body
+        format = request.format or detect(given)
+        return {"body": with_tools(given, format, tools), "format": format, **decided}
 
     def is_ours(self, name: str) -> bool:
         """Whether a tool is one of those that are run here."""
