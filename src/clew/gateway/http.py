@@ -1,0 +1,163 @@
+"""What comes in over HTTP, and what goes out: as little of it as a gateway needs, on ASGI."""
+
+import sys
+import zlib
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, MutableMapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+import brotli
+
+from clew.core.threads import LARGE, in_thread_if
+from clew.errors import ClewError
+from clew.exchange.transport import Chunks
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    import pyzstd as zstd
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+# Headers that are about one connection, not about what is said over it.
+HOP_HEADERS = frozenset(
+    "connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding "
+    "upgrade host content-length expect".split()
+)
+
+
+class Refused(ClewError):
+    """A request that gets no further, with the status that says why."""
+
+    def __init__(self, status: int, message: str, **headers: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+
+
+class Gone(ClewError):
+    """A client that hung up."""
+
+
+@dataclass(slots=True)
+class Asked:
+    """A request, as it came; names of headers are in lower case."""
+
+    method: str
+    path: str
+    query: str
+    raw_headers: list[tuple[bytes, bytes]]
+    receive: Receive
+    most: int  # bytes of a body
+    headers: Mapping[str, str] = field(init=False)
+    _body: bytes | None = None
+
+    def __post_init__(self) -> None:
+        self.headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self.raw_headers}
+
+    @property
+    def target(self) -> str:
+        """Path and query."""
+        return f"{self.path}?{self.query}" if self.query else self.path
+
+    async def body(self) -> bytes:
+        """What it says, no longer compressed. Raises `Refused` where that is too much, or cannot be read."""
+        if self._body is None:
+            sent = await self._read()
+            coding = self.headers.get("content-encoding", "").strip().lower()
+            if coding in ("", "identity"):
+                self._body = sent
+            else:
+                self._body = await in_thread_if(len(sent) > LARGE // 4, lambda: _decoded(sent, coding, self.most))
+        return self._body
+
+    async def _read(self) -> bytes:
+        told = self.headers.get("content-length", "0")
+        if told.isdigit() and int(told) > self.most:
+            raise self._too_large()
+        parts, size, more = list[bytes](), 0, True
+        while more:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise Gone("the client hung up before it had said all")
+            part = message.get("body", b"")
+            size += len(part)
+            if size > self.most:
+                raise self._too_large()
+            parts.append(part)
+            more = message.get("more_body", False)
+        return b"".join(parts) if len(parts) > 1 else parts[0]
+
+    def _too_large(self) -> Refused:
+        return Refused(413, f"the body is larger than {self.most:,} bytes; gateway.body sets the most")
+
+    async def hung_up(self) -> None:
+        """Wait until the client is gone."""
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
+
+
+@dataclass(slots=True)
+class Reply:
+    """What a client gets: bytes, or chunks as they come."""
+
+    status_code: int
+    headers: Iterable[tuple[str, str]]
+    said: bytes | Chunks = b""
+
+    async def send(self, send: Send, extra: Iterable[tuple[str, str]] = ()) -> None:
+        """Say it over a connection; chunks are closed, however it ends."""
+        head = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in (*self.headers, *extra)]
+        if isinstance(self.said, bytes):
+            head.append((b"content-length", str(len(self.said)).encode()))
+            await send({"type": "http.response.start", "status": self.status_code, "headers": head})
+            await send({"type": "http.response.body", "body": self.said})
+            return
+        async with aclosing(self.said) as chunks:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": head})
+            async for chunk in chunks:
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def json_reply(said: bytes, status: int = 200, **headers: str) -> Reply:
+    """A reply in JSON."""
+    named = ((name.replace("_", "-"), value) for name, value in headers.items())
+    return Reply(status, [("content-type", "application/json"), *named], said)
+
+
+async def just(*chunks: bytes) -> AsyncGenerator[bytes, None]:
+    """Chunks that are all there."""
+    for chunk in chunks:
+        yield chunk
+
+
+def _decoded(sent: bytes, coding: str, most: int) -> bytes:
+    """Bytes without a content coding; never more than so many, however small they came."""
+    try:
+        match coding:
+            case "gzip" | "x-gzip" | "deflate":
+                reader = zlib.decompressobj(wbits=47 if "gzip" in coding or sent[:1] == b"\x78" else -15)
+                plain = reader.decompress(sent, most + 1)
+                ended = reader.eof
+            case "zstd":
+                stream = zstd.ZstdDecompressor()
+                plain = stream.decompress(sent, most + 1)
+                ended = stream.eof
+            case "br":
+                opened = brotli.Decompressor()
+                plain = opened.process(sent, output_buffer_limit=most + 1)
+                ended = opened.is_finished()
+            case _:
+                raise Refused(415, f"content-encoding {coding} is not understood; use gzip, br, zstd or none")
+    except Refused:
+        raise
+    except Exception:
+        raise Refused(400, f"the body cannot be read as {coding}") from None
+    if len(plain) > most:
+        raise Refused(413, f"the body is larger than {most:,} bytes; gateway.body sets the most")
+    if not ended:
+        raise Refused(400, f"the body ends in the middle of its {coding}")
+    return plain

@@ -1,0 +1,113 @@
+"""Whom a request goes on to, and with whose key."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from clew.gateway.http import HOP_HEADERS, Refused
+
+OPENAI, ANTHROPIC, GEMINI = "openai", "anthropic", "gemini"
+
+# The headers that carry a key, and how each kind of provider wants it.
+KEY_HEADERS = frozenset({"authorization", "x-api-key", "x-goog-api-key"})
+OWN_HEADERS = ("x-clew-",)  # for the gateway alone
+FORMATS: Mapping[str, tuple[str, ...]] = {
+    OPENAI: ("openai_chat", "openai_responses"),
+    ANTHROPIC: ("anthropic",),
+    GEMINI: ("gemini",),
+}
+HOMES = {
+    OPENAI: "https://api.openai.com",
+    ANTHROPIC: "https://api.anthropic.com",
+    GEMINI: "https://generativelanguage.googleapis.com",
+}
+KEY_VARIABLES = {
+    OPENAI: ("OPENAI_API_KEY",),
+    ANTHROPIC: ("ANTHROPIC_API_KEY",),
+    GEMINI: ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """A provider, or another gateway before one."""
+
+    name: str
+    kind: str  # whose API it speaks: openai, anthropic or gemini
+    url: str  # without a path of that API, such as /v1
+    key: str = ""  # that is sent; without one, the client's own goes on
+    models: tuple[str, ...] = ("*",)  # patterns of the models that it serves
+
+    def __post_init__(self) -> None:
+        plain = self.url.rstrip("/")
+        for version in ("/v1beta", "/v1"):
+            plain = plain.removesuffix(version)
+        object.__setattr__(self, "url", plain)
+
+    def __repr__(self) -> str:  # a key is nobody's business
+        return f"Upstream({self.name!r}, {self.kind!r}, {self.url!r})"
+
+    def serves(self, format: str, model: str) -> bool:
+        """Whether a request in this format for this model goes there."""
+        return format in FORMATS[self.kind] and any(fnmatchcase(model, pattern) for pattern in self.models)
+
+    def headers(self, given: Iterable[tuple[str, str]], own_keys: bool) -> list[tuple[str, str]]:
+        """A client's headers as they go on; `own_keys`: those that carry a key are for the gateway."""
+        kept = [
+            (name, value)
+            for name, value in given
+            if name not in HOP_HEADERS
+            and not name.startswith(OWN_HEADERS)
+            and name not in ("accept-encoding", "content-encoding")
+        ]
+        brings = any(name in KEY_HEADERS for name, _ in kept) and not own_keys
+        if own_keys or (self.key and not brings):
+            kept = [(name, value) for name, value in kept if name not in KEY_HEADERS]
+            kept += [self._key()] if self.key else []
+        # What is listened to must be readable, and nothing is won by compressing a stream of small events.
+        return [*kept, ("accept-encoding", "identity")]
+
+    def _key(self) -> tuple[str, str]:
+        match self.kind:
+            case "anthropic":
+                return "x-api-key", self.key
+            case "gemini":
+                return "x-goog-api-key", self.key
+        return "authorization", f"Bearer {self.key}"
+
+
+class Upstreams:
+    """Those that are configured, the first that serves a model first."""
+
+    def __init__(self, known: Iterable[Upstream]) -> None:
+        self.known = tuple(known)
+        self._by_model = any(upstream.models != ("*",) for upstream in self.known)
+
+    def needs_model(self, format: str) -> bool:
+        """Whether the path of a request does not tell to whom it goes."""
+        return self._by_model and sum(format in FORMATS[u.kind] for u in self.known) > 1
+
+    def find(self, format: str, model: str) -> Upstream:
+        """Where a request in this format goes. Raises `Refused`."""
+        for upstream in self.known:
+            if upstream.serves(format, model):
+                return upstream
+        told = f"model {model} in the format {format}" if model else f"the format {format}"
+        raise Refused(404, f"no upstream serves {told}: clew config set gateway.upstreams.NAME.url")
+
+    def of_client(self, headers: Mapping[str, str], path: str) -> Upstream:
+        """Where a request goes whose path the gateway does not know. Raises `Refused`."""
+        if "anthropic-version" in headers:
+            return self.find("anthropic", "")
+        if "x-goog-api-key" in headers or path.startswith("/v1beta/"):
+            return self.find("gemini", "")
+        return self.find("openai_chat", "")
+
+
+def from_environment(environment: Mapping[str, str]) -> list[Upstream]:
+    """The three providers at home, with the keys that there are."""
+
+    def key(kind: str) -> str:
+        return next((environment[name] for name in KEY_VARIABLES[kind] if environment.get(name)), "")
+
+    return [Upstream(kind, kind, home, key(kind)) for kind, home in HOMES.items()]
