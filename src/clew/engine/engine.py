@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew import events
 from clew.catalog.usage import spent
-from clew.core.items import Frame, Node, Scope
+from clew.core.items import Frame, Item, Node, Scope
 from clew.core.limits import Budget
 from clew.core.threads import in_thread
 from clew.core.view import View
@@ -92,7 +92,17 @@ class Engine:
         if isinstance(said, Addition):
             await self._additions.append(said)
         else:
-            await self._turns.take(said, silent=True)
+            await self.keep(said)
+
+    async def keep(self, request: Request) -> View:
+        """Write down what a request says, without sending anything: its conversation as it stands then."""
+        return await self._turns.take(request, silent=True)
+
+    async def whose(self, scope: Scope, frame: Frame, items: Sequence[Item], session: str | None) -> str | None:
+        """The branch of which a history is, whoever asks about it; None if it is like none."""
+        if session is not None and (own := await self.store.session(scope, session)):
+            return own
+        return await self._turns.recogniser(scope, frame).whose(items) if items else None
 
     async def observe(self, view: View, usage: Any) -> None:
         """Record what the provider reported for the call this view was made for: its own object or a mapping."""

@@ -25,6 +25,11 @@ TOOL_ROUNDS = 20  # calls of clew's own tools before an answer
 RAISED = (OverBudget, SecretFound)  # to send it all the same would not do
 
 
+def failed_open(error: Exception) -> None:
+    """Say that a request goes out as it came."""
+    warn("clew failed; the original request is sent unchanged", error)
+
+
 @dataclass(frozen=True, slots=True)
 class HeardResponse:
     """A response, as much of it as was read, and what was heard in that."""
@@ -41,6 +46,7 @@ class Caller(NamedTuple):
 
     sent: Callable[[View], None]
     passable: Callable[[ClewError], ClewError]  # an error as one that an SDK lets pass
+    failed: Callable[[Exception], None] = failed_open  # what kept clew from its part; to raise is to refuse the request
 
 
 class Exchange:
@@ -217,7 +223,7 @@ class Exchange:
             raise
         except Exception as error:
             self._thread.last = None
-            warn("clew failed; the original request is sent unchanged", error)
+            self._caller.failed(error)
             return self._request
         self._caller.sent(sent.view)
         if sent.is_as_it_came and body is self._body:

@@ -66,6 +66,14 @@ class Recogniser:
         found.whole = beside is not None
         return found
 
+    async def whose(self, items: Sequence[Item]) -> str | None:
+        """The branch that has this history, whichever agent asks about it; None if too little was said in both."""
+        sent = await self._sent(items)
+        async for trace in self._candidates(sent.contents):
+            if await self._has_words_of(trace, sent):
+                return trace.branch
+        return None
+
     async def _sent(self, items: Sequence[Item]) -> Sent:
         def read() -> Sent:
             return Sent([self.digests.content(i) for i in items], self.guard.admit(items))

@@ -1,32 +1,43 @@
 """Requests that clients make beside their conversation, told by their shape: sum it up, name it; and what follows."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from clew.core.items import Frame, Item
 
 # `request`: asked once, amid a conversation that then goes on without it; `agent`: one that does nothing else.
 Aside = Literal["request", "agent"]
+# How a summary is to be written: as plain text, in a tag of this name, or as an item that only its provider reads.
+SummaryForm = Literal["text", "summary", "state_snapshot", "item"]
+
+
+class SideRequest(NamedTuple):
+    """What a client asks beside its conversation."""
+
+    aside: Aside
+    form: SummaryForm | None = None  # of the summary that it asks for; None: it asks for a name
+    begins: int = 0  # the item that asks, and is no part of the conversation; no item does: as many as there are
+
 
 # How the newest message of such a request begins, or the system prompt of such an agent. What a user types may
 # begin so, too: then it is answered on a branch of its own, and nothing else is different.
-_REQUESTS = (
-    "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.",
-    "Your task is to create a detailed summary of the conversation so far",
-    "You are performing a CONTEXT CHECKPOINT COMPACTION",
-    "Generate a new <state_snapshot>",
-    "Critically evaluate the <state_snapshot>",
-    "You are the component that summarizes",
-    "Generate a title for this conversation:",
-)
-_AGENTS = (
-    "You are a context summarization agent",
-    "You are a context summarization assistant",
-    "You are a specialized system component responsible for distilling chat history",
-    "You are the component that summarizes",
-    "You are summarizing a conversation to preserve context",
-    "You are a title generator",
-)
+_REQUESTS: dict[str, SummaryForm | None] = {
+    "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.": "summary",
+    "Your task is to create a detailed summary of the conversation so far": "summary",
+    "You are performing a CONTEXT CHECKPOINT COMPACTION": "text",
+    "Generate a new <state_snapshot>": "state_snapshot",
+    "Critically evaluate the <state_snapshot>": "state_snapshot",
+    "You are the component that summarizes": "state_snapshot",
+    "Generate a title for this conversation:": None,
+}
+_AGENTS: dict[str, SummaryForm | None] = {
+    "You are a context summarization agent": "text",
+    "You are a context summarization assistant": "text",
+    "You are a specialized system component responsible for distilling chat history": "state_snapshot",
+    "You are the component that summarizes": "state_snapshot",
+    "You are summarizing a conversation to preserve context": "text",
+    "You are a title generator": None,
+}
 # How the first message begins once a client has replaced its own past by a summary.
 _CONTINUED = (
     "This session is being continued from a previous conversation",
@@ -36,18 +47,42 @@ _CONTINUED = (
     "<state_snapshot>",
 )
 _TRIGGER = "compaction_trigger"  # the item by which a client asks its provider to do it
+# Bytes of which some are in every such request, however its JSON is escaped.
+MARKS = (
+    b"Respond with TEXT ONLY",
+    b"a detailed summary of the conversation",
+    b"CONTEXT CHECKPOINT COMPACTION",
+    b"state_snapshot",
+    b"the component that summarizes",
+    b"context summarization a",
+    b"summarizing a conversation to preserve",
+    b"a title for this conversation",
+    b"a title generator",
+    b"compaction_trigger",
+)
 FIRST = 16  # items among which the message with the summary is: reminders may stand before it
+
+
+def side_request(frame: Frame, items: Sequence[Item]) -> SideRequest | None:
+    """What a request asks beside its conversation; None if it is a turn of it."""
+    at = len(items) - 1
+    last = items[at] if items else None
+    if last is not None and last.kind == "opaque" and last.name == _TRIGGER:
+        return SideRequest("request", "item", at)
+    asked = last.text.lstrip() if last is not None and last.kind == "text" and last.role != "assistant" else ""
+    for words, form in _REQUESTS.items():
+        if asked.startswith(words):
+            return SideRequest("request", form, at)
+    for words, form in _AGENTS.items():
+        if frame.system.lstrip().startswith(words):
+            return SideRequest("agent", form, at if asked else len(items))
+    return None
 
 
 def aside(frame: Frame, items: Sequence[Item]) -> Aside | None:
     """What a request is beside its conversation; None if it is a turn of it."""
-    last = items[-1] if items else None
-    if last is not None and last.kind == "opaque" and last.name == _TRIGGER:
-        return "request"
-    asked = last.text.lstrip() if last is not None and last.kind == "text" and last.role != "assistant" else ""
-    if asked.startswith(_REQUESTS):
-        return "request"
-    return "agent" if frame.system.lstrip().startswith(_AGENTS) else None
+    found = side_request(frame, items)
+    return found.aside if found else None
 
 
 def is_continued(items: Sequence[Item]) -> bool:

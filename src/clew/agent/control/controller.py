@@ -56,12 +56,15 @@ class ContextController:
     `when` and `how` are the user's words on when to begin a new session, and what its summary shall be like.
     """
 
-    def __init__(self, engine: Engine, *, when: str = "", how: str = "", offer: bool = True) -> None:
+    def __init__(
+        self, engine: Engine, *, when: str = "", how: str = "", offer: bool = True, tell: bool = True
+    ) -> None:
         self.engine = engine
         self._method: Method = engine.settings.method
         self.when = when  # raises `BadRequest` for what would be too late
         self.how = how
         self._offer = offer
+        self._tell = tell  # how full the window is, to an agent that decides
         self._running = 0
 
     @property
@@ -112,7 +115,8 @@ class ContextController:
         given = self._offering(request)
         view = await self.engine.prepare(with_(request, **given))
         offers = given.get("body", request.body) is not request.body
-        window = None if self.method == "auto" or _is_of_subagent(request) else await self.engine.window(view)
+        silent = self.method == "auto" or not self._tell or _is_of_subagent(request)
+        window = None if silent else await self.engine.window(view)
         # What is told once and not again would change what the thinking after it is bound to.
         if window is None or binds(view.frame.format, view.frame.model):
             return SentBody(view, offers=offers)

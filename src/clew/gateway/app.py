@@ -1,0 +1,274 @@
+"""The gateway as an ASGI app: which path means what, who may ask, and how often."""
+
+import asyncio
+import gc
+import hashlib
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from clew.core import bridge
+from clew.core.caches import Recent
+from clew.engine.engine import Engine
+from clew.gateway import faults
+from clew.gateway.calls import ModelCall, ModelCalls
+from clew.gateway.counting import counted
+from clew.gateway.http import Asked, Gone, Receive, Refused, Reply, Send, json_reply
+from clew.gateway.line import Line, Outgoing, client
+from clew.gateway.metrics import Metrics
+from clew.gateway.settings import GatewaySettings
+from clew.gateway.upstreams import KEY_HEADERS, Upstreams
+
+KEY_HEADER = "x-clew-key"
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+_CALLS: Mapping[str, ModelCall] = {
+    "/v1/messages": ModelCall("anthropic"),
+    "/v1/chat/completions": ModelCall("openai_chat"),
+    "/v1/responses": ModelCall("openai_responses"),
+}
+_COUNTS = {"/v1/messages/count_tokens": "anthropic", "/v1/responses/input_tokens": "openai_responses"}
+_COMPACT = "/v1/responses/compact"
+_GEMINI = re.compile(r"/v1(?:beta|alpha)?/models/([^/:]+):(generateContent|streamGenerateContent|countTokens)")
+_BARE = ("/messages", "/chat/completions", "/responses", "/models", "/embeddings", "/files", "/conversations")
+
+
+class Gateway:
+    """Between any client and its provider."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        upstreams: Upstreams,
+        settings: GatewaySettings | None = None,
+        metrics: Metrics | None = None,
+        when: str = "",
+        how: str = "",
+    ) -> None:
+        self.engine, self.upstreams = engine, upstreams
+        self.settings = settings or GatewaySettings()
+        self.metrics = metrics or Metrics()
+        self._calls = ModelCalls(engine, upstreams, self.settings, self.metrics, when, how)
+        self._scopes = {_digest(key): scope for key, scope in self.settings.keys.items()}
+        self._minutes: Recent[str, tuple[float, float]] = Recent(4_096)
+        self._http: aiohttp.ClientSession | None = None
+
+    async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            path = scope.get("raw_path") or scope["path"].encode()
+            asked = Asked(
+                scope["method"],
+                _normal(path.decode("latin-1")),
+                scope["query_string"].decode("latin-1"),
+                scope["headers"],
+                receive,
+                self.settings.body,
+            )
+            await self._serve(asked, send)
+
+    async def start(self) -> None:
+        """Be ready, on the loop that runs now."""
+        bridge.stay()
+        self._http = client()
+        # What is there now stays: a full collection need not look at it, and is rare enough not to be felt.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(50_000, 50, 1_000)
+
+    async def stop(self) -> None:
+        """End what goes on; the store is its owner's."""
+        if self._http:
+            await self._http.close()
+        await self.engine.close()
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while True:
+            match (await receive())["type"]:
+                case "lifespan.startup":
+                    await self.start()
+                    await send({"type": "lifespan.startup.complete"})
+                case _:
+                    await self.stop()
+                    await send({"type": "lifespan.shutdown.complete"})
+                    return
+
+    # --- one request --------------------------------------------------------------------------------------------------
+
+    async def _serve(self, asked: Asked, send: Send) -> None:
+        """Answer a request; what the client does not wait for any more ends."""
+        began = time.monotonic()
+        self.metrics.running += 1
+        work = asyncio.current_task()
+        status = 499
+        try:
+            reply = await self._reply(asked)
+            status = reply.status_code
+            self.metrics.took(time.monotonic() - began)
+            if isinstance(reply.said, bytes):
+                await reply.send(send)
+            else:
+                watch = asyncio.ensure_future(_end_with(asked, work))
+                try:
+                    await reply.send(send)
+                finally:
+                    watch.cancel()
+        except Gone:
+            pass
+        finally:
+            self.metrics.running -= 1
+            self.metrics.add("clew_requests_total", status=str(status))
+
+    async def _reply(self, asked: Asked) -> Reply:
+        format = _spoken(asked)
+        try:
+            if own := self._own(asked):
+                return own
+            self._check_origin(asked)
+            scope = self._admitted(asked)
+            if self.metrics.running > self.settings.requests:
+                raise Refused(429, "too many requests at the same time", retry_after="1")
+            return await self._handler(asked)(asked, scope)
+        except Gone:
+            raise
+        except Exception as error:
+            return faults.refusal(error, format)
+
+    def _own(self, asked: Asked) -> Reply | None:
+        """What is asked of the gateway itself."""
+        match asked.method, asked.path:
+            case "HEAD" | "GET", "/" | "/livez":
+                return json_reply(b'{"status":"ok"}')
+            case "GET", "/readyz":
+                ready = self._http is not None
+                return json_reply(b'{"status":"ok"}' if ready else b'{"status":"starting"}', 200 if ready else 503)
+            case "GET", "/metrics":
+                self._check_origin(asked)
+                self._admitted(asked)
+                text = "text/plain; version=0.0.4; charset=utf-8"
+                return Reply(200, [("content-type", text)], self.metrics.text().encode())
+            case "GET", "/v1/responses":  # a web socket: whoever hears this asks in the usual way at once
+                raise Refused(426, "web sockets are not served here: use POST", upgrade="HTTP/1.1")
+        return None
+
+    def _handler(self, asked: Asked) -> Callable[[Asked, str], Awaitable[Reply]]:
+        if asked.method != "POST":
+            return self._pass
+        if asked.path in _CALLS:
+            return self._call(_CALLS[asked.path])
+        if asked.path in _COUNTS or asked.path.endswith(":countTokens"):
+            return self._count
+        if asked.path == _COMPACT:
+            return self._compact
+        if (found := _GEMINI.fullmatch(asked.path)) and found[2] != "countTokens":
+            return self._call(ModelCall("gemini", found[1], found[2] == "streamGenerateContent"))
+        return self._pass
+
+    def _call(self, call: ModelCall) -> Callable[[Asked, str], Awaitable[Reply]]:
+        async def answer(asked: Asked, scope: str) -> Reply:
+            assert self._http is not None, "started"
+            return await self._calls.answer(asked, call, scope, self._http)
+
+        return answer
+
+    async def _compact(self, asked: Asked, scope: str) -> Reply:
+        assert self._http is not None, "started"
+        return await self._calls.compact(asked, scope) or await self._pass(asked, scope)
+
+    async def _count(self, asked: Asked, scope: str) -> Reply:
+        """What a provider counts, or where it does not, what clew does."""
+        reply = await self._pass(asked, scope)
+        if reply.status_code not in (404, 405, 501):
+            return reply
+        if not isinstance(reply.said, bytes):
+            await reply.said.aclose()
+        return counted(await asked.body(), asked.path)
+
+    async def _pass(self, asked: Asked, scope: str) -> Reply:
+        """What an upstream says to a request that is none of clew's business."""
+        assert self._http is not None, "started"
+        upstream = self.upstreams.of_client(asked.headers, asked.path)
+        headers = upstream.headers(asked.headers.items(), bool(self._scopes))
+        line = Line(self._http)
+        answered = await line.send(Outgoing(upstream, asked.method, asked.target, headers, await asked.body()))
+        if asked.method == "HEAD":
+            return line.answered(answered, await line.read(answered))
+        return line.answered(answered, line.chunks(answered))
+
+    # --- who may ask --------------------------------------------------------------------------------------------------
+
+    def _check_origin(self, asked: Asked) -> None:
+        """Refuse what a web page has a browser ask, under whatever name it found this machine."""
+        host = _host(f"//{asked.headers.get('host', '')}")
+        allowed = {*LOOPBACK, *self.settings.hosts}
+        if host not in allowed and not self._scopes:
+            raise Refused(403, f"host {host or 'unknown'} is not served here; gateway.hosts names those that are")
+        origin = asked.headers.get("origin")
+        if origin and _host(origin) not in allowed:
+            raise Refused(403, "requests from web pages of other hosts are not served here")
+
+    def _admitted(self, asked: Asked) -> str:
+        """The scope of who asks. Raises `Refused`."""
+        key = self._key(asked)
+        scope = self.settings.scope
+        if self._scopes:
+            found = self._scopes.get(_digest(key)) if key else None  # by digest: no comparison tells how much was right
+            if found is None:
+                raise Refused(401, f"no valid key: send one of the gateway's in {KEY_HEADER} or as your API key")
+            scope = found
+        if self.settings.per_minute:
+            self._check_rate(scope)
+        return scope
+
+    def _key(self, asked: Asked) -> str:
+        if own := asked.headers.get(KEY_HEADER):
+            return own
+        given = next((asked.headers[name] for name in sorted(KEY_HEADERS) if name in asked.headers), "")
+        return given.removeprefix("Bearer ").strip()
+
+    def _check_rate(self, who: str) -> None:
+        now, most = time.monotonic(), float(self.settings.per_minute)
+        left, at = self._minutes.get(who, (most, now))
+        left = min(most, left + (now - at) * most / 60)
+        if left < 1:
+            raise Refused(429, f"more than {most:.0f} requests in a minute", retry_after=str(int(60 / most) + 1))
+        self._minutes[who] = left - 1, now
+
+
+async def _end_with(asked: Asked, work: "asyncio.Task[Any] | None") -> None:
+    with suppress(asyncio.CancelledError):
+        await asked.hung_up()
+        if work:
+            work.cancel()
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode()).digest()
+
+
+def _host(url: str) -> str:
+    try:
+        return (urlsplit(url).hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def _normal(path: str) -> str:
+    """A path as the providers have it: some clients add /v1 to a base URL that has it, some do not."""
+    while path.startswith(("/v1/v1/", "/v1/v1beta/")):
+        path = path[3:]
+    return f"/v1{path}" if path.startswith(_BARE) else path
+
+
+def _spoken(asked: Asked) -> str:
+    """The format in which a client expects errors."""
+    if asked.path in _CALLS:
+        return _CALLS[asked.path].format
+    if "anthropic-version" in asked.headers or asked.path.startswith("/v1/messages"):
+        return "anthropic"
+    return "gemini" if asked.path.startswith("/v1beta/") or "x-goog-api-key" in asked.headers else "openai_chat"

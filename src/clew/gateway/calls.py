@@ -1,0 +1,284 @@
+"""A call of a model, from a client to its provider and back."""
+
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import aiohttp
+
+from clew import wire
+from clew.agent.control import ContextController
+from clew.agent.control.controller import METHOD
+from clew.core import rawjson
+from clew.core.caches import Recent
+from clew.core.items import Digests, Scope
+from clew.core.view import View
+from clew.engine.engine import Engine
+from clew.errors import BadRequest, ClewError
+from clew.exchange.asides import Asides
+from clew.exchange.exchange import Caller, Exchange
+from clew.exchange.thread import Thread, warn
+from clew.gateway import own_answers
+from clew.gateway.compacting import Beside, Compactions, asked_beside, continued, in_form, sealed, unsealed
+from clew.gateway.http import Asked, Refused, Reply
+from clew.gateway.line import Line, Outgoing
+from clew.gateway.metrics import Metrics
+from clew.gateway.settings import GatewaySettings
+from clew.gateway.speakers import Speaker, speaker
+from clew.gateway.upstreams import Upstreams
+from clew.recognition.side_requests import SideRequest
+from clew.store.records import Method, Origin
+from clew.tokens import counter_for
+from clew.wire.convert.tools import declared
+
+FRESH = 0.2  # seconds for which a method that another process switches may be the old one
+METHOD_HEADER = "x-clew-method"
+# The provider has the history, and it cannot be seen.
+ELSEWHERE = ("previous_response_id", "conversation", "cachedContent", "cached_content")
+
+
+class ModelCall(NamedTuple):
+    """What a path says of a call."""
+
+    format: str
+    model: str = ""  # where the body does not say it
+    streamed: bool | None = None  # the same
+
+
+class ModelCalls:
+    """Answers calls of models: fitted to their window, and from the log where a client wants to compact."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        upstreams: Upstreams,
+        settings: GatewaySettings,
+        metrics: Metrics,
+        when: str = "",
+        how: str = "",
+    ) -> None:
+        self._engine, self._upstreams, self._settings, self._metrics = engine, upstreams, settings, metrics
+        self._compactions = Compactions(engine)
+        self._methods = ConversationMethods(engine)
+        self._deciding = ContextController(engine, when=when, how=how)
+        self._deciding.method = "llm"
+        self._looking = ContextController(engine)
+        self._looking.method = "auto"
+        # In `answer` a client decides, whom nobody tells: clew acts only just before it is too late.
+        self._plain = ContextController(engine, offer=False, tell=False)
+        self._plain.method = "llm" if settings.compaction == "answer" else "auto"
+        self._asides: dict[Scope, Asides] = {}
+        self._parents: Recent[tuple[Scope, str], str] = Recent(4_096)
+
+    async def answer(self, asked: Asked, call: ModelCall, scope: Scope, http: aiohttp.ClientSession) -> Reply:
+        """What a client gets."""
+        raw = unsealed(await asked.body())
+        given = _with_model(raw, call.model)
+        who = speaker(asked, raw)
+        line = _GeminiLine(http, call.model) if call.model else Line(http)
+        outgoing = self._outgoing(asked, call, given, raw)
+        beside = asked_beside(given, call.format) if self._settings.compaction != "pass" else None
+        if beside and beside[0].form is None:  # a title: no part of any conversation
+            return await self._passed(line, outgoing)
+        if beside and (reply := await self._compacted(asked, call, scope, who, beside)):
+            return reply
+        if _is_elsewhere(raw):
+            return await self._passed(line, outgoing)
+        return await self._fitted(asked, call, scope, who, given, line, outgoing)
+
+    async def _fitted(
+        self, asked: Asked, call: ModelCall, scope: Scope, who: Speaker, given: bytes, line: Line, outgoing: Outgoing
+    ) -> Reply:
+        """The answer of a model to what fits its window."""
+        method = await self._methods.of(scope, who.name, asked.headers.get(METHOD_HEADER))
+        controller, body, asides = self._plain, None, None
+        if method == "llm" or self._settings.tools:
+            wanted = self._deciding if method == "llm" else self._looking
+            if body := _offerable(given, call.format, wanted):
+                controller, asides = wanted, self._asides_of(scope)
+        thread = Thread(controller, who.name, scope=scope, origin=await self._origin(scope, who, given))
+        caller = Caller(_nothing, _same, self._failed)
+        exchange = Exchange(thread, asides, line, outgoing, call.format, body or given, caller)
+        reply: Reply = await exchange.run()
+        if thread.last is None:
+            reply.headers = [*reply.headers, ("x-clew", "failed open: the request went on as it came")]
+        return reply
+
+    async def _passed(self, line: Line, outgoing: Outgoing) -> Reply:
+        answered = await line.send(outgoing)
+        reply: Reply = line.answered(answered, line.chunks(answered))
+        return reply
+
+    def _outgoing(self, asked: Asked, call: ModelCall, given: bytes, raw: bytes) -> Outgoing:
+        model = call.model
+        if not model and self._upstreams.needs_model(call.format):
+            model = _model_of(given)
+        upstream = self._upstreams.find(call.format, model)
+        headers = upstream.headers(asked.headers.items(), bool(self._settings.keys))
+        return Outgoing(upstream, asked.method, asked.target, headers, raw)
+
+    # --- whose it is --------------------------------------------------------------------------------------------------
+
+    async def _origin(self, scope: Scope, who: Speaker, raw: bytes) -> Origin | None:
+        """In which conversation this one began, should it begin now."""
+        if who.parent:
+            branch = self._parents.get((scope, who.parent)) or await self._engine.store.session(scope, who.parent)
+            if branch:
+                self._parents[scope, who.parent] = branch
+                return Origin("subagent", branch)
+        elif who.name is None and (branch := continued(raw)) and await self._is_branch(scope, branch):
+            return Origin("compaction", branch)
+        return None
+
+    async def _is_branch(self, scope: Scope, branch: str) -> bool:
+        try:
+            await self._engine.store.load(scope, branch)
+        except ClewError:
+            return False
+        return True
+
+    def _asides_of(self, scope: Scope) -> Asides:
+        if scope not in self._asides:
+            self._asides[scope] = Asides(Digests(self._engine.store.secret, scope))
+        return self._asides[scope]
+
+    # --- compactions that clients ask for -----------------------------------------------------------------------------
+
+    async def _compacted(
+        self, asked: Asked, call: ModelCall, scope: Scope, who: Speaker, beside: Beside
+    ) -> Reply | None:
+        """The answer to a client that compacts; None where the model must give it."""
+        side, frame, items = beside
+        try:
+            text = await self._compactions.summary(scope, who.name, side, frame, items)
+        except Exception as error:
+            self._failed(error)
+            return None
+        if text is None:
+            return None
+        self._metrics.add("clew_compactions_answered_total", format=call.format)
+        streamed = bool(frame.body.get("stream")) if call.streamed is None else call.streamed
+        spent = counter_for(frame.model, frame.format).text(text)
+        if side.form == "item":
+            return own_answers.responses([sealed(text, f"cmp_{uuid4().hex}")], frame.model, streamed, spent)
+        alt = "sse" if "alt=sse" in asked.query else ""
+        return own_answers.answer(in_form(text, side), call.format, frame.model, streamed, spent, alt)
+
+    async def compact(self, asked: Asked, scope: Scope) -> Reply | None:
+        """The answer to a client that has a history compacted, in one item; None where the provider must give it."""
+        raw = await asked.body()
+        if self._settings.compaction == "pass" or _is_elsewhere(raw):
+            return None
+        try:
+            frame, items = wire.decode(rawjson.loads(unsealed(raw)), "openai_responses")
+            side = SideRequest("request", "item", len(items))
+            text = await self._compactions.summary(scope, speaker(asked, raw).name, side, frame, items)
+        except BadRequest:  # its provider says what is wrong
+            return None
+        except Exception as error:
+            self._failed(error)
+            return None
+        if text is None:
+            return None
+        self._metrics.add("clew_compactions_answered_total", format="openai_responses")
+        spent = counter_for(frame.model, frame.format).text(text)
+        item = sealed(text, f"cmp_{uuid4().hex}")
+        return own_answers.responses([item], frame.model, False, spent, "response.compaction")
+
+    def _failed(self, error: Exception) -> None:
+        """Clew could not do its part."""
+        if self._settings.closed:
+            raise Refused(503, f"clew failed on this request ({type(error).__name__}), and gateway.closed is on")
+        self._metrics.add("clew_failed_open_total", error=type(error).__name__)
+        warn("clew failed; the original request is sent unchanged", error)
+
+
+class ConversationMethods:
+    """Who decides when to compact, conversation by conversation: as it was last said, here or by another process."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._known: dict[Scope, tuple[float, Mapping[str, Any]]] = {}
+
+    async def of(self, scope: Scope, name: str | None, asked: str | None) -> Method:
+        """The method of a conversation; what is asked for now holds from now on, where it has a name."""
+        if asked is not None and asked not in ("auto", "llm"):
+            raise Refused(400, f"{METHOD_HEADER}: expected auto or llm, got {asked[:40]}")
+        known = await self._of_scope(scope)
+        if asked is None:
+            found = known.get(name, {}).get("method") if name else None
+            return found if found in ("auto", "llm") else self._engine.settings.method
+        if name and known.get(name, {}).get("method") != asked:
+            await self._engine.store.learn(scope, METHOD, name, {"method": asked})
+            self._known.pop(scope, None)
+        return "llm" if asked == "llm" else "auto"
+
+    async def _of_scope(self, scope: Scope) -> Mapping[str, Any]:
+        now = time.monotonic()
+        read, known = self._known.get(scope, (-FRESH, {}))
+        if now - read >= FRESH:
+            known = await self._engine.store.learned(scope, METHOD)
+            self._known[scope] = now, known
+        return known
+
+
+class _GeminiLine(Line):
+    """A line for requests whose model is in their path: the body that goes out does not name it."""
+
+    def __init__(self, http: aiohttp.ClientSession, model: str) -> None:
+        super().__init__(http)
+        self._named = _naming(model)
+
+    def with_body(self, request: Outgoing, content: bytes) -> Outgoing:
+        return super().with_body(request, b"{" + content.removeprefix(self._named))
+
+
+def _naming(model: str) -> bytes:
+    return b'{"model":' + rawjson.dumps(model) + b","
+
+
+def _with_model(raw: bytes, model: str) -> bytes:
+    """A body that names its model, as clew reads it."""
+    opened = raw.lstrip()
+    return _naming(model) + opened[1:] if model and opened[:1] == b"{" else raw
+
+
+def _model_of(raw: bytes) -> str:
+    try:
+        model = rawjson.loads(raw).get("model")
+    except (BadRequest, AttributeError):
+        return ""
+    return model if isinstance(model, str) else ""
+
+
+def _is_elsewhere(raw: bytes) -> bool:
+    """Whether a request goes on from a history that its provider keeps."""
+    if not any(f'"{key}"'.encode() in raw for key in ELSEWHERE):
+        return False
+    try:
+        body = rawjson.loads(raw)
+    except BadRequest:
+        return False
+    return isinstance(body, dict) and any(map(body.get, ELSEWHERE))
+
+
+def _offerable(raw: bytes, format: str, controller: ContextController) -> Mapping[str, Any] | None:
+    """The body, where tools of clew's can be offered in it: one answer comes, and now, and no name is taken."""
+    try:
+        body = rawjson.loads(raw)
+        if not isinstance(body, dict) or body.get("n") not in (None, 1) or body.get("background"):
+            return None
+        names = declared(body, format)
+    except ClewError:
+        return None
+    # Who has no tools is asked for a text or an object, and nobody expects a call.
+    return body if names and not any(map(controller.is_ours, names)) else None
+
+
+def _nothing(view: View) -> None:
+    return
+
+
+def _same(error: ClewError) -> ClewError:
+    return error

@@ -1,0 +1,173 @@
+"""A client's own compaction, answered from the log: no model is asked, and nothing is lost."""
+
+import base64
+import binascii
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from dataclasses import replace as with_
+from typing import Any
+
+from clew import wire
+from clew.core import rawjson
+from clew.core.items import Frame, Item, Node, Scope
+from clew.core.view import View
+from clew.engine.engine import Engine, Request
+from clew.errors import BadRequest, NotFound
+from clew.recognition.side_requests import MARKS, SideRequest, side_request
+from clew.steps.protocol import Step
+from clew.text.framing import neutral
+from clew.tokens.target import Target
+
+SHARE, LEAST, MOST = 0.08, 2_000, 12_000  # of a window, and tokens: how long an answered summary is
+TAIL = 0.4  # of those, for the newest of what was said, word for word
+SEALED = "clew-log-1:"  # with which an item begins that only clew reads
+LONGEST = 1 << 20  # bytes of what is in one: anybody can make one
+_LINE = "[clew log %s: all of it is kept, and `recall` with an id from above gives the original]"
+_KNOWN = re.compile(rb"\[clew log ([0-9a-f]{16,64}):")
+
+
+Beside = tuple[SideRequest, Frame, list[Item]]
+
+
+def asked_beside(raw: bytes, format: str) -> Beside | None:
+    """What a request asks beside its conversation, and that conversation; None if it is a turn of it."""
+    if not any(mark in raw for mark in MARKS):  # to read all of it takes longer than to look
+        return None
+    try:
+        frame, items = wire.decode(rawjson.loads(raw), format)
+    except BadRequest:  # its provider says what is wrong
+        return None
+    found = side_request(frame, items)
+    return (found, frame, items) if found else None
+
+
+def continued(raw: bytes) -> str | None:
+    """The branch that a client goes on from with a summary that it got here."""
+    found = _KNOWN.search(raw) if b"[clew log " in raw else None
+    return found[1].decode() if found else None
+
+
+@dataclass(frozen=True)
+class Brief:
+    """A step that leaves so many tokens of a history, whatever its size."""
+
+    step: Step
+    size: int
+
+    async def __call__(self, view: View, target: Target) -> View:
+        aimed = target.under(with_(target.budget, tail=int(TAIL * self.size))).to(target.frame + self.size)
+        return await self.step(view, aimed)
+
+
+class Compactions:
+    """Answers what clients ask when they compact by themselves."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def summary(
+        self, scope: Scope, session: str | None, side: SideRequest, frame: Frame, items: Sequence[Item]
+    ) -> str | None:
+        """What was said, as the one who goes on from it needs it; None where nobody knows of what conversation."""
+        view = await self._view(scope, session, frame, items[: side.begins])
+        if view is None:
+            return None
+        window = (await self._engine.limits.target(scope, view.frame)).window
+        brief = Brief(self._engine.settings.step, min(MOST, max(LEAST, int(SHARE * window))))
+        with suppress(NotFound):  # somebody took a turn meanwhile: what is there will do
+            view = await self._engine.compact(view, step=brief, method="client")
+        return f"{told(view)}\n\n{_LINE % view.branch}"
+
+    async def _view(self, scope: Scope, session: str | None, frame: Frame, said: Sequence[Item]) -> View | None:
+        """The conversation as it stands, with all that the request has of it."""
+        engine = self._engine
+        branch = await engine.whose(scope, frame, said, session)
+        if branch is None and not said:
+            return None
+        if branch is not None:  # who sums up is another agent: the conversation is that of the one who works
+            trace = await engine.store.load(scope, branch)
+            frame = await engine.store.frame(scope, trace.frame) if trace.frame else frame
+        if not said:
+            return await engine.view(scope, branch) if branch else None
+        body = wire.encode(frame, said)
+        return await engine.keep(Request(body, frame.format, scope, session))
+
+
+def told(view: View) -> str:
+    """A view as one text: its log, and the newest of what was said in its own words."""
+    parts, verbatim = list[str](), False
+    for node in view.nodes:
+        if node.item.kind == "summary":
+            parts.append(node.item.text)
+            verbatim = False
+        elif line := _line(node):
+            if not verbatim:
+                parts.append("What was said next, word for word:" if parts else "What was said, word for word:")
+                verbatim = True
+            parts.append(line)
+    return "\n\n".join(parts)
+
+
+def _line(node: Node) -> str:
+    item = node.item
+    text = neutral(item.text.strip())
+    match item.kind, item.role:
+        case "text", "assistant":
+            return f"Assistant: {text}" if text else ""
+        case "text", role:
+            return f"{'System' if role == 'system' else 'User'}: {text}" if text else ""
+        case "call", _:
+            return f"Call of {item.name}: {text}"
+        case "result", _:
+            return f"Result: {text}"
+        case "media", _:
+            return f"[{item.role}: an image or a file]"
+    return ""
+
+
+# --- summaries in the shapes that clients expect ----------------------------------------------------------------------
+
+
+def in_form(text: str, side: SideRequest) -> str:
+    """A summary as the text that a client expects."""
+    if side.form in ("summary", "state_snapshot"):
+        return f"<{side.form}>\n{text.replace(f'</{side.form}>', '')}\n</{side.form}>"
+    return text
+
+
+def sealed(text: str, id: str) -> dict[str, Any]:
+    """A summary as an item that a client keeps and cannot read."""
+    packed = base64.b64encode(zlib.compress(text.encode())).decode()
+    return {"id": id, "type": "compaction", "encrypted_content": f"{SEALED}{packed}"}
+
+
+def unsealed(raw: bytes) -> bytes:
+    """A request with the text of such items in their place; the same bytes where there are none."""
+    if SEALED.encode() not in raw:
+        return raw
+    try:
+        body = rawjson.loads(raw)
+    except BadRequest:
+        return raw
+    given = body.get("input") if isinstance(body, dict) else None
+    if not isinstance(given, list):
+        return raw
+    return rawjson.dumps({**body, "input": [_opened(item) for item in given]})
+
+
+def _opened(item: Any) -> Any:
+    held = item.get("encrypted_content") if isinstance(item, Mapping) and item.get("type") == "compaction" else None
+    if not isinstance(held, str) or not held.startswith(SEALED):
+        return item
+    try:
+        text = zlib.decompressobj().decompress(base64.b64decode(held.removeprefix(SEALED)), LONGEST).decode()
+    except (binascii.Error, zlib.error, ValueError):
+        return item
+    said = {"type": "input_text", "text": f"{CONTINUED}\n\n{text}"}
+    return {"type": "message", "role": "user", "content": [said]}
+
+
+CONTINUED = "This session is being continued from a previous conversation. It was summed up as follows:"

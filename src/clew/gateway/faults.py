@@ -1,0 +1,71 @@
+"""What went wrong, in the words and the shape of the provider that a client believes to speak with."""
+
+from collections.abc import Mapping
+
+from clew.core import rawjson
+from clew.errors import BadRequest, ClewError, OverBudget, SecretFound
+from clew.gateway.http import Refused, Reply, json_reply
+
+_ANTHROPIC = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+}
+_OPENAI = {401: "invalid_request_error", 429: "rate_limit_exceeded"}
+_GEMINI = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+
+
+def refusal(error: Exception, format: str) -> Reply:
+    """What a client is told of an error."""
+    if isinstance(error, OverBudget):
+        return _too_long(error, format)
+    if isinstance(error, Refused):
+        return told(error.status, str(error), format, **error.headers)
+    if isinstance(error, BadRequest | SecretFound):
+        return told(400, str(error), format)
+    if isinstance(error, ClewError):
+        return told(503, f"clew: {error}", format)
+    return told(502, f"clew: the upstream cannot be reached ({type(error).__name__})", format)
+
+
+def told(status: int, message: str, format: str, code: str | None = None, **headers: str) -> Reply:
+    """An error in the shape of a format."""
+    kind: str | None
+    said: Mapping[str, object]
+    match format:
+        case "anthropic":
+            kind = _ANTHROPIC.get(status, "api_error" if status >= 500 else "invalid_request_error")
+            said = {"type": "error", "error": {"type": kind, "message": message}}
+        case "gemini":
+            kind = _GEMINI.get(status, "INTERNAL" if status >= 500 else "FAILED_PRECONDITION")
+            said = {"error": {"code": status, "message": message, "status": kind}}
+        case _:
+            kind = _OPENAI.get(status, "server_error" if status >= 500 else "invalid_request_error")
+            said = {"error": {"message": message, "type": kind, "param": None, "code": code}}
+    return json_reply(rawjson.dumps(said), status, **headers)
+
+
+def _too_long(error: OverBudget, format: str) -> Reply:
+    """In the words that clients know: some compact when they hear them."""
+    match format:
+        case "anthropic":
+            return told(400, f"prompt is too long: {error.needed} tokens > {error.limit} maximum", format)
+        case "gemini":
+            words = (
+                f"The input token count ({error.needed}) exceeds the maximum number of tokens allowed ({error.limit})."
+            )
+            return told(400, words, format)
+    words = f"Your input exceeds the context window of this model: {error.needed} tokens > {error.limit}. {error}"
+    return told(400, words, format, "context_length_exceeded")

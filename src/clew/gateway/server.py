@@ -1,0 +1,57 @@
+"""The server under the gateway: uvicorn, with the fastest loop and parser there are."""
+
+import asyncio
+import socket
+import threading
+from types import TracebackType
+
+import uvicorn
+
+from clew.gateway.app import Gateway
+
+BACKLOG = 1_024
+
+
+def server(gateway: Gateway, host: str = "127.0.0.1", port: int = 0, graceful: int = 30) -> uvicorn.Server:
+    """A server for a gateway; it stops taking requests when it is told to end, and waits `graceful` seconds for those
+    that are being answered."""
+    config = uvicorn.Config(
+        gateway,
+        host=host,
+        port=port,
+        http="httptools",
+        ws="none",
+        lifespan="on",
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        date_header=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=graceful,
+        h11_max_incomplete_event_size=1 << 16,
+    )
+    return uvicorn.Server(config)
+
+
+class GatewayThread:
+    """A gateway on a free port of loopback, in a thread of its own, for a `with` block."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    def __enter__(self) -> str:
+        listener = socket.create_server(("127.0.0.1", 0), backlog=BACKLOG)
+        self._server = server(self._gateway, graceful=1)
+        self._thread = threading.Thread(target=self._run, args=(listener,), name="clew-gateway")
+        self._thread.start()
+        while not self._server.started and self._thread.is_alive():
+            threading.Event().wait(0.005)
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+
+    def _run(self, listener: socket.socket) -> None:
+        asyncio.run(self._server.serve(sockets=[listener]))
