@@ -105,8 +105,8 @@ def test_a_project_can_make_secrets_only_stricter(
     assert (config.secrets, config.sources["secrets"].startswith(source)) == (holds, True)
 
 
-def test_every_setting_has_a_variable_but_those_of_a_model() -> None:
-    assert {s.key[0] for s in SETTINGS if not s.variable} == {"models"}
+def test_every_setting_has_a_variable_but_those_under_a_name() -> None:
+    assert {s.key[0] for s in SETTINGS if not s.variable} == {"models", "gateway"}
     assert {s.variable for s in SETTINGS} >= {"CLEW_STORE", "CLEW_TELEMETRY", "CLEW_BUDGET_WINDOW", "CLEW_SERVERS"}
 
 
@@ -276,6 +276,7 @@ def test_a_project_sets_budgets_models_and_stricter_secrets_and_nothing_else() -
         "probe": "no",
         "memory": "no",
         "summary": "no",
+        "gateway": "no",
         "new_session": "yes",
         "agent": "no",
         "budget": "yes",

@@ -1,6 +1,6 @@
 """The command line. A module a group of commands; importing it adds them to the app, in the order of `--help`."""
 
-from clew.cli import talk, working, chatting, sessions, log, ways, moving, settings, models, upkeep  # noqa: I001
+from clew.cli import talk, working, chatting, serving, sessions, log, ways, moving, settings, models, upkeep  # noqa: I001
 from clew.cli.app import app, main
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "main",
     "models",
     "moving",
+    "serving",
     "sessions",
     "settings",
     "talk",

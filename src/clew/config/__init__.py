@@ -2,7 +2,8 @@
 
 from clew.config.places import Places, is_file
 from clew.config.reading import assembled, edited, load
-from clew.config.table import NAME, SETTINGS, Config, Key, Setting, nearest, read_key, setting_of, write_key
+from clew.config.setting import NAME, Key, Setting
+from clew.config.table import SETTINGS, Config, nearest, read_key, setting_of, write_key
 from clew.config.wiring import configured, engine, listeners
 
 __all__ = [

@@ -98,3 +98,5 @@ ADDRESSES = ValueKind(
     lambda v: isinstance(v, list) and all(map(_address, v)),
     _listed,
 )
+ADDRESS = ValueKind('a base URL without a password, such as "https://api.openai.com/v1"', _address)
+TEXTS = ValueKind('a list of texts, such as ["gpt-*"]', lambda v: isinstance(v, list) and all(map(_plain, v)), _listed)

@@ -9,7 +9,8 @@ from typing import Any
 
 from clew.config.kinds import PATH, STORE
 from clew.config.places import Places, is_file
-from clew.config.table import NAME, SETTINGS, Config, Key, Setting, built, nearest, read_key, setting_of, write_key
+from clew.config.setting import NAME, Key, Setting
+from clew.config.table import SETTINGS, Config, built, nearest, read_key, setting_of, write_key
 from clew.errors import BadConfig
 from clew.store.places import Server, is_url
 

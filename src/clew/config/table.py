@@ -10,34 +10,17 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from clew import catalog
-from clew.config.kinds import ADDRESSES, MODEL, PATH, PRICE, STORE, SWITCH, TEXT, ValueKind, choice, count, share
+from clew.config.gateway import GatewayTable
+from clew.config.kinds import ADDRESSES, MODEL, PATH, PRICE, STORE, SWITCH, TEXT, choice, count, share
+from clew.config.setting import NAME, Key, Setting
 from clew.core.limits import Budget
 from clew.engine.settings import MEMORY
 from clew.steps.notes.allowance import CallLimits
 from clew.steps.notes.writer import SECONDS, SIZE
 from clew.store.places import Server
 
-Key = tuple[str, ...]
-NAME = "*"  # in a key: any model's name
 LIMITS = CallLimits()
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """A row: what it may be, what it means, what holds if nobody sets it, and whether a project may."""
-
-    kind: ValueKind
-    meaning: str
-    otherwise: str = ""  # in words, where the default is no constant
-    project: Literal["no", "yes", "stricter"] = "no"
-    key: Key = ()
-    default: Any = None
-
-    @property
-    def variable(self) -> str:
-        """The environment variable that sets it; none if a model's name is part of the key."""
-        return "" if NAME in self.key else "CLEW_" + "_".join(self.key).upper()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +157,7 @@ class Config:
     summary: Summary = Summary()
     new_session: NewSession = NewSession()
     agent: Agent = Agent()
+    gateway: GatewayTable = field(default_factory=GatewayTable)
     budget: Bounds = Bounds()
     models: Mapping[str, Override] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)  # key, from where

@@ -7,7 +7,8 @@ from typing import Any
 import tomlkit
 from tomlkit.items import AoT, Comment, InlineTable, Table
 
-from clew.config.table import Key, write_key
+from clew.config.setting import Key
+from clew.config.table import write_key
 
 MARK = "c1e3a0b5-here"  # found again in the text, where no file has it
 

@@ -56,9 +56,7 @@ class ContextController:
     `when` and `how` are the user's words on when to begin a new session, and what its summary shall be like.
     """
 
-    def __init__(
-        self, engine: Engine, *, when: str = "", how: str = "", offer: bool = True, tell: bool = True
-    ) -> None:
+    def __init__(self, engine: Engine, *, when: str = "", how: str = "", offer: bool = True, tell: bool = True) -> None:
         self.engine = engine
         self._method: Method = engine.settings.method
         self.when = when  # raises `BadRequest` for what would be too late

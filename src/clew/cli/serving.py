@@ -1,0 +1,158 @@
+"""The command that serves: a gateway between clients and their providers."""
+
+import asyncio
+import os
+from contextlib import ExitStack
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from clew.cli.app import StorePath, UsageError, app, configured, opened
+from clew.errors import BadConfig, MissingExtra
+
+if TYPE_CHECKING:
+    from clew.config import Config
+    from clew.gateway.app import Gateway
+    from clew.gateway.upstreams import Upstream
+    from clew.store.sql import SQLStore
+
+LOCAL = ("127.0.0.1", "localhost", "::1")
+
+
+@app.command(epilog="Example: clew serve, then in another terminal: ANTHROPIC_BASE_URL=http://127.0.0.1:8377 claude")
+def serve(
+    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Address to listen on.")] = "",
+    port: Annotated[int, typer.Option("--port", metavar="N", help="Port to listen on; 0: any free one.")] = -1,
+    compaction: Annotated[
+        Literal["prevent", "answer", "pass"] | None,
+        typer.Option("--compaction", help="What becomes of a client's own compaction."),
+    ] = None,
+    method: Annotated[
+        Literal["auto", "llm"] | None, typer.Option("--method", help="Who decides when to compact.")
+    ] = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Serve a strict test provider instead of real ones: no key, no cost.")
+    ] = False,
+    store: StorePath = None,
+) -> None:
+    """Serve a gateway: any client with one base URL keeps its whole history, and never overflows.
+
+    Requests go on to their provider, fitted to its window. A client's own compaction is answered from the log.
+    Upstreams come from gateway.upstreams, or are the providers themselves with the keys in the environment.
+    """
+    if find_spec("aiohttp") is None or find_spec("uvicorn") is None:
+        raise MissingExtra("clew serve needs aiohttp and uvicorn: pip install 'clew[gateway]'")
+    config = configured()
+    own = config.gateway
+    own = replace(
+        own,
+        host=host or own.host,
+        port=own.port if port < 0 else port,
+        compaction=compaction or own.compaction,
+    )
+    config = replace(config, gateway=own, compaction_method=method or config.compaction_method)
+    if own.host not in LOCAL and not own.clients:
+        raise UsageError(
+            f"{own.host} can be reached from elsewhere: give each client a key first, "
+            "clew config set gateway.clients.NAME.key VARIABLE"
+        )
+    with ExitStack() as stack:
+        asyncio.run(_serve(config, opened(store, create=True), demo, stack))
+
+
+async def _serve(config: "Config", store: "SQLStore", demo: bool, stack: ExitStack) -> None:
+    from clew.gateway.server import server
+
+    try:
+        known = [_demo(stack, kind) for kind in ("openai", "anthropic")] if demo else upstreams(config)
+        gateway = made(config, store, known)
+        served = server(gateway, config.gateway.host, config.gateway.port)
+        listener = served.config.bind_socket()
+        _say(config, known, listener.getsockname()[1], demo)
+        try:
+            await served.serve(sockets=[listener])
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            pass
+        finally:
+            listener.close()
+    finally:
+        await store.close()
+
+
+def upstreams(config: "Config") -> "list[Upstream]":
+    """Those that are configured, then the providers at home."""
+    from clew.gateway.upstreams import HOMES, Upstream, from_environment
+
+    found = []
+    for name, own in config.gateway.upstreams.items():
+        key = os.environ.get(own.key, "") if own.key else ""
+        if own.key and not key:
+            raise BadConfig(f"gateway.upstreams.{name}.key: the environment variable {own.key} is not set")
+        found.append(Upstream(name, own.kind, own.url or HOMES[own.kind], key, tuple(own.models)))
+    return [*found, *from_environment(os.environ)]
+
+
+def made(config: "Config", store: "SQLStore", known: "list[Upstream]") -> "Gateway":
+    """The gateway as it is configured, over a store."""
+    from clew.config import engine
+    from clew.config.wiring import listeners
+    from clew.gateway.app import Gateway
+    from clew.gateway.metrics import Metrics
+    from clew.gateway.settings import GatewaySettings
+    from clew.gateway.upstreams import Upstreams
+
+    own, metrics = config.gateway, Metrics()
+    if own.compaction == "pass":
+        config = replace(config, compaction="off")
+    core = engine(config, store, listeners=[*listeners(config), metrics])
+    settings = GatewaySettings(
+        compaction=own.compaction,
+        tools=own.tools,
+        closed=own.closed,
+        scope=config.scope,
+        keys=_keys(config),
+        hosts=tuple(own.hosts),
+        body=own.body << 20,
+        requests=own.requests,
+        per_minute=own.per_minute,
+    )
+    return Gateway(core, Upstreams(known), settings, metrics, config.new_session.when, config.new_session.how)
+
+
+def _keys(config: "Config") -> dict[str, str]:
+    found = {}
+    for name, client in config.gateway.clients.items():
+        key = os.environ.get(client.key or "", "")
+        if not key:
+            raise BadConfig(
+                f"gateway.clients.{name}.key: name the environment variable with its key, and set that variable"
+            )
+        found[key] = name
+    return found
+
+
+def _demo(stack: ExitStack, kind: str) -> "Upstream":
+    from clew.gateway.upstreams import Upstream
+    from clew.testing import StrictProvider
+
+    provider = stack.enter_context(StrictProvider(window=200_000))
+    return Upstream("demo", kind, provider.url, "demo")
+
+
+def _say(config: "Config", known: "list[Upstream]", port: int, demo: bool) -> None:
+    from clew.gateway.pasting import lines
+
+    own = config.gateway
+    at = f"[{own.host}]" if ":" in own.host else own.host
+    base = f"http://{at}:{port}"
+    typer.echo(f"clew serves at {base} (Ctrl+C ends it)")
+    typer.echo(f"  log         {config.store}")
+    typer.echo(f"  compaction  {own.compaction}, method {config.compaction_method}")
+    for upstream in known:
+        key = "its key is held here" if upstream.key else "the client's key is passed on"
+        typer.echo(f"  upstream    {upstream.name}: {upstream.url} ({key})")
+    if demo:
+        typer.echo("  demo        answers come from a strict test provider on this machine; nothing leaves it")
+    typer.echo(f"\nPaste for your client:\n{lines(base)}")

@@ -1,0 +1,55 @@
+"""The settings of `clew serve`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from clew.config.kinds import ADDRESS, SWITCH, TEXT, TEXTS, choice, count
+from clew.config.setting import Setting
+
+PORT = 8377
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamTable:
+    """A provider, or another gateway before one."""
+
+    url: Annotated[str | None, Setting(ADDRESS, "Its base URL, with or without /v1", "that of the provider")] = None
+    kind: Annotated[
+        Literal["openai", "anthropic", "gemini"],
+        Setting(choice("openai", "anthropic", "gemini"), "Whose API it speaks", "openai"),
+    ] = "openai"
+    key: Annotated[
+        str | None, Setting(TEXT, "The environment variable with its key", "the client's own key is passed on")
+    ] = None
+    models: Annotated[tuple[str, ...], Setting(TEXTS, "Patterns of the models it serves", "all")] = ("*",)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientTable:
+    """A client, or a team of them, that sees its own conversations alone."""
+
+    key: Annotated[str | None, Setting(TEXT, "The environment variable with its key for the gateway", "none")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayTable:
+    """The gateway."""
+
+    host: Annotated[str, Setting(TEXT, "The address it listens on; any but loopback wants keys")] = "127.0.0.1"
+    port: Annotated[int, Setting(count(0, PORT), "The port it listens on; 0: any that is free")] = PORT
+    compaction: Annotated[
+        Literal["prevent", "answer", "pass"],
+        Setting(
+            choice("prevent", "answer", "pass"),
+            "A client's own compaction: made needless, answered from the log when it comes, or left to its model",
+        ),
+    ] = "prevent"
+    tools: Annotated[bool, Setting(SWITCH, "Offer recall and search_history with the method auto, too")] = False
+    closed: Annotated[bool, Setting(SWITCH, "Refuse a request that clew fails on; else it goes on as it came")] = False
+    hosts: Annotated[tuple[str, ...], Setting(TEXTS, "Host names it is reached by, beside loopback's", "none")] = ()
+    body: Annotated[int, Setting(count(1, 64), "Largest request, in megabytes")] = 64
+    requests: Annotated[int, Setting(count(1, 512), "Most requests at the same time")] = 512
+    per_minute: Annotated[int, Setting(count(0, 600), "Most requests of one client in a minute; 0: any number")] = 0
+    upstreams: Mapping[str, UpstreamTable] = field(default_factory=dict)
+    clients: Mapping[str, ClientTable] = field(default_factory=dict)
