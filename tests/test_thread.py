@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from clew import BadRequest, Budget, Engine, OverBudget, SecretFound, SQLite, run
-from clew.exchange.thread import Thread, best
 from clew.agent.control import ContextController
 from clew.core.items import Digests
+from clew.exchange.thread import Thread, best
 from clew.store.sql import SQLStore
 from clew.wire import decode
 

@@ -4,6 +4,7 @@ import base64
 import binascii
 import re
 import zlib
+from collections import Counter as Tally
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,11 +19,13 @@ from clew.engine.engine import Engine, Request
 from clew.errors import BadRequest, NotFound
 from clew.recognition.side_requests import MARKS, SideRequest, side_request
 from clew.steps.protocol import Step
+from clew.steps.worklog.log import SILENT
 from clew.text.framing import neutral
 from clew.tokens.target import Target
 
 SHARE, LEAST, MOST = 0.08, 2_000, 12_000  # of a window, and tokens: how long an answered summary is
 TAIL = 0.4  # of those, for the newest of what was said, word for word
+PARAGRAPHS, LONG_ENOUGH = 6, 60  # of a quoted conversation, and characters: by which it is looked for
 SEALED = "clew-log-1:"  # with which an item begins that only clew reads
 LONGEST = 1 << 20  # bytes of what is in one: anybody can make one
 _LINE = "[clew log %s: all of it is kept, and `recall` with an id from above gives the original]"
@@ -72,7 +75,8 @@ class Compactions:
         self, scope: Scope, session: str | None, side: SideRequest, frame: Frame, items: Sequence[Item]
     ) -> str | None:
         """What was said, as the one who goes on from it needs it; None where nobody knows of what conversation."""
-        view = await self._view(scope, session, frame, items[: side.begins])
+        asked = "\n".join(item.text for item in items[side.begins :])
+        view = await self._view(scope, session, frame, items[: side.begins], asked)
         if view is None:
             return None
         window = (await self._engine.limits.target(scope, view.frame)).window
@@ -81,12 +85,14 @@ class Compactions:
             view = await self._engine.compact(view, step=brief, method="client")
         return f"{told(view)}\n\n{_LINE % view.branch}"
 
-    async def _view(self, scope: Scope, session: str | None, frame: Frame, said: Sequence[Item]) -> View | None:
-        """The conversation as it stands, with all that the request has of it."""
+    async def _view(
+        self, scope: Scope, session: str | None, frame: Frame, said: Sequence[Item], asked: str
+    ) -> View | None:
+        """The conversation as it stands, with all that a request has of it: as messages, or quoted in what it asks."""
         engine = self._engine
         branch = await engine.whose(scope, frame, said, session)
         if branch is None and not said:
-            return None
+            branch = await self._quoted(scope, asked)
         if branch is not None:  # who sums up is another agent: the conversation is that of the one who works
             trace = await engine.store.load(scope, branch)
             frame = await engine.store.frame(scope, trace.frame) if trace.frame else frame
@@ -95,11 +101,30 @@ class Compactions:
         body = wire.encode(frame, said)
         return await engine.keep(Request(body, frame.format, scope, session))
 
+    async def _quoted(self, scope: Scope, text: str) -> str | None:
+        """The branch whose words stand in a text, to the letter, more than those of any other."""
+        store = self._engine.store
+        paragraphs = [p for p in re.split(r"\n\s*\n", text) if LONG_ENOUGH <= len(p) <= 20 * LONG_ENOUGH]
+        step = max(1, len(paragraphs) // PARAGRAPHS)
+        found: set[str] = set()
+        for paragraph in paragraphs[::step][:PARAGRAPHS]:
+            found |= set(await store.search(scope, paragraph, None, PARAGRAPHS))
+        places = await store.places(scope, sorted(found))
+        nodes = await store.nodes(scope, [id for id, _ in places])
+        quoted: Tally[str] = Tally()
+        for id, branch in places:
+            said = nodes[id].item.text.strip()
+            quoted[branch] += len(said) if len(said) >= LONG_ENOUGH and said in text else 0
+        best = quoted.most_common(1)
+        return best[0][0] if best and best[0][1] >= 2 * LONG_ENOUGH else None
+
 
 def told(view: View) -> str:
     """A view as one text: its log, and the newest of what was said in its own words."""
     parts, verbatim = list[str](), False
     for node in view.nodes:
+        if node.item.kind == "summary" and node.item.text.endswith(SILENT):
+            continue
         if node.item.kind == "summary":
             parts.append(node.item.text)
             verbatim = False

@@ -12,6 +12,7 @@ from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.telling import LogLine, Teller, ask
 from clew.steps.worklog.wording import ENOUGH, below, gist, listed, on_one_line, unannounced, words
 
+SILENT = "(nothing was said)"  # of a block in which nobody but a program spoke
 ASKS = 0.4  # of the room, for what the user said
 CAPS = (400, 300, 200, 140, 90)  # characters of each ask that comes first, then the longer ones get more
 LONG_ASK = 6_000  # characters of one at most
@@ -126,7 +127,7 @@ class Log:
     def _briefly(self, part: BlockPart) -> str:
         """The least that there is to say, where nothing has room: no block is a mere heading."""
         texts = [entry.texts[0] for _, found in part.lines for entry in found]
-        return self._rel(words(min(texts, key=len), BRIEF_ASK)) if texts else "(nothing was said)"
+        return self._rel(words(min(texts, key=len), BRIEF_ASK)) if texts else SILENT
 
     def _within(self, part: BlockPart, most: int) -> str:
         """The block in so many characters, where there is room for so few."""
