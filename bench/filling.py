@@ -16,7 +16,7 @@ import orjson
 from clew import SQLite
 from clew.core.items import Digests, Item, Node
 from clew.core.view import View
-from clew.store import Batch, Call, Said
+from clew.store import Batch, Call, Said, Store
 from clew.store.records import Event
 from clew.wire import decode
 
@@ -151,17 +151,23 @@ async def fill(path: Path, sessions: int, items: int) -> float:
     """A store with so many sessions of so many items each; seconds it took, 0 if it was there."""
     if path.exists():
         return 0.0
-    begun, done = time.perf_counter(), 0
     making = path.with_suffix(".part")
     store = SQLite(making)
+    took = await put(store, sessions, items)
+    await store.close()
+    making.rename(path)
+    return took
+
+
+async def put(store: Store, sessions: int, items: int) -> float:
+    """So many sessions of so many items each into a store; seconds it took."""
+    begun, done, took = time.perf_counter(), 0, 0.0
     for number in range(1, sessions + 1):
         session, coming = Session(store.secret, number), islice(turns(number), turns_of(items))
         while some := list(islice(coming, BATCH)):
             await store.write(SCOPE, session.batch(some))
         done += session.said
         took = time.perf_counter() - begun
-        print(f"\r{path.name}: {done:,} items, {took:.0f} s ", end="", file=sys.stderr)
+        print(f"\r{done:,} items, {took:.0f} s ", end="", file=sys.stderr)
     print(file=sys.stderr)
-    await store.close()
-    making.rename(path)
-    return time.perf_counter() - begun
+    return took

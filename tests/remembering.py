@@ -27,7 +27,7 @@ class Host:
     stand_ins: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     undone: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # sessions
     added: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))  # words, in their order
-    gone: set[str] = field(default_factory=set)  # forks that were purged
+    gone: set[str] = field(default_factory=set)  # branches that were purged: their names may begin anew, on others
     going: set[str] = field(default_factory=set)  # it was not told whether they went
 
     def hear(self, act: str, branch: str, *told: Any) -> None:
@@ -61,8 +61,7 @@ class Host:
         for known in (self.calls, self.usages, self.pins, self.stand_ins, self.undone, self.added):
             known.pop(branch, None)
         self.going.discard(branch)
-        if not session:  # else it may have begun anew, and nobody was told
-            self.gone.add(branch)
+        self.gone.add(branch)
 
 
 @dataclass

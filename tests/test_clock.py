@@ -79,3 +79,33 @@ async def test_a_branch_that_a_rewind_opens_is_the_newest_of_its_name(again: SQL
     assert views[0].branch == views[1].branch
     added = await engine.prepare(Addition({**whole, "messages": [{"role": "user", "content": "More."}]}, "run"))
     assert added.branch == views[1].branch
+
+
+async def test_a_conversation_that_begins_anew_is_the_newest_of_its_name(again: SQLStore) -> None:
+    talks = [conversation(seed, 4, wordy=20) for seed in (7, 8)]
+    for whole in talks:
+        views = [
+            await Engine(again, Budget(window=3_000)).prepare(
+                Request({**whole, "messages": whole["messages"][:n]}, session="run")
+            )
+            for n in (1, 3)
+        ]
+        assert views[0].branch == views[1].branch
+        added = Addition({**whole, "messages": [{"role": "user", "content": "More."}]}, "run")
+        assert (await Engine(again, Budget(window=3_000)).prepare(added)).branch == views[1].branch
+        assert (await Sessions(Engine(again)).get("run")).branch == views[1].branch
+    assert await again.check(deep=True) == []
+
+
+async def test_an_agent_whose_title_was_asked_for_before_is_the_newest_of_its_name(store: SQLStore, place: str) -> None:
+    said = [{"role": "user", "content": "Write a parser for the dates in this file."}]
+    title = {"model": "gpt-4o", "messages": [{"role": "system", "content": "Give it a title."}, *said]}
+    await Engine(store).prepare(Request(title, session="run"))
+    await store.close()
+    set_back(place)
+    opened = open_store(place)
+    tool = {"type": "function", "function": {"name": "read", "parameters": {"type": "object", "properties": {}}}}
+    work = {"model": "gpt-4o", "tools": [tool], "messages": [{"role": "system", "content": "You are an agent."}, *said]}
+    views = [await Engine(opened).prepare(Request(work, session="run")) for _ in range(2)]
+    assert views[0].branch == views[1].branch
+    await opened.close()

@@ -47,6 +47,7 @@ def run(script: str | None, *given: object) -> dict[str, Any]:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     outcome: dict[str, Any] = json.loads(done.stdout)
+    sys.stdout.write(f"{outcome}\n")  # which act was cut off how often, for `make kills` to show
     return outcome
 
 

@@ -59,7 +59,7 @@ async def command(*args: object) -> Result:
 
 def holding(folder: Path) -> set[str]:
     """The files that hold the word."""
-    return {path.name for path in folder.iterdir() if WORD in path.read_bytes()}
+    return {path.name for path in folder.iterdir() if path.is_file() and WORD in path.read_bytes()}
 
 
 async def test_a_killed_backup_is_named_and_removed_when_asked(store: SQLite, tmp_path: Path) -> None:
@@ -77,6 +77,37 @@ async def test_a_killed_backup_is_named_and_removed_when_asked(store: SQLite, tm
     told = await command("doctor", "--repair", "--store", tmp_path / "clew.db")
     assert told.exit_code == 0, told.output
     assert sorted(p.name for p in tmp_path.iterdir()) == ["clew.db", "other.db"]
+
+
+async def test_a_backup_killed_in_another_folder_is_named_and_removed_with_the_store(
+    store: SQLite, tmp_path: Path
+) -> None:
+    there = tmp_path / "there"
+    there.mkdir()
+    with copying("backup", tmp_path / "clew.db", there / "copy.db"):
+        assert await store.check() == []
+        await store.repair()
+        assert holding(there)
+    [problem] = await store.check()
+    left = there / ".copy.db.clew-part"
+    assert problem.what == f"partial copies left by an interrupted backup or restore: {left}"
+    assert await store.repair()
+    assert await store.check() == []
+    assert list(there.iterdir()) == []
+    await store.backup(there / "copy.db")
+    await store.close()
+    assert [p.name for p in there.iterdir()] == ["copy.db"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["clew.db", "there"]
+
+
+async def test_what_only_looks_like_a_copy_elsewhere_is_not_deleted(store: SQLite, tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / "letter.txt").write_text("mine")
+    (tmp_path / ".copy.db.clew-part").symlink_to(there / "letter.txt")
+    assert await store.repair()
+    await store.close()
+    assert (there / "letter.txt").read_text() == "mine"
 
 
 async def test_a_new_backup_removes_what_a_killed_one_left_there(store: SQLite, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 import clew
 from clew import Budget, Engine, Meter, Request, SQLite, View, counter_for, wire
 from clew.engine.settings import Settings
+from clew.engine.windows import SCOPES, ModelWindows
 from clew.screens.demo import sample
 from clew.store.records import Call
 
@@ -140,6 +141,16 @@ async def test_a_refusal_without_a_number_still_makes_the_next_request_smaller()
     assert sizes[0] > sizes[1] > sizes[2]
     await engine.observe(view, {"prompt_tokens": sizes[0], "completion_tokens": 1})  # so much went well after all
     assert (await engine.limits.windows.model("default", UNKNOWN)).source == "default"
+    await store.close()
+
+
+async def test_as_many_refusals_without_a_number_as_names_somebody_invents_are_not_all_remembered() -> None:
+    store = SQLite(":memory:")
+    windows = ModelWindows(store)
+    for n in range(SCOPES + 1):
+        windows.guess("default", f"model {n}", 10_000)
+    assert await windows.refused("default", "model 0") is None
+    assert await windows.refused("default", f"model {SCOPES}") == 9_000
     await store.close()
 
 

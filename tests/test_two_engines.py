@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from clew import Addition, Budget, Engine, Request, SQLite, View
 from clew.engine.settings import Settings
+from clew.errors import Purged
 
 BUDGET = Budget(window=100_000)
 
@@ -64,7 +66,7 @@ async def test_purged_words_are_not_sent_from_memory(pair: tuple[Engine, Engine]
     view = await here.prepare(Addition(chat("words to be purged"), "s"))
     await there.store.purge("default", [view.branch], "as asked")  # type: ignore[attr-defined]
     fresh = await there.prepare(Addition(chat("a fresh start"), "s"))
-    assert (await here.find("default", "fresh start", view.branch))[0].id == fresh.nodes[0].id
+    assert (await here.find("default", "fresh start", fresh.branch))[0].id == fresh.nodes[0].id
     assert texts(await here.prepare(Addition(chat("and now?"), "s"))) == ["a fresh start", "and now?"]
     for purging in (there, here):
         name = f"item purged by {'another' if purging is there else 'the same'}"
@@ -73,6 +75,30 @@ async def test_purged_words_are_not_sent_from_memory(pair: tuple[Engine, Engine]
         sent = await here.prepare(Addition(chat("and now?"), name))
         assert "12345" not in str(texts(sent))
         assert texts(sent) == await logged(there, name)
+
+
+async def test_a_name_that_was_purged_and_begun_anew_is_another_conversation(pair: tuple[Engine, Engine]) -> None:
+    here, there = pair
+    said = ("words to be purged", "yes", "and now?")
+    acts: dict[str, Callable[[View], Awaitable[object]]] = {
+        "request": lambda view: here.prepare(Request(chat(*said), session="request")),
+        "report": lambda view: here.observe(view, {"input_tokens": 77, "output_tokens": 1}),
+        "pin": lambda view: here.pin(view, view.nodes[0].id),
+    }
+    for name, act in acts.items():
+        view = await here.prepare(Request(chat(said[0]), session=name))
+        await there.store.purge("default", [view.branch], "as asked")  # type: ignore[attr-defined]
+        fresh = await there.prepare(Request(chat("a fresh start"), session=name))
+        assert fresh.branch != view.branch
+        with suppress(Purged):
+            await act(view)
+        assert [place.content for place in (await there.store.load("default", fresh.branch)).said] == [
+            node.content for node in fresh.nodes
+        ]
+        [call] = await there.store.calls("default", fresh.branch)
+        assert call.usage is None
+    assert texts(await here.prepare(Request(chat(*said, "go on"), session="request"))) == [*said, "go on"]
+    assert await there.store.check(deep=True) == []  # type: ignore[attr-defined]
 
 
 async def test_an_addition_goes_to_the_newest_branch_of_its_name(pair: tuple[Engine, Engine]) -> None:

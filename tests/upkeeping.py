@@ -34,7 +34,9 @@ class Place:
 
     @property
     def copy(self) -> Path:
-        return self.folder / "copy.db"
+        elsewhere = self.folder / "elsewhere"
+        elsewhere.mkdir(exist_ok=True)
+        return elsewhere / "copy.db"
 
 
 # --- the acts ---------------------------------------------------------------------------------------------------------
@@ -132,7 +134,7 @@ async def _whole(path: Path, host: Host) -> list[str]:
 
 
 def _left(place: Place) -> list[str]:
-    return [f"{path.name} is left" for path in place.folder.iterdir() if "clew-part" in path.name]
+    return [f"{path.name} is left" for path in place.folder.rglob("*") if "clew-part" in path.name]
 
 
 async def _restored(place: Place) -> tuple[list[str], list[str]]:

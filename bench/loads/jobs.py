@@ -8,6 +8,7 @@ from typing import Any
 STALLS = ("no fold beside", "1M tokens come at once", "1M tokens are added at once", "1M tokens are compacted")
 CLIENTS = ("claude-2.1.325", "codex", "opencode")
 LONG, MANY = "kept 1x100000", "kept 1000x1000"  # stores that one process fills and another opens
+MANY_ITEMS = {"sessions": 1_000, "items": 1_000}
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,9 @@ def _stores(data: Path | None, full: bool) -> Iterator[Job]:
     yield Job("open", "100,000 items, filled", "lengths.fill", {"sessions": 1, "items": 100_000}, LONG)
     yield Job("open", "100,000 items", "lengths.opened", {}, LONG)
     if full:
-        yield Job("search", "1M items, filled", "lengths.fill", {"sessions": 1_000, "items": 1_000}, MANY)
+        yield Job("search", "1M items, filled", "lengths.fill", MANY_ITEMS, MANY)
         yield Job("search", "1M items", "lengths.searched", {}, MANY)
+        yield Job("search", "1M items, postgres", "lengths.fill_and_search", MANY_ITEMS, "postgres")
     yield Job("size", "small items", "plain.size", {}, "none")
     if data:
         yield Job("size", "real sessions", "plain.size", {"data": str(data.resolve())}, "none")

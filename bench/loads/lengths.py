@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from clew import Addition, Engine, Sessions
+from clew import Addition, Engine, Sessions, open_store
 from loads.corpus import tokens_in
 from loads.figures import Figure, Spent
 from loads.talking import LEAD, MODEL, SCOPE, Talker, engine_of
@@ -88,14 +88,24 @@ async def opened(path: str) -> list[Figure]:
     return found
 
 
-async def searched(path: str) -> list[Figure]:
-    """A question over all that was ever said in a store."""
+async def fill_and_search(place: str, server: int, sessions: int, items: int) -> list[Figure]:
+    """A store on a server, which is not kept."""
+    from filling import put
+
+    store = open_store(place)
+    await put(store, sessions, items)
+    await store.close()
+    return await searched(place, server)
+
+
+async def searched(path: str, server: int | None = None) -> list[Figure]:
+    """A question over all that was ever said in a store; the server's CPU counts, too."""
     engine: Engine = engine_of(path)
     sessions, found = Sessions(engine, SCOPE), list[Figure]()
     for name, text in (("rare words", RARE), ("common words", "return the value of self if name is None")):
         await sessions.search(text)
-        with Spent() as spent:
+        with Spent(server) as spent:
             await sessions.search(text)
-        found.append(Figure(f"search, {name}", "ms CPU", 1e3 * spent.cpu, 1e3 * spent.wall))
+        found.append(Figure(f"search, {name}", "ms CPU", 1e3 * (spent.cpu + spent.served), 1e3 * spent.wall))
     await engine.store.close()
     return found

@@ -16,7 +16,7 @@ from clew.errors import BadRequest, NotFound
 from clew.recognition.continuation import Recognition
 from clew.recognition.last_body import Body, Incoming, Known
 from clew.recognition.reading import Entry, chained
-from clew.recognition.recognise import begin, named_branch
+from clew.recognition.recognise import begin, first_branch, named_branch
 from clew.secrets.guard import Guard
 from clew.store.records import Batch, Event, Method, Origin, Said
 from clew.store.trace import Trace, apply
@@ -143,7 +143,8 @@ class Appender:
         if name:
             trace = await self._store.load(request.scope, name)
         else:
-            trace = Trace(named_branch(digests, request.session), session=request.session)
+            first = await first_branch(self._store, request.scope, digests, request.session)
+            trace = Trace(first, session=request.session)
         return Branch(trace, Known(frame.format), View(frame, (), digests))
 
     async def _known(self, request: Addition) -> Branch | None:

@@ -26,7 +26,7 @@ from clew.engine.undo import Undone, undo
 from clew.errors import BadRequest, NotFound
 from clew.events import tell
 from clew.facts.coverage import CoverageLedger, ledger, words_in
-from clew.recognition.recognise import named_branch
+from clew.recognition.recognise import first_branch
 from clew.steps.handoff import Handoff
 from clew.steps.protocol import Step
 from clew.steps.summarize import briefed
@@ -296,7 +296,7 @@ class Engine:
     async def fork(self, scope: Scope, branch: str, seq: int, session: str) -> str:
         """A branch with the past of another one up to an event, under a name of its own."""
         self._turns.guard(scope).expect_names(session=session)
-        new = named_branch(self._turns.digests(scope), session)
+        new = await first_branch(self.store, scope, self._turns.digests(scope), session)
         await self.store.write(scope, Batch(new, seq + 1, (), True, Fork(branch, seq), session))
         return new
 

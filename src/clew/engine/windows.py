@@ -34,7 +34,8 @@ class ModelWindows:
         self._store = store
         self._learned = Recent[Scope, dict[str, dict[str, int]]](SCOPES)
         self._probed = Recent[str, Probed | None](SCOPES)
-        self._guessed: dict[tuple[Scope, str], int] = {}  # not kept: only an error without a number is behind it
+        # Not kept: only an error without a number is behind it.
+        self._guessed = Recent[tuple[Scope, str], int](SCOPES)
 
     def place(self, name: str, address: str) -> None:
         """Have the server that runs a model: it is asked beside the others, about this model only."""

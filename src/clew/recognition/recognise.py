@@ -84,7 +84,7 @@ class Recogniser:
         """The newest branch of a session; others that speak under its name are beside it."""
         own = await self.store.session(self.scope, session)
         if own is None and not beside:
-            return self._begin(sent, session)
+            return await self._begin(sent, session)
         if own is None:
             return await self._unnamed(sent, beside)
         trace = await self.store.load(self.scope, own)
@@ -93,13 +93,13 @@ class Recogniser:
         if not await self._is_same_agent(trace):
             # A title may be asked for before anything else: the name is that of the agent which works.
             if self.frame.tools and not (await self.store.frame(self.scope, trace.frame)).tools:
-                return self._begin(sent, session, of_name=False)
+                return await self._begin(sent, session, of_name=False)
             return await self._unnamed(sent, beside, own)
         found, past = await self._history.relate(trace, sent)
         if found is None:
             found = await self._fork(trace, past, sent, session)
         if found is None:  # a client that begins anew under the same name has replaced its past
-            found = self._begin(sent, session, of_name=False)
+            found = await self._begin(sent, session, of_name=False)
             found.origin = Origin("compaction", own)
         found.refold = True
         return found
@@ -118,7 +118,7 @@ class Recogniser:
             behind = behind or (trace, past)
         found = await self._fork(*behind, sent, None) if behind and not beside else None
         if found is None:
-            found = self._begin(sent, None)
+            found = await self._begin(sent, None)
             found.origin = origin
         return found
 
@@ -163,19 +163,27 @@ class Recogniser:
             return found
         return None
 
-    def _begin(self, sent: Sent, session: str | None, of_name: bool = True) -> Recognition:
+    async def _begin(self, sent: Sent, session: str | None, of_name: bool = True) -> Recognition:
         """A new branch of nothing."""
-        # Two hosts that open a named session at the same moment must open the same branch.
         named = session is not None and of_name
-        branch = named_branch(self.digests, str(session)) if named else new_id()
+        branch = await first_branch(self.store, self.scope, self.digests, str(session)) if named else new_id()
         nodes = chained(self.digests, begin(self.digests, self.frame.format), [Entry(c, i) for c, i in sent.pairs()])
         events: list[Event] = [Said(tuple(nodes))] if nodes else []
         return Recognition(Trace(branch, session=session), events=events, opened=True, refold=True)
 
 
 def named_branch(digests: Digests, session: str) -> str:
-    """The branch with which a named session begins."""
+    """The branch with which a named session begins the first time."""
     return digests.link(session, ("session",))[:16]
+
+
+async def first_branch(store: Store, scope: Scope, digests: Digests, session: str) -> str:
+    """The branch with which a named session begins now: two hosts that open it at the same moment open the same one."""
+    branch = named_branch(digests, session)
+    # One that was purged does not come back: another process may remember it, and would go on there.
+    while await store.purged(scope, branch):
+        branch = named_branch(digests, branch)
+    return branch
 
 
 def begin(digests: Digests, format: str) -> str:

@@ -9,7 +9,7 @@ from clew.core import rawjson
 from clew.core.items import Digests, Edit, Frame, Node, Scope
 from clew.core.view import fold
 from clew.errors import BadRequest, ClewError, Conflict
-from clew.recognition.recognise import named_branch
+from clew.recognition.recognise import first_branch
 from clew.sessions.export_log import EXPORT_VERSION
 from clew.sessions.import_schema import BRANCH, EVENT, FRAME_FIELDS, ITEM, NODE, NOTE_FIELDS, expect, string
 from clew.store.packing import unpack_item
@@ -137,7 +137,7 @@ async def take_in(
     last = next(reversed(file.branches.values()))
     if name is not None:
         last.name = name
-        file.rename(last, named_branch(file.digests, name))
+        file.rename(last, await first_branch(store, scope, file.digests, name))
     made = []
     for done, branch in enumerate(file.branches.values()):
         if progress:

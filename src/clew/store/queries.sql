@@ -153,8 +153,11 @@ on conflict do nothing;
 select id from scope where name = :scope;
 
 -- name: add_branch
+-- Whatever the clock says: what opens under a name now is later than all that did before.
 insert into branch (id, scope, session, parent, parent_seq, cause, at)
-values (:branch, (select id from scope where name = :scope), :session, :parent, :parent_seq, :cause, :at)
+select :branch, s.id, :session, :parent, :parent_seq, :cause, coalesce(
+    (select max(b.at) + 0.00001 from branch b where b.scope = s.id and b.session = :after and b.at >= :at), :at)
+from scope s where s.name = :scope
 on conflict do nothing
 returning id;
 
@@ -513,7 +516,8 @@ group by s.branch;
 
 -- name: add_session
 insert into session (id, scope, branch, seq, opening, parent, parent_seq, cause, method, at)
-values (:session, :owner, :branch, :seq, :opening, :parent, :parent_seq, :cause, :method, :at);
+values (:session, :owner, :branch, :seq, :opening, :parent, :parent_seq, :cause, :method,
+        case when :opening = 1 then (select at from branch where id = :branch) else :at end);
 
 -- name: end_session
 update session set ended = :at, ended_by = :cause where id = :session;

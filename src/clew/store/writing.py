@@ -90,6 +90,7 @@ def _opens(db: Database, scope: Scope, batch: Batch, at: float) -> Callable[[], 
     fork = batch.fork
     parents = db.later("branch", scope=scope, branch=fork.parent) if fork else None
     given = {"branch": batch.branch, "scope": scope, "session": batch.session, "cause": cause_of(batch), "at": at}
+    given["after"] = batch.session if batch.begun is None else None  # what comes from elsewhere keeps its time
     origin = {"parent": fork.parent if fork else None, "parent_seq": fork.seq if fork else None}
     made = db.later("add_branch", **given, **origin)
 

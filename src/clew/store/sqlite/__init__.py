@@ -21,7 +21,7 @@ from clew.store.sqlite.grouping import Group
 from clew.store.sqlite.opening import connect, connect_readonly, hold, is_readonly, refuse_older, release
 from clew.store.sqlite.watching import Watch, is_busy
 from clew.store.upkeep import REPAIR, Problem, Progress
-from clew.store.upkeep.backup import asides, backup, leftovers, sweep
+from clew.store.upkeep.backup import asides, backup, copied_to, leftovers, sweep
 from clew.store.upkeep.purge import Purge
 from clew.store.waiting import PATIENCE, Wait
 
@@ -100,7 +100,7 @@ class SQLite(SQLStore):
         """What is wrong with the file, or beside it; `deep` reads every body again, not only some."""
         found = await super().check(deep, progress)
         if left := self._leftovers():
-            names = ", ".join(path.name for path in left)
+            names = ", ".join(str(copied_to(path)) if path.is_symlink() else path.name for path in left)
             found.append(
                 Problem(f"partial copies left by an interrupted backup or restore: {names}", len(left), REPAIR)
             )

@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from itertools import count
 from pathlib import Path
+from secrets import token_hex
 
 from clew.errors import StoreError
 from clew.store.sqlite.opening import BESIDE, connect_readonly, prepare_file
@@ -26,8 +27,9 @@ ASIDE = "[0-9]" * 4 + "-[0-9][0-9]-[0-9][0-9]-" + "[0-9]" * 6  # ends that of a 
 def backup(source: sqlite3.Connection, target: Path, force: bool = False, progress: Progress | None = None) -> int:
     """Copy a store, as it is at this moment, to a private file; how many bytes it has. Whole or not at all."""
     target = target.expanduser()
-    _refuse_taken(source, target, force)
-    with _part(target) as part:
+    own = source.execute("pragma database_list").fetchone()[2]
+    _refuse_taken(own, target, force)
+    with _named_beside(own, target), _part(target) as part:
         _copy(source, part, progress)
         _verify(part)
         size = part.stat().st_size
@@ -58,9 +60,16 @@ def restore(source: Path, target: Path, progress: Progress | None = None) -> Pat
 
 
 def leftovers(folder: Path) -> list[Path]:
-    """Copies in a folder that nobody makes any more, and second names of a store: who began them was killed."""
+    """Copies that nobody makes any more, in a folder or named there, and second names of a store: who began them was
+    killed."""
     parts = [path for path in sorted(folder.glob(f".*{UNFINISHED}")) if not _is_being_made(path)]
     return [*parts, *(path for path in sorted(folder.glob(f"*.{ASIDE}*")) if _is_second_name(path))]
+
+
+def copied_to(part: Path) -> Path:
+    """Where a copy is that is named in this folder."""
+    there = part.readlink() if part.is_symlink() else part
+    return there if there.name.endswith(UNFINISHED) else part
 
 
 def sweep(folder: Path) -> None:
@@ -72,7 +81,8 @@ def sweep(folder: Path) -> None:
                 if _is_second_name(path):
                     path.unlink()
             continue
-        for beside in (path, *path.parent.glob(f"{path.name}-*")):
+        copy = copied_to(path)
+        for beside in (copy, *copy.parent.glob(f"{copy.name}-*"), path):
             with suppress(OSError):
                 beside.unlink()
 
@@ -94,7 +104,7 @@ def asides(path: Path) -> list[Path]:
 
 
 def _is_being_made(part: Path) -> bool:
-    if fcntl is None:
+    if fcntl is None or not part.exists():  # or it is a link to what is no more
         return False
     with suppress(OSError):
         file = os.open(part, os.O_RDWR | os.O_CLOEXEC)
@@ -106,14 +116,17 @@ def _is_being_made(part: Path) -> bool:
     return True
 
 
-def _refuse_taken(source: sqlite3.Connection, target: Path, force: bool) -> None:
-    own = source.execute("pragma database_list").fetchone()[2]
+def _refuse_taken(own: str, target: Path, force: bool) -> None:
     if own and target.exists() and target.samefile(own):
         raise StoreError(f"{target}: is the store itself; choose another place")
     if any(Path(f"{target}{end}").exists() for end in BESIDE):
         raise StoreError(f"{target}: is a database in use; choose another place")
     if target.exists() and not force:
         raise StoreError(f"{target}: already exists; choose another name, or overwrite it with --force")
+
+
+def _part_of(target: Path) -> Path:
+    return target.with_name(f".{target.name}{UNFINISHED}")
 
 
 @contextmanager
@@ -127,7 +140,7 @@ def _part(target: Path) -> Iterator[Path]:
 @contextmanager
 def _claimed(target: Path) -> Iterator[Path]:
     """A private file beside the target, locked while we live, and gone again if it does not become it."""
-    part = target.with_name(f".{target.name}{UNFINISHED}")
+    part = _part_of(target)
     try:
         file = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
     except FileExistsError:
@@ -144,6 +157,23 @@ def _claimed(target: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
         if fcntl is not None:
             os.close(file)
+
+
+@contextmanager
+def _named_beside(own: str, target: Path) -> Iterator[None]:
+    """While a copy is made in another folder, a link beside the store says where: should we be killed, it is found."""
+    store, part = Path(own), _part_of(target).absolute()
+    if not own or part.parent.resolve() == store.parent.resolve():
+        yield
+        return
+    link = store.with_name(f".{store.name}-{token_hex(4)}{UNFINISHED}")
+    with suppress(OSError):  # read-only, or a system without links: then the next backup there removes it
+        link.symlink_to(part)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            link.unlink()
 
 
 def _copy(source: sqlite3.Connection, part: Path, progress: Progress | None) -> None:
