@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from clew.gateway.upstreams import Upstream
     from clew.store.sql import SQLStore
 
-LOCAL = ("127.0.0.1", "localhost", "::1")
-
 
 @app.command(epilog="Example: clew serve, then in another terminal: ANTHROPIC_BASE_URL=http://127.0.0.1:8377 claude")
 def serve(
@@ -53,7 +51,9 @@ def serve(
         compaction=compaction or own.compaction,
     )
     config = replace(config, gateway=own, compaction_method=method or config.compaction_method)
-    if own.host not in LOCAL and not own.clients:
+    from clew.gateway.app import LOOPBACK
+
+    if own.host not in LOOPBACK and not own.clients:
         raise UsageError(
             f"{own.host} can be reached from elsewhere: give each client a key first, "
             "clew config set gateway.clients.NAME.key VARIABLE"

@@ -18,8 +18,8 @@ from clew.engine.engine import Engine
 from clew.gateway import faults
 from clew.gateway.calls import ModelCall, ModelCalls
 from clew.gateway.counting import counted
-from clew.gateway.http import Asked, Gone, Receive, Refused, Reply, Send, json_reply
-from clew.gateway.line import Line, Outgoing, client
+from clew.gateway.http import GatewayReply, GatewayRequest, Gone, Receive, Refused, Send, json_reply
+from clew.gateway.line import Outgoing, UpstreamLine, client
 from clew.gateway.metrics import Metrics
 from clew.gateway.settings import GatewaySettings
 from clew.gateway.upstreams import KEY_HEADERS, Upstreams
@@ -62,7 +62,7 @@ class Gateway:
             await self._live(receive, send)
         elif scope["type"] == "http":
             path = scope.get("raw_path") or scope["path"].encode()
-            asked = Asked(
+            asked = GatewayRequest(
                 scope["method"],
                 _normal(path.decode("latin-1")),
                 scope["query_string"].decode("latin-1"),
@@ -100,7 +100,7 @@ class Gateway:
 
     # --- one request --------------------------------------------------------------------------------------------------
 
-    async def _serve(self, asked: Asked, send: Send) -> None:
+    async def _serve(self, asked: GatewayRequest, send: Send) -> None:
         """Answer a request; what the client does not wait for any more ends."""
         began = time.monotonic()
         self.metrics.running += 1
@@ -124,7 +124,7 @@ class Gateway:
             self.metrics.running -= 1
             self.metrics.add("clew_requests_total", status=str(status))
 
-    async def _reply(self, asked: Asked) -> Reply:
+    async def _reply(self, asked: GatewayRequest) -> GatewayReply:
         format = _spoken(asked)
         try:
             if own := self._own(asked):
@@ -139,7 +139,7 @@ class Gateway:
         except Exception as error:
             return faults.refusal(error, format)
 
-    def _own(self, asked: Asked) -> Reply | None:
+    def _own(self, asked: GatewayRequest) -> GatewayReply | None:
         """What is asked of the gateway itself."""
         match asked.method, asked.path:
             case "HEAD" | "GET", "/" | "/livez":
@@ -151,12 +151,12 @@ class Gateway:
                 self._check_origin(asked)
                 self._admitted(asked)
                 text = "text/plain; version=0.0.4; charset=utf-8"
-                return Reply(200, [("content-type", text)], self.metrics.text().encode())
+                return GatewayReply(200, [("content-type", text)], self.metrics.text().encode())
             case "GET", "/v1/responses":  # a web socket: whoever hears this asks in the usual way at once
                 raise Refused(426, "web sockets are not served here: use POST", upgrade="HTTP/1.1")
         return None
 
-    def _handler(self, asked: Asked) -> Callable[[Asked, str], Awaitable[Reply]]:
+    def _handler(self, asked: GatewayRequest) -> Callable[[GatewayRequest, str], Awaitable[GatewayReply]]:
         if asked.method != "POST":
             return self._pass
         if asked.path in _CALLS:
@@ -169,18 +169,18 @@ class Gateway:
             return self._call(ModelCall("gemini", found[1], found[2] == "streamGenerateContent"))
         return self._pass
 
-    def _call(self, call: ModelCall) -> Callable[[Asked, str], Awaitable[Reply]]:
-        async def answer(asked: Asked, scope: str) -> Reply:
+    def _call(self, call: ModelCall) -> Callable[[GatewayRequest, str], Awaitable[GatewayReply]]:
+        async def answer(asked: GatewayRequest, scope: str) -> GatewayReply:
             assert self._http is not None, "started"
             return await self._calls.answer(asked, call, scope, self._http)
 
         return answer
 
-    async def _compact(self, asked: Asked, scope: str) -> Reply:
+    async def _compact(self, asked: GatewayRequest, scope: str) -> GatewayReply:
         assert self._http is not None, "started"
         return await self._calls.compact(asked, scope) or await self._pass(asked, scope)
 
-    async def _count(self, asked: Asked, scope: str) -> Reply:
+    async def _count(self, asked: GatewayRequest, scope: str) -> GatewayReply:
         """What a provider counts, or where it does not, what clew does."""
         reply = await self._pass(asked, scope)
         if reply.status_code not in (404, 405, 501):
@@ -189,12 +189,12 @@ class Gateway:
             await reply.said.aclose()
         return counted(await asked.body(), asked.path)
 
-    async def _pass(self, asked: Asked, scope: str) -> Reply:
+    async def _pass(self, asked: GatewayRequest, scope: str) -> GatewayReply:
         """What an upstream says to a request that is none of clew's business."""
         assert self._http is not None, "started"
         upstream = self.upstreams.of_client(asked.headers, asked.path)
         headers = upstream.headers(asked.headers.items(), bool(self._scopes))
-        line = Line(self._http)
+        line = UpstreamLine(self._http)
         answered = await line.send(Outgoing(upstream, asked.method, asked.target, headers, await asked.body()))
         if asked.method == "HEAD":
             return line.answered(answered, await line.read(answered))
@@ -202,7 +202,7 @@ class Gateway:
 
     # --- who may ask --------------------------------------------------------------------------------------------------
 
-    def _check_origin(self, asked: Asked) -> None:
+    def _check_origin(self, asked: GatewayRequest) -> None:
         """Refuse what a web page has a browser ask, under whatever name it found this machine."""
         host = _host(f"//{asked.headers.get('host', '')}")
         allowed = {*LOOPBACK, *self.settings.hosts}
@@ -212,7 +212,7 @@ class Gateway:
         if origin and _host(origin) not in allowed:
             raise Refused(403, "requests from web pages of other hosts are not served here")
 
-    def _admitted(self, asked: Asked) -> str:
+    def _admitted(self, asked: GatewayRequest) -> str:
         """The scope of who asks. Raises `Refused`."""
         key = self._key(asked)
         scope = self.settings.scope
@@ -225,7 +225,7 @@ class Gateway:
             self._check_rate(scope)
         return scope
 
-    def _key(self, asked: Asked) -> str:
+    def _key(self, asked: GatewayRequest) -> str:
         if own := asked.headers.get(KEY_HEADER):
             return own
         given = next((asked.headers[name] for name in sorted(KEY_HEADERS) if name in asked.headers), "")
@@ -240,7 +240,7 @@ class Gateway:
         self._minutes[who] = left - 1, now
 
 
-async def _end_with(asked: Asked, work: "asyncio.Task[Any] | None") -> None:
+async def _end_with(asked: GatewayRequest, work: "asyncio.Task[Any] | None") -> None:
     with suppress(asyncio.CancelledError):
         await asked.hung_up()
         if work:
@@ -265,7 +265,7 @@ def _normal(path: str) -> str:
     return f"/v1{path}" if path.startswith(_BARE) else path
 
 
-def _spoken(asked: Asked) -> str:
+def _spoken(asked: GatewayRequest) -> str:
     """The format in which a client expects errors."""
     if asked.path in _CALLS:
         return _CALLS[asked.path].format

@@ -21,11 +21,11 @@ from clew.exchange.exchange import Caller, Exchange
 from clew.exchange.thread import Thread, warn
 from clew.gateway import own_answers
 from clew.gateway.compacting import Beside, Compactions, asked_beside, continued, in_form, sealed, unsealed
-from clew.gateway.http import Asked, Refused, Reply
-from clew.gateway.line import Line, Outgoing
+from clew.gateway.http import GatewayReply, GatewayRequest, Refused
+from clew.gateway.line import Outgoing, UpstreamLine
 from clew.gateway.metrics import Metrics
 from clew.gateway.settings import GatewaySettings
-from clew.gateway.speakers import Speaker, speaker
+from clew.gateway.speakers import NamedConversation, speaker
 from clew.gateway.upstreams import Upstreams
 from clew.recognition.side_requests import SideRequest
 from clew.store.records import Method, Origin
@@ -35,7 +35,7 @@ from clew.wire.convert.tools import declared
 FRESH = 0.2  # seconds for which a method that another process switches may be the old one
 METHOD_HEADER = "x-clew-method"
 # The provider has the history, and it cannot be seen.
-ELSEWHERE = ("previous_response_id", "conversation", "cachedContent", "cached_content")
+KEPT_ELSEWHERE = ("previous_response_id", "conversation", "cachedContent", "cached_content")
 
 
 class ModelCall(NamedTuple):
@@ -71,12 +71,14 @@ class ModelCalls:
         self._asides: dict[Scope, Asides] = {}
         self._parents: Recent[tuple[Scope, str], str] = Recent(4_096)
 
-    async def answer(self, asked: Asked, call: ModelCall, scope: Scope, http: aiohttp.ClientSession) -> Reply:
+    async def answer(
+        self, asked: GatewayRequest, call: ModelCall, scope: Scope, http: aiohttp.ClientSession
+    ) -> GatewayReply:
         """What a client gets."""
         raw = unsealed(await asked.body())
         given = _with_model(raw, call.model)
         who = speaker(asked, raw)
-        line = _GeminiLine(http, call.model) if call.model else Line(http)
+        line = _GeminiUpstreamLine(http, call.model) if call.model else UpstreamLine(http)
         outgoing = self._outgoing(asked, call, given, raw)
         beside = asked_beside(given, call.format) if self._settings.compaction != "pass" else None
         if beside and beside[0].form is None:  # a title: no part of any conversation
@@ -88,8 +90,15 @@ class ModelCalls:
         return await self._fitted(asked, call, scope, who, given, line, outgoing)
 
     async def _fitted(
-        self, asked: Asked, call: ModelCall, scope: Scope, who: Speaker, given: bytes, line: Line, outgoing: Outgoing
-    ) -> Reply:
+        self,
+        asked: GatewayRequest,
+        call: ModelCall,
+        scope: Scope,
+        who: NamedConversation,
+        given: bytes,
+        line: UpstreamLine,
+        outgoing: Outgoing,
+    ) -> GatewayReply:
         """The answer of a model to what fits its window."""
         method = await self._methods.of(scope, who.name, asked.headers.get(METHOD_HEADER))
         controller, body, asides = self._plain, None, None
@@ -100,17 +109,17 @@ class ModelCalls:
         thread = Thread(controller, who.name, scope=scope, origin=await self._origin(scope, who, given))
         caller = Caller(_nothing, _same, self._failed)
         exchange = Exchange(thread, asides, line, outgoing, call.format, body or given, caller)
-        reply: Reply = await exchange.run()
+        reply: GatewayReply = await exchange.run()
         if thread.last is None:
             reply.headers = [*reply.headers, ("x-clew", "failed open: the request went on as it came")]
         return reply
 
-    async def _passed(self, line: Line, outgoing: Outgoing) -> Reply:
+    async def _passed(self, line: UpstreamLine, outgoing: Outgoing) -> GatewayReply:
         answered = await line.send(outgoing)
-        reply: Reply = line.answered(answered, line.chunks(answered))
+        reply: GatewayReply = line.answered(answered, line.chunks(answered))
         return reply
 
-    def _outgoing(self, asked: Asked, call: ModelCall, given: bytes, raw: bytes) -> Outgoing:
+    def _outgoing(self, asked: GatewayRequest, call: ModelCall, given: bytes, raw: bytes) -> Outgoing:
         model = call.model
         if not model and self._upstreams.needs_model(call.format):
             model = _model_of(given)
@@ -120,7 +129,7 @@ class ModelCalls:
 
     # --- whose it is --------------------------------------------------------------------------------------------------
 
-    async def _origin(self, scope: Scope, who: Speaker, raw: bytes) -> Origin | None:
+    async def _origin(self, scope: Scope, who: NamedConversation, raw: bytes) -> Origin | None:
         """In which conversation this one began, should it begin now."""
         if who.parent:
             branch = self._parents.get((scope, who.parent)) or await self._engine.store.session(scope, who.parent)
@@ -146,8 +155,8 @@ class ModelCalls:
     # --- compactions that clients ask for -----------------------------------------------------------------------------
 
     async def _compacted(
-        self, asked: Asked, call: ModelCall, scope: Scope, who: Speaker, beside: Beside
-    ) -> Reply | None:
+        self, asked: GatewayRequest, call: ModelCall, scope: Scope, who: NamedConversation, beside: Beside
+    ) -> GatewayReply | None:
         """The answer to a client that compacts; None where the model must give it."""
         side, frame, items = beside
         try:
@@ -165,7 +174,7 @@ class ModelCalls:
         alt = "sse" if "alt=sse" in asked.query else ""
         return own_answers.answer(in_form(text, side), call.format, frame.model, streamed, spent, alt)
 
-    async def compact(self, asked: Asked, scope: Scope) -> Reply | None:
+    async def compact(self, asked: GatewayRequest, scope: Scope) -> GatewayReply | None:
         """The answer to a client that has a history compacted, in one item; None where the provider must give it."""
         raw = await asked.body()
         if self._settings.compaction == "pass" or _is_elsewhere(raw):
@@ -223,7 +232,7 @@ class ConversationMethods:
         return known
 
 
-class _GeminiLine(Line):
+class _GeminiUpstreamLine(UpstreamLine):
     """A line for requests whose model is in their path: the body that goes out does not name it."""
 
     def __init__(self, http: aiohttp.ClientSession, model: str) -> None:
@@ -254,13 +263,13 @@ def _model_of(raw: bytes) -> str:
 
 def _is_elsewhere(raw: bytes) -> bool:
     """Whether a request goes on from a history that its provider keeps."""
-    if not any(f'"{key}"'.encode() in raw for key in ELSEWHERE):
+    if not any(f'"{key}"'.encode() in raw for key in KEPT_ELSEWHERE):
         return False
     try:
         body = rawjson.loads(raw)
     except BadRequest:
         return False
-    return isinstance(body, dict) and any(map(body.get, ELSEWHERE))
+    return isinstance(body, dict) and any(map(body.get, KEPT_ELSEWHERE))
 
 
 def _offerable(raw: bytes, format: str, controller: ContextController) -> Mapping[str, Any] | None:

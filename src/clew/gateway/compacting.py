@@ -17,17 +17,21 @@ from clew.core.items import Frame, Item, Node, Scope
 from clew.core.view import View
 from clew.engine.engine import Engine, Request
 from clew.errors import BadRequest, NotFound
-from clew.recognition.side_requests import MARKS, SideRequest, side_request
+from clew.recognition.side_requests import SIDE_MARKS, SideRequest, side_request
 from clew.steps.protocol import Step
 from clew.steps.worklog.log import SILENT
 from clew.text.framing import neutral
 from clew.tokens.target import Target
 
-SHARE, LEAST, MOST = 0.08, 2_000, 12_000  # of a window, and tokens: how long an answered summary is
-TAIL = 0.4  # of those, for the newest of what was said, word for word
+SUMMARY_SHARE, LEAST_SUMMARY, MOST_SUMMARY = (
+    0.08,
+    2_000,
+    12_000,
+)  # of a window, and tokens: how long an answered summary is
+VERBATIM_SHARE = 0.4  # of those, for the newest of what was said, word for word
 PARAGRAPHS, LONG_ENOUGH = 6, 60  # of a quoted conversation, and characters: by which it is looked for
 SEALED = "clew-log-1:"  # with which an item begins that only clew reads
-LONGEST = 1 << 20  # bytes of what is in one: anybody can make one
+LARGEST_SEAL = 1 << 20  # bytes of what is in one: anybody can make one
 _LINE = "[clew log %s: all of it is kept, and `recall` with an id from above gives the original]"
 _KNOWN = re.compile(rb"\[clew log ([0-9a-f]{16,64}):")
 
@@ -37,7 +41,7 @@ Beside = tuple[SideRequest, Frame, list[Item]]
 
 def asked_beside(raw: bytes, format: str) -> Beside | None:
     """What a request asks beside its conversation, and that conversation; None if it is a turn of it."""
-    if not any(mark in raw for mark in MARKS):  # to read all of it takes longer than to look
+    if not any(mark in raw for mark in SIDE_MARKS):  # to read all of it takes longer than to look
         return None
     try:
         frame, items = wire.decode(rawjson.loads(raw), format)
@@ -61,7 +65,7 @@ class Brief:
     size: int
 
     async def __call__(self, view: View, target: Target) -> View:
-        aimed = target.under(with_(target.budget, tail=int(TAIL * self.size))).to(target.frame + self.size)
+        aimed = target.under(with_(target.budget, tail=int(VERBATIM_SHARE * self.size))).to(target.frame + self.size)
         return await self.step(view, aimed)
 
 
@@ -80,7 +84,7 @@ class Compactions:
         if view is None:
             return None
         window = (await self._engine.limits.target(scope, view.frame)).window
-        brief = Brief(self._engine.settings.step, min(MOST, max(LEAST, int(SHARE * window))))
+        brief = Brief(self._engine.settings.step, min(MOST_SUMMARY, max(LEAST_SUMMARY, int(SUMMARY_SHARE * window))))
         with suppress(NotFound):  # somebody took a turn meanwhile: what is there will do
             view = await self._engine.compact(view, step=brief, method="client")
         return f"{told(view)}\n\n{_LINE % view.branch}"
@@ -188,11 +192,11 @@ def _opened(item: Any) -> Any:
     if not isinstance(held, str) or not held.startswith(SEALED):
         return item
     try:
-        text = zlib.decompressobj().decompress(base64.b64decode(held.removeprefix(SEALED)), LONGEST).decode()
+        text = zlib.decompressobj().decompress(base64.b64decode(held.removeprefix(SEALED)), LARGEST_SEAL).decode()
     except (binascii.Error, zlib.error, ValueError):
         return item
-    said = {"type": "input_text", "text": f"{CONTINUED}\n\n{text}"}
+    said = {"type": "input_text", "text": f"{SUMMED_UP}\n\n{text}"}
     return {"type": "message", "role": "user", "content": [said]}
 
 
-CONTINUED = "This session is being continued from a previous conversation. It was summed up as follows:"
+SUMMED_UP = "This session is being continued from a previous conversation. It was summed up as follows:"

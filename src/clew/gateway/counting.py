@@ -4,7 +4,7 @@ from clew import wire
 from clew.core import rawjson
 from clew.errors import BadRequest
 from clew.gateway.faults import told
-from clew.gateway.http import Reply, json_reply
+from clew.gateway.http import GatewayReply, json_reply
 from clew.tokens import counter_for
 from clew.tokens.meter import Meter
 
@@ -15,7 +15,7 @@ _ANSWERS = {
 }
 
 
-def counted(raw: bytes, path: str) -> Reply:
+def counted(raw: bytes, path: str) -> GatewayReply:
     """The answer to a request at one of the paths that count; nothing of it is kept."""
     format = "anthropic" if "/messages/" in path else "openai_responses" if "/responses/" in path else "gemini"
     try:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from clew.core import rawjson
 from clew.errors import BadRequest, ClewError, OverBudget, SecretFound
-from clew.gateway.http import Refused, Reply, json_reply
+from clew.gateway.http import GatewayReply, Refused, json_reply
 
 _ANTHROPIC = {
     400: "invalid_request_error",
@@ -27,7 +27,7 @@ _GEMINI = {
 }
 
 
-def refusal(error: Exception, format: str) -> Reply:
+def refusal(error: Exception, format: str) -> GatewayReply:
     """What a client is told of an error."""
     if isinstance(error, OverBudget):
         return _too_long(error, format)
@@ -40,7 +40,7 @@ def refusal(error: Exception, format: str) -> Reply:
     return told(502, f"clew: the upstream cannot be reached ({type(error).__name__})", format)
 
 
-def told(status: int, message: str, format: str, code: str | None = None, **headers: str) -> Reply:
+def told(status: int, message: str, format: str, code: str | None = None, **headers: str) -> GatewayReply:
     """An error in the shape of a format."""
     kind: str | None
     said: Mapping[str, object]
@@ -57,7 +57,7 @@ def told(status: int, message: str, format: str, code: str | None = None, **head
     return json_reply(rawjson.dumps(said), status, **headers)
 
 
-def _too_long(error: OverBudget, format: str) -> Reply:
+def _too_long(error: OverBudget, format: str) -> GatewayReply:
     """In the words that clients know: some compact when they hear them."""
     match format:
         case "anthropic":

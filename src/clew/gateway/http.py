@@ -42,7 +42,7 @@ class Gone(ClewError):
 
 
 @dataclass(slots=True)
-class Asked:
+class GatewayRequest:
     """A request, as it came; names of headers are in lower case."""
 
     method: str
@@ -100,7 +100,7 @@ class Asked:
 
 
 @dataclass(slots=True)
-class Reply:
+class GatewayReply:
     """What a client gets: bytes, or chunks as they come."""
 
     status_code: int
@@ -122,10 +122,10 @@ class Reply:
         await send({"type": "http.response.body", "body": b""})
 
 
-def json_reply(said: bytes, status: int = 200, **headers: str) -> Reply:
+def json_reply(said: bytes, status: int = 200, **headers: str) -> GatewayReply:
     """A reply in JSON."""
     named = ((name.replace("_", "-"), value) for name, value in headers.items())
-    return Reply(status, [("content-type", "application/json"), *named], said)
+    return GatewayReply(status, [("content-type", "application/json"), *named], said)
 
 
 async def just(*chunks: bytes) -> AsyncGenerator[bytes, None]:

@@ -8,7 +8,7 @@ import aiohttp
 from yarl import URL
 
 from clew.exchange.transport import ENCODED, Chunks
-from clew.gateway.http import HOP_HEADERS, Reply
+from clew.gateway.http import HOP_HEADERS, GatewayReply
 from clew.gateway.upstreams import Upstream
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ class Outgoing:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class UpstreamAnswer:
     """What an upstream answers, of which nothing may be read yet."""
 
     status_code: int
@@ -49,33 +49,33 @@ def client() -> aiohttp.ClientSession:
     )
 
 
-class Line:
+class UpstreamLine:
     """A `Transport` for one request of a client."""
 
     def __init__(self, http: aiohttp.ClientSession) -> None:
         self._http = http
 
-    async def send(self, request: Outgoing) -> Answered:
+    async def send(self, request: Outgoing) -> UpstreamAnswer:
         url = URL(request.upstream.url + request.target, encoded=True)
         response = await self._http.request(
             request.method, url, headers=request.headers, data=request.content or None, allow_redirects=False
         )
-        return Answered(response.status, response.headers, response)
+        return UpstreamAnswer(response.status, response.headers, response)
 
-    async def read(self, response: Answered) -> bytes:
+    async def read(self, response: UpstreamAnswer) -> bytes:
         try:
             return await response.response.read()
         finally:
             response.response.release()
 
-    async def chunks(self, response: Answered) -> Chunks:
+    async def chunks(self, response: UpstreamAnswer) -> Chunks:
         try:
             async for chunk in response.response.content.iter_any():
                 yield chunk
         finally:  # what is half read cannot be used for another request
             response.response.close()
 
-    async def drop(self, response: Answered) -> None:
+    async def drop(self, response: UpstreamAnswer) -> None:
         response.response.close()
 
     async def work(self, work: Coroutine[Any, Any, T]) -> T:
@@ -84,8 +84,8 @@ class Line:
     def with_body(self, request: Outgoing, content: bytes) -> Outgoing:
         return replace(request, content=content)
 
-    def answered(self, response: Answered, said: bytes | Chunks) -> Reply:
-        return Reply(response.status_code, passed(response.headers), said)
+    def answered(self, response: UpstreamAnswer, said: bytes | Chunks) -> GatewayReply:
+        return GatewayReply(response.status_code, passed(response.headers), said)
 
     def seconds(self, request: Outgoing) -> float | None:
         return None

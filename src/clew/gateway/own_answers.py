@@ -6,12 +6,12 @@ from typing import Any
 from uuid import uuid4
 
 from clew.core import rawjson
-from clew.gateway.http import Reply, json_reply, just
+from clew.gateway.http import GatewayReply, json_reply, just
 
 Block = dict[str, Any]
 
 
-def answer(text: str, format: str, model: str, streamed: bool, spent: int, alt: str = "") -> Reply:
+def answer(text: str, format: str, model: str, streamed: bool, spent: int, alt: str = "") -> GatewayReply:
     """What a client gets that asked for text; `spent` are the tokens of it."""
     match format:
         case "anthropic":
@@ -23,15 +23,15 @@ def answer(text: str, format: str, model: str, streamed: bool, spent: int, alt: 
     return _chat(text, model, streamed, spent)
 
 
-def _sse(events: Iterator[tuple[str, Mapping[str, Any]]], end: bytes = b"") -> Reply:
+def _sse(events: Iterator[tuple[str, Mapping[str, Any]]], end: bytes = b"") -> GatewayReply:
     parts = [
         (f"event: {name}\n".encode() if name else b"") + b"data: " + rawjson.dumps(e) + b"\n\n" for name, e in events
     ]
     headers = [("content-type", "text/event-stream; charset=utf-8"), ("cache-control", "no-cache")]
-    return Reply(200, headers, just(b"".join(parts) + end))
+    return GatewayReply(200, headers, just(b"".join(parts) + end))
 
 
-def _messages(text: str, model: str, streamed: bool, spent: int) -> Reply:
+def _messages(text: str, model: str, streamed: bool, spent: int) -> GatewayReply:
     message = {"id": f"msg_{uuid4().hex}", "type": "message", "role": "assistant", "model": model}
     usage = {"input_tokens": 1, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": spent}
     ended = {"stop_reason": "end_turn", "stop_sequence": None}
@@ -56,7 +56,7 @@ def _messages(text: str, model: str, streamed: bool, spent: int) -> Reply:
     return _sse((event["type"], event) for event in events)
 
 
-def _chat(text: str, model: str, streamed: bool, spent: int) -> Reply:
+def _chat(text: str, model: str, streamed: bool, spent: int) -> GatewayReply:
     about = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": model}
     usage = {"prompt_tokens": 1, "completion_tokens": spent, "total_tokens": spent + 1}
     if not streamed:
@@ -87,7 +87,7 @@ def _message(text: str) -> Block:
     }
 
 
-def responses(output: list[Block], model: str, streamed: bool, spent: int, kind: str = "response") -> Reply:
+def responses(output: list[Block], model: str, streamed: bool, spent: int, kind: str = "response") -> GatewayReply:
     """A response of OpenAI's with these items."""
     usage = {
         "input_tokens": 1,
@@ -123,7 +123,7 @@ def _item(item: Block, index: int) -> Iterator[Block]:
     yield {"type": "response.output_item.done", **place, "item": item}
 
 
-def _gemini(text: str, model: str, streamed: bool, spent: int, alt: str) -> Reply:
+def _gemini(text: str, model: str, streamed: bool, spent: int, alt: str) -> GatewayReply:
     said = {
         "candidates": [{"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": "STOP", "index": 0}],
         "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": spent, "totalTokenCount": spent + 1},

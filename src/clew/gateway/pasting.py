@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 # Two lines each; @ is the gateway's address.
-CLIENTS: Mapping[str, tuple[str, str]] = {
+PASTED: Mapping[str, tuple[str, str]] = {
     "Claude Code": ("export ANTHROPIC_BASE_URL=@", "claude"),
     "Codex": (
         'export CLEW="-c model_provider=clew -c model_providers.clew.name=clew '
@@ -32,8 +32,8 @@ CLIENTS: Mapping[str, tuple[str, str]] = {
 
 def lines(base: str) -> str:
     """For each client, the two lines."""
-    width = max(map(len, CLIENTS))
+    width = max(map(len, PASTED))
     rows = []
-    for name, (first, second) in CLIENTS.items():
+    for name, (first, second) in PASTED.items():
         rows += [f"  {name:<{width}}  {first}", f"  {'':<{width}}  {second}"]
     return "\n".join(rows).replace("@", base)

@@ -6,17 +6,17 @@ from typing import Any, NamedTuple
 
 from clew.core import rawjson
 from clew.errors import BadRequest
-from clew.gateway.http import Asked
+from clew.gateway.http import GatewayRequest
 
-SESSION = "x-clew-session"  # with which anybody may name a conversation
+SESSION_HEADER = "x-clew-session"  # with which anybody may name a conversation
 # Headers in which clients name their conversation, the surest first.
 _NAMES = ("x-claude-code-session-id", "thread-id", "session-id", "session_id", "x-session-id")
 # What a body has where its `metadata` does. `prompt_cache_key` does not: one may serve all users of a program.
 _IN_BODY = b"session_id"
-LONGEST = 200  # characters of a name
+LONGEST_NAME = 200  # characters of a name
 
 
-class Speaker(NamedTuple):
+class NamedConversation(NamedTuple):
     """Whose request it is; without a name, its past tells."""
 
     name: str | None = None
@@ -24,32 +24,34 @@ class Speaker(NamedTuple):
     compacts: bool = False  # it says that it asks for a compaction
 
 
-def speaker(asked: Asked, raw: bytes) -> Speaker:
+def speaker(asked: GatewayRequest, raw: bytes) -> NamedConversation:
     """Who says this."""
     headers = asked.headers
-    if own := headers.get(SESSION):
-        return Speaker(_short(own), _short(headers["x-clew-parent"]) if headers.get("x-clew-parent") else None)
+    if own := headers.get(SESSION_HEADER):
+        return NamedConversation(
+            _short(own), _short(headers["x-clew-parent"]) if headers.get("x-clew-parent") else None
+        )
     name = next((headers[key] for key in _NAMES if headers.get(key)), None) or _told(raw)
     if name is None:
-        return Speaker()
+        return NamedConversation()
     name = _short(name)
     if agent := headers.get("x-claude-code-agent-id"):
-        return Speaker(_short(f"{name}/{agent}"), name)
+        return NamedConversation(_short(f"{name}/{agent}"), name)
     if headers.get("thread-id"):
         return _codex(headers, name)
-    return Speaker(name)
+    return NamedConversation(name)
 
 
-def _codex(headers: Mapping[str, str], name: str) -> Speaker:
+def _codex(headers: Mapping[str, str], name: str) -> NamedConversation:
     """A thread of Codex; that of a sub-agent has the session of who sent it."""
     turn = _object(headers.get("x-codex-turn-metadata", ""))
     compacts = turn.get("request_kind") == "compaction"
     session = headers.get("session-id") or name
     if session != name:
-        return Speaker(name, _short(session), compacts)
+        return NamedConversation(name, _short(session), compacts)
     if other := headers.get("x-openai-subagent"):
-        return Speaker(_short(f"{name}/{other}"), name, compacts)
-    return Speaker(name, None, compacts)
+        return NamedConversation(_short(f"{name}/{other}"), name, compacts)
+    return NamedConversation(name, None, compacts)
 
 
 def _told(raw: bytes) -> str | None:
@@ -78,4 +80,4 @@ def _object(text: Any) -> Mapping[str, Any]:
 
 
 def _short(name: str) -> str:
-    return name.strip()[:LONGEST]
+    return name.strip()[:LONGEST_NAME]

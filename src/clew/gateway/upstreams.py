@@ -11,7 +11,7 @@ OPENAI, ANTHROPIC, GEMINI = "openai", "anthropic", "gemini"
 # The headers that carry a key, and how each kind of provider wants it.
 KEY_HEADERS = frozenset({"authorization", "x-api-key", "x-goog-api-key"})
 OWN_HEADERS = ("x-clew-",)  # for the gateway alone
-FORMATS: Mapping[str, tuple[str, ...]] = {
+SPOKEN_FORMATS: Mapping[str, tuple[str, ...]] = {
     OPENAI: ("openai_chat", "openai_responses"),
     ANTHROPIC: ("anthropic",),
     GEMINI: ("gemini",),
@@ -49,7 +49,7 @@ class Upstream:
 
     def serves(self, format: str, model: str) -> bool:
         """Whether a request in this format for this model goes there."""
-        return format in FORMATS[self.kind] and any(fnmatchcase(model, pattern) for pattern in self.models)
+        return format in SPOKEN_FORMATS[self.kind] and any(fnmatchcase(model, pattern) for pattern in self.models)
 
     def headers(self, given: Iterable[tuple[str, str]], own_keys: bool) -> list[tuple[str, str]]:
         """A client's headers as they go on; `own_keys`: those that carry a key are for the gateway."""
@@ -85,7 +85,7 @@ class Upstreams:
 
     def needs_model(self, format: str) -> bool:
         """Whether the path of a request does not tell to whom it goes."""
-        return self._by_model and sum(format in FORMATS[u.kind] for u in self.known) > 1
+        return self._by_model and sum(format in SPOKEN_FORMATS[u.kind] for u in self.known) > 1
 
     def find(self, format: str, model: str) -> Upstream:
         """Where a request in this format goes. Raises `Refused`."""

@@ -48,7 +48,7 @@ _CONTINUED = (
 )
 _TRIGGER = "compaction_trigger"  # the item by which a client asks its provider to do it
 # Bytes of which some are in every such request, however its JSON is escaped.
-MARKS = (
+SIDE_MARKS = (
     b"Respond with TEXT ONLY",
     b"a detailed summary of the conversation",
     b"CONTEXT CHECKPOINT COMPACTION",
