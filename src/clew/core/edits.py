@@ -35,3 +35,6 @@ class Edits(tuple[Edit, ...]):
         self = super().__new__(cls, (*old, *new))
         self.made, self.moved = made, moved
         return self
+
+
+NO_EDITS = Edits()

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from clew.core.cuts import Stretch, cuts, is_said_by_assistant, loose_ends, pairs
-from clew.core.edits import Edits
+from clew.core.edits import NO_EDITS, Edits
 from clew.core.items import SHORT, Digests, Edit, Frame, Item, Node, Scope
 from clew.errors import BrokenHistory, Pinned
 
@@ -37,7 +37,7 @@ class View:
     frame: Frame
     nodes: tuple[Node, ...]
     digests: Digests = field(repr=False, compare=False)
-    edits: Edits = Edits()
+    edits: Edits = NO_EDITS
     pinned: frozenset[str] = frozenset()
     scope: Scope = ""
     branch: str = ""
