@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from clew import SQLite
+from clew.core.edits import NO_EDITS
 from clew.core.items import Digests, Item, Node
 from clew.core.view import View
 from clew.store import Batch, Call, Said, Store
@@ -115,7 +116,7 @@ class Session:
         self._fold()
         events += self.view.edits
         count = len(self.view.edits)
-        self.view = with_(self.view, edits=(), behind={})
+        self.view = with_(self.view, edits=NO_EDITS, behind={})
         return count
 
     def _fold(self) -> None:

@@ -153,3 +153,16 @@ def test_nodes_that_were_sent_again_with_another_cache_mark_are_the_same_start()
     assert shared_start(nodes, marked) == 600
     assert shared_start(nodes, (*nodes[:599], *nodes[:1])) == 599
     assert shared_start(nodes, ()) == 0
+
+
+def test_which_edit_made_a_node_is_known_of_every_version() -> None:
+    versions = [view_of(TALK)]
+    for n in range(3):
+        versions.append(versions[-1].replace(0, 1, line(f"{n}"), by="test"))
+    node = versions[-1].nodes[-1]
+    versions.append(versions[-1].replace_all([Swap(8, 9, [line("beside"), node])], by="test"))
+    for view in versions:
+        assert view.edits.made == {n.id: e for e in view.edits for n in e.stand_ins}
+        assert view.stand_ins() == view.edits.made.keys()
+    assert versions[-1].edits.moved == {node.id: (versions[-1].edits[-1],)}
+    assert not versions[-2].edits.moved

@@ -242,10 +242,9 @@ def _model(given: str | Model) -> Model:
 
 def _handles(view: View) -> dict[str, tuple[str, ...]]:
     """Every id a stand-in names, and the originals behind it."""
-    by_id = {n.id: e for e in view.edits for n in e.stand_ins}
     handles: dict[str, tuple[str, ...]] = {}
     for edit in view.edits:
-        sources = tuple(originals(edit.sources, by_id))
+        sources = tuple(originals(edit.sources, view.edits.made))
         handles |= {n.id: sources for n in edit.stand_ins}
         if len(edit.old) > 1:
             handles[view.digests.handle(edit.old)] = sources

@@ -222,7 +222,7 @@ async def window(chat: "Chat", typed: str) -> None:
     kinds = [f"{part.kind:<18}{part.tokens:>9,} tokens {count(part.items, 'item'):>12}" for part in filling.parts]
     free = f"{'free':<18}{max(0, filling.limit - filling.sent):>9,} tokens"
     kept = f"{'reserve':<18}{filling.reserve:>9,} tokens, kept for the answer"
-    made = {n.id for edit in view.edits for n in edit.stand_ins}
+    made = view.stand_ins()
     room = reading.width(chat.size) - 14
     lines = [f"{'▣' if n.id in made else ' '} {label(n.item):<10}{brief(n.item.text, room)}" for n in view.nodes]
     await chat.ask(

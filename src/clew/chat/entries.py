@@ -95,7 +95,7 @@ def bounded(text: str) -> str:
 
 def history(view: View) -> Iterator[ScreenEntry]:
     """A conversation as its model sees it."""
-    by_id = {n.id: edit for edit in view.edits for n in edit.stand_ins}
+    by_id = view.edits.made
     for node in view.nodes:
         edit = by_id.get(node.id)
         yield of(node.item) if edit is None else stand_in(node, edit, view)

@@ -91,6 +91,13 @@ class Edit:
         return tuple(n for n in self.new if n.id not in was)
 
 
+def frozen(value: Any) -> Any:
+    """JSON with tuples for lists: the garbage collector does not look at those again and again."""
+    if isinstance(value, Mapping):
+        return {key: frozen(part) for key, part in value.items()}
+    return tuple(map(frozen, value)) if isinstance(value, list | tuple) else value
+
+
 def new_id() -> str:
     """An id for a branch or a session, which nobody had before."""
     return token_hex(8)

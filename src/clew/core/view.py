@@ -5,6 +5,7 @@ begin and end is `cuts()`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
 from itertools import pairwise
@@ -12,6 +13,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from clew.core.cuts import Stretch, cuts, is_said_by_assistant, loose_ends, pairs
+from clew.core.edits import NO_EDITS, Edits
 from clew.core.items import SHORT, Digests, Edit, Frame, Item, Node, Scope
 from clew.errors import BrokenHistory, Pinned
 
@@ -35,7 +37,7 @@ class View:
     frame: Frame
     nodes: tuple[Node, ...]
     digests: Digests = field(repr=False, compare=False)
-    edits: tuple[Edit, ...] = ()
+    edits: Edits = NO_EDITS
     pinned: frozenset[str] = frozenset()
     scope: Scope = ""
     branch: str = ""
@@ -46,16 +48,15 @@ class View:
         """Where a span may begin or end."""
         return cuts(self.nodes)
 
-    def stand_ins(self) -> set[str]:
+    def stand_ins(self) -> AbstractSet[str]:
         """The ids of nodes that an edit made: there is nothing behind them that is not already recalled."""
-        return {n.id for e in self.edits for n in e.stand_ins}
+        return self.edits.made.keys()
 
     def originals(self, start: int, stop: int) -> list[Node]:
         """What was said behind these nodes, under any number of stand-ins; a stand-in itself where it is not known."""
-        by_id = {n.id: e for e in self.edits for n in e.stand_ins}
         found: dict[str, Node] = {}
         for node in self.nodes[start:stop]:
-            for id in originals((node.id,), by_id):
+            for id in originals((node.id,), self.edits.made):
                 said = node if id == node.id else self.behind.get(id, node)
                 found[said.id] = said
         return list(found.values())
@@ -71,7 +72,7 @@ class View:
     def replace_all(self, swaps: Iterable[Swap], *, by: object, spent: int = 0) -> "View":
         """Many replacements at the cost of one; positions are those of this view, spans do not overlap."""
         out: list[Node] = []
-        edits = list(self.edits)
+        edits: list[Edit] = []
         behind = dict(self.behind)
         paired: list[Stretch] | None = None
         at = 0
@@ -91,10 +92,10 @@ class View:
             out += new
             at = swap.stop
             edits.append(Edit(repr(by), ids, new, swap.evidence, swap.spent or spent))
-        if len(edits) == len(self.edits):
+        if not edits:
             return self
         out += self.nodes[at:]
-        return with_(self, nodes=tuple(out), edits=tuple(edits), behind=behind)
+        return with_(self, nodes=tuple(out), edits=self.edits.plus(edits), behind=behind)
 
     def _stand_ins(self, ids: tuple[str, ...], items: Sequence[Item | Node]) -> Iterator[Node]:
         for n, item in enumerate(items):
@@ -193,7 +194,7 @@ def fold(
     return tuple(out)
 
 
-def originals(ids: Sequence[str], by_id: dict[str, Edit]) -> list[str]:
+def originals(ids: Sequence[str], by_id: Mapping[str, Edit]) -> list[str]:
     """The nodes that were said, under any number of stand-ins; each once."""
     return behind(ids, lambda at: by_id[at].sources if at in by_id else None)
 

@@ -246,7 +246,7 @@ class Compactor:
 
     async def with_originals(self, scope: Scope, view: View, target: Target | None = None) -> View:
         """The view with what is behind its stand-ins, for steps that tell of it; or with what one fold reads of it."""
-        by_id = {n.id: e for e in view.edits for n in e.stand_ins}
+        by_id = view.edits.made
         wanted = await in_thread(lambda: reads(view, target)) if target else [n.id for n in view.nodes if n.id in by_id]
         missing = [id for id in originals(wanted, by_id) if id not in view.behind]
         if not missing:

@@ -55,7 +55,7 @@ def hidden(view: View, trace: Trace) -> list[str]:
 
 def _behind(view: View) -> set[str]:
     """All that stand-ins in view stand for: what was said, and stand-ins of before."""
-    by_id = {n.id: e for e in view.edits for n in e.stand_ins}
+    by_id = view.edits.made
     stack, found = [n.id for n in view.nodes if n.id in by_id], set[str]()
     while stack:
         for id in by_id[stack.pop()].sources:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace as with_
 
+from clew.core.edits import Edits
 from clew.core.items import Digests, Frame, Item, Node, Scope
 from clew.core.view import View, fold
 from clew.recognition.continuation import Recognition
@@ -23,7 +24,7 @@ async def replay(store: Store, scope: Scope, trace: Trace, frame: Frame, items: 
     nodes = tuple(stored.get(n.id, n) for n in nodes)
     if trace.made_in:
         nodes = await native(store, scope, trace, frame.format, nodes, items)
-    return View(frame, nodes, Digests(store.secret, scope), tuple(trace.edits), trace.pins())
+    return View(frame, nodes, Digests(store.secret, scope), Edits(trace.edits), trace.pins())
 
 
 async def counted(store: Store, scope: Scope, trace: Trace, found: Recognition) -> tuple[View, int] | None:

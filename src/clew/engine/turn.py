@@ -148,13 +148,15 @@ def sent(turn: Turn, listeners: Sequence[Listener]) -> View:
         tell(listeners, [*heard, *facts])
     if turn.fitted.error is not None:
         raise turn.fitted.error
-    if len(view.edits) > turn.known and branch.unmasked:
+    new = trace.edits[turn.known :]
+    if new and branch.unmasked:
         branch.unmasked = {n.id: branch.unmasked[n.id] for n in view.nodes if n.id in branch.unmasked}
     # What was folded is in the log: whoever needs it again reads it there, and memory holds no more than is in view.
-    branch.view = with_(view, scope=turn.scope, branch=trace.branch, seq=trace.seq - 1, behind={})
+    edits = turn.shown.edits.plus(new) if new else view.edits
+    branch.view = with_(view, scope=turn.scope, branch=trace.branch, seq=trace.seq - 1, behind={}, edits=edits)
     branch.sent.frame = turn.digest
     branch.sent.view = branch.sent.view if turn.silent else branch.view
-    return branch.as_sent(branch.view)
+    return branch.as_sent(with_(branch.view, edits=view.edits) if new else branch.view)
 
 
 def _call(turn: Turn, cached: int) -> Call:

@@ -187,7 +187,8 @@ class Turns:
                 self.branches.forget(scope, branch)
                 raise
             apply(branch.trace, *edits)
-            branch.sent.chain, branch.view = chain, after
+            branch.sent.chain = chain
+            branch.view = with_(after, edits=branch.view.edits.plus(branch.trace.edits[known:]))
             tell(self.listeners, told(scope, branch.trace, first, edits, view, target.meter, None))
             return branch.as_sent(after)
 

@@ -103,7 +103,7 @@ class Replay:
             sent, whole = sent + tokens, whole + said
             self.largest = max(self.largest, tokens)
             last = self._words(view.edits[len(self.edits) :]) or last
-            self.edits = view.edits
+            self.edits += view.edits[len(self.edits) :]  # with their words, which later views do not have
             yield DemoTurn(number, len(self.calls), tokens, self.target.limit.tokens, said, sent, whole, last)
 
     def steps(self) -> Tally[str]:

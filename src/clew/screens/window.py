@@ -81,7 +81,7 @@ class Window:
     def as_json(self) -> dict[str, Any]:
         """All of it, for a program."""
         keys = ("call", "sent", "limit", "reserve", "whole", "saved")
-        by_id = _made(self.view)
+        by_id = self.view.edits.made
         nodes = [
             {"id": n.node.id, "kind": n.node.item.kind, "role": n.node.item.role, "tokens": n.tokens}
             | ({"stands_for": self.behind(by_id[n.node.id], by_id)._asdict()} if n.node.id in by_id else {})
@@ -94,7 +94,7 @@ class Window:
             | {"parts": [part._asdict() for part in self.parts], "nodes": nodes}
         )
 
-    def behind(self, edit: Edit, by_id: dict[str, Edit]) -> Behind:
+    def behind(self, edit: Edit, by_id: Mapping[str, Edit]) -> Behind:
         nodes = [self.said[id] for id in originals(edit.old, by_id) if id in self.said]
         told = edit.evidence.get(LOG)  # a block of the log says itself by which id it is recalled
         id = told["recall"] if told else self.view.digests.handle(edit.old)[:SHORT]
@@ -161,7 +161,7 @@ def _listing(console: Console, shown: Window, ids: bool) -> None:
         tools = f" and {count(len(view.frame.tools), 'tool')}" if view.frame.tools else ""
         id = " " * (SHORT + 2) if ids else ""
         line(console, f"  {id}{'system':<9} {shown.frame:>7,}   {words(view.frame.system, 60)}{tools}")
-    by_id = _made(view)
+    by_id = view.edits.made
     for node, tokens, _ in shown.nodes:
         edit = by_id.get(node.id)
         mark, style = ("▸", "cyan") if edit else (" ", "")
@@ -175,7 +175,3 @@ def _listing(console: Console, shown: Window, ids: bool) -> None:
         line(console, f"{mark} {id}{label(node.item):<9} {tokens:>7,}   {told}", style)
         if edit and node.item.kind == "summary":
             read(console, node.item.text, INDENT)
-
-
-def _made(view: View) -> dict[str, Edit]:
-    return {n.id: e for e in view.edits for n in e.stand_ins}

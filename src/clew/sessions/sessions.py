@@ -201,7 +201,7 @@ class Sessions:
 
 def _stand_ins(before: View, after: View, edits: Sequence[Edit], meter: Meter) -> Iterator[StandIn]:
     """What each edit of a compaction put in place of what; edits that a later one covered are part of that one."""
-    by_id = {n.id: e for e in after.edits for n in e.stand_ins}
+    by_id = after.edits.made
     sizes = {n.id: meter.node(n).tokens for n in before.nodes}
     shown = {n.id: n for n in after.nodes}
     for edit in edits:

@@ -72,9 +72,14 @@ def question(view: View) -> Question | None:
         return None  # nothing may change before thinking that is bound to it
     text = "\n".join(said for n in view.nodes[start:stop] if (said := typed(n.item)))
     id = view.nodes[start].id
-    if not _asking(text) or id in view.pinned or any(e.evidence.get("asked") == id for e in view.edits):
+    if not _asking(text) or id in view.pinned or _was_asked(view, id):
         return None
     return Question(start, id, text)
+
+
+def _was_asked(view: View, id: str) -> bool:
+    """Whether something was recalled for it: what was stands, or stood, beside it."""
+    return any(edit.evidence.get("asked") == id for edit in view.edits.moved.get(id, ()))
 
 
 def _asking(text: str) -> set[str]:
@@ -85,10 +90,14 @@ def _asking(text: str) -> set[str]:
 
 def room(view: View, target: Target, share: float = ROOM_SHARE) -> int:
     """Tokens that may be put beside the newest message: it never causes a compaction."""
-    made = {n.id for e in view.edits if e.by.startswith(Expand.__name__) for n in e.stand_ins}
-    taken = target.meter.nodes(n for n in view.nodes if n.id in made).tokens
+    taken = target.meter.nodes(n for n in view.nodes if _is_recalled(view, n.id)).tokens
     free = target.threshold - target.size(view).tokens
     return min(MOST_TOKENS, int(share * target.room), int(ALL * target.room) - taken, free)
+
+
+def _is_recalled(view: View, id: str) -> bool:
+    edit = view.edits.made.get(id)
+    return edit is not None and edit.by.startswith(Expand.__name__)
 
 
 def recalled(view: View, target: Target, asked: Question, index: Index, most: int) -> View:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_
 
 from clew.core.items import Item, Node
+from clew.core.view import View
 from clew.steps.matches import MatchedLine, listing
 from clew.steps.outcome import outcome
 from clew.steps.shorten import arguments
@@ -77,6 +78,12 @@ def omitted(nodes: Sequence[Node], earlier: Mapping[str, Mapping[str, int]], rec
         tally.update(earlier.get(node.id) or {_noun(node.item): 1})
     parts = [f"{n:,} {noun if n == 1 else plural(noun)}" for noun, n in sorted(tally.items())]
     return f"[{OUT_OF_VIEW}: {', '.join(parts)}; recall {recall}]", dict(tally)
+
+
+def tallies(view: View) -> dict[str, Mapping[str, int]]:
+    """What stand-ins in view were made of, by their ids, where it was counted."""
+    made = ((n.id, view.edits.made.get(n.id)) for n in view.nodes)
+    return {id: edit.evidence["tally"] for id, edit in made if edit and "tally" in edit.evidence}
 
 
 LONGEST_LINE = (

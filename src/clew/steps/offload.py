@@ -56,7 +56,8 @@ class Offload(PureStep):
             return view
         made = view.stand_ins()
         new = (i for i in range(*arrived(view.nodes)) if view.nodes[i].item.kind == "result")
-        sizes = {i: target.meter.node(view.nodes[i]).tokens for i in new if view.nodes[i].id not in view.pinned | made}
+        free_to_go = (i for i in new if (id := view.nodes[i].id) not in view.pinned and id not in made)
+        sizes = {i: target.meter.node(view.nodes[i]).tokens for i in free_to_go}
         calls, asked = calls_by_result(view.nodes), _asked(view)
         most = _shares(sizes, free, self.over * target.room)
         swaps = [

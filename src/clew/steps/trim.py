@@ -9,7 +9,7 @@ from clew.core.limits import Size
 from clew.core.view import Swap, View
 from clew.errors import OverBudget
 from clew.steps.calls import shrunk
-from clew.steps.lines import LONGEST_LINE, OUT_OF_VIEW, calls_by_result, cleared, omitted, preview
+from clew.steps.lines import LONGEST_LINE, OUT_OF_VIEW, calls_by_result, cleared, omitted, preview, tallies
 from clew.steps.offload import Offload
 from clew.steps.places import (
     LINE_TOKENS,
@@ -63,12 +63,13 @@ def _cut(view: View, target: Target, by: object) -> View:
 
 def _shrunk(view: View, target: Target, by: object) -> View:
     """Where the newest exchange does not fit with previews either, its calls keep the beginning of their arguments."""
-    new, fixed = newest(view), view.pinned | view.stand_ins()
+    new, made = newest(view), view.stand_ins()
     if any(unread(view, target)) or free_beside(view, target) >= 0:
         return view
     swaps = []
     for i, node in enumerate(view.nodes):
-        short = None if node.item.kind != "call" or node.id in fixed else shrunk(node.item, view.short(i, i + 1))
+        stays = node.item.kind != "call" or node.id in view.pinned or node.id in made
+        short = None if stays else shrunk(node.item, view.short(i, i + 1))
         if new[i] and short is not None and target.meter.item(short).within(target.meter.node(node)):
             swaps.append(Swap(i, i + 1, [short]))
     return view.replace_all(swaps, by=by)
@@ -102,7 +103,7 @@ class _Plan:
         self.meter = target.meter
         self.groups = groups(view.nodes)
         self.sizes = [self.meter.nodes(view.nodes[a:b]) for a, b in self.groups]
-        self.earlier = {n.id: e.evidence["tally"] for e in view.edits if "tally" in e.evidence for n in e.new}
+        self.earlier = tallies(view)
         held = fixed(view, target)
         self.kept = [not held.isdisjoint(range(a, b)) for a, b in self.groups]
         self.new = newest(view)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from clew.core.items import Edit, Node
+from clew.core.items import Edit, Node, frozen
 from clew.errors import BadRequest
 from clew.store.notes import unpack_note
 from clew.store.packing import unpack
@@ -46,7 +46,7 @@ def event_of(row: EventRow, branch: str, seq: int, node: Callable[[str], Node]) 
             switch = Switch(**note["switch"]) if "switch" in note else None
             return ClientEdit(row.start or 0, row.stop or 0, new, note.get("alias", {}), switch)
         case "edit":
-            return Edit(note["by"], tuple(row.old), new, note["evidence"], note["spent"])
+            return Edit(note["by"], tuple(row.old), new, frozen(note["evidence"]), note["spent"])
         case "pin" | "unpin":
             return Pin(tuple(row.old), row.kind == "unpin")
         case "session":

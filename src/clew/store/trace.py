@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, fields
 from dataclasses import replace as with_
 from typing import Any
 
-from clew.core.items import Edit
-from clew.store.records import Began, Call, ClientEdit, Event, Pin, Place, Revert, Said, Switch, Usage
+from clew.core.items import Edit, Node, frozen
+from clew.store.records import ABSENT, Began, Call, ClientEdit, Event, Pin, Place, Revert, Said, Switch, Usage
 
 PINS = "pins"  # under which an edit keeps whose words its stand-ins quote, in their order
 
@@ -61,11 +61,14 @@ class Trace:
 
     def pins(self) -> frozenset[str]:
         """The pinned nodes, what the client made of them, and what quotes them."""
+        if not self.pinned:
+            return self.pinned
         again = self.alias | self.quoted
         return self.pinned | {new for new, old in again.items() if old in self.pinned}
 
     def add(self, edit: Edit) -> None:
         """Let an edit happen."""
+        edit = bare(edit)
         self.edits.append(edit)
         self.reported = 0
         if held := edit.evidence.get(PINS):
@@ -119,6 +122,14 @@ class Trace:
         """Know the stand-ins of an edit when somebody sends them."""
         for n, node in enumerate(edit.stand_ins):
             self.made.setdefault(node.content, []).append((edit, n))
+
+
+def bare(edit: Edit) -> Edit:
+    """An edit without words, as it is read from the log: memory holds those in view, and no others."""
+    if all(node.item is ABSENT for node in edit.new):
+        return edit
+    new = tuple(Node(node.id, node.content, ABSENT) for node in edit.new)
+    return with_(edit, new=new, evidence=frozen(edit.evidence))
 
 
 def apply(trace: Trace, *events: Event) -> None:

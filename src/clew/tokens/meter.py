@@ -19,19 +19,23 @@ _NAMED = "recall "  # stands in every text that names an id
 _CACHED = 16_384  # sizes after which those go that were not asked for meanwhile
 
 
+# A `Size` and `Traits` as plain tuples of numbers: the garbage collector does not look at those again and again.
+_Measured = tuple[tuple[int, ...], tuple[float, ...]]
+
+
 class Meter:
     """Measures items, once per content."""
 
     def __init__(self, counter: Counter) -> None:
         self.counter = counter
-        self._sizes: dict[tuple[str, bool, int], tuple[Size, Traits]] = {}
-        self._older: dict[tuple[str, bool, int], tuple[Size, Traits]] = {}
+        self._sizes: dict[tuple[str, bool, int], _Measured] = {}
+        self._older: dict[tuple[str, bool, int], _Measured] = {}
         self._frame: tuple[Frame, Size, Traits] | None = None
 
     def node(self, node: Node) -> Size:
-        return self._measured(node)[0]
+        return Size(*self._measured(node)[0])
 
-    def _measured(self, node: Node) -> tuple[Size, Traits]:
+    def _measured(self, node: Node) -> _Measured:
         # Equal content may open a message here and continue one there, and be masked in one place only.
         key = node.content, node.item.opens is None, hash(node.item.text)
         found = self._sizes.get(key)
@@ -41,9 +45,9 @@ class Meter:
             found = self._sizes[key] = self._older.get(key) or self._measure(node.item)
         return found
 
-    def _measure(self, item: Item) -> tuple[Size, Traits]:
+    def _measure(self, item: Item) -> _Measured:
         size = self.item(item)
-        return size, traits(item.name + _steady(item.text), size.tokens)
+        return tuple(size), tuple(traits(item.name + _steady(item.text), size.tokens))
 
     def item(self, item: Item) -> Size:
         weight = len(rawjson.dumps(item.text if item.wire is None else item.wire)) + len(item.name) + 80
@@ -59,7 +63,7 @@ class Meter:
         return _sum(map(self.item, items))
 
     def nodes(self, nodes: Iterable[Node]) -> Size:
-        return _sum(map(self.node, nodes))
+        return _sum(self._measured(node)[0] for node in nodes)
 
     def frame(self, frame: Frame) -> Size:
         return self._framed(frame)[1]
@@ -91,11 +95,5 @@ def _steady(text: str) -> str:
     return _ID.sub(_LONGEST, text) if _NAMED in text else text
 
 
-def _sum(sizes: Iterable[Size]) -> Size:
-    tokens = weight = images = messages = 0
-    for size in sizes:
-        tokens += size.tokens
-        weight += size.bytes
-        images += size.images
-        messages += size.messages
-    return Size(tokens, weight, images, messages)
+def _sum(sizes: Iterable[tuple[int, ...]]) -> Size:
+    return Size(*map(sum, zip(Size(), *sizes, strict=True)))

@@ -1,7 +1,7 @@
 """What a model noted of a history, as a summary tells it: only while the nodes that it read still stand there."""
 
 import re
-from collections.abc import Collection, Container, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from clew.core.items import CLAIMS, Edit, Node
@@ -25,7 +25,7 @@ class Notes(NamedTuple):
 
 def notes_of(view: View, draft: Draft | None = None) -> Notes:
     """The notes that hold for a view: those of the newest draft, and those that its summaries were made with."""
-    by_id = {n.id: e for e in view.edits for n in e.stand_ins}
+    by_id = view.edits.made
     told: list[Claim] = []
     read: set[str] = set()
     trust = 0.0
@@ -42,7 +42,7 @@ def notes_of(view: View, draft: Draft | None = None) -> Notes:
     return Notes(new, tuple(told), frozenset(read | {*draft.read}), draft.trust, True)
 
 
-def _stand(ids: Collection[str], view: View, by_id: dict[str, Edit]) -> bool:
+def _stand(ids: Collection[str], view: View, by_id: Mapping[str, Edit]) -> bool:
     """Whether all of these are still part of the history, as they were."""
     return {*ids} <= {*originals([n.id for n in view.nodes], by_id)}
 

@@ -54,10 +54,10 @@ class Block:
 
 def blocks(view: View) -> dict[int, tuple[Block, Mapping[str, Any]]]:
     """The blocks of a view by their place, each with what the edit that made it says."""
-    made = {n.id: e for e in view.edits if LOG in e.evidence for n in e.stand_ins}
     found = {}
     for at, node in enumerate(view.nodes):
-        if (edit := made.get(node.id)) and node.id not in view.pinned:
+        edit = view.edits.made.get(node.id)
+        if edit and LOG in edit.evidence and node.id not in view.pinned:
             kept = edit.evidence[LOG]
             found[at] = Block(**{**kept, "texts": tuple(kept["texts"])}), edit.evidence
     return found

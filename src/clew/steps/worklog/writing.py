@@ -11,7 +11,7 @@ from clew.core.view import Swap
 from clew.facts import sheet
 from clew.facts.claims import to_json
 from clew.facts.coverage import ledger, noted
-from clew.steps.lines import omitted
+from clew.steps.lines import omitted, tallies
 from clew.steps.notes.placing import placed
 from clew.steps.worklog.blocks import Block
 from clew.steps.worklog.history import STATE, History
@@ -118,8 +118,7 @@ class BlockWriter:
         return swap._replace(evidence=found | dict(swap.evidence))
 
     def _evidence(self, span: Stretch, nodes: Sequence[Node], item: Item) -> dict[str, Any]:
-        earlier = {n.id: e.evidence["tally"] for e in self.view.edits if "tally" in e.evidence for n in e.new}
-        _, tally = omitted(self.view.nodes[slice(*span)], earlier, "")
+        _, tally = omitted(self.view.nodes[slice(*span)], tallies(self.view), "")
         told: AbstractSet[str] = sheet(item).facts.keys()
         found = ledger(nodes, self.history.others | told)
         return {"tally": tally, "coverage": noted(found), **self._read_by_a_model(nodes)}
