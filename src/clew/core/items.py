@@ -13,6 +13,8 @@ from itertools import accumulate
 from secrets import token_hex
 from typing import Any, Literal
 
+import orjson
+
 from clew.errors import BadRequest
 
 Kind = Literal["text", "reasoning", "call", "result", "media", "summary", "opaque"]
@@ -159,7 +161,13 @@ class Digests:
     def frame(self, frame: Frame) -> str:
         """The digest of a frame's version."""
         state = self._content.copy()
-        state.update(canonical([frame.format, list(frame.lead), dict(frame.body)]).encode())
+        state.update(_quickly([frame.format, list(frame.lead), dict(frame.body)]))
+        return state.hexdigest()
+
+    def parts(self, data: bytes) -> str:
+        """The digest of what several versions of a frame have in common."""
+        state = self._link.copy()
+        state.update(data)
         return state.hexdigest()
 
 
@@ -180,6 +188,17 @@ def canonical(value: Any) -> str:
     except TypeError:  # mappings that are no dicts
         return _sorted(_unmarked(value))
     return text if "cache_control" not in text else _sorted(_unmarked(value))
+
+
+def _quickly(value: Any) -> bytes:
+    """The same at the speed of orjson, which writes some characters and numbers otherwise."""
+    try:
+        data = orjson.dumps(value, plain_bytes, orjson.OPT_SORT_KEYS)
+        return (
+            data if b"cache_control" not in data else orjson.dumps(_unmarked(value), plain_bytes, orjson.OPT_SORT_KEYS)
+        )
+    except TypeError:  # what orjson refuses
+        return canonical(value).encode()
 
 
 def _sorted(value: Any) -> str:
