@@ -5,7 +5,6 @@ digest) and `id` (content chained to what came before it).
 """
 
 import json
-from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -13,8 +12,7 @@ from itertools import accumulate
 from secrets import token_hex
 from typing import Any, Literal
 
-import orjson
-
+from clew.core.rawjson import ordered, plain_bytes
 from clew.errors import BadRequest
 
 Kind = Literal["text", "reasoning", "call", "result", "media", "summary", "opaque"]
@@ -191,28 +189,16 @@ def canonical(value: Any) -> str:
 
 
 def _quickly(value: Any) -> bytes:
-    """The same at the speed of orjson, which writes some characters and numbers otherwise."""
+    """The same, faster; some characters and numbers are written otherwise."""
     try:
-        data = orjson.dumps(value, plain_bytes, orjson.OPT_SORT_KEYS)
-        return (
-            data if b"cache_control" not in data else orjson.dumps(_unmarked(value), plain_bytes, orjson.OPT_SORT_KEYS)
-        )
-    except TypeError:  # what orjson refuses
+        data = ordered(value)
+        return data if b"cache_control" not in data else ordered(_unmarked(value))
+    except TypeError:
         return canonical(value).encode()
 
 
 def _sorted(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), default=plain_bytes)
-
-
-def plain_bytes(value: Any) -> dict[str, str]:
-    """Bytes as JSON: some SDKs send images as they are."""
-    if isinstance(value, bytes | bytearray):
-        return {BYTES: b64encode(value).decode()}
-    raise TypeError(f"{type(value).__name__} is not JSON")
-
-
-BYTES = "$clew:bytes"  # no key that anybody else uses
 
 
 def extras(opens: Opening | None) -> dict[str, Any] | None:

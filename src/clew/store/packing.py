@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from clew.core import rawjson
-from clew.core.items import BYTES, Digests, Item, Kind, Opening, Role
+from clew.core.items import Digests, Item, Kind, Opening, Role
 from clew.errors import BadRequest
 from clew.store.compressing import compress, decompress
 
@@ -143,7 +143,7 @@ def opening(stored: str | None) -> str | None:
 def read_json(data: bytes) -> Any:
     """JSON as it was before it was written, bytes in it too."""
     read = rawjson.loads(data)
-    return rawjson.with_bytes(read) if BYTES.encode() in data else read
+    return rawjson.with_bytes(read) if rawjson.BYTES.encode() in data else read
 
 
 def indexable(text: str) -> str:
