@@ -15,8 +15,9 @@ from clew import Budget, Engine, Request, StoreError, open_store
 from clew.core import rawjson
 from clew.core.items import Digests, Item
 from clew.store.compressing import compress, decompress
+from clew.store.frames import inflated_frame
 from clew.store.notes import pack_note, unpack_note
-from clew.store.packing import PLAIN, ZLIB, ZSTD, inflated, inflated_frame, opening, pack_item, unpack_item
+from clew.store.packing import PLAIN, ZLIB, ZSTD, inflated, opening, pack_item, unpack_item
 from clew.store.places import is_url
 from clew.store.sql import SQLStore
 from clew.testing import conversation
@@ -163,6 +164,36 @@ async def test_frames_of_old_and_new_calls_stay_in_a_purge(store: SQLStore, plac
     for branch in await store.branches("default"):
         for call in await store.calls("default", branch.id):
             assert (await store.frame("default", call.frame)).format == "openai_chat"
+
+
+async def test_what_is_long_in_a_frame_is_kept_once(store: SQLStore, place: str) -> None:
+    tools = [{"type": "function", "function": {"name": f"tool_{n}", "description": "zebra " * 30}} for n in range(20)]
+    engine = Engine(store, Budget(window=100_000))
+
+    def body(turn: int, count: int) -> dict[str, Any]:
+        return {"metadata": {"request": str(turn)}, "tools": tools, **conversation(7, count), "user": f"u{turn}"}
+
+    views = [await engine.prepare(Request(body(n, 2 + n), session=f"s{n // 2}")) for n in range(4)]
+    found = [await store.frame("default", c.frame) for v in views for c in await store.calls(v.scope, v.branch)]
+    assert {len(f.tools) for f in found} == {20}
+    assert [list(f.body) for f in found] == [list(views[0].frame.body)] * len(found)
+    assert all(view.frame in found for view in views)
+    with behind(place) as db:
+        rows = [data for (data,) in db.execute("select data from frame order by length(data)").fetchall()]
+        assert [row[0] for row in rows] == [3, 3, 3, 3, 4]
+    survey = await store.survey()
+    assert survey.frames == 4
+    assert await store.check(deep=True) == []
+    await store.purge("default", [views[0].branch], "test")
+    assert await store.check(deep=True) == []
+    assert (await store.frame("default", (await store.calls("default", views[2].branch))[0].frame)).tools
+    await store.purge("default", [views[2].branch], "test")
+    assert (await store.survey()).frame_bytes == 0
+    await engine.prepare(Request(body(9, 2), session="again"))
+    with behind(place) as db:
+        db.execute("delete from frame where length(data) = (select max(length(data)) from frame)")
+    [problem] = await store.check()
+    assert problem.what == "frames whose long parts are not there"
 
 
 async def test_what_a_newer_clew_packed_is_no_guess(store: SQLStore, place: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import postgres
-from clew.core.items import Digests, Item
+from clew.core.items import Digests, Frame, Item
 from clew.errors import Conflict
 from clew.store.postgres.database import PostgresDatabase
 from clew.store.postgres.opening import Address, StoreConnection, connect
@@ -40,7 +40,9 @@ def test_a_turn_is_two_trips(server: postgres.Server, tmp_path: Path) -> None:
         turns.append((Usage(0, {"input": 1}, 0.5),))
         for n, events in enumerate(turns):
             learned = (("kind", "name", {"n": n}),)
-            batch = Batch("b", 2 * n, events, opened=not n, heads=("ab" * 16,), learned=learned)
+            frame = Frame("openai_chat", "gpt-4o", system="zebra " * 500, body={"user": str(n)})
+            frames = ((digests.frame(frame), frame),)
+            batch = Batch("b", 2 * n, events, opened=not n, heads=("ab" * 16,), frames=frames, learned=learned)
             assert trips(connection, file, batch) == 2
         with pytest.raises(Conflict):
             trips(connection, file, batch)

@@ -16,6 +16,11 @@ class Spent:
     cache_read: int = 0
     cache_write: int = 0
 
+    def counts(self) -> dict[str, int]:
+        """The same by name."""
+        # Not `asdict`: that looks into each number for more to copy, and this is done in every turn.
+        return {name: getattr(self, name) for name in self.__slots__}
+
 
 _MOST = 10**12  # tokens: more is no report
 

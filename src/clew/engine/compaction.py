@@ -96,9 +96,7 @@ class Compactor:
         await self.take_down()
         view = accepted(branch, view, shown)
         branch.settle(view)
-        size, bounds = likely(branch, view, target)
-        # Where only the learned rate says that it does not fit, or nobody may compact, the provider shall judge.
-        fits = self.settings.compaction != "on" or size.within(bounds.limit) or size.within(target.limit)
+        fits = self.settings.compaction != "on" or _may_fit(branch, view, target)
         return Fitted(view, None if fits else over_budget(view, target), shadow, folded, cause)
 
     async def handed_over(self, scope: Scope, branch: Branch, view: View, handoff: Handoff, target: Target) -> View:
@@ -143,10 +141,12 @@ class Compactor:
 
     async def _is_read(self, scope: Scope, branch: Branch, view: View, target: Target, aimed: Target | None) -> bool:
         """Whether a model is at work on what the next summary will stand for; it begins here, some time before."""
+        if self.drafts is None:
+            return False
         size, rate = branch.ledger.size.measure(view)
         bounds = target.at(rate)
         soon = size._replace(tokens=bounds.frame + int((size.tokens - bounds.frame) / EARLY))
-        if self.drafts is None or (aimed is None and not bounds.exceeded(soon)):
+        if aimed is None and not bounds.exceeded(soon):
             return False
         if self.drafts.is_running(_key(scope, branch)):
             return True
@@ -257,6 +257,14 @@ class Compactor:
 def accepted(branch: Branch, view: View, shown: View) -> View:
     """The view without thinking that its provider would refuse; `shown` is what it was made of, if nothing was sent."""
     return unbound(view, branch.sent.view or shown) if is_refused(view.frame) else view
+
+
+def _may_fit(branch: Branch, view: View, target: Target) -> bool:
+    """Whether a view fits; where only the learned rate says that it does not, the provider shall judge."""
+    if branch.ledger.size.measure(view)[0].within(target.limit):
+        return True
+    size, bounds = likely(branch, view, target)
+    return size.within(bounds.limit)
 
 
 def _key(scope: Scope, branch: Branch) -> tuple[Scope, str]:

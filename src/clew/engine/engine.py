@@ -1,7 +1,6 @@
 """The three calls a host makes: `prepare` before a model call, `observe` after it, `recall` on demand."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from dataclasses import replace as with_
 from typing import TYPE_CHECKING, Any
 
@@ -114,9 +113,9 @@ class Engine:
             branch = None  # compacted since: the report is of what is no longer shown
         if branch:
             learned += self.limits.observe(view.scope, branch.ledger.size, branch.view, report.input)
-        await self._turns.report(view, Usage(view.seq, asdict(report), cost), tuple(learned))
+        await self._turns.report(view, Usage(view.seq, report.counts(), cost), tuple(learned))
         if self.listeners:
-            tell(self.listeners, [events.Observed(view.scope, view.branch, view.seq, **asdict(report), cost=cost)])
+            tell(self.listeners, [events.Observed(view.scope, view.branch, view.seq, **report.counts(), cost=cost)])
         if branch and (worked := branch.ledger.verdict.judge(report.input)) is not None:
             paused = branch.ledger.verdict.paused
             tell(self.listeners, [events.Judged(view.scope, view.branch, view.seq, worked, paused)])

@@ -76,7 +76,8 @@ class ModelLimits:
             meter = Meter(self._counter or counter_for(*key))
             await in_thread(lambda: meter.counter.text("a"))  # reads its vocabulary
             self._meters[key] = meter
-        return Target(budget, self._meters[key], answer=max(0, answer)).around(frame)
+        meter = self._meters[key]
+        return Target(budget, meter, meter.frame(frame).tokens, max(0, answer))
 
     async def weigh(self, scope: Scope, size: ProviderSize, target: Target, frame: Frame) -> None:
         """Begin a turn: what a branch's size is counted with."""

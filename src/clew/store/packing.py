@@ -1,4 +1,4 @@
-"""How values lie on disk: digests as raw bytes, items and frames as JSON, compressed where it pays."""
+"""How values lie on disk: digests as raw bytes, items as JSON, compressed where it pays."""
 
 import json
 import zlib
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from clew.core import rawjson
-from clew.core.items import BYTES, Digests, Frame, Item, Kind, Opening, Role
+from clew.core.items import Digests, Item, Kind, Opening, Role
 from clew.errors import BadRequest
 from clew.store.compressing import compress, decompress
 
@@ -77,7 +77,7 @@ def fields_of(item: Item) -> dict[str, Any]:
 
 
 def unpack_item(opens: str | None, kind: Any, role: Any, packed: int, data: bytes) -> Item:
-    fields = _loads(inflated(packed, data))
+    fields = read_json(inflated(packed, data))
     kind, role = _KINDS.get(kind, kind), _ROLES.get(role, role)
     if kind not in _KINDS.values() or role not in _ROLES.values():
         raise BadRequest(f"unknown item kind {kind!r} with role {role!r}")
@@ -140,29 +140,10 @@ def opening(stored: str | None) -> str | None:
     return _LONG.get(stored, stored) if stored else None
 
 
-def pack_frame(frame: Frame) -> bytes:
-    fields = [frame.format, frame.model, frame.lead, frame.body, frame.system, frame.tools]
-    return squeeze_frame(rawjson.dumps(fields))
-
-
-def squeeze_frame(data: bytes) -> bytes:
-    """A frame's JSON as it is stored."""
-    return bytes([ZSTD]) + compress(data)
-
-
-def inflated_frame(data: bytes) -> bytes:
-    """A frame's JSON; one of an older version begins as zlib does."""
-    return decompress(data[1:]) if data[0] == ZSTD else zlib.decompress(data)
-
-
-def unpack_frame(data: bytes) -> Frame:
-    form, model, lead, body, system, tools = _loads(inflated_frame(data))
-    return Frame(form, model, tuple(lead), body, system, tuple(tools))
-
-
-def _loads(data: bytes) -> Any:
+def read_json(data: bytes) -> Any:
+    """JSON as it was before it was written, bytes in it too."""
     read = rawjson.loads(data)
-    return rawjson.with_bytes(read) if BYTES.encode() in data else read
+    return rawjson.with_bytes(read) if rawjson.BYTES.encode() in data else read
 
 
 def indexable(text: str) -> str:

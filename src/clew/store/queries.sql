@@ -191,6 +191,10 @@ on conflict do nothing;
 insert into head (scope, chain, branch, seq) values (:owner, from_hex(:chain), :branch, :seq)
 on conflict do nothing;
 
+-- name: known_frames
+select j.value from json_each(:digests) j
+cross join frame f on f.scope = (select id from scope where name = :scope) and f.digest = from_hex(j.value);
+
 -- name: add_frame
 insert into frame (scope, digest, data) values (:owner, from_hex(:digest), :data)
 on conflict do nothing;
@@ -338,6 +342,11 @@ select e.branch, e.old, e.new from branch b join event e on e.branch = b.id wher
 -- name: purge_nodes
 delete from node where scope = :owner and not exists (select 1 from kept where kept.id = node.id);
 
+-- name: purge_frame_parts
+delete from frame
+where scope = :owner and substr(data, 1, 1) = from_hex('04') and digest not in (
+    select substr(f.data, 2, 16) from frame f where f.scope = :owner and substr(f.data, 1, 1) = from_hex('03'));
+
 -- name: frames_size
 select coalesce(sum(length(data)), 0) from frame where scope = :owner;
 
@@ -394,7 +403,7 @@ join (select scope, content, count(*) as places from node group by scope, conten
 where (b.kind in ('m', 'media')) = :media;
 
 -- name: survey_frames
-select count(*), coalesce(sum(length(data)), 0) from frame;
+select count(case when substr(data, 1, 1) <> from_hex('04') then 1 end), coalesce(sum(length(data)), 0) from frame;
 
 -- name: survey_scopes
 select s.name,
@@ -416,6 +425,11 @@ order by s.name, l.name;
 delete from learned where kind = 'declined';
 
 -- --- checks: each counts what should not be there ---------------------------------------------------------------------
+
+-- name: check_frame_parts
+select count(*) from frame f
+where substr(f.data, 1, 1) = from_hex('03')
+  and not exists (select 1 from frame p where p.scope = f.scope and p.digest = substr(f.data, 2, 16));
 
 -- name: check_events
 select count(*) from event e where not exists (select 1 from branch b where b.id = e.branch);

@@ -10,9 +10,10 @@ from clew.core.items import SHORT, Digests, Frame, Node, Scope
 from clew.core.view import behind
 from clew.errors import Conflict, NotFound, Purged
 from clew.store.database import Database, Rows
+from clew.store.frames import unpack_frame
 from clew.store.loading import FOREVER, go_on, restore
 from clew.store.notes import unpack_note
-from clew.store.packing import indexable, is_as_said, listed, unpack, unpack_frame, unpack_item
+from clew.store.packing import indexable, is_as_said, listed, unpack, unpack_item
 from clew.store.records import ABSENT, BranchInfo, Call, Happened, KnownHead
 from clew.store.rows import call_of, event_of, read_row
 from clew.store.trace import Trace
@@ -86,10 +87,13 @@ def nodes(db: Database, scope: Scope, ids: Sequence[str], digests: Digests | Non
 
 
 def frame(db: Database, scope: Scope, digest: str) -> Frame:
-    data = _first(db.ask("frame", scope=scope, digest=digest))
-    if data is None:
-        raise NotFound(f"no frame {digest} in this scope")
-    return unpack_frame(data)
+    def row(digest: str) -> bytes:
+        data: bytes | None = _first(db.ask("frame", scope=scope, digest=digest))
+        if data is None:
+            raise NotFound(f"no frame {digest} in this scope")
+        return data
+
+    return unpack_frame(row(digest), row)
 
 
 def originals(db: Database, scope: Scope, id: str, digests: Digests | None = None) -> list[Node]:

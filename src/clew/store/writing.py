@@ -10,9 +10,10 @@ from clew.core.caches import forget
 from clew.core.items import Digests, Edit, Item, Node, Scope
 from clew.errors import Conflict
 from clew.store.database import Database
+from clew.store.frames import pack_frame
 from clew.store.loading import keep_checkpoint
 from clew.store.notes import pack_note
-from clew.store.packing import brief_opening, letter, listed, pack, pack_frame, pack_item, pack_opening
+from clew.store.packing import brief_opening, letter, listed, pack, pack_item, pack_opening
 from clew.store.records import Batch, ClientEdit, Event, NamedValue, Said
 from clew.store.rows import row_of
 from clew.store.sessions import cause_of, keep, last_of, open_first
@@ -58,12 +59,14 @@ def _write(db: Database, digests: Digests, scope: Scope, batch: Batch) -> None:
     now = time.time()
     times = batch.times or (now,) * len(batch.events)
     # What decides is asked first, and read when all of it was asked: on the way to a server that is one trip.
-    db.ask("add_scope", scope=scope)
+    if batch.opened:
+        db.ask("add_scope", scope=scope)
     scopes = db.later("begin_write", scope=scope)
     begun = now if batch.begun is None else batch.begun
     expect = _opens(db, scope, batch, begun) if batch.opened else _goes_on(db, scope, batch)
     said = _add_nodes(db, scope, batch)
     known = db.later("known_bodies", scope=scope, contents=listed(said)) if said else list
+    add_frames = _frames(db, digests, scope, batch)
     last = None if batch.opened else last_of(db, batch)
     expect()
     [(owner, *_)] = scopes()
@@ -79,8 +82,7 @@ def _write(db: Database, digests: Digests, scope: Scope, batch: Batch) -> None:
     keep(db, owner, batch, times, last()[0] if last else (batch.branch, batch.seq))
     end = batch.seq + len(batch.events) - 1
     db.many("add_head", [{**at, "chain": chain, "seq": end} for chain in batch.heads])
-    frames = sorted(batch.frames, key=itemgetter(0))
-    db.many("add_frame", [{"owner": owner, "digest": digest, "data": pack_frame(frame)} for digest, frame in frames])
+    add_frames(owner)
     _learn(db, owner, sorted(batch.learned, key=itemgetter(0, 1)))
     keep_checkpoint(db, scope, batch.branch, batch.seq, end + 1)
 
@@ -170,6 +172,21 @@ def _add_bodies(db: Database, owner: int, said: Mapping[str, Item], known: Mappi
     texts = [(content, said[content].text) for content in new if said[content].text]
     given = [{"owner": owner, "content": content, **part} for content, text in texts for part in db.words(text)]
     db.many("add_text_of", given)
+
+
+def _frames(db: Database, digests: Digests, scope: Scope, batch: Batch) -> Callable[[int], None]:
+    """What this returns adds the frames, and the long parts of those that are not there yet."""
+    packed = {digest: pack_frame(frame, digests) for digest, frame in batch.frames}
+    parts = {frame.digest: frame for frame in packed.values() if frame.parts}
+    known = db.later("known_frames", scope=scope, digests=listed(parts)) if parts else list
+
+    def add(owner: int) -> None:
+        there = {digest for (digest,) in known()}
+        rows = {digest: frame.row() for digest, frame in packed.items()}
+        rows |= {digest: frame.parts_row() for digest, frame in parts.items() if digest not in there}
+        db.many("add_frame", [{"owner": owner, "digest": digest, "data": rows[digest]} for digest in sorted(rows)])
+
+    return add
 
 
 def _place(scope: Scope, branch: str, node: Node) -> dict[str, Any]:

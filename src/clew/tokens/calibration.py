@@ -82,7 +82,9 @@ class Calibration:
 
     def expected(self, traits: Traits) -> float:
         """How many tokens the provider will count for this."""
-        low, high = sorted(traits.tokens * limit for limit in _RANGE)
+        low, high = _RANGE[0] * traits.tokens, _RANGE[1] * traits.tokens
+        if low > high:  # of what went
+            low, high = high, low
         return min(max(_dot(self.weights, traits), low), high)
 
     def spread(self, traits: Traits) -> float:
@@ -144,6 +146,10 @@ class Report(NamedTuple):
         """How many tokens another request of the same conversation is, if this report is right."""
         return max(self.tokens + calibration.expected(traits.less(self.traits)), 1.0)
 
+    def upper(self, calibration: Calibration, traits: Traits) -> int:
+        """What that one will hardly exceed: what triggers should count with."""
+        return math.ceil(self.tokens + calibration.upper(traits.less(self.traits)))
+
     def agrees(self, calibration: Calibration, other: "Report", hidden: int = 0) -> bool:
         """Whether another report of the same conversation can be right, if this one is."""
         expected = self.then(calibration, other.traits)
@@ -162,19 +168,18 @@ class Anchor:
 
     def expected(self, calibration: Calibration, traits: Traits) -> float:
         """How many tokens the provider will count for the next request."""
-        return self._nearest(calibration, traits).then(calibration, traits)
+        return self.nearest(calibration, traits).then(calibration, traits)
 
     def upper(self, calibration: Calibration, traits: Traits) -> int:
-        """What the next request will hardly exceed: what triggers should count with."""
-        known = self._nearest(calibration, traits)
-        return math.ceil(known.tokens + calibration.upper(traits.less(known.traits)))
+        """What the next request will hardly exceed."""
+        return self.nearest(calibration, traits).upper(calibration, traits)
 
     def reported(self, calibration: Calibration, traits: Traits, tokens: float) -> tuple["Anchor", Calibration]:
         """What a report of the request just made proves, and what its difference to the one before teaches."""
         if not (math.isfinite(tokens) and tokens > 0):
             return self, calibration
         report, first, last = Report(tokens, traits), self.first, self.last
-        if not self._nearest(calibration, traits).agrees(calibration, report, hidden=0 if first else _HIDDEN):
+        if not self.nearest(calibration, traits).agrees(calibration, report, hidden=0 if first else _HIDDEN):
             if self.doubtful is None or not self.doubtful.agrees(calibration, report):
                 return replace(self, doubtful=report), calibration
             first = last = self.doubtful
@@ -182,10 +187,16 @@ class Anchor:
             calibration = calibration.learned(traits.less(last.traits), tokens - last.tokens)
         return Anchor(first or report, report), calibration
 
-    def _nearest(self, calibration: Calibration, traits: Traits) -> Report:
+    def nearest(self, calibration: Calibration, traits: Traits) -> Report:
         """The report from which to what is sent now it is the shortest way: after an edit, often the first."""
-        known = [report for report in (self.last, self.first) if report]
-        return min(known, key=lambda r: calibration.spread(traits.less(r.traits)), default=Report(0, Traits()))
+        first, last = self.first, self.last
+        if first is None or last is None or first is last:
+            return last or first or _NO_REPORT
+        near, far = (calibration.spread(traits.less(report.traits)) for report in (last, first))
+        return last if near <= far else first
+
+
+_NO_REPORT = Report(0, Traits())
 
 
 def _dot(a: Vector | list[float], b: Vector | Traits) -> float:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from clew.core.items import Frame, Item, Node
 from clew.core.limits import Size
 from clew.core.view import View, shared_start
-from clew.tokens.calibration import Anchor, Calibration, Traits
+from clew.tokens.calibration import Anchor, Calibration, Report, Traits
 from clew.tokens.meter import Meter
 
 UNPROVEN = 1.1  # what triggers count with before the first report, where the vocabulary is not the model's own
@@ -45,7 +45,9 @@ class ProviderSize:
     unmasked: Mapping[str, Item] = field(default_factory=dict)  # by node
     _measured: _Measured = _NOTHING
     _summed: tuple[_Measured, Frame, tuple[Size, Traits]] | None = None  # with a frame
-    _rated: tuple[tuple[Size, Traits], Anchor, Calibration, float] | None = None  # and at which rate
+    # What follows from that, an anchor and a calibration: how many tokens of the provider one of ours may at most be,
+    # and how many all of them are thought to be. Asked several times a turn, mostly of the same.
+    _thought: tuple[tuple[Size, Traits], Anchor, Calibration, tuple[float, int]] | None = None
 
     def turn(self, meter: Meter, calibration: Calibration, framed: int) -> None:
         """Begin a turn: with another model or other tools, nothing proven so far holds."""
@@ -68,26 +70,28 @@ class ProviderSize:
     def measure(self, view: View) -> tuple[Size, float]:
         """The size by our count, and how many tokens of the provider one of ours may at most be."""
         whole = self._whole(view)
-        # Asked several times a turn, mostly of the same.
-        known = self._rated
-        if known is None or any(
-            a is not b for a, b in zip(known, (whole, self.anchor, self.calibration), strict=False)
-        ):
-            known = self._rated = whole, self.anchor, self.calibration, self._rate(*whole)
-        return whole[0], known[3]
-
-    def _rate(self, size: Size, traits: Traits) -> float:
-        taught = self.anchor.first is not None or self.calibration.weights != _UNTAUGHT.weights
-        if not taught or not size.tokens:
-            return 1.0 if self._own.counter.exact else UNPROVEN
-        rate = self.anchor.upper(self.calibration, traits) / size.tokens
-        return min(max(rate, EXACT if self._own.counter.exact else FLATTEST), STEEPEST)
+        return whole[0], self._outlook(whole)[0]
 
     def expected(self, view: View) -> int:
         """The tokens that the provider will count; what few reports teach of a much larger view is not trusted far."""
-        size, traits = self._whole(view)
-        thought = self.anchor.expected(self.calibration, traits)
-        return round(min(max(thought, FLATTEST * size.tokens), STEEPEST * size.tokens))
+        return self._outlook(self._whole(view))[1]
+
+    def _outlook(self, whole: tuple[Size, Traits]) -> tuple[float, int]:
+        known, anchor, calibration = self._thought, self.anchor, self.calibration
+        if known is None or known[0] is not whole or known[1] is not anchor or known[2] is not calibration:
+            size, traits = whole
+            near = anchor.nearest(calibration, traits)
+            expected = min(max(near.then(calibration, traits), FLATTEST * size.tokens), STEEPEST * size.tokens)
+            outlook = self._rate(near, size, traits), round(expected)
+            known = self._thought = whole, anchor, calibration, outlook
+        return known[3]
+
+    def _rate(self, near: Report, size: Size, traits: Traits) -> float:
+        taught = self.anchor.first is not None or self.calibration.weights != _UNTAUGHT.weights
+        if not taught or not size.tokens:
+            return 1.0 if self._own.counter.exact else UNPROVEN
+        rate = near.upper(self.calibration, traits) / size.tokens
+        return min(max(rate, EXACT if self._own.counter.exact else FLATTEST), STEEPEST)
 
     def prefix(self, before: View, view: View) -> int:
         """How many of them the request before this one began with too: a provider has those in its cache."""

@@ -83,7 +83,8 @@ with used as materialized (
     from branch b join event e on e.branch = b.id
     where b.scope = :owner and e.kind = 'call'
 )
-delete from frame f where f.scope = :owner and not exists (select 1 from used u where u.digest = f.digest);
+delete from frame f
+where f.scope = :owner and get_byte(f.data, 0) <> 4 and not exists (select 1 from used u where u.digest = f.digest);
 
 -- name: survey_pages
 select cast(sum(pg_total_relation_size(c.oid)) as bigint),

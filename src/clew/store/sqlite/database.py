@@ -46,7 +46,8 @@ class SQLiteDatabase:
         return lambda: rows
 
     def many(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        self.connection.executemany(SQL[name], rows)
+        if rows := list(rows):
+            self.connection.executemany(SQL[name], rows)
 
     def add(self, name: str, /, **given: Any) -> int:
         return int(self.ask(name, **given).lastrowid or 0)
@@ -136,8 +137,7 @@ class SQLiteDatabase:
         try:
             yield
             if self.watch and self._parts:
-                self.ask("count_turns", more=self._parts)
-                turns = self.turns()
+                [(turns,)] = self.ask("count_turns", more=self._parts).fetchall()
             self.connection.execute("commit")
         except BaseException:
             if self.connection.in_transaction:

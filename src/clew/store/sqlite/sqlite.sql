@@ -50,7 +50,8 @@ select id from branch where id = :branch and scope = (select id from scope where
 select coalesce((select value from meta where key = 'turns'), 0);
 
 -- name: count_turns
-insert into meta (key, value) values ('turns', :more) on conflict (key) do update set value = value + excluded.value;
+insert into meta (key, value) values ('turns', :more) on conflict (key) do update set value = value + excluded.value
+returning value;
 
 -- name: lose_turns
 insert into meta (key, value) values ('lost', :more), ('turns', :more)
@@ -82,7 +83,7 @@ create temp table kept (id blob primary key, branch text) without rowid;
 
 -- name: purge_frames
 delete from frame
-where scope = :owner and lower(hex(digest)) not in (
+where scope = :owner and substr(data, 1, 1) <> x'04' and lower(hex(digest)) not in (
     select case when typeof(e.note) = 'blob' and substr(e.note, 1, 1) = x'01' then lower(hex(substr(e.note, 2, 16)))
                 else json_extract(cast(e.note as text), '$.frame') end
     from branch b join event e on e.branch = b.id

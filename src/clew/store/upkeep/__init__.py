@@ -129,6 +129,7 @@ CHECKS = {  # what each counts, and the remedy, if it is not a backup
     "check_forks": ("branches that fork from no branch", None),
     "check_nodes": ("nodes without a body", None),
     "check_frames": ("calls whose frame is not there", None),
+    "check_frame_parts": ("frames whose long parts are not there", None),
     "check_handles": ("recall ids of no event", None),
     "check_heads": ("histories of no branch", None),
     "check_sessions": ("sessions of no branch", REPAIR),

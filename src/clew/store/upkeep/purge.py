@@ -152,6 +152,7 @@ def _sweep(db: Database, given: Mapping[str, Any], took: Purge) -> None:
     took.bodies, took.bytes = drop_loose_bodies(db, given["owner"])
     took.bytes += _number(db, "frames_size", given)
     took.frames = db.ask("purge_frames", **given).rowcount
+    db.ask("purge_frame_parts", **given)
     took.bytes -= _number(db, "frames_size", given)
 
 

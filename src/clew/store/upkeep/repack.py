@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from clew.store.database import Database
+from clew.store.frames import inflated_frame, is_packed, squeeze_frame
 from clew.store.notes import pack_note, unpack_note
-from clew.store.packing import ZSTD, brief_opening, inflated, inflated_frame, letter, squeeze, squeeze_frame
+from clew.store.packing import ZSTD, brief_opening, inflated, letter, squeeze
 
 Renew = Callable[[Sequence[Any]], dict[str, Any] | None]  # what of a row is other now, if anything is
 
@@ -61,7 +62,7 @@ def _body(row: Sequence[Any]) -> dict[str, Any] | None:
 
 def _frame(row: Sequence[Any]) -> dict[str, Any] | None:
     [data] = row
-    return None if data[0] == ZSTD else {"data": squeeze_frame(inflated_frame(data)), "was": data}
+    return None if is_packed(data) else {"data": squeeze_frame(inflated_frame(data)), "was": data}
 
 
 def _event(row: Sequence[Any]) -> dict[str, Any] | None:
