@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from clew.core.limits import Budget
 from clew.engine.engine import Engine
 from clew.engine.settings import Settings
-from clew.exchange.answers import Hearing
+from clew.exchange.answers import AnswerReader
 from clew.gateway.app import Gateway
 from clew.gateway.metrics import Metrics
 from clew.gateway.server import GatewayThread
@@ -33,7 +33,7 @@ class Got:
 
     def spoken(self, format: str) -> Spoken:
         """The answer, as a client of this format reads it."""
-        heard = Hearing(format)
+        heard = AnswerReader(format)
         heard.add(self.raw)
         heard.add(b"")
         spoken = heard.spoken()

@@ -18,7 +18,7 @@ from clew.core import rawjson
 from clew.llm.remote import seconds_to_wait
 from clew.llm.streaming import BrokenOff, Called, Piece, Spoken, Text, Thought, speaker
 from clew.llm.streaming.anthropic import AnthropicSpeaker
-from clew.llm.streaming.events import Events
+from clew.llm.streaming.events import Events, data_of, read
 from clew.llm.streaming.openai import ChatSpeaker, ResponsesSpeaker
 from clew.llm.streaming.remote import RemoteSpeaker
 from clew.testing import Answer, Call, StrictProvider
@@ -481,8 +481,10 @@ def test_events_are_read_by_the_standard() -> None:
     raw = b'\xef\xbb\xbf: hello\r\nevent: x\r\ndata: {"a":\r\ndata:1}\r\n\r\nid: 7\n\ndata: \xe2\x80\xa8\n\ndata: last'
     for size in (1, 3, len(raw)):
         events = Events()
-        read = [data for i in range(0, len(raw), size) for data in events.add(raw[i : i + size])]
-        assert [*read, *events.end()] == ['{"a":\n1}', "\u2028", "last"]
+        came = [event for i in range(0, len(raw), size) for event in events.add(raw[i : i + size])] + events.end()
+        assert [data_of(event).decode() for event in came] == ['{"a":\n1}', "\u2028", "last"]
+        assert b"".join(came) == raw.removeprefix(b"\xef\xbb\xbf") + b"\n\n"  # nothing is lost on the way
+        assert read(came[0]) == {"a": 1}
 
 
 # --- names ----------------------------------------------------------------------------------------------------------

@@ -1,5 +1,19 @@
-"""An answer on its way to the caller: listened to, and without what is none of his business."""
+"""An answer on its way to the caller: read as it passes, and without what is none of his business.
 
+No SDK and no HTTP library is needed. Where nothing is changed, each chunk goes out as it came:
+
+    reader = AnswerReader(format)
+    for chunk in chunks:
+        reader.hear(chunk)
+        send(chunk)
+    reader.hear(b"")  # the end
+    spoken = reader.spoken()  # messages as they are sent back, and the usage; None if it could not be read
+
+Where the model may call tools that its caller knows nothing of, `joining` makes one stream of several answers:
+`STREAMS[format](is_ours).add(reader.add(chunk))` is what may go out now.
+"""
+
+import re
 from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
@@ -7,7 +21,7 @@ from clew.core import rawjson
 from clew.errors import BadRequest, ModelError
 from clew.llm.streaming.answers import MISSHAPEN, AnswerBuilder
 from clew.llm.streaming.chat import ChatAnswer
-from clew.llm.streaming.events import END, Events
+from clew.llm.streaming.events import END, Events, read
 from clew.llm.streaming.messages import MessagesAnswer
 from clew.llm.streaming.pieces import Called, Spoken
 from clew.llm.streaming.responses import ResponsesAnswer
@@ -20,6 +34,10 @@ ANSWERS: Mapping[str, type[AnswerBuilder]] = {
 }
 # Events that come before a provider looked at what it was sent.
 OPENINGS = frozenset({"response.created", "response.queued", "response.in_progress", "message_start", "ping"})
+# Events that tell of usage, or of an error; in what a model says, quotation marks are escaped.
+_TELLS = re.compile(rb'"(?:usage|error)"\s*:\s*[{"]|"type"\s*:\s*"error"')
+KEPT_BYTES = 64_000  # that are read together
+
 _ENDED = {"finish_reason": "stop", "stop_reason": "end_turn"}  # of an answer whose calls were all taken out
 
 
@@ -31,53 +49,68 @@ class HeardEvent(NamedTuple):
     called: Sequence[Called] = ()  # whose call each fragment in it is
 
 
-class Hearing:
-    """Listens to an answer as it passes, whole or streamed; what it cannot read it lets pass."""
+class AnswerReader:
+    """Reads one answer as it passes, whole or streamed; what it cannot read it lets pass.
 
-    def __init__(self, format: str, keeps: bool = False) -> None:
+    Who changes the stream takes the events of `add`; who passes it on as it comes calls `hear`, which costs less, and
+    next to nothing with `only_usage`: then `spoken` has the usage and no words.
+    """
+
+    def __init__(self, format: str, only_usage: bool = False) -> None:
         self._answer = ANSWERS[format]()
+        self._only_usage = only_usage
         self._events = Events()
-        self._keeps = keeps  # the events, for who is to change them
-        self._kept: list[HeardEvent] = []
+        self._kept: list[bytes] = []  # chunks that are still to be read
+        self._size = 0
         self.begun = False  # it is an answer: no refusal comes any more
         self.refusal = ""  # what was said instead of an answer
         self.lost = False  # there was something that could not be read, or an error
 
-    def add(self, chunk: bytes) -> None:
-        """Hear some bytes; none are the end."""
-        if self.lost and not self._keeps:
+    def add(self, chunk: bytes) -> list[HeardEvent]:
+        """The events that end with some more bytes; none are the end of the answer."""
+        return [self._read(raw) for raw in (self._events.add(chunk) if chunk else self._events.end())]
+
+    def hear(self, chunk: bytes) -> None:
+        """Hear some more bytes, of which none are the end; once they are known for an answer, many are read at once."""
+        if chunk and self.lost:
             return
-        for data in self._events.add(chunk) if chunk else self._events.end():
-            heard = HeardEvent(self._events.raw, None) if self.lost else self._hear(data)
-            if self._keeps:
-                self._kept.append(heard)
+        self._kept.append(chunk)
+        self._size += len(chunk)
+        if not self.begun or self._size > KEPT_BYTES or not chunk:
+            self._catch_up(ended=not chunk)
 
-    def taken(self) -> list[HeardEvent]:
-        """The events that came since they were last taken."""
-        taken, self._kept = self._kept, []
-        return taken
-
-    def _hear(self, data: str) -> HeardEvent:
-        if data.strip() == END:
-            return HeardEvent(self._events.raw, {})
+    def spoken(self) -> Spoken | None:
+        """What was said so far, if it could be read."""
+        self._catch_up()
         try:
-            event = rawjson.loads(data)
-            pieces = list(self._answer.add(event))
-            self.begun |= event.get("type") not in OPENINGS
-            return HeardEvent(self._events.raw, event, [piece for piece in pieces if isinstance(piece, Called)])
+            return None if self.lost else self._answer.spoken()
+        except MISSHAPEN:
+            return None
+
+    def _catch_up(self, ended: bool = False) -> None:
+        chunk, self._kept, self._size = b"".join(self._kept), [], 0
+        # One at a time: to hold all that they say would have the garbage collector look through it.
+        for raw in [*self._events.add(chunk), *(self._events.end() if ended else ())]:
+            if not self._only_usage or not self.begun or _TELLS.search(raw):
+                self._read(raw)
+
+    def _read(self, raw: bytes) -> HeardEvent:
+        if self.lost:
+            return HeardEvent(raw, None)
+        try:
+            event = read(raw)
+            if event is END:
+                return HeardEvent(raw, event)
+            pieces = self._answer.add(event)
+            if not self.begun:
+                self.begun = event.get("type") not in OPENINGS
+            return HeardEvent(raw, event, [piece for piece in pieces if isinstance(piece, Called)])
         except ModelError as error:
             self.refusal = "" if self.begun else str(error)
         except (BadRequest, *MISSHAPEN):
             pass
         self.begun = self.lost = True
-        return HeardEvent(self._events.raw, None)
-
-    def spoken(self) -> Spoken | None:
-        """What was said, if it could be read."""
-        try:
-            return None if self.lost else self._answer.spoken()
-        except MISSHAPEN:
-            return None
+        return HeardEvent(raw, None)
 
 
 def without(content: bytes, calls: Container[str], left: bool) -> bytes:

@@ -1,11 +1,13 @@
 """What an agent asked clew in the middle of an answer: its caller never sees it, and the model does not forget it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import groupby
 from threading import Lock
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from clew.core import rawjson
 from clew.core.items import Digests, Item
 from clew.recognition.sameness import arguments
 
@@ -34,6 +36,7 @@ class WovenHistory(NamedTuple):
     chain: str  # its digest, the same whichever part of the asides its caller saw
     known: bool  # its newest answer was given here: what was asked aside before it is known
     changed: bool  # there are asides in it
+    starts: Mapping[int, str]  # where in it somebody begins to speak, and the digest of what was before
 
 
 class Asides:
@@ -45,6 +48,7 @@ class Asides:
         self._seen: dict[str, None] = {}  # digests of histories that were sent
         self._begun: dict[str, Sequence[Item]] = {}  # asides after histories that got no answer
         self._aliases: dict[str, str] = {}  # ids of responses, and of the last one of those that were told as one
+        self._plain: dict[bytes, str] = {}  # digests of histories without asides, by the digest of their messages
         self._lock = Lock()
 
     def rename(self, told: str, id: str) -> None:
@@ -85,6 +89,7 @@ class Asides:
         text, calls = _sign(aside.answer)
         earlier = [_sign(said)[0] for role, said in _runs(aside.before) if role == "assistant"]
         with self._lock:
+            self._plain.clear()
             # How much of the earlier texts he has depends on how he asked: of a whole answer none, of a stream all.
             for first in range(len(earlier) + 1):
                 key = past, ("".join([*earlier[first:], text]), calls)
@@ -107,22 +112,38 @@ class Asides:
                 results = [item for item in after if item.call_id in ours]
                 self.keep(chain, AnswerAside(tuple(before), theirs, mine, results))
                 before = []
-            chain = self._after(chain, role, theirs)
+            chain = self._after(chain, theirs, _sign(theirs) if role == "assistant" else None)
 
-    def woven(self, items: Sequence[Item]) -> WovenHistory:
-        """A history as its caller has it, with its asides where they were."""
+    def plain(self, marks: Sequence[bytes]) -> tuple[int, str]:
+        """How many messages of a history are known to have no asides, and the digest of what they say."""
+        for count in range(len(marks), 0, -1):
+            if (chain := self._plain.get(marks[count - 1])) is not None:
+                return count, chain
+        return 0, ""
+
+    def pass_over(self, mark: bytes, chain: str) -> None:
+        """Remember a history without asides: it need not be read again."""
+        with self._lock:
+            _put(self._plain, mark, chain)
+
+    def woven(self, items: Sequence[Item], chain: str = "") -> WovenHistory:
+        """A history as its caller has it, with its asides where they were; `chain` is the digest of what was before."""
         woven: list[Item] = []
         owed: Sequence[Item] = ()
-        chain, changed = "", False
+        changed, place, starts = False, 0, {}
         before = None  # the chain before the newest answer
         for role, said in _runs(items):
-            if role == "assistant":
+            starts[place] = chain
+            place += len(said)
+            sign = _sign(said) if role == "assistant" else None
+            if sign:
                 before = chain
-                if aside := self._kept.get((chain, sign := _sign(said))):
+                if aside := self._kept.get((chain, sign)):
                     changed = True
                     # Of a stream he has the thinking before it in it, too: that is in `before`.
                     thought = any(item.kind == "reasoning" for item in aside.before)
                     said = said if sign == _sign(aside.answer) and not thought else list(aside.answer)
+                    sign = _sign(said)
                     woven += [*owed, *aside.before, *said, *aside.calls]
                 else:
                     woven += [*owed, *said]
@@ -130,12 +151,12 @@ class Asides:
             else:  # all results of an answer stand together
                 woven += [*said, *owed] if role == "tool" else [*owed, *said]
                 owed = ()
-            chain = self._after(chain, role, said)
-        return WovenHistory([*woven, *owed], chain, before is None or before in self._seen, changed)
+            chain = self._after(chain, said, sign)
+        return WovenHistory([*woven, *owed], chain, before is None or before in self._seen, changed, starts)
 
-    def _after(self, chain: str, role: str, said: Sequence[Item]) -> str:
-        if role == "assistant":
-            return self._digests.run(chain, [repr(_sign(said))]) if said else chain
+    def _after(self, chain: str, said: Sequence[Item], sign: Signature | None) -> str:
+        if sign:
+            return self._digests.run(chain, [repr(sign)]) if said else chain
         return self._digests.run(chain, map(self._digests.content, said))
 
     def _says(self, aside: AnswerAside) -> list[str]:
@@ -149,7 +170,16 @@ def _runs(items: Iterable[Item]) -> list[tuple[str, list[Item]]]:
 def _sign(said: Sequence[Item]) -> Signature:
     """By what an answer is known, however its caller wrote it down and whatever stands between its parts."""
     calls = tuple(f"{i.call_id} {i.name} {arguments(i.text)}" for i in said if i.kind == "call")
-    return "".join(word for i in said if i.kind == "text" for word in i.text.split()), calls
+    return "".join("".join(i.text.split()) for i in said if i.kind == "text"), calls
+
+
+def marks(format: str, messages: Iterable[Any]) -> list[bytes]:
+    """The digests of all beginnings of a list of messages, as they are written."""
+    mark, found = format.encode(), []
+    for message in messages:
+        mark = blake2b(mark + rawjson.dumps(message), digest_size=16).digest()
+        found.append(mark)
+    return found
 
 
 def _put(known: dict[K, V], key: K, value: V) -> None:

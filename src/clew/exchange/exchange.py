@@ -1,7 +1,7 @@
 """One request of a caller, and as many to the provider as it takes."""
 
 import sys
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from clew.core import rawjson
 from clew.core.view import View
 from clew.errors import ClewError, OverBudget, SecretFound
-from clew.exchange.answers import Hearing, without
+from clew.exchange.answers import AnswerReader, HeardEvent, without
 from clew.exchange.asides import Asides
 from clew.exchange.joining import STREAMS, JoinedStream
 from clew.exchange.own_calls import OwnCalls
@@ -35,9 +35,10 @@ class HeardResponse:
     """A response, as much of it as was read, and what was heard in that."""
 
     response: Any
-    heard: Hearing
+    heard: AnswerReader
     read: bytes
     rest: Chunks | None = None  # what is still to come, where it is passed on as it comes
+    events: Sequence[HeardEvent] = ()  # of what was read, where more is to come
     refusal: str = ""  # what was said instead of an answer
 
 
@@ -111,11 +112,11 @@ class Exchange:
                 yield reply.read
             async with aclosing(reply.rest or self._line.chunks(reply.response)) as chunks:
                 async for chunk in chunks:
-                    reply.heard.add(chunk)
+                    reply.heard.hear(chunk)
                     yield chunk
         finally:  # an SDK hangs up once it heard the last event
             if not sys.is_finalizing():  # else nobody is left to be told
-                reply.heard.add(b"")
+                reply.heard.hear(b"")
                 await self._observe(reply.heard.spoken())
 
     async def _joined(self, reply: HeardResponse) -> Any:
@@ -180,14 +181,12 @@ class Exchange:
         """What of one answer can be told before its end."""
         try:
             async with aclosing(reply.rest or self._line.chunks(reply.response)) as chunks:
-                if part := joined.add(reply.heard.taken()):
+                if part := joined.add(reply.events):
                     yield part
                 async for chunk in chunks:
-                    reply.heard.add(chunk)
-                    if part := joined.add(reply.heard.taken()):
+                    if part := joined.add(reply.heard.add(chunk)):
                         yield part
-            reply.heard.add(b"")
-            if part := joined.add(reply.heard.taken()):
+            if part := joined.add(reply.heard.add(b"")):
                 yield part
         except Exception:
             if not joined.over:  # a connection that fails after the last word does no harm
@@ -231,7 +230,7 @@ class Exchange:
         return self._line.with_body(self._request, rawjson.dumps(sent.body))
 
     async def _hear(self, response: Any) -> HeardResponse:
-        heard = Hearing(self._format, keeps=self._offers)
+        heard = AnswerReader(self._format, only_usage=not self._offers)
         if response.status_code >= 400:
             content = await self._line.read(response)
             return HeardResponse(response, heard, content, refusal=content.decode("utf-8", "replace"))
@@ -242,11 +241,12 @@ class Exchange:
             heard.add(b"")
             return HeardResponse(response, heard, content, refusal=heard.refusal)
         chunks, read = self._line.chunks(response), b""
+        events: list[HeardEvent] = []
         # A refusal may stand in the stream: until something is said, nothing is passed on.
         while not heard.begun and (chunk := await anext(chunks, b"")):
-            heard.add(chunk)
+            events += heard.add(chunk)
             read += chunk
-        return HeardResponse(response, heard, read, chunks, heard.refusal)
+        return HeardResponse(response, heard, read, chunks, events, heard.refusal)
 
     async def _mended(self, refusal: str) -> bool:
         try:

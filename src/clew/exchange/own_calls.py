@@ -2,12 +2,14 @@
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace as with_
+from itertools import accumulate
 from typing import Any
 
 from clew import wire
 from clew.agent.results import CallResult, Outcome, messages
 from clew.core.items import Frame, Item
-from clew.exchange.asides import AnswerAside, Asides, WovenHistory
+from clew.errors import BadRequest
+from clew.exchange.asides import AnswerAside, Asides, WovenHistory, marks
 from clew.exchange.thread import Thread, warn
 from clew.llm.streaming import Spoken, ToolCall
 
@@ -31,6 +33,7 @@ class OwnCalls:
         self._body = body
         self._work = work
         self._said: tuple[Frame, WovenHistory] | None = None  # what the caller sent
+        self._before: Sequence[Any] = ()  # messages before that which are known to have no asides
         self._aside: list[Item] = []  # and what he will not see
 
     async def whole(self) -> Mapping[str, Any] | bytes:
@@ -38,17 +41,43 @@ class OwnCalls:
         if self._asides is None or isinstance(self._body, bytes):
             return self._body
         if self._said is None:
-            asides = self._asides
-            frame, said = wire.decode(self._body, self._format)
-            woven = asides.woven(said)
-            if not woven.known:
-                await self._remember(asides, said)
-                woven = asides.woven(said)
-            asides.see(woven.chain)
+            frame, messages = wire.named(self._format).split(self._body)
+            woven = await self._woven(self._asides, messages)
+            self._asides.see(woven.chain)
             self._said = frame, woven
-            self._aside = asides.begun(woven.chain)
+            self._aside = self._asides.begun(woven.chain)
         frame, woven = self._said
-        return wire.encode(frame, [*woven.items, *self._aside]) if woven.changed or self._aside else self._body
+        if not woven.changed and not self._aside:
+            return self._body
+        return wire.encode(frame, [*_flat(self._read(self._before)), *woven.items, *self._aside])
+
+    async def _woven(self, asides: Asides, messages: Sequence[Any]) -> WovenHistory:
+        """The history with its asides; what is known to have none is not read again."""
+        found = marks(self._format, messages)
+        count, chain = asides.plain(found)
+        read = self._read(messages[count:])
+        woven = asides.woven(_flat(read), chain)
+        if count and (woven.changed or not woven.known):
+            count, read = 0, self._read(messages)
+            woven = asides.woven(_flat(read))
+        if not woven.known:
+            await self._remember(asides, _flat(read))
+            woven = asides.woven(_flat(read))
+        if not woven.changed:
+            places = accumulate(map(len, read), initial=0)
+            begun = [(n, woven.starts[place]) for n, place in enumerate(places) if place in woven.starts]
+            if begun and (last := count + begun[-1][0]):
+                asides.pass_over(found[last - 1], begun[-1][1])
+        self._before = messages[:count]
+        return woven
+
+    def _read(self, messages: Sequence[Any]) -> list[list[Item]]:
+        """The items of each message."""
+        codec = wire.named(self._format)
+        try:
+            return [codec.read(message, f"{codec.LIST}[{i}]") for i, message in enumerate(messages)]
+        except RecursionError:
+            raise BadRequest("the body is nested too deeply to read") from None
 
     async def _remember(self, asides: Asides, said: Sequence[Item]) -> None:
         """Look in the log for what was asked aside in another process."""
@@ -110,3 +139,7 @@ class OwnCalls:
 
     def _items(self, said: Sequence[Mapping[str, Any]]) -> list[Item]:
         return wire.decode({wire.named(self._format).LIST: list(said)}, self._format)[1]
+
+
+def _flat(read: Sequence[Sequence[Item]]) -> list[Item]:
+    return [item for items in read for item in items]

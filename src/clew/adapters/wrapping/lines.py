@@ -111,8 +111,14 @@ class _Pulled:
         self._response = response
 
     def __iter__(self) -> Iterator[bytes]:
-        while chunk := finish(_awaited(anext(self._chunks, b""))):
-            yield chunk
+        # As `finish` does; there is a chunk for each token.
+        while True:
+            try:
+                self._chunks.__anext__().send(None)
+            except StopIteration as got:
+                yield got.value
+            except StopAsyncIteration:
+                return
 
     def close(self) -> None:
         finish(_awaited(self._chunks.aclose()))

@@ -21,6 +21,11 @@ class ChatStream(JoinedStream):
         self._spoke = False  # whether there were words
         self._gap = False  # whether more would follow those of an earlier answer
 
+    def _passes(self, event: HeardEvent) -> bool:
+        choices = event.said.get("choices") if event.said else None
+        plain = self._spoke and not self._later and not event.called
+        return plain and bool(choices) and not any(choice.get("finish_reason") for choice in choices or ())
+
     def _ends(self, said: Block) -> bool:
         return any(choice.get("finish_reason") for choice in said.get("choices") or ())
 

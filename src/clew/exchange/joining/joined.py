@@ -29,6 +29,9 @@ class JoinedStream(ABC):
     def add(self, events: Iterable[HeardEvent]) -> bytes:
         """What may go out after these."""
         for event in events:
+            if self.shown and event.said and not self._held and self._passes(event):
+                self._out.append(event.raw)
+                continue
             ends = self._ends(event.said) if event.said else event.said is not None
             if ends or self._held:
                 self._held.append(event)
@@ -81,6 +84,10 @@ class JoinedStream(ABC):
         return out
 
     # --- what differs with the format ---------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _passes(self, event: HeardEvent) -> bool:
+        """Whether an event is one of those most of a stream is made of, and goes out as it came."""
 
     @abstractmethod
     def _ends(self, said: Block) -> bool:

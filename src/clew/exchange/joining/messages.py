@@ -14,6 +14,10 @@ class MessagesStream(JoinedStream):
         self._told_blocks = 0
         self._usage: Block = {}  # as the answer began
 
+    def _passes(self, event: HeardEvent) -> bool:
+        said = event.said or {}
+        return said.get("type") == "content_block_delta" and self._places.get(said["index"], -1) == said["index"]
+
     def _ends(self, said: Block) -> bool:
         return said.get("type") in ("message_delta", "message_stop")
 

@@ -17,6 +17,16 @@ class ResponsesStream(JoinedStream):
         self._earlier: list[Block] = []  # items of earlier answers that were told
         self._items: list[Block] = []  # and of this one
 
+    def _passes(self, event: HeardEvent) -> bool:
+        said = event.said or {}
+        if said.get("type") != "response.output_text.delta" or self._number is None:
+            return False
+        place = said["output_index"]
+        if said.get("sequence_number") != self._number or self._places.get(place, -1) != place:
+            return False
+        self._number += 1
+        return True
+
     def _ends(self, said: Block) -> bool:
         return self._is_last(said)
 

@@ -1,6 +1,6 @@
 """An answer that is put together, until it ends or breaks off."""
 
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Protocol
 
@@ -15,8 +15,8 @@ class AnswerBuilder(Protocol):
 
     over: bool  # nothing more is to come
 
-    def add(self, event: Mapping[str, Any]) -> Iterator[Piece]:
-        """Hear one event."""
+    def add(self, event: Mapping[str, Any]) -> Sequence[Piece]:
+        """Hear one event: what it adds."""
 
     def spoken(self) -> Spoken:
         """What was said so far."""

@@ -1,6 +1,6 @@
 """An answer of Chat Completions, put together from its chunks; servers differ, and each is taken as it is meant."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,17 +30,19 @@ class ChatAnswer:
         self._reason: str | None = None
         self._usage: Fragment | None = None
 
-    def add(self, event: Fragment) -> Iterator[Piece]:
-        """Hear one chunk."""
+    def add(self, event: Fragment) -> Sequence[Piece]:
+        """Hear one chunk: what it adds."""
         if event.get("error"):
             raise failure(event["error"])
         self._usage = event.get("usage") or self._usage
+        heard: list[Piece] = []
         for choice in event.get("choices") or ():
             if not choice.get("index"):
-                yield from self._hear(choice.get("delta") or choice.get("message") or {})
+                heard += self._hear(choice.get("delta") or choice.get("message") or {})
                 if reason := choice.get("finish_reason"):
                     self._reason = reason
-                    yield from self._content.end()
+                    heard += self._content.end()
+        return heard
 
     def spoken(self) -> Spoken:
         """What was said."""
@@ -68,7 +70,14 @@ class ChatAnswer:
         # Some servers say "stop" after calls, too.
         return _STOPS.get(self._reason) or ("calls" if calls else "end")
 
-    def _hear(self, delta: Fragment) -> Iterator[Piece]:
+    def _hear(self, delta: Fragment) -> Iterable[Piece]:
+        said = delta.get("content")
+        if said and len(delta) == 1 and isinstance(said, str):  # most chunks
+            self._texts.setdefault("content", []).append(said)
+            return self._content.add(said)
+        return self._hear_all(delta)
+
+    def _hear_all(self, delta: Fragment) -> Iterator[Piece]:
         thoughts = [self._grow(key, delta.get(key)) for key in _THOUGHTS]
         if thought := next(filter(None, thoughts), ""):
             yield Thought(thought)

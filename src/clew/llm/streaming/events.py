@@ -1,8 +1,14 @@
 """From the bytes of an answer to its events, as they come."""
 
-from collections.abc import Iterator
+import re
+from typing import Any
 
-END = "[DONE]"
+from clew.core import rawjson
+
+END: dict[str, Any] = {}  # what the event says after which nothing comes
+
+_DONE = b"[DONE]"
+_BLANK = re.compile(rb"\n\r?\n")  # not by a decoder of text: to those a line ends at U+2028, too, which JSON may have
 
 
 class Events:
@@ -13,43 +19,53 @@ class Events:
 
     def __init__(self) -> None:
         self.bytes = 0
-        self.raw = b""  # of the event that was given last, and of what stood before it
-        self._lines: list[bytes] = []  # of an event that has not ended
-        self._rest: list[bytes] = []  # of a line that has not ended
-        self._data: list[bytes] = []
-        self._whole: list[bytes] | None = None
+        self._rest: list[bytes] = []  # of an event that has not ended
+        self._tail = b""  # its last bytes: a blank line may come in two chunks
+        self._whole = False
 
-    def add(self, chunk: bytes) -> Iterator[str]:
-        """The data of every event that ends in this chunk."""
+    def add(self, chunk: bytes) -> list[bytes]:
+        """Every event that ends in this chunk, as it came, with what stood before it and is none."""
         if not self.bytes:
             chunk = chunk.lstrip(b"\xef\xbb\xbf \r\n")
-            self._whole = [] if chunk.startswith(b"{") else None
+            self._whole = chunk.startswith(b"{")
         self.bytes += len(chunk)
-        if self._whole is not None:
-            self._whole.append(chunk)
-            return
-        # Not by a decoder of text: to those a line ends at U+2028, too, which may stand in JSON as it is.
-        first, *lines = chunk.split(b"\n")
-        self._rest.append(first)
-        for more in lines:
-            line, self._rest = b"".join(self._rest), [more]
-            self._lines.append(line)
-            line = line.removesuffix(b"\r")
-            if line.startswith(b"data:"):
-                self._data.append(line[5:].removeprefix(b" "))
-            elif not line and self._data:
-                yield self._ended()
+        if self._rest or self._whole:
+            self._rest.append(chunk)
+            if self._whole or not _BLANK.search(self._tail + chunk):
+                self._tail = (self._tail + chunk[-2:])[-2:]
+                return []
+            chunk, self._rest = b"".join(self._rest), []
+        events, start = [], 0
+        for blank in _BLANK.finditer(chunk):
+            event = chunk[start : blank.end()]
+            if event.startswith(b"data:") or b"\ndata:" in event:
+                events.append(event)
+                start = blank.end()
+        if start < len(chunk):
+            self._rest, self._tail = [chunk[start:]], chunk[-2:]
+        return events
 
-    def end(self) -> Iterator[str]:
-        """The data of an event that no empty line ended."""
-        if self._whole:
-            self.raw = b"".join(self._whole)
-            yield self.raw.decode("utf-8", "replace")
-        else:
-            yield from self.add(b"\n\n")
+    def end(self) -> list[bytes]:
+        """The event that no empty line ended."""
+        if not self._whole:
+            return self.add(b"\n\n")
+        whole, self._rest = b"".join(self._rest), []
+        return [whole] if whole else []
 
-    def _ended(self) -> str:
-        self.raw = b"\n".join([*self._lines, b""])
-        data = b"\n".join(self._data).decode("utf-8", "replace")
-        self._lines, self._data = [], []
-        return data
+
+def data_of(event: bytes) -> bytes:
+    """The data of an event."""
+    if event.startswith(b"{"):
+        return event
+    lines = [line.removesuffix(b"\r") for line in event.split(b"\n")]
+    return b"\n".join(line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:"))
+
+
+def read(event: bytes) -> Any:
+    """What an event says, `END` if that it was the last; raises `BadRequest`."""
+    # Of most events the data is one line and the last, and to JSON blanks around it are nothing.
+    said = rawjson.attempt(event[5 if event.startswith(b"data:") else event.find(b"\ndata:") + 6 :])
+    if said is not None:
+        return said
+    data = data_of(event)
+    return END if data.strip() == _DONE else rawjson.loads(data.decode("utf-8", "replace"))

@@ -1,6 +1,6 @@
 """An answer of Anthropic's Messages, put together from its events."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,15 +37,15 @@ class MessagesAnswer:
         self._reason: str | None = None
         self._usage: AnswerMessage = {}
 
-    def add(self, event: MessagesEvent) -> Iterator[Piece]:
-        """Hear one event; those of unknown types, and pings, say nothing."""
+    def add(self, event: MessagesEvent) -> Sequence[Piece]:
+        """Hear one event: what it adds; those of unknown types, and pings, say nothing."""
         match event.get("type"):
+            case "content_block_delta":  # most events
+                return self._blocks[event["index"]].add(event["delta"])
             case "message_start":
                 self._report(event["message"])
             case "content_block_start":
-                yield from self._start(event["index"], event["content_block"])
-            case "content_block_delta":
-                yield from self._blocks[event["index"]].add(event["delta"])
+                return self._start(event["index"], event["content_block"])
             case "content_block_stop":
                 self._blocks[event["index"]].done = True
             case "message_delta":
@@ -54,13 +54,15 @@ class MessagesAnswer:
             case "message_stop":
                 self.over = True
             case "message":
-                for index, block in enumerate(event["content"]):
-                    yield from self._start(index, block)
-                    self._blocks[index].done = True
+                began = [piece for index, block in enumerate(event["content"]) for piece in self._start(index, block)]
+                for block in self._blocks.values():
+                    block.done = True
                 self._reason = event.get("stop_reason")
                 self._report(event)
+                return began
             case _ if "error" in event:
                 raise failure(event["error"])
+        return ()
 
     def spoken(self) -> Spoken:
         """What was said; a half-made block is left out unless it is text."""
@@ -78,9 +80,9 @@ class MessagesAnswer:
             return "cut"
         return _STOPS.get(self._reason) or ("calls" if calls else "end")
 
-    def _start(self, index: int, block: MessagesEvent) -> Iterator[Piece]:
+    def _start(self, index: int, block: MessagesEvent) -> Sequence[Piece]:
         growing = self._blocks[index] = _GrowingBlock(dict(block))
-        yield from growing.begin()
+        return growing.begin()
 
     def _report(self, said: MessagesEvent) -> None:
         """What comes later in a stream is said of the whole, but not everything is said again."""
@@ -95,30 +97,33 @@ class _GrowingBlock:
     parts: dict[str, list[str]] = field(default_factory=dict)
     done: bool = False
 
-    def begin(self) -> Iterator[Piece]:
+    def begin(self) -> Sequence[Piece]:
         """What a block says at its start, which is all of it where nothing is streamed."""
         if text := self.start.get("text"):
-            yield Text(text)
-        elif thought := self.start.get("thinking"):
-            yield Thought(thought)
-        elif self.kind == "tool_use":
+            return (Text(text),)
+        if thought := self.start.get("thinking"):
+            return (Thought(thought),)
+        if self.kind == "tool_use":
             whole = self.start.get("input")
-            yield Called(self.start["id"], self.start["name"], rawjson.dumps(whole).decode() if whole else "")
+            return (Called(self.start["id"], self.start["name"], rawjson.dumps(whole).decode() if whole else ""),)
+        return ()
 
-    def add(self, delta: MessagesEvent) -> Iterator[Piece]:
+    def add(self, delta: MessagesEvent) -> Sequence[Piece]:
         kind = delta["type"]
         if kind == "citations_delta":
             self.start["citations"] = [*(self.start.get("citations") or ()), delta["citation"]]
-        if kind not in _GROWS:
-            return
-        part = delta.get(_GROWS[kind]) or ""
-        self.parts.setdefault(_GROWS[kind], []).append(part)
+        grows = _GROWS.get(kind)
+        if grows is None:
+            return ()
+        part = delta.get(grows) or ""
+        self.parts.setdefault(grows, []).append(part)
         if kind == "text_delta":
-            yield Text(part)
-        elif kind == "thinking_delta":
-            yield Thought(part)
-        elif kind == "input_json_delta" and self.kind == "tool_use":
-            yield Called(self.start["id"], self.start["name"], part)
+            return (Text(part),)
+        if kind == "thinking_delta":
+            return (Thought(part),)
+        if kind == "input_json_delta" and self.kind == "tool_use":
+            return (Called(self.start["id"], self.start["name"], part),)
+        return ()
 
     @property
     def kind(self) -> str:

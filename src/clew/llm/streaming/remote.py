@@ -1,7 +1,7 @@
 """Speakers behind official SDKs: very bytes go out, past the SDK's typed methods, and events come in."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, ClassVar
 
@@ -9,7 +9,7 @@ from clew.core import rawjson
 from clew.errors import BadRequest, ModelError
 from clew.llm.remote import Remote
 from clew.llm.streaming.answers import MISSHAPEN, AnswerBuilder, told
-from clew.llm.streaming.events import END, Events
+from clew.llm.streaming.events import END, Events, read
 from clew.llm.streaming.pieces import Piece
 
 _CONNECT = 15.0  # seconds until a connection stands
@@ -67,9 +67,9 @@ class RemoteSpeaker(Remote):
         try:
             async with aclosing(self._chunks(response, answer)) as chunks:
                 async for chunk in chunks:
-                    for data in events.add(chunk) if chunk else events.end():
+                    for event in events.add(chunk) if chunk else events.end():
                         silent = False
-                        for piece in self._hear(data, answer):
+                        for piece in self._hear(event, answer):
                             yield piece
         finally:
             await response.aclose()
@@ -104,12 +104,13 @@ class RemoteSpeaker(Remote):
             failure = ModelError(f"{self.name} broke off: {self._said(error)}", "network")
         raise failure
 
-    def _hear(self, data: str, answer: AnswerBuilder) -> Iterator[Piece]:
-        if data.strip() == END:
-            answer.over = True
-            return
+    def _hear(self, event: bytes, answer: AnswerBuilder) -> Sequence[Piece]:
         try:
-            yield from answer.add(rawjson.loads(data))
+            said = read(event)
+            if said is not END:
+                return answer.add(said)
+            answer.over = True
+            return ()
         except ModelError as error:
             raise ModelError(f"{self.name}: {self._said(error, len(str(error)))}", error.fault) from None
         except BadRequest as error:

@@ -1,6 +1,6 @@
 """An answer of OpenAI's Responses, put together from its events."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from clew.core import rawjson
@@ -23,34 +23,34 @@ class ResponsesAnswer:
         self._parts: dict[int, list[str]] = {}  # text of items that are not done
         self._response: ResponsesEvent = {}
 
-    def add(self, event: ResponsesEvent) -> Iterator[Piece]:
-        """Hear one event; those of unknown types say nothing, for what they tell comes again when an item is done."""
+    def add(self, event: ResponsesEvent) -> Sequence[Piece]:
+        """Hear one event: what it adds; what those of unknown types tell comes again when an item is done."""
         kind = str(event.get("type"))
         match kind.removeprefix("response."):
+            case "output_text.delta" | "refusal.delta":  # most events
+                self._parts.setdefault(event["output_index"], []).append(event["delta"])
+                return (Text(event["delta"]),)
             case "output_item.added":
-                yield from self._begin(event["output_index"], event["item"])
+                return self._begin(event["output_index"], event["item"])
             case "output_item.done":
                 self._done[event["output_index"]] = event["item"]
-            case "output_text.delta" | "refusal.delta":
-                self._parts.setdefault(event["output_index"], []).append(event["delta"])
-                yield Text(event["delta"])
             case "reasoning_summary_text.delta" | "reasoning_text.delta":
-                yield Thought(event["delta"])
+                return (Thought(event["delta"]),)
             case "reasoning_summary_part.added" if event.get("summary_index"):
-                yield Thought("\n\n")
+                return (Thought("\n\n"),)
             case "function_call_arguments.delta" | "custom_tool_call_input.delta":
                 item = self._begun[event["output_index"]]
-                yield Called(item["call_id"], _name(item), event["delta"])
+                return (Called(item["call_id"], _name(item), event["delta"]),)
             case "completed" | "incomplete" | "failed" | "cancelled":
                 self._end(event["response"])
             case "error":
                 raise failure(event.get("error") or event)
             case _ if event.get("object") == "response":
                 self._end(event)
-                for item in self._items():
-                    yield from _whole(item)
+                return [piece for item in self._items() for piece in _whole(item)]
             case _ if event.get("error"):
                 raise failure(event["error"])
+        return ()
 
     def spoken(self) -> Spoken:
         """What was said; of what was not done, only text."""
@@ -62,10 +62,9 @@ class ResponsesAnswer:
             items.pop()
         return Spoken(items, "".join(texts), calls, self._stop(items, reason), reason, self._response.get("usage"))
 
-    def _begin(self, index: int, item: AnswerMessage) -> Iterator[Piece]:
+    def _begin(self, index: int, item: AnswerMessage) -> Sequence[Piece]:
         self._begun[index] = item
-        if _is_call(item):
-            yield Called(item["call_id"], _name(item), "")
+        return (Called(item["call_id"], _name(item), ""),) if _is_call(item) else ()
 
     def _end(self, response: ResponsesEvent) -> None:
         self.over = True

@@ -1,6 +1,6 @@
 """Thoughts that a server leaves in the text, between tags at its beginning."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from clew.llm.streaming.pieces import Text, Thought
 
@@ -16,8 +16,9 @@ class Tagged:
         self._thinks: bool | None = None  # None: it cannot be told yet
         self._blank = False  # whether the text would begin with the blanks after a tag
 
-    def add(self, part: str) -> Iterator[Text | Thought]:
-        """Some more of the content."""
+    def add(self, part: str) -> Sequence[Text | Thought]:
+        """Some more of the content: what can be told of it."""
+        thoughts: Sequence[Text | Thought] = ()
         self._held += part
         if self._thinks is None:
             start = self._held.lstrip()
@@ -26,29 +27,27 @@ class Tagged:
             elif not _OPEN.startswith(start):
                 self._thinks = False
         if self._thinks:
-            yield from self._think()
-        if self._thinks is False:
-            yield from self.end()
+            thoughts = self._think()
+        return (*thoughts, *self.end()) if self._thinks is False else thoughts
 
-    def end(self) -> Iterator[Text | Thought]:
+    def end(self) -> Sequence[Text | Thought]:
         """What was held back."""
         held, self._held = self._held, ""
         if self._thinks:
-            yield from [Thought(held)] if held else []
-            return
+            return (Thought(held),) if held else ()
         if self._blank:
             held = held.lstrip()
             self._blank = not held
-        if held:
-            self.text.append(held)
-            yield Text(held)
+        if not held:
+            return ()
+        self.text.append(held)
+        return (Text(held),)
 
-    def _think(self) -> Iterator[Thought]:
+    def _think(self) -> Sequence[Thought]:
         thought, tag, rest = self._held.partition(_CLOSE)
         if tag:
             self._thinks, self._blank, self._held = False, True, rest
         else:
             half = next(n for n in range(len(_CLOSE) - 1, -1, -1) if thought.endswith(_CLOSE[:n]))
             thought, self._held = thought[: len(thought) - half], thought[len(thought) - half :]
-        if thought:
-            yield Thought(thought)
+        return (Thought(thought),) if thought else ()
