@@ -6,7 +6,7 @@ END = "[DONE]"
 
 
 class Events:
-    """Server-sent events, or one JSON object of a server that does not stream: then that is the only event.
+    """Server-sent events, or one JSON text of a server that does not stream: then that is the only event.
 
     Names of events are not needed: where an API has them, the data says the same in its `type`.
     """
@@ -23,7 +23,7 @@ class Events:
         """The data of every event that ends in this chunk."""
         if not self.bytes:
             chunk = chunk.lstrip(b"\xef\xbb\xbf \r\n")
-            self._whole = [] if chunk.startswith(b"{") else None
+            self._whole = [] if chunk.startswith((b"{", b"[")) else None
         self.bytes += len(chunk)
         if self._whole is not None:
             self._whole.append(chunk)
@@ -47,6 +47,10 @@ class Events:
             yield self.raw.decode("utf-8", "replace")
         else:
             yield from self.add(b"\n\n")
+            left = b"\n".join(self._lines)
+            if left.lstrip().startswith(b"{"):  # Gemini says so, outside of any event, that it failed
+                self.raw, self._lines = left, []
+                yield left.decode("utf-8", "replace")
 
     def _ended(self) -> str:
         self.raw = b"\n".join([*self._lines, b""])
