@@ -273,6 +273,14 @@ def test_texts_of_two_answers_do_not_run_together() -> None:
     assert spoken.messages == model(text("I look."), thought("Hm."), text("\n\nGreen."))
 
 
+def test_a_signature_signs_no_call_of_a_later_answer() -> None:
+    joined = STREAMS["gemini"](OURS.__contains__)
+    joined.add(heard(events_of([[text("So."), call("recall", thoughtSignature=SIGN)]], "1", lone_end=False)).taken())
+    joined.again()
+    joined.add(heard(events_of([[call("ls")]], "2", lone_end=False)).taken())
+    assert SIGN.encode() not in joined.end(muted=False)
+
+
 @pytest.mark.parametrize("content", [b'{"error":{"code":500,"message":"No.","status":"INTERNAL"}}', b"No.", b"[]", b""])
 def test_a_failure_between_answers_is_told_outside_of_any_event(content: bytes) -> None:
     told = json.loads(GeminiStream(OURS.__contains__).failed(content, 500))

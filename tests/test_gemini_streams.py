@@ -132,7 +132,13 @@ def test_clews_calls_stand_anywhere_among_others(tmp_path: Path, way: str, calls
     for heard in provider.heard[1:]:
         made = [p["functionCall"]["name"] for c in heard.body["contents"] for p in c["parts"] if "functionCall" in p]
         assert sorted(made) == sorted(call.name for call in calls)
+        signed = [p["functionCall"]["name"] for c in heard.body["contents"] for p in c["parts"] if _signs_call(p)]
+        assert signed == [calls[0].name]  # where the model put it
         assert "search_history" not in made or (made[0] == "search_history") is (calls[0].name == "search_history")
+
+
+def _signs_call(part: Body) -> bool:
+    return "functionCall" in part and "thoughtSignature" in part
 
 
 def test_an_error_after_words_is_told_in_the_stream(tmp_path: Path) -> None:

@@ -153,11 +153,7 @@ def leads(answer: Iterable[Item], ours: Container[str]) -> bool:
 def _with_calls(said: list[Item], aside: AnswerAside) -> list[Item]:
     """An answer with clew's calls in it, before the caller's or after them as the model made them."""
     at = next((i for i, item in enumerate(said) if item.kind == "call"), len(said)) if aside.leads else len(said)
-    woven = [*said[:at], *aside.calls, *said[at:]]
-    if at == 0 and said:  # the message begins with another one now
-        woven[0] = with_(woven[0], opens=said[0].opens)
-        woven[len(aside.calls)] = with_(said[0], opens=None)
-    return woven
+    return [*said[:at], *aside.calls, *said[at:]]
 
 
 def _runs(items: Iterable[Item]) -> list[tuple[str, list[Item]]]:
