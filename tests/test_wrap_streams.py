@@ -12,8 +12,9 @@ import clew
 from asking import FORMATS, MODEL, request
 from clew.testing import Answer, Call, StrictProvider
 from clew.testing.provider.answers import ProviderTurn
+from clew.testing.provider.routes import SERVED_PATHS
 from clew.testing.provider.serving import LoopbackServer, ServedReply, ServedRequest
-from clew.testing.provider.strict import SERVED_PATHS, SHAPES
+from clew.testing.provider.strict import SHAPES
 from clients import Body, accumulated, called, create, engine, joined, plain_of, results, said, text_of, user
 from streams import chunk, fragment
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from clew.errors import BadRequest
 from clew.wire.convert.extras import with_tools
 from clew.wire.convert.tools import ToolDeclaration
+from clew.wire.formats.gemini import identified
 
 REASONS = re.compile(r"(?:^|/)(?:o\d|gpt-[5-9]|codex)")  # models that refuse nothing by being asked for their thoughts
 
@@ -41,6 +42,15 @@ def messages(results: Sequence[CallResult], format: str) -> list[dict[str, Any]]
                 for r in results
             ]
             return [{"role": "user", "content": blocks}] if blocks else []
+        case "gemini":
+            parts = [
+                {
+                    "functionResponse": identified(r.id)
+                    | {"name": r.name, "response": {"error" if r.failed else "result": r.text}}
+                }
+                for r in results
+            ]
+            return [{"role": "user", "parts": parts}] if parts else []
     raise BadRequest(f"agents do not support the format {format}: use openai_chat, openai_responses or anthropic")
 
 

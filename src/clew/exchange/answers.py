@@ -19,9 +19,11 @@ from typing import NamedTuple
 
 from clew.core import rawjson
 from clew.errors import BadRequest, ModelError
+from clew.exchange import gemini
 from clew.llm.streaming.answers import MISSHAPEN, AnswerBuilder
 from clew.llm.streaming.chat import ChatAnswer
 from clew.llm.streaming.events import END, Events, read
+from clew.llm.streaming.gemini import GeminiAnswer
 from clew.llm.streaming.messages import MessagesAnswer
 from clew.llm.streaming.pieces import Called, Spoken
 from clew.llm.streaming.responses import ResponsesAnswer
@@ -31,11 +33,12 @@ ANSWERS: Mapping[str, type[AnswerBuilder]] = {
     "openai_chat": ChatAnswer,
     "openai_responses": ResponsesAnswer,
     "anthropic": MessagesAnswer,
+    "gemini": GeminiAnswer,
 }
 # Events that come before a provider looked at what it was sent.
 OPENINGS = frozenset({"response.created", "response.queued", "response.in_progress", "message_start", "ping"})
 # Events that tell of usage, or of an error; in what a model says, quotation marks are escaped.
-_TELLS = re.compile(rb'"(?:usage|error)"\s*:\s*[{"]|"type"\s*:\s*"error"')
+_TELLS = re.compile(rb'"(?:usage|usageMetadata|error)"\s*:\s*[{"]|"type"\s*:\s*"error"')
 KEPT_BYTES = 64_000  # that are read together
 
 _ENDED = {"finish_reason": "stop", "stop_reason": "end_turn"}  # of an answer whose calls were all taken out
@@ -103,7 +106,7 @@ class AnswerReader:
                 return HeardEvent(raw, event)
             pieces = self._answer.add(event)
             if not self.begun:
-                self.begun = event.get("type") not in OPENINGS
+                self.begun = isinstance(event, list) or event.get("type") not in OPENINGS
             return HeardEvent(raw, event, [piece for piece in pieces if isinstance(piece, Called)])
         except ModelError as error:
             self.refusal = "" if self.begun else str(error)
@@ -119,6 +122,8 @@ def without(content: bytes, calls: Container[str], left: bool) -> bytes:
         answer = rawjson.loads(content)
     except BadRequest:  # events under a false name
         return content
+    if isinstance(answer, list) or "candidates" in answer:
+        return gemini.without(answer, calls)
     for key in ("content", "output"):
         if isinstance(answer.get(key), list):
             answer[key] = [block for block in answer[key] if block.get("call_id", block.get("id")) not in calls]

@@ -1,6 +1,6 @@
 """What an agent asked clew in the middle of an answer: its caller never sees it, and the model does not forget it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import groupby
@@ -27,6 +27,7 @@ class AnswerAside:
     answer: Sequence[Item] = ()  # as the model gave it; of a stream, its caller has the texts before it in it, too
     calls: Sequence[Item] = ()
     results: Sequence[Item] = ()
+    leads: bool = False  # the first call of the answer is among `calls`; Gemini signs that one alone
 
 
 class WovenHistory(NamedTuple):
@@ -110,7 +111,7 @@ class Asides:
                 continue
             if role == "assistant" and (mine or before):
                 results = [item for item in after if item.call_id in ours]
-                self.keep(chain, AnswerAside(tuple(before), theirs, mine, results))
+                self.keep(chain, AnswerAside(tuple(before), theirs, mine, results, leads(said, ours)))
                 before = []
             chain = self._after(chain, theirs, _sign(theirs) if role == "assistant" else None)
 
@@ -142,9 +143,10 @@ class Asides:
                     changed = True
                     # Of a stream he has the thinking before it in it, too: that is in `before`.
                     thought = any(item.kind == "reasoning" for item in aside.before)
-                    said = said if sign == _sign(aside.answer) and not thought else list(aside.answer)
+                    kept = sign == _sign(aside.answer) and not thought and not aside.leads
+                    said = said if kept else list(aside.answer)
                     sign = _sign(said)
-                    woven += [*owed, *aside.before, *said, *aside.calls]
+                    woven += [*owed, *aside.before, *_with_calls(said, aside)]
                 else:
                     woven += [*owed, *said]
                 owed = aside.results if aside else ()
@@ -161,6 +163,17 @@ class Asides:
 
     def _says(self, aside: AnswerAside) -> list[str]:
         return [self._digests.content(item) for item in (*aside.before, *aside.calls, *aside.results)]
+
+
+def leads(answer: Iterable[Item], ours: Container[str]) -> bool:
+    """Whether the first call of an answer is one of these."""
+    return next((item.call_id in ours for item in answer if item.kind == "call"), False)
+
+
+def _with_calls(said: list[Item], aside: AnswerAside) -> list[Item]:
+    """An answer with clew's calls in it, before the caller's or after them as the model made them."""
+    at = next((i for i, item in enumerate(said) if item.kind == "call"), len(said)) if aside.leads else len(said)
+    return [*said[:at], *aside.calls, *said[at:]]
 
 
 def _runs(items: Iterable[Item]) -> list[tuple[str, list[Item]]]:

@@ -9,7 +9,7 @@ from clew import wire
 from clew.agent.results import CallResult, Outcome, messages
 from clew.core.items import Frame, Item
 from clew.errors import BadRequest
-from clew.exchange.asides import AnswerAside, Asides, WovenHistory, marks
+from clew.exchange.asides import AnswerAside, Asides, WovenHistory, leads, marks
 from clew.exchange.thread import Thread, warn
 from clew.llm.streaming import Spoken, ToolCall
 
@@ -111,9 +111,11 @@ class OwnCalls:
         theirs = [item for item in answer if item.call_id not in ours]
         calls = [with_(item, opens=None) for item in answer if item.call_id in ours]
         results = await self._results(ours.values())
-        if self._format == "anthropic":  # one message has all results
+        if self._format in ("anthropic", "gemini"):  # one message has all results
             results = [with_(result, opens=None) for result in results]
-        self._asides.keep(self._said[1].chain, AnswerAside(tuple(self._aside), theirs, calls, results))
+        first = self._format == "gemini" and leads(answer, ours)
+        aside = AnswerAside(tuple(self._aside), theirs, calls, results, first)
+        self._asides.keep(self._said[1].chain, aside)
 
     def rename(self, alias: tuple[str, str] | None) -> None:
         """Remember by which id a provider goes on from an answer that was told under another one."""

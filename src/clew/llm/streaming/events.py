@@ -12,7 +12,7 @@ _BLANK = re.compile(rb"\n\r?\n")  # not by a decoder of text: to those a line en
 
 
 class Events:
-    """Server-sent events, or one JSON object of a server that does not stream: then that is the only event.
+    """Server-sent events, or one JSON text of a server that does not stream: then that is the only event.
 
     Names of events are not needed: where an API has them, the data says the same in its `type`.
     """
@@ -27,7 +27,7 @@ class Events:
         """Every event that ends in this chunk, as it came, with what stood before it and is none."""
         if not self.bytes:
             chunk = chunk.lstrip(b"\xef\xbb\xbf \r\n")
-            self._whole = chunk.startswith(b"{")
+            self._whole = chunk.startswith((b"{", b"["))
         self.bytes += len(chunk)
         if self._rest or self._whole:
             self._rest.append(chunk)
@@ -47,15 +47,18 @@ class Events:
 
     def end(self) -> list[bytes]:
         """The event that no empty line ended."""
-        if not self._whole:
-            return self.add(b"\n\n")
-        whole, self._rest = b"".join(self._rest), []
-        return [whole] if whole else []
+        if self._whole:
+            whole, self._rest = b"".join(self._rest), []
+            return [whole] if whole else []
+        events = self.add(b"\n\n")
+        left, self._rest = b"".join(self._rest), []
+        # Gemini says so, outside of any event, that it failed.
+        return [*events, left] if left.lstrip().startswith(b"{") else events
 
 
 def data_of(event: bytes) -> bytes:
     """The data of an event."""
-    if event.startswith(b"{"):
+    if not event.startswith(b"data:") and b"\ndata:" not in event:
         return event
     lines = [line.removesuffix(b"\r") for line in event.split(b"\n")]
     return b"\n".join(line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:"))
@@ -64,7 +67,8 @@ def data_of(event: bytes) -> bytes:
 def read(event: bytes) -> Any:
     """What an event says, `END` if that it was the last; raises `BadRequest`."""
     # Of most events the data is one line and the last, and to JSON blanks around it are nothing.
-    said = rawjson.attempt(event[5 if event.startswith(b"data:") else event.find(b"\ndata:") + 6 :])
+    at = 5 if event.startswith(b"data:") else event.find(b"\ndata:") + 6
+    said = rawjson.attempt(event[at:] if at >= 6 or event.startswith(b"data:") else event)
     if said is not None:
         return said
     data = data_of(event)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from clew.catalog.usage import Spent
 from clew.core import rawjson
+from clew.errors import BadRequest
 from clew.testing.provider.cache import tokens
 
 ProviderBody = dict[str, Any]
@@ -17,7 +18,10 @@ CREATED = 1_760_000_000  # when everything was made: the same bytes in every run
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a tool; arguments that are text go out as they are, JSON or not; where no id is given, one is made."""
+    """A call of a tool; arguments that are text go out as they are, JSON or not.
+
+    Where no id is given, one is made, but for Gemini.
+    """
 
     name: str
     arguments: Mapping[str, Any] | str = field(default_factory=dict)
@@ -27,6 +31,15 @@ class Call:
     def written(self) -> str:
         """The arguments as JSON."""
         return self.arguments if isinstance(self.arguments, str) else rawjson.dumps(self.arguments).decode()
+
+    @property
+    def given(self) -> ProviderBody:
+        """The arguments as an object; in one piece, Anthropic and Gemini cannot say others."""
+        try:
+            given = rawjson.loads(self.written or "{}")
+        except BadRequest:
+            return {}
+        return given if isinstance(given, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +73,7 @@ class ProviderTurn:
     answer: Answer = Answer()
     spent: Spent = field(default_factory=lambda: Spent(0))
     number: int = 0  # of the request; ids are made of it
+    listed: bool = False  # a stream of Gemini's comes as one list
 
     @property
     def model(self) -> str:

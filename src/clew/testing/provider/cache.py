@@ -11,6 +11,8 @@ CachedBody = dict[str, Any]  # a request of any format
 CachedBlock = tuple[bytes, bool]  # as it is read, and whether a mark stands on it
 
 _LOOKBACK = 20  # blocks before a mark at which Anthropic looks for what it wrote earlier
+_SYSTEMS = ("system", "instructions", "systemInstruction", "system_instruction")
+_CONTENTS = ("content", "parts")
 _MARKS = frozenset({"cache_control", "prompt_cache_breakpoint"})
 
 
@@ -53,21 +55,26 @@ def prompt(body: CachedBody) -> Iterator[CachedBlock]:
     yield f"{body.get('model')}\n".encode("utf-8", "surrogatepass"), False
     for tool in _objects(body.get("tools")):
         yield _plain(tool)
-    yield from _parts({"role": "system"}, body.get("system") or body.get("instructions") or "")
+    system = next((body[key] for key in _SYSTEMS if body.get(key)), "")
+    yield from _parts({"role": "system"}, _content(system) if isinstance(system, Mapping) else system)
     for message in spoken(body):
-        yield from _parts({k: v for k, v in message.items() if k != "content"}, message.get("content") or "")
+        yield from _parts({k: v for k, v in message.items() if k not in _CONTENTS}, _content(message))
 
 
 def spoken(body: CachedBody) -> list[Mapping[str, Any]]:
     """The messages of a request."""
-    said = body.get("messages", body.get("input"))
+    said = next((body[key] for key in ("messages", "input", "contents") if key in body), None)
     return [{"role": "user", "content": said}] if isinstance(said, str) else _objects(said)
 
 
 def opening(body: CachedBody) -> bytes:
     """How a conversation begins: the first message that is neither a system prompt nor a developer's."""
     said = (m for m in spoken(body) if m.get("role") not in ("system", "developer"))
-    return b"".join(text for first in list(said)[:1] for text, _ in _parts({}, first.get("content") or ""))
+    return b"".join(text for first in list(said)[:1] for text, _ in _parts({}, _content(first)))
+
+
+def _content(message: Mapping[str, Any]) -> Any:
+    return next((message[key] for key in _CONTENTS if message.get(key)), "")
 
 
 def _parts(head: Mapping[str, Any], content: Any) -> Iterator[CachedBlock]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+from urllib.parse import parse_qs
 
 from clew.testing.provider.answers import Answer, ProviderBody
 from clew.wire.rules.binding import BETA
@@ -11,7 +12,7 @@ from clew.wire.rules.check import Broken
 
 @dataclass(frozen=True, slots=True)
 class ProviderFault:
-    """An error before it has a shape; Anthropic has neither code nor param."""
+    """An error before it has a shape; Anthropic and Gemini have neither code nor param."""
 
     status: int
     kind: str
@@ -63,13 +64,45 @@ _ANTHROPIC: Mapping[int, tuple[str, str]] = {
     529: ("overloaded_error", "Overloaded"),
 }
 
+# Of Gemini: the word for a status, and what is said with it.
+_GEMINI: Mapping[int, tuple[str, str]] = {
+    400: ("INVALID_ARGUMENT", "Request contains an invalid argument."),
+    401: (
+        "UNAUTHENTICATED",
+        "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid "
+        "authentication credential.",
+    ),
+    403: (
+        "PERMISSION_DENIED",
+        "Method doesn't allow unregistered callers (callers without established identity). Please use API Key or "
+        "other form of API consumer identity to call this API.",
+    ),
+    404: (
+        "NOT_FOUND",
+        "models/{model} is not found for API version v1beta, or is not supported for generateContent. Call ListModels "
+        "to see the list of available models and their supported methods.",
+    ),
+    429: ("RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota)."),
+    499: ("CANCELLED", "The operation was cancelled."),
+    500: ("INTERNAL", "An internal error has occurred. Please retry."),
+    503: ("UNAVAILABLE", "The model is overloaded. Please try again later."),
+    504: ("DEADLINE_EXCEEDED", "Deadline expired before operation could complete."),
+}
+# What stands in a request beside its contents; of other names Gemini says that it cannot find the field.
+_FIELDS = frozenset(
+    "model contents tools toolConfig safetySettings systemInstruction generationConfig cachedContent serviceTier store "
+    "tool_config safety_settings system_instruction generation_config cached_content service_tier".split()
+)
+_COUNTED = _FIELDS | {"generateContentRequest", "generate_content_request"}
+
 
 def told(status: int, format: str, model: str = "", words: str = "") -> ProviderFault:
     """What a provider says with a status, unless the words are given."""
     plain = "invalid_request_error" if status < 500 else "api_error" if format == "anthropic" else "server_error"
     phrase = HTTPStatus(status).phrase if status in {*HTTPStatus} else "Unknown error"
-    if format == "anthropic":
-        kind, said = _ANTHROPIC.get(status, (plain, phrase))
+    if format in ("anthropic", "gemini"):
+        unknown = plain if format == "anthropic" else "INVALID_ARGUMENT" if status < 500 else "INTERNAL"
+        kind, said = (_ANTHROPIC if format == "anthropic" else _GEMINI).get(status, (unknown, phrase))
         code = None
     else:
         kind, code, said = _OPENAI.get(status, (plain, None, phrase))
@@ -78,19 +111,30 @@ def told(status: int, format: str, model: str = "", words: str = "") -> Provider
 
 def unreadable(format: str) -> ProviderFault:
     """The refusal of what is no JSON object."""
-    words = "We could not parse the JSON body of your request."
-    return told(400, format, words="The request body is not valid JSON" if format == "anthropic" else words)
+    words = {
+        "anthropic": "The request body is not valid JSON",
+        "gemini": "Invalid JSON payload received. Expected an object.",
+    }
+    return told(400, format, words=words.get(format, "We could not parse the JSON body of your request."))
 
 
-def amiss(body: ProviderBody, headers: Mapping[str, str], format: str) -> ProviderFault | None:
-    """The refusal of a request for what stands beside its messages."""
+def amiss(
+    body: ProviderBody, headers: Mapping[str, str], query: str, format: str, counts: bool
+) -> ProviderFault | None:
+    """The refusal of a request for what stands beside its messages; one that `counts` needs less."""
+    if format == "gemini":
+        keyed = "x-goog-api-key" in headers or "authorization" in headers or "key" in parse_qs(query)
+        unknown = sorted(body.keys() - (_COUNTED if counts else _FIELDS))
+        words = f'Invalid JSON payload received. Unknown name "{unknown[0]}": Cannot find field.' if unknown else ""
+        return told(403, format) if not keyed else told(400, format, words=words) if unknown else None
     if format == "anthropic":
         if "anthropic-version" not in headers:
             return told(400, format, words="anthropic-version: header is required")
         if _binding(body) and BETA not in headers.get("anthropic-beta", ""):
             words = f"thinking.block_binding: That setting requires the `{BETA}` value in the `anthropic-beta` header."
             return told(400, format, words=words)
-        lacks = [key for key in ("model", "max_tokens") if body.get(key) is None]
+        needs = ("model",) if counts else ("model", "max_tokens")
+        lacks = [key for key in needs if body.get(key) is None]
         return told(400, format, words=f"{lacks[0]}: Field required") if lacks else None
     if body.get("model") is None:
         words = "Missing required parameter: 'model'."
@@ -108,6 +152,8 @@ def _binding(body: ProviderBody) -> bool:
 
 def broken(found: Broken, format: str) -> ProviderFault:
     """The refusal of a body that breaks a rule: where, and why."""
+    if format == "gemini":
+        return told(400, format, words=f"* GenerateContentRequest.{found.where}: {found.why}")
     param = None if format == "anthropic" else found.where
     return ProviderFault(400, "invalid_request_error", f"{found.where}: {found.why}", None, param)
 
@@ -117,6 +163,9 @@ def too_long(body: ProviderBody, format: str, asked: int, window: int) -> Provid
     if format == "openai_responses":
         words = "Your input exceeds the context window of this model. Please adjust your input and try again."
         return _exceeded(words, "input") if asked > window else None
+    if format == "gemini":  # what is answered has a limit of its own
+        words = f"The input token count ({asked}) exceeds the maximum number of tokens allowed ({window})."
+        return told(400, format, words=words) if asked > window else None
     named = (body.get(key) for key in ("max_completion_tokens", "max_tokens"))
     room = next((value for value in named if isinstance(value, int)), 0)
     if asked + room <= window:
@@ -148,16 +197,31 @@ def anthropic(fault: ProviderFault, request: str) -> ProviderBody:
     return {"type": "error", "error": {"type": fault.kind, "message": fault.message}, "request_id": request}
 
 
-def written(fault: ProviderFault, format: str, request: str) -> ProviderBody:
+def google(fault: ProviderFault, wait: float | None = None) -> ProviderBody:
+    """The shape of Google's errors, which say inside when to come again."""
+    delay = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{wait:g}s"} if wait else None
+    error = {"code": fault.status, "message": fault.message, "status": fault.kind}
+    return {"error": error | ({"details": [delay]} if delay else {})}
+
+
+def written(fault: ProviderFault, format: str, request: str, answer: Answer) -> ProviderBody:
     """A fault in the shape of its provider."""
+    if format == "gemini":
+        return google(fault, _wait(answer))
     return anthropic(fault, request) if format == "anthropic" else openai(fault)
 
 
 def headers(answer: Answer, format: str, request: str) -> dict[str, str]:
-    """Which request it was, and when to come again, as the providers say it."""
+    """Which request it was, and when to come again, as the providers say it; Google does so in the body."""
+    if format == "gemini":
+        return {}
     named = {"request-id" if format == "anthropic" else "x-request-id": request}
-    seconds = 1 if answer.retry_after is None and answer.status == 429 else answer.retry_after
+    seconds = _wait(answer)
     if seconds is None:
         return named
     exact = {} if format == "anthropic" else {"retry-after-ms": f"{seconds * 1000:.0f}"}
     return {**named, "retry-after": f"{seconds:g}", **exact}
+
+
+def _wait(answer: Answer) -> float | None:
+    return 1 if answer.retry_after is None and answer.status == 429 else answer.retry_after

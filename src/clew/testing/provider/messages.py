@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator
 
-from clew.core import rawjson
-from clew.errors import BadRequest
-from clew.testing.provider.answers import Call, ProviderBody, ProviderTurn, sse
+from clew.testing.provider.answers import ProviderBody, ProviderTurn, sse
 from clew.testing.provider.faults import ProviderFault, anthropic
 from clew.wire.rules.binding import binds, signature
 
@@ -80,17 +78,8 @@ def _blocks(turn: ProviderTurn) -> Iterator[tuple[ProviderBody, str]]:
     if answer.text:
         yield {"type": "text", "text": answer.text}, answer.text
     for n, call in enumerate(answer.calls):
-        made = {"type": "tool_use", "id": call.id or turn.id("toolu_01", n), "name": call.name, "input": _input(call)}
+        made = {"type": "tool_use", "id": call.id or turn.id("toolu_01", n), "name": call.name, "input": call.given}
         yield {**made, "caller": {"type": "direct"}}, call.written
-
-
-def _input(call: Call) -> ProviderBody:
-    """Arguments that are no JSON object can only be streamed; in one piece Anthropic has nothing to say them with."""
-    try:
-        given = rawjson.loads(call.written or "{}")
-    except BadRequest:
-        return {}
-    return given if isinstance(given, dict) else {}
 
 
 def _compacts(turn: ProviderTurn) -> bool:

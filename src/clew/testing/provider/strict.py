@@ -1,5 +1,5 @@
-"""A provider on loopback: it speaks Chat, Responses and Messages, refuses what real ones refuse, and has a prompt cache
-whose hits it reports."""
+"""A provider on loopback: it speaks Chat, Responses, Messages and Gemini's generateContent, refuses what real ones
+refuse, and has a prompt cache whose hits it reports."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -9,20 +9,13 @@ from typing import Protocol
 from clew.catalog.usage import Spent
 from clew.core import rawjson
 from clew.errors import BadRequest
-from clew.testing.provider import chat, faults, listing, messages, responses
+from clew.testing.provider import chat, counts, faults, gemini, listing, messages, responses
 from clew.testing.provider.answers import Answer, ProviderBody, ProviderTurn
 from clew.testing.provider.cache import Cache, CachedBlock, opening, prompt, shared
 from clew.testing.provider.faults import ProviderFault
+from clew.testing.provider.routes import Route, route, speaker
 from clew.testing.provider.serving import LoopbackServer, ServedReply, ServedRequest
 from clew.wire import check
-
-COMPACT = "/v1/responses/compact"
-SERVED_PATHS = {
-    "/v1/chat/completions": "openai_chat",
-    "/v1/responses": "openai_responses",
-    COMPACT: "openai_responses",
-    "/v1/messages": "anthropic",
-}
 
 
 class ProviderShape(Protocol):
@@ -30,7 +23,12 @@ class ProviderShape(Protocol):
     def stream(self, turn: ProviderTurn, fault: ProviderFault | None = None) -> Iterator[bytes]: ...
 
 
-SHAPES: Mapping[str, ProviderShape] = {"openai_chat": chat, "openai_responses": responses, "anthropic": messages}
+SHAPES: Mapping[str, ProviderShape] = {
+    "openai_chat": chat,
+    "openai_responses": responses,
+    "anthropic": messages,
+    "gemini": gemini,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ class HeardRequest:
     query: str
     headers: Mapping[str, str]
     raw: bytes
-    body: ProviderBody
+    body: ProviderBody  # with the model that Gemini's path names
     spent: Spent  # as reported
     streamed: bool
     prompt: bytes = field(repr=False)  # model, tools, system and messages as a cache reads them, without marks
@@ -105,32 +103,37 @@ class StrictProvider:
             return _failed(ProviderTurn("openai_chat"), faults.told(500, "openai_chat", words=repr(error)))
 
     def _get(self, asked: ServedRequest) -> ServedReply:
-        format = _speaker(asked)
+        format = speaker(asked)
         found = listing.found(asked.path, self.models, format)
         if found is None:
             return _failed(ProviderTurn(format), faults.told(404, format, asked.path.rpartition("/")[2]))
         return ServedReply(200, [rawjson.dumps(found)])
 
     def _post(self, asked: ServedRequest) -> ServedReply:
-        format = SERVED_PATHS.get(asked.path)
-        if format is None:
-            format = _speaker(asked)
+        wanted = route(asked)
+        if wanted is None:
+            format = speaker(asked)
             return _failed(ProviderTurn(format), faults.told(404, format, words=f"Invalid URL (POST {asked.path})"))
+        format = wanted.format
         body = _read(asked.raw)
-        blocks = list(prompt(body or {}))
-        heard, number = self._hear(asked, body or {}, blocks, format)
-        turn = ProviderTurn(format, heard.body, spent=heard.spent, number=number)
-        fault = faults.unreadable(format) if body is None else self._refusal(turn, heard)
+        if body is not None and wanted.model:
+            body = {**body, "model": wanted.model}
+        blocks = list(prompt(counts.counted(body or {})))
+        heard, number = self._hear(asked, wanted, body or {}, blocks)
+        turn = ProviderTurn(format, heard.body, spent=heard.spent, number=number, listed=not wanted.events)
+        fault = faults.unreadable(format) if body is None else self._refusal(turn, heard, wanted)
         if fault:
             return _failed(turn, fault)
+        if wanted.act == "count":
+            return _told(turn, [rawjson.dumps(counts.told(format, turn.spent.input))], streamed=False)
         window = self.models.get(turn.model, self.window)
         if fault := faults.too_long(turn.body, format, turn.spent.input, window):
             if heard.streamed and format == "openai_responses":  # says it in the stream
                 return _told(turn, responses.stream(turn, fault), streamed=True)
             return _failed(turn, fault)
-        return self._said(replace(turn, answer=self._next(turn.body)), heard, blocks)
+        return self._said(replace(turn, answer=self._next(turn.body)), heard, wanted, blocks)
 
-    def _said(self, turn: ProviderTurn, heard: HeardRequest, blocks: list[CachedBlock]) -> ServedReply:
+    def _said(self, turn: ProviderTurn, heard: HeardRequest, wanted: Route, blocks: list[CachedBlock]) -> ServedReply:
         answer, shape = turn.answer, SHAPES[turn.format]
         fault = None
         if answer.status != 200 and answer.raw is None:
@@ -141,31 +144,33 @@ class StrictProvider:
             self._cache.write(blocks)
         if answer.raw is not None:
             return _told(turn, [answer.raw], streamed=False)
+        if heard.streamed and turn.listed:
+            return _told(turn, gemini.listed(turn, fault), streamed=True, kind="application/json; charset=UTF-8")
         if heard.streamed:
             return _told(turn, shape.stream(turn, fault), streamed=True)
-        whole = responses.compacted(turn) if heard.path == COMPACT else shape.whole(turn)
+        whole = responses.compacted(turn) if wanted.act == "compact" else shape.whole(turn)
         return _told(turn, [rawjson.dumps(whole)], streamed=False)
 
     def _hear(
-        self, asked: ServedRequest, body: ProviderBody, blocks: list[CachedBlock], format: str
+        self, asked: ServedRequest, wanted: Route, body: ProviderBody, blocks: list[CachedBlock]
     ) -> tuple[HeardRequest, int]:
         whole = b"".join(text for text, _ in blocks)
-        streamed = body.get("stream") is True and asked.path != COMPACT
+        streamed = body.get("stream") is True and wanted.act == "answer" if wanted.streams is None else wanted.streams
         whose = (asked.path, body.get("model"), self.conversation(body))
         with self._lock:
-            spent = self._cache.read(blocks, marked=format == "anthropic")
+            spent = self._cache.read(blocks, marked=wanted.format == "anthropic")
             wire = (asked.path, asked.query, asked.headers, asked.raw)
             heard = HeardRequest(*wire, body, spent, streamed, whole, self._newest.get(whose))
             self._newest[whose] = heard
             self.heard.append(heard)
             return heard, len(self.heard)
 
-    def _refusal(self, turn: ProviderTurn, heard: HeardRequest) -> ProviderFault | None:
-        if fault := faults.amiss(turn.body, heard.headers, turn.format):
+    def _refusal(self, turn: ProviderTurn, heard: HeardRequest, wanted: Route) -> ProviderFault | None:
+        if fault := faults.amiss(turn.body, heard.headers, heard.query, turn.format, wanted.act == "count"):
             return fault
         if self.models and turn.model not in self.models:
             return faults.told(404, turn.format, turn.model)
-        found = check(turn.body, turn.format)
+        found = check(counts.counted(turn.body), turn.format)
         return faults.broken(found[0], turn.format) if found else None
 
     def _next(self, body: ProviderBody) -> Answer:
@@ -183,20 +188,16 @@ def _read(raw: bytes) -> ProviderBody | None:
     return body if isinstance(body, dict) else None
 
 
-def _speaker(asked: ServedRequest) -> str:
-    """Whose client it is, where the path does not tell."""
-    return "anthropic" if "anthropic-version" in asked.headers else "openai_chat"
-
-
-def _told(turn: ProviderTurn, parts: Iterable[bytes], streamed: bool) -> ServedReply:
+def _told(turn: ProviderTurn, parts: Iterable[bytes], streamed: bool, kind: str | None = None) -> ServedReply:
     answer = turn.answer
-    headers = faults.headers(answer, turn.format, turn.id("req_"))
+    headers = faults.headers(answer, turn.format, turn.id("req_")) | ({"Content-Type": kind} if kind else {})
     status = 200 if streamed else answer.status
     return ServedReply(status, parts, streamed, headers, answer.seconds, answer.packet, answer.pause, answer.cut)
 
 
 def _failed(turn: ProviderTurn, fault: ProviderFault) -> ServedReply:
     answer, request = turn.answer, turn.id("req_")
-    said = rawjson.dumps(faults.written(fault, turn.format, request))
+    said = faults.written(fault, turn.format, request, answer)
     headers = faults.headers(answer, turn.format, request)
-    return ServedReply(fault.status, [said], headers=headers, seconds=answer.seconds, cut=answer.cut)
+    written = rawjson.dumps([said] if turn.listed else said)
+    return ServedReply(fault.status, [written], headers=headers, seconds=answer.seconds, cut=answer.cut)

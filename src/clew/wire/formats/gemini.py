@@ -109,14 +109,14 @@ def _read(part: Block, role: Role, seen: Tally[str]) -> Item:
 
 
 def _call(part: Block, called: Block, role: Role, seen: Tally[str]) -> Item:
-    name, call_id = string(called.get("name")), _call_id(called, seen)
+    name, call_id = string(called.get("name")), id_of(called, seen)
     text = _json(called["args"]) if "args" in called else ""
     plain = bool(text) and part == _written_call(name, call_id, text)
     return Item("call", role, text, name, call_id, None if plain else part)
 
 
 def _result(part: Block, given: Block, role: Role, seen: Tally[str]) -> Item:
-    name, call_id = string(given.get("name")), _call_id(given, seen)
+    name, call_id = string(given.get("name")), id_of(given, seen)
     match given.get("response"):
         case {**values} if len(values) == 1 and isinstance(said := next(iter(values.values())), str):
             text = said
@@ -128,7 +128,8 @@ def _result(part: Block, given: Block, role: Role, seen: Tally[str]) -> Item:
     return Item("result", "tool", text, name, call_id, None if plain else part)
 
 
-def _call_id(holder: Block, seen: Tally[str]) -> str:
+def id_of(holder: Mapping[str, Any], seen: Tally[str]) -> str:
+    """The id of a call or a response, or one made up of its name and its place among those `seen` without ids."""
     if call_id := string(holder.get("id")):
         return call_id
     name = string(holder.get("name"))
@@ -171,12 +172,13 @@ def _write(item: Item, names: dict[str, str]) -> Block:
 
 
 def _written_call(name: str, call_id: str, text: str) -> Block:
-    return {"functionCall": _identified(call_id) | {"name": name, "args": rawjson.loads(text or "{}")}}
+    return {"functionCall": identified(call_id) | {"name": name, "args": rawjson.loads(text or "{}")}}
 
 
 def _written_result(name: str, call_id: str, text: str) -> Block:
-    return {"functionResponse": _identified(call_id) | {"name": name, "response": {"result": text}}}
+    return {"functionResponse": identified(call_id) | {"name": name, "response": {"result": text}}}
 
 
-def _identified(call_id: str) -> Block:
+def identified(call_id: str) -> Block:
+    """The id of a call or a response as it is sent: one that was made up is not."""
     return {} if MADE_UP.fullmatch(call_id) else {"id": call_id}
