@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from clew.config.kinds import ADDRESS, SWITCH, TEXT, TEXTS, choice, count
+from clew.config.kinds import ADDRESS, SWITCH, TEXT, TEXT_LIST, choice, count
 from clew.config.setting import Setting
 
 PORT = 8377
@@ -22,7 +22,7 @@ class UpstreamTable:
     key: Annotated[
         str | None, Setting(TEXT, "The environment variable with its key", "the client's own key is passed on")
     ] = None
-    models: Annotated[tuple[str, ...], Setting(TEXTS, "Patterns of the models it serves", "all")] = ("*",)
+    models: Annotated[tuple[str, ...], Setting(TEXT_LIST, "Patterns of the models it serves", "all")] = ("*",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class GatewayTable:
     ] = "prevent"
     tools: Annotated[bool, Setting(SWITCH, "Offer recall and search_history with the method auto, too")] = False
     closed: Annotated[bool, Setting(SWITCH, "Refuse a request that clew fails on; else it goes on as it came")] = False
-    hosts: Annotated[tuple[str, ...], Setting(TEXTS, "Host names it is reached by, beside loopback's", "none")] = ()
+    hosts: Annotated[tuple[str, ...], Setting(TEXT_LIST, "Host names it is reached by, beside loopback's", "none")] = ()
     body: Annotated[int, Setting(count(1, 64), "Largest request, in megabytes")] = 64
     requests: Annotated[int, Setting(count(1, 512), "Most requests at the same time")] = 512
     per_minute: Annotated[int, Setting(count(0, 600), "Most requests of one client in a minute; 0: any number")] = 0

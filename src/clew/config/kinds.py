@@ -99,4 +99,6 @@ ADDRESSES = ValueKind(
     _listed,
 )
 ADDRESS = ValueKind('a base URL without a password, such as "https://api.openai.com/v1"', _address)
-TEXTS = ValueKind('a list of texts, such as ["gpt-*"]', lambda v: isinstance(v, list) and all(map(_plain, v)), _listed)
+TEXT_LIST = ValueKind(
+    'a list of texts, such as ["gpt-*"]', lambda v: isinstance(v, list) and all(map(_plain, v)), _listed
+)

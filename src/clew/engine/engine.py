@@ -67,9 +67,8 @@ class Engine:
     @settings.setter
     def settings(self, settings: Settings) -> None:
         if fixed := [name for name in FIXED if getattr(settings, name) != getattr(self.settings, name)]:
-            raise BadRequest(
-                f"{', '.join(fixed)}: cannot be changed after the engine is created; use `variant` to create another"
-            )
+            names = ", ".join(fixed)
+            raise BadRequest(f"{names}: cannot be changed after the engine is created; use `variant` to create another")
         self._compactor.settings = settings
 
     def variant(self, **changes: Any) -> "Engine":
@@ -88,10 +87,7 @@ class Engine:
 
     async def append(self, said: Request | Addition) -> None:
         """Write down what was said, without sending anything."""
-        if isinstance(said, Addition):
-            await self._additions.append(said)
-        else:
-            await self.keep(said)
+        await (self._additions.append(said) if isinstance(said, Addition) else self.keep(said))
 
     async def keep(self, request: Request) -> View:
         """Write down what a request says, without sending anything: its conversation as it stands then."""
@@ -99,9 +95,7 @@ class Engine:
 
     async def whose(self, scope: Scope, frame: Frame, items: Sequence[Item], session: str | None) -> str | None:
         """The branch of which a history is, whoever asks about it; None if it is like none."""
-        if session is not None and (own := await self.store.session(scope, session)):
-            return own
-        return await self._turns.recogniser(scope, frame).whose(items) if items else None
+        return await self._turns.recogniser(scope, frame).whose(items, session)
 
     async def observe(self, view: View, usage: Any) -> None:
         """Record what the provider reported for the call this view was made for: its own object or a mapping."""

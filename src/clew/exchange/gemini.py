@@ -8,7 +8,7 @@ from clew.core import rawjson
 from clew.wire.formats.gemini import id_of
 from clew.wire.formats.plain import Block
 
-SIGNATURE = "thoughtSignature"
+THOUGHT_SIGNATURE = "thoughtSignature"
 
 
 class CallTaker:
@@ -28,10 +28,10 @@ class CallTaker:
         for part in parts:
             if isinstance(call := part.get("functionCall"), Mapping):
                 if self._is_ours(call):
-                    self._signature = part.get(SIGNATURE) or self._signature
+                    self._signature = part.get(THOUGHT_SIGNATURE) or self._signature
                     continue
                 if self._signature:
-                    part = {SIGNATURE: self._signature, **part}
+                    part = {THOUGHT_SIGNATURE: self._signature, **part}
                     self._signature = None
             kept.append(part)
         return kept

@@ -66,8 +66,10 @@ class Recogniser:
         found.whole = beside is not None
         return found
 
-    async def whose(self, items: Sequence[Item]) -> str | None:
+    async def whose(self, items: Sequence[Item], session: str | None) -> str | None:
         """The branch that has this history, whichever agent asks about it; None if too little was said in both."""
+        if session is not None and (own := await self.store.session(self.scope, session)):
+            return own
         sent = await self._sent(items)
         async for trace in self._candidates(sent.contents):
             if await self._has_words_of(trace, sent):

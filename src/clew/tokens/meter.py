@@ -20,7 +20,7 @@ _CACHED = 16_384  # sizes after which those go that were not asked for meanwhile
 
 
 # A `Size` and `Traits` as plain tuples of numbers: the garbage collector does not look at those again and again.
-_Measured = tuple[tuple[int, ...], tuple[float, ...]]
+_Sized = tuple[tuple[int, ...], tuple[float, ...]]
 
 
 class Meter:
@@ -28,14 +28,14 @@ class Meter:
 
     def __init__(self, counter: Counter) -> None:
         self.counter = counter
-        self._sizes: dict[tuple[str, bool, int], _Measured] = {}
-        self._older: dict[tuple[str, bool, int], _Measured] = {}
+        self._sizes: dict[tuple[str, bool, int], _Sized] = {}
+        self._older: dict[tuple[str, bool, int], _Sized] = {}
         self._frame: tuple[Frame, Size, Traits] | None = None
 
     def node(self, node: Node) -> Size:
         return Size(*self._measured(node)[0])
 
-    def _measured(self, node: Node) -> _Measured:
+    def _measured(self, node: Node) -> _Sized:
         # Equal content may open a message here and continue one there, and be masked in one place only.
         key = node.content, node.item.opens is None, hash(node.item.text)
         found = self._sizes.get(key)
@@ -45,7 +45,7 @@ class Meter:
             found = self._sizes[key] = self._older.get(key) or self._measure(node.item)
         return found
 
-    def _measure(self, item: Item) -> _Measured:
+    def _measure(self, item: Item) -> _Sized:
         size = self.item(item)
         return tuple(size), tuple(traits(item.name + _steady(item.text), size.tokens))
 

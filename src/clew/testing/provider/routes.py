@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, unquote
 
 from clew.testing.provider.serving import ServedRequest
 
-Act = Literal["answer", "compact", "count"]
+RouteAct = Literal["answer", "compact", "count"]
 
 COMPACT = "/v1/responses/compact"
 SERVED_PATHS = {
@@ -23,7 +23,7 @@ class Route(NamedTuple):
     """What a request wants."""
 
     format: str
-    act: Act = "answer"
+    act: RouteAct = "answer"
     model: str | None = None  # where the path says so
     streams: bool | None = None  # where the path says so
     events: bool = True  # else a stream comes as one list
@@ -34,7 +34,7 @@ def route(asked: ServedRequest) -> Route | None:
     if found := _GEMINI.fullmatch(asked.path):
         model, verb = unquote(found[1]), found[2]
         streams, events = verb == "streamGenerateContent", parse_qs(asked.query).get("alt") == ["sse"]
-        act: Act = "count" if verb == "countTokens" else "answer"
+        act: RouteAct = "count" if verb == "countTokens" else "answer"
         return Route("gemini", act, model, streams, events or not streams)
     if asked.path in COUNTS:
         return Route(COUNTS[asked.path], "count")
