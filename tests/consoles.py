@@ -32,7 +32,7 @@ OTHERWISE = (  # what is another each time, and what stands for it in a comparis
     (re.compile(r"\b[\d,.]+ (?:bytes|KB|MB)\b"), "SIZE"),
     (re.compile(r"[ \t]+$", re.MULTILINE), ""),
 )
-OTHERS = ("CLEW_", "OPENAI_", "ANTHROPIC_", "XDG_")  # variables of whoever runs the tests
+OTHERS = ("CLEW_", "OPENAI_", "ANTHROPIC_", "XDG_", "CLAUDE_", "CODEX_")  # variables of whoever runs the tests
 
 
 @dataclass

@@ -5,6 +5,7 @@ import os
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -142,7 +143,8 @@ def _demo(stack: ExitStack, kind: str) -> "Upstream":
 
 
 def _say(config: "Config", known: "list[Upstream]", port: int, demo: bool) -> None:
-    from clew.gateway.pasting import lines
+    from clew.config import Places
+    from clew.installing.programs import pasted
 
     own = config.gateway
     at = f"[{own.host}]" if ":" in own.host else own.host
@@ -155,4 +157,5 @@ def _say(config: "Config", known: "list[Upstream]", port: int, demo: bool) -> No
         typer.echo(f"  upstream    {upstream.name}: {upstream.url} ({key})")
     if demo:
         typer.echo("  demo        answers come from a strict test provider on this machine; nothing leaves it")
-    typer.echo(f"\nPaste for your client:\n{lines(base)}")
+    typer.echo("\nPaste for your client, or have it written: clew install CLIENT --gateway")
+    typer.echo(pasted(base, Places(os.environ, Path.cwd())))
