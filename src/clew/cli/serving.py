@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from clew.store.sql import SQLStore
 
 
-@app.command(epilog="Example: clew serve, then in another terminal: ANTHROPIC_BASE_URL=http://127.0.0.1:8377 claude")
+@app.command(epilog="Example: clew serve --demo")
 def serve(
     host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Address to listen on.")] = "",
     port: Annotated[int, typer.Option("--port", metavar="N", help="Port to listen on; 0: any free one.")] = -1,
