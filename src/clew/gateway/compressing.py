@@ -33,10 +33,10 @@ PASSAGES = 40  # that a question gets of a long original
 _ID = re.compile(r"[0-9a-f]{12,32}")
 _RETRIEVING = "headroom_retrieve"  # the tool that those who call offer: what it brought back stays
 
-Change = Callable[[str, str], str]  # of the text of a result, and the id of its call
+TextChange = Callable[[str, str], str]  # of the text of a result, and the id of its call
 
 
-class Row(NamedTuple):
+class ResultRow(NamedTuple):
     """The text of a result."""
 
     call: str
@@ -45,7 +45,7 @@ class Row(NamedTuple):
     free: bool  # whether it may become shorter: a model has read it, and did not have it brought back
 
 
-class StandIn(NamedTuple):
+class ShortRow(NamedTuple):
     """What goes instead of a text."""
 
     text: str
@@ -69,7 +69,7 @@ class Compressions:
         model = body["model"] if isinstance(body.get("model"), str) else ""
         large = len(raw) > LARGE
         before = await in_thread_if(large, lambda: _tokens(messages, model))
-        made = dict[int, StandIn]()
+        made = dict[int, ShortRow]()
         if asked.headers.get(BYPASS, "").lower() != "true":
             counter = counter_for(model, "openai_chat")
             rows = await in_thread_if(large, lambda: _rows(messages, counter))
@@ -79,7 +79,7 @@ class Compressions:
         out = _with(messages, made) if made else messages
         return json_reply(rawjson.dumps(_answer(out, before, list(made.values()))))
 
-    async def _kept(self, scope: Scope, model: str, rows: Sequence[Row]) -> Mapping[str, str]:
+    async def _kept(self, scope: Scope, model: str, rows: Sequence[ResultRow]) -> Mapping[str, str]:
         """These in the log, as a history that is recognised when it comes again with more: the id of each text."""
         said = [{"role": "tool", "tool_call_id": row.call, "content": row.text} for row in rows]
         view = await self._engine.keep(Request({"model": model, "messages": said}, "openai_chat", scope))
@@ -109,22 +109,22 @@ class Compressions:
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 
-def _rows(messages: Sequence[Mapping[str, Any]], counter: Counter) -> list[Row]:
+def _rows(messages: Sequence[Mapping[str, Any]], counter: Counter) -> list[ResultRow]:
     """The results, the oldest first."""
-    rows, retrieved = list[Row](), _retrieved(messages)
+    rows, retrieved = list[ResultRow](), _retrieved(messages)
     # LiteLLM sends no assistant's rows, and nothing that came since: then all that is here was read.
     read = max((i for i, m in enumerate(messages) if m.get("role") == "assistant"), default=len(messages))
     for i, message in enumerate(messages):
 
         def note(text: str, call: str, free: bool = i < read) -> str:
-            rows.append(Row(call, text, counter.text(text), free and call not in retrieved))
+            rows.append(ResultRow(call, text, counter.text(text), free and call not in retrieved))
             return text
 
         _row(message, note)
     return rows
 
 
-def _old(rows: Sequence[Row]) -> list[int]:
+def _old(rows: Sequence[ResultRow]) -> list[int]:
     """Where those stand that are long, and of which there is enough to make a portion."""
     whole = sum(row.tokens for row in rows if row.free)
     until = max(0, whole - FRESH_TOKENS) // PORTION * PORTION
@@ -136,17 +136,17 @@ def _old(rows: Sequence[Row]) -> list[int]:
     return found
 
 
-def _stand_in(row: Row, ids: Mapping[str, str], counter: Counter) -> StandIn | None:
+def _stand_in(row: ResultRow, ids: Mapping[str, str], counter: Counter) -> ShortRow | None:
     """The two ends of a text and the lines between them that speak of errors, where it can be got back."""
     if row.text not in ids:
         return None
     id, said = ids[row.text], Item("result", "user", row.text)
     text = preview(said, f"hash={id}", *ENDS, matches(row.text, ())).text
     saved = row.tokens - counter.text(text)
-    return StandIn(text, id, saved) if saved > 0 else None
+    return ShortRow(text, id, saved) if saved > 0 else None
 
 
-def _with(messages: Sequence[Mapping[str, Any]], made: Mapping[int, StandIn]) -> list[Mapping[str, Any]]:
+def _with(messages: Sequence[Mapping[str, Any]], made: Mapping[int, ShortRow]) -> list[Mapping[str, Any]]:
     """The same rows with these in the place of some texts; nothing else of them is touched."""
     numbers = count()
 
@@ -157,7 +157,7 @@ def _with(messages: Sequence[Mapping[str, Any]], made: Mapping[int, StandIn]) ->
     return [_row(message, change) for message in messages]
 
 
-def _row(message: Mapping[str, Any], change: Change) -> Mapping[str, Any]:
+def _row(message: Mapping[str, Any], change: TextChange) -> Mapping[str, Any]:
     content = message.get("content")
     if message.get("role") in ("tool", "function"):
         call = str(message.get("tool_call_id") or "")
@@ -167,7 +167,7 @@ def _row(message: Mapping[str, Any], change: Change) -> Mapping[str, Any]:
     return message
 
 
-def _block(block: Any, change: Change) -> Any:
+def _block(block: Any, change: TextChange) -> Any:
     if not isinstance(block, dict) or block.get("type") != "tool_result" or "content" not in block:
         return block
     call = str(block.get("tool_use_id") or "")
@@ -216,7 +216,7 @@ def _tokens(messages: Sequence[Mapping[str, Any]], model: str) -> int:
     return meter.frame(frame).plus(meter.items(items)).tokens
 
 
-def _answer(messages: Sequence[Mapping[str, Any]], before: int, made: Sequence[StandIn]) -> dict[str, Any]:
+def _answer(messages: Sequence[Mapping[str, Any]], before: int, made: Sequence[ShortRow]) -> dict[str, Any]:
     saved = sum(stands.saved for stands in made)
     after = before - saved
     return {
