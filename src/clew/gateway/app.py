@@ -17,6 +17,7 @@ from clew.core.caches import Recent
 from clew.engine.engine import Engine
 from clew.gateway import faults
 from clew.gateway.calls import ModelCall, ModelCalls
+from clew.gateway.compressing import COMPRESS, RETRIEVE, Compressions
 from clew.gateway.counting import counted
 from clew.gateway.http import GatewayReply, GatewayRequest, Gone, Receive, Refused, Send, json_reply
 from clew.gateway.line import Outgoing, UpstreamLine, client
@@ -53,6 +54,7 @@ class Gateway:
         self.settings = settings or GatewaySettings()
         self.metrics = metrics or Metrics()
         self._calls = ModelCalls(engine, upstreams, self.settings, self.metrics, when, how)
+        self._compressions = Compressions(engine)
         self._scopes = {_digest(key): scope for key, scope in self.settings.keys.items()}
         self._minutes: Recent[str, tuple[float, float]] = Recent(4_096)
         self._http: aiohttp.ClientSession | None = None
@@ -157,8 +159,12 @@ class Gateway:
         return None
 
     def _handler(self, asked: GatewayRequest) -> Callable[[GatewayRequest, str], Awaitable[GatewayReply]]:
+        if asked.method == "GET" and asked.path.startswith(RETRIEVE):
+            return self._compressions.retrieve
         if asked.method != "POST":
             return self._pass
+        if asked.path == COMPRESS:
+            return self._compressions.compress
         if asked.path in _CALLS:
             return self._call(_CALLS[asked.path])
         if asked.path in _COUNTS or asked.path.endswith(":countTokens"):
