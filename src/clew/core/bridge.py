@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 from clew.errors import CannotWait
 
@@ -15,6 +16,7 @@ T = TypeVar("T")
 
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
+_staying: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
@@ -50,12 +52,8 @@ async def cross(work: Coroutine[Any, Any, T]) -> T:
 
 
 def stay() -> None:
-    """Let the loop that runs now be that of `run`: a server's, whose clew is nobody else's."""
-    global _loop
-    with _lock:
-        if _loop is not None and not _loop.is_closed() and _loop is not asyncio.get_running_loop():
-            raise CannotWait("clew already has an event loop in this process: begin with `clew serve`")
-        _loop = asyncio.get_running_loop()
+    """Let the loop that runs now do clew's work itself: a server's, whose engine is nobody else's."""
+    _staying.add(asyncio.get_running_loop())
 
 
 class Lock:
@@ -100,8 +98,9 @@ class Lock:
 
 
 def _is_here() -> bool:
-    """Whether the loop of `run` is the one that runs here."""
-    return _loop is not None and asyncio._get_running_loop() is _loop
+    """Whether the loop that runs here, if one does, is that of `run`, or one that stays."""
+    running = asyncio._get_running_loop()
+    return running is not None and (running is _loop or running in _staying)
 
 
 def _background() -> asyncio.AbstractEventLoop:

@@ -7,6 +7,7 @@ from types import TracebackType
 
 import uvicorn
 
+from clew.errors import ClewError
 from clew.gateway.app import Gateway
 
 BACKLOG = 1_024
@@ -47,6 +48,9 @@ class GatewayThread:
         self._thread.start()
         while not self._server.started and self._thread.is_alive():
             threading.Event().wait(0.005)
+        if not self._server.started:
+            listener.close()
+            raise ClewError("the gateway did not start; why is above")
         return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
