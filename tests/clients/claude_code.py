@@ -41,10 +41,10 @@ async def test_hi_a_tool_and_a_resumed_session(tmp_path: Path) -> None:
     model = Model({"say hi": [], "list amber files": ["echo amber-1; ls"], "and again": ["echo amber-2"]})
     with stage(tmp_path, model) as on:
         with on.serving():
-            assert "Done: say hi." in claude(on, "say hi")
-            assert "Done: list amber files." in claude(on, "-c", "list amber files")
+            assert "Done: say-hi." in claude(on, "say hi")
+            assert "Done: list-amber-files." in claude(on, "-c", "list amber files")
         with on.serving():
-            assert "Done: and again." in claude(on, "-c", "and again")
+            assert "Done: and-again." in claude(on, "-c", "and again")
     on.check()
     [main] = await on.conversations()
     assert all(word in main.text for word in ("say hi", "amber-1", "amber-2"))
@@ -58,7 +58,7 @@ async def test_a_sub_agent_has_a_branch_of_its_own(tmp_path: Path) -> None:
     }
     with stage(tmp_path, Model(plans)) as on:
         with on.serving():
-            assert "Done: delegate amber." in claude(on, "delegate amber")
+            assert "Done: delegate-amber." in claude(on, "delegate amber")
     on.check()
     main, agent = await on.conversations()
     assert "amber-after" in main.text
@@ -72,7 +72,7 @@ async def test_far_past_the_window_it_never_compacts(tmp_path: Path) -> None:
     steps = [f"echo fact-{n}; {BIG}" for n in range(25)]
     with stage(tmp_path, Model({"count amber": steps}), window=70_000) as on:
         with on.serving("prevent"):
-            assert "Done: count amber." in claude(on, "count amber", CLAUDE_CODE_MAX_OUTPUT_TOKENS="4000")
+            assert "Done: count-amber." in claude(on, "count amber", CLAUDE_CODE_MAX_OUTPUT_TOKENS="4000")
     on.check()
     assert on.model.summaries == 0
     assert on.answered == 0
@@ -91,7 +91,7 @@ async def test_its_compaction_is_answered_from_the_log(how: str, tmp_path: Path)
             claude(on, "count amber", CLAUDE_CODE_AUTO_COMPACT_WINDOW="100000")
             if how == "by command":
                 claude(on, "-c", "/compact")
-            assert "Done: what was it." in claude(on, "-c", "what was it")
+            assert "Done: what-was-it." in claude(on, "-c", "what was it")
     on.check()
     assert on.model.summaries == 0
     assert on.answered >= 1
@@ -109,7 +109,7 @@ async def test_its_compaction_is_answered_from_the_log(how: str, tmp_path: Path)
 async def test_faults_are_met_as_they_would_be_alone(fault: Answer, tmp_path: Path) -> None:
     with stage(tmp_path, Model({"say hi": []}, first=[fault])) as on:
         with on.serving():
-            assert "Done: say hi." in claude(on, "say hi")
+            assert "Done: say-hi." in claude(on, "say hi")
     on.check(refused=True)
     [main] = await on.conversations()
     assert "say hi" in main.text
@@ -119,5 +119,5 @@ async def test_what_was_too_long_is_sent_shorter(tmp_path: Path) -> None:
     steps = [f"echo fact-{n}; {BIG}" for n in range(12)]
     with stage(tmp_path, Model({"count amber": steps}), window=200_000, models={MODEL: 70_000}) as on:
         with on.serving():
-            assert "Done: count amber." in claude(on, "count amber", CLAUDE_CODE_MAX_OUTPUT_TOKENS="4000")
+            assert "Done: count-amber." in claude(on, "count amber", CLAUDE_CODE_MAX_OUTPUT_TOKENS="4000")
     on.check()

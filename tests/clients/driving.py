@@ -89,7 +89,7 @@ class Model:
         key, left = self._doing.get(who, ("", []))
         if not left:
             self.said.append(key)
-            return Answer(f"Done: {key or 'nothing'}.")
+            return Answer(f"Done: {key.replace(' ', '-') or 'nothing'}.")  # not in words that begin a plan
         step = left.pop(0)
         return Answer("", (step if isinstance(step, Call) else _shell(step, tools),))
 
