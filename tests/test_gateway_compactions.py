@@ -6,7 +6,9 @@ from clew.gateway.settings import GatewaySettings
 from clew.testing import Answer, StrictProvider
 from serving import Served, serving
 
-SUMMARISE = "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\nYour task is to create a detailed summary of it."
+SUMMARISE = (
+    "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\nYour task is to create a detailed summary of it."
+)
 CONTINUED = "This session is being continued from a previous conversation that ran out of context."
 REMINDER = "<system-reminder>\nTools may be found.\n</system-reminder>"
 HEADERS = {"anthropic-version": "2023-06-01", "x-claude-code-session-id": "amber"}

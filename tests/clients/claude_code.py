@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from driving import KEY, Model, Stage, stage
 
 from clew.gateway.settings import ClientCompaction
 from clew.testing import Answer
 from clew.testing.provider import Call
-from driving import KEY, Model, Stage, stage
 
 MODEL = "claude-sonnet-4-5"
 BIG = "seq 1 4000"  # 19 kB
@@ -56,9 +56,8 @@ async def test_a_sub_agent_has_a_branch_of_its_own(tmp_path: Path) -> None:
         "delegate amber": [Call("Agent", task), "echo amber-after"],
         "look for cobalt": ["echo cobalt-1", "echo cobalt-2"],
     }
-    with stage(tmp_path, Model(plans)) as on:
-        with on.serving():
-            assert "Done: delegate-amber." in claude(on, "delegate amber")
+    with stage(tmp_path, Model(plans)) as on, on.serving():
+        assert "Done: delegate-amber." in claude(on, "delegate amber")
     on.check()
     main, agent = await on.conversations()
     assert "amber-after" in main.text
@@ -70,9 +69,8 @@ async def test_a_sub_agent_has_a_branch_of_its_own(tmp_path: Path) -> None:
 
 async def test_far_past_the_window_it_never_compacts(tmp_path: Path) -> None:
     steps = [f"echo fact-{n}; {BIG}" for n in range(25)]
-    with stage(tmp_path, Model({"count amber": steps}), window=70_000) as on:
-        with on.serving("prevent"):
-            assert "Done: count-amber." in claude(on, "count amber", CLAUDE_CODE_MAX_OUTPUT_TOKENS="4000")
+    with stage(tmp_path, Model({"count amber": steps}), window=70_000) as on, on.serving("prevent"):
+        assert "Done: count-amber." in claude(on, "count amber", CLAUDE_CODE_MAX_OUTPUT_TOKENS="4000")
     on.check()
     assert on.model.summaries == 0
     assert on.answered == 0
@@ -86,12 +84,11 @@ async def test_its_compaction_is_answered_from_the_log(how: str, tmp_path: Path)
     many = 24 if how == "by usage" else 4
     steps = [f"echo fact-{n}; {BIG}" for n in range(many)]
     model = Model({"count amber": steps, "what was it": ["echo amber-after"]})
-    with stage(tmp_path, model) as on:
-        with on.serving(mode):
-            claude(on, "count amber", CLAUDE_CODE_AUTO_COMPACT_WINDOW="100000")
-            if how == "by command":
-                claude(on, "-c", "/compact")
-            assert "Done: what-was-it." in claude(on, "-c", "what was it")
+    with stage(tmp_path, model) as on, on.serving(mode):
+        claude(on, "count amber", CLAUDE_CODE_AUTO_COMPACT_WINDOW="100000")
+        if how == "by command":
+            claude(on, "-c", "/compact")
+        assert "Done: what-was-it." in claude(on, "-c", "what was it")
     on.check()
     assert on.model.summaries == 0
     assert on.answered >= 1
@@ -107,9 +104,8 @@ async def test_its_compaction_is_answered_from_the_log(how: str, tmp_path: Path)
     ids=["429", "500", "cut"],
 )
 async def test_faults_are_met_as_they_would_be_alone(fault: Answer, tmp_path: Path) -> None:
-    with stage(tmp_path, Model({"say hi": []}, first=[fault])) as on:
-        with on.serving():
-            assert "Done: say-hi." in claude(on, "say hi")
+    with stage(tmp_path, Model({"say hi": []}, first=[fault])) as on, on.serving():
+        assert "Done: say-hi." in claude(on, "say hi")
     on.check(refused=True)
     [main] = await on.conversations()
     assert "say hi" in main.text
@@ -117,7 +113,6 @@ async def test_faults_are_met_as_they_would_be_alone(fault: Answer, tmp_path: Pa
 
 async def test_what_was_too_long_is_sent_shorter(tmp_path: Path) -> None:
     steps = [f"echo fact-{n}; {BIG}" for n in range(12)]
-    with stage(tmp_path, Model({"count amber": steps}), window=200_000, models={MODEL: 70_000}) as on:
-        with on.serving():
-            assert "Done: count-amber." in claude(on, "count amber", CLAUDE_CODE_MAX_OUTPUT_TOKENS="4000")
+    with stage(tmp_path, Model({"count amber": steps}), window=200_000, models={MODEL: 70_000}) as on, on.serving():
+        assert "Done: count-amber." in claude(on, "count amber", CLAUDE_CODE_MAX_OUTPUT_TOKENS="4000")
     on.check()

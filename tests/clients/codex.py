@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from driving import KEY, Model, Stage, stage
 
 from clew.testing import Answer
-from driving import KEY, Model, Stage, stage
 
 BIG = "seq 1 4000"  # 19 kB
 WAYS = ["own", "built-in"]
@@ -46,9 +46,8 @@ async def test_hi_a_tool_and_a_resumed_session(way: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("way", WAYS)
 async def test_far_past_the_window_it_never_compacts(way: str, tmp_path: Path) -> None:
     steps = [f"echo fact-{n}; {BIG}" for n in range(25)]
-    with stage(tmp_path, Model({"count amber": steps}), window=70_000) as on:
-        with on.serving("prevent"):
-            assert "Done: count-amber." in codex(on, way, "count amber")
+    with stage(tmp_path, Model({"count amber": steps}), window=70_000) as on, on.serving("prevent"):
+        assert "Done: count-amber." in codex(on, way, "count amber")
     on.check()
     assert (on.model.summaries, on.answered) == (0, 0)
     [main] = await on.conversations()
@@ -59,10 +58,9 @@ async def test_far_past_the_window_it_never_compacts(way: str, tmp_path: Path) -
 async def test_its_compaction_is_answered_from_the_log(way: str, tmp_path: Path) -> None:
     steps = [f"echo fact-{n}; {BIG}" for n in range(16)]
     model = Model({"count amber": steps, "what was it": ["echo amber-after"]})
-    with stage(tmp_path, model) as on:
-        with on.serving("answer"):
-            codex(on, way, "count amber", model_auto_compact_token_limit=60_000)
-            assert "Done: what-was-it." in codex(on, way, "resume", "--last", "what was it")
+    with stage(tmp_path, model) as on, on.serving("answer"):
+        codex(on, way, "count amber", model_auto_compact_token_limit=60_000)
+        assert "Done: what-was-it." in codex(on, way, "resume", "--last", "what was it")
     on.check()
     assert on.model.summaries == 0
     assert on.answered >= 1
@@ -79,9 +77,8 @@ async def test_its_compaction_is_answered_from_the_log(way: str, tmp_path: Path)
     ids=["429", "500", "cut"],
 )
 async def test_faults_are_met_as_they_would_be_alone(fault: Answer, tmp_path: Path) -> None:
-    with stage(tmp_path, Model({"say hi": []}, first=[fault])) as on:
-        with on.serving():
-            assert "Done: say-hi." in codex(on, "own", "say hi")
+    with stage(tmp_path, Model({"say hi": []}, first=[fault])) as on, on.serving():
+        assert "Done: say-hi." in codex(on, "own", "say hi")
     on.check(refused=True)
     [main] = await on.conversations()
     assert "say hi" in main.text
@@ -89,7 +86,7 @@ async def test_faults_are_met_as_they_would_be_alone(fault: Answer, tmp_path: Pa
 
 async def test_what_was_too_long_is_sent_shorter(tmp_path: Path) -> None:
     steps = [f"echo fact-{n}; {BIG}" for n in range(14)]
-    with stage(tmp_path, Model({"count amber": steps}), window=200_000, models={"gpt-5.2-codex": 60_000}) as on:
-        with on.serving():
-            assert "Done: count-amber." in codex(on, "own", "count amber")
+    model, windows = Model({"count amber": steps}), {"gpt-5.2-codex": 60_000}
+    with stage(tmp_path, model, window=200_000, models=windows) as on, on.serving():
+        assert "Done: count-amber." in codex(on, "own", "count amber")
     on.check()

@@ -1,4 +1,4 @@
-"""Real programs before a gateway on loopback: each in a home of its own, with a model that does what a test wrote down."""
+"""Real programs before a gateway on loopback, each in a home of its own, with a model that does what a test says."""
 
 import os
 import re
@@ -65,7 +65,11 @@ class Model:
         frame, items = wire.decode(body, format)
         tools = declared(body, format)
         newest = _newest(items)
-        asked = "\n".join(i.text for i in newest if i.kind == "text" and not GOES_ON.search(i.text[:400]))
+        texts = [item.text for item in newest if item.kind == "text"]
+        summed = [
+            n for n, text in enumerate(texts) if GOES_ON.search(text[:400])
+        ]  # what stands before was asked earlier
+        asked = "\n".join(texts[summed[-1] + 1 :] if summed else texts)
         if ASKS_SUMMARY.search(asked) or (not tools and ASKS_SUMMARY.search(frame.system[:600])):
             self.summaries += 1
             return Answer("<summary>\nA summary that the model made.\n</summary>")
