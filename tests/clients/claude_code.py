@@ -1,7 +1,7 @@
 """Claude Code through the gateway."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -29,14 +29,6 @@ def claude(on: Stage, *arguments: str, well: bool = True, stdin: str = "", **env
     return on.run("claude", *model, "-p", *arguments, env=given, well=well, stdin=stdin)
 
 
-def talk(on: Stage, prompts: Sequence[str], *arguments: str, **env: str) -> list[dict[str, object]]:
-    """What it says to many prompts in one run."""
-    lines = [json.dumps({"type": "user", "message": {"role": "user", "content": text}}) for text in prompts]
-    spoken = ("--input-format", "stream-json", "--output-format", "stream-json", "--verbose", *arguments)
-    said = claude(on, *spoken, stdin="\n".join(lines) + "\n", **env)
-    return [json.loads(line) for line in said.splitlines() if line.startswith("{")]
-
-
 async def test_hi_a_tool_and_a_resumed_session(tmp_path: Path) -> None:
     model = Model({"say hi": [], "list amber files": ["echo amber-1; ls"], "and again": ["echo amber-2"]})
     with stage(tmp_path, model) as on:
@@ -52,7 +44,7 @@ async def test_hi_a_tool_and_a_resumed_session(tmp_path: Path) -> None:
 
 async def test_a_sub_agent_has_a_branch_of_its_own(tmp_path: Path) -> None:
     task = {"description": "look", "prompt": "look for cobalt now", "subagent_type": "general-purpose"}
-    plans = {
+    plans: Mapping[str, Sequence[str | Call]] = {
         "delegate amber": [Call("Agent", task), "echo amber-after"],
         "look for cobalt": ["echo cobalt-1", "echo cobalt-2"],
     }

@@ -173,7 +173,7 @@ class Stage:
         """Those in the log, with all that was said in each, first to last."""
         store = open_store(str(self.home / "log.db"))
         try:
-            found = []
+            found = list[Said]()
             for session in reversed(await store.sessions(SCOPE)):
                 if session.number > 1 and found and any(s.session.branch == session.branch for s in found):
                     continue
