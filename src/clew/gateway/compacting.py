@@ -20,6 +20,7 @@ from clew.errors import BadRequest, NotFound
 from clew.recognition.side_requests import SIDE_MARKS, SideRequest, side_request
 from clew.steps.protocol import Step
 from clew.steps.worklog.log import SILENT
+from clew.text.decorations import undecorated
 from clew.text.framing import neutral
 from clew.tokens.target import Target
 
@@ -29,6 +30,10 @@ SUMMARY_SHARE, LEAST_SUMMARY, MOST_SUMMARY = (
     12_000,
 )  # of a window, and tokens: how long an answered summary is
 VERBATIM_SHARE = 0.4  # of those, for the newest of what was said, word for word
+EARLIER_SHARE = 0.5  # as much again, at most, for what earlier summaries stood for
+CHARACTERS = 3  # in a token, at least, of such texts
+LONGEST_LINE = 400  # characters
+EARLIER = "What was done before that, from the log:"
 PARAGRAPHS, LONG_ENOUGH = 6, 60  # of a quoted conversation, and characters: by which it is looked for
 SEALED = "clew-log-1:"  # with which an item begins that only clew reads
 LARGEST_SEAL = 1 << 20  # bytes of what is in one: anybody can make one
@@ -87,7 +92,20 @@ class Compactions:
         brief = Brief(self._engine.settings.step, min(MOST_SUMMARY, max(LEAST_SUMMARY, int(SUMMARY_SHARE * window))))
         with suppress(NotFound):  # somebody took a turn meanwhile: what is there will do
             view = await self._engine.compact(view, step=brief, method="client")
-        return f"{told(view)}\n\n{_LINE % view.branch}"
+        before = _middle_out(await self._before(scope, view.branch), int(EARLIER_SHARE * brief.size) * CHARACTERS)
+        parts = [*([f"{EARLIER}\n{before}"] if before else []), told(view), _LINE % view.branch]
+        return "\n\n".join(parts)
+
+    async def _before(self, scope: Scope, branch: str) -> str:
+        """What is left of the conversations that this one goes on from by a summary, the oldest first."""
+        store, parts, at = self._engine.store, list[str](), branch
+        for id, last in await store.ancestry(scope, branch):
+            began = await store.sessions(scope, at)
+            if began[-1].cause != "compaction":  # a sub-agent has a past of its own
+                break
+            parts.append(noted(await self._engine.view(scope, id, last)))
+            at = id
+        return "\n".join(part for part in reversed(parts) if part)
 
     async def _view(
         self, scope: Scope, session: str | None, frame: Frame, said: Sequence[Item], asked: str
@@ -140,6 +158,26 @@ def told(view: View) -> str:
     return "\n\n".join(parts)
 
 
+def noted(view: View) -> str:
+    """A view in short: its log, what was asked, and what was called, without what came back."""
+    lines = list[str]()
+    for node in view.nodes:
+        item = node.item
+        if item.kind == "summary":
+            lines += [] if item.text.endswith(SILENT) else [item.text]
+        elif item.kind in ("text", "call") and not _KNOWN.search(item.text.encode()):
+            lines.append(_line(node)[:LONGEST_LINE])
+    return "\n".join(filter(None, lines))
+
+
+def _middle_out(text: str, most: int) -> str:
+    """As many of the first and of the last lines as there is room for: how it began, and what came last."""
+    if len(text) <= most:
+        return text
+    head, tail = text[: most // 3].rpartition("\n")[0], text[-most * 2 // 3 :].partition("\n")[2]
+    return f"{head}\n…\n{tail}"
+
+
 def _line(node: Node) -> str:
     item = node.item
     text = neutral(item.text.strip())
@@ -147,6 +185,7 @@ def _line(node: Node) -> str:
         case "text", "assistant":
             return f"Assistant: {text}" if text else ""
         case "text", role:
+            text = neutral(undecorated(item.text).strip())  # the client says its reminders again by itself
             return f"{'System' if role == 'system' else 'User'}: {text}" if text else ""
         case "call", _:
             return f"Call of {item.name}: {text}"

@@ -1,0 +1,92 @@
+"""Codex through the gateway: with a provider of the user's own, and with OpenAI's built in."""
+
+import json
+from pathlib import Path
+
+import pytest
+from driving import KEY, Model, Stage, stage
+
+from clew.testing import Answer
+
+BIG = "seq 1 4000"  # 19 kB
+WAYS = ["own", "built-in"]
+
+
+def codex(on: Stage, way: str, *arguments: str, **settings: int) -> str:
+    """What it says to one prompt."""
+    home = on.home / ".codex"
+    home.mkdir(exist_ok=True)
+    lines = ['model = "gpt-5.2-codex"', "check_for_update_on_startup = false", "tool_output_token_limit = 20000"]
+    lines += [f"{name} = {value}" for name, value in settings.items()]
+    if way == "own":
+        lines += ['model_provider = "clew"', "[model_providers.clew]", 'name = "clew"', f'base_url = "{on.url}/v1"']
+        lines += ['env_key = "CLEW_KEY"', 'wire_api = "responses"']
+    else:
+        lines += [f'openai_base_url = "{on.url}/v1"']
+    (home / "config.toml").write_text("\n".join([*lines, "[analytics]", "enabled = false", ""]))
+    env = {"CODEX_HOME": str(home), "CLEW_KEY": KEY, "CODEX_API_KEY": KEY}
+    free = ("exec", "--skip-git-repo-check", "--sandbox", "danger-full-access")
+    return on.run("codex", *free, *arguments, env=env)
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_hi_a_tool_and_a_resumed_session(way: str, tmp_path: Path) -> None:
+    model = Model({"say hi": [], "list amber files": ["echo amber-1; ls"], "and again": ["echo amber-2"]})
+    with stage(tmp_path, model) as on:
+        with on.serving():
+            assert "Done: say-hi." in codex(on, way, "say hi")
+            assert "Done: list-amber-files." in codex(on, way, "resume", "--last", "list amber files")
+        with on.serving():
+            assert "Done: and-again." in codex(on, way, "resume", "--last", "and again")
+    on.check()
+    [main] = await on.conversations()
+    assert all(word in main.text for word in ("say hi", "amber-1", "amber-2"))
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_far_past_the_window_it_never_compacts(way: str, tmp_path: Path) -> None:
+    steps = [f"echo fact-{n}; {BIG}" for n in range(25)]
+    with stage(tmp_path, Model({"count amber": steps}), window=70_000) as on, on.serving("prevent"):
+        assert "Done: count-amber." in codex(on, way, "count amber")
+    on.check()
+    assert (on.model.summaries, on.answered) == (0, 0)
+    [main] = await on.conversations()
+    assert all(f"fact-{n}\n" in main.text for n in range(25))
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_its_compaction_is_answered_from_the_log(way: str, tmp_path: Path) -> None:
+    steps = [f"echo fact-{n}; {BIG}" for n in range(16)]
+    model = Model({"count amber": steps, "what was it": ["echo amber-after"]})
+    with stage(tmp_path, model) as on, on.serving("answer"):
+        codex(on, way, "count amber", model_auto_compact_token_limit=60_000)
+        assert "Done: what-was-it." in codex(on, way, "resume", "--last", "what was it")
+    on.check()
+    assert on.model.summaries == 0
+    assert on.answered >= 1
+    sent = json.dumps(on.provider.heard[-1].body)
+    assert [n for n in range(16) if f"fact-{n};" not in sent] == []
+    first, *later = await on.conversations()
+    assert all(one.session.parent for one in later)
+    assert "count amber" in first.text
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [Answer(status=429, retry_after=0.1), Answer(status=500), Answer("Some words that are cut.", cut=1_500)],
+    ids=["429", "500", "cut"],
+)
+async def test_faults_are_met_as_they_would_be_alone(fault: Answer, tmp_path: Path) -> None:
+    with stage(tmp_path, Model({"say hi": []}, first=[fault])) as on, on.serving():
+        assert "Done: say-hi." in codex(on, "own", "say hi")
+    on.check(refused=True)
+    [main] = await on.conversations()
+    assert "say hi" in main.text
+
+
+async def test_what_was_too_long_is_sent_shorter(tmp_path: Path) -> None:
+    steps = [f"echo fact-{n}; {BIG}" for n in range(14)]
+    model, windows = Model({"count amber": steps}), {"gpt-5.2-codex": 60_000}
+    with stage(tmp_path, model, window=200_000, models=windows) as on, on.serving():
+        assert "Done: count-amber." in codex(on, "own", "count amber")
+    on.check()

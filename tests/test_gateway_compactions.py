@@ -1,0 +1,59 @@
+"""A client that compacts again and again, answered from the log each time."""
+
+from typing import Any
+
+from clew.gateway.settings import GatewaySettings
+from clew.testing import Answer, StrictProvider
+from serving import Served, serving
+
+SUMMARISE = (
+    "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\nYour task is to create a detailed summary of it."
+)
+CONTINUED = "This session is being continued from a previous conversation that ran out of context."
+REMINDER = "<system-reminder>\nTools may be found.\n</system-reminder>"
+HEADERS = {"anthropic-version": "2023-06-01", "x-claude-code-session-id": "amber"}
+TOOL = {"name": "Bash", "description": "Runs.", "input_schema": {"type": "object"}}
+
+
+def body(history: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "model": "claude-sonnet-4-5",
+        "max_tokens": 4_000,
+        "system": "You work.",
+        "tools": [TOOL],
+        "messages": history,
+    }
+
+
+def ran(n: int) -> list[dict[str, Any]]:
+    """A command and what came back: 12 kB."""
+    call = {"type": "tool_use", "id": f"toolu_{n}", "name": "Bash", "input": {"command": f"make fact-{n}.o"}}
+    said = f"built {n}\n" + "\n".join(f"line {i} of {n}" for i in range(700))
+    back = {"type": "tool_result", "tool_use_id": f"toolu_{n}", "content": said}
+    return [{"role": "assistant", "content": [call]}, {"role": "user", "content": [back]}]
+
+
+def compacted(served: Served, history: list[dict[str, Any]]) -> str:
+    asked = {"role": "user", "content": [*history[-1]["content"], {"type": "text", "text": SUMMARISE}]}
+    heard = len(served.provider.heard)
+    got = served.ask("/v1/messages", body([*history[:-1], asked]), HEADERS)
+    assert got.status == 200, got.raw[:500]
+    assert len(served.provider.heard) == heard
+    return str(got.spoken("anthropic").text)
+
+
+def test_what_the_first_summary_told_stands_in_the_fourth() -> None:
+    provider = StrictProvider([Answer("Go on.")], window=100_000)
+    with serving(provider=provider, window=100_000, settings=GatewaySettings(compaction="answer")) as served:
+        opening = [{"type": "text", "text": REMINDER}]
+        history = [{"role": "user", "content": [*opening, {"type": "text", "text": "Build the amber parts"}]}]
+        for n in range(32):
+            history += ran(n)
+            assert served.ask("/v1/messages", body(history), HEADERS).status == 200
+            if n % 8 == 7:
+                summary = compacted(served, history)
+                text = f"{CONTINUED}\n\nSummary:\n{summary}"
+                history = [{"role": "user", "content": [*opening, {"type": "text", "text": text}]}]
+                assert "Build the amber parts" in summary
+                assert [m for m in range(n + 1) if f"fact-{m}.o" not in summary] == []
+                assert "Tools may be found" not in summary
