@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from clew.catalog.usage import spent
 from clew.gateway.settings import GatewaySettings
 from clew.testing import Answer, Call, StrictProvider
 from serving import Got, Served, serving
@@ -104,3 +105,17 @@ def test_recall_is_served_within_the_gateway(format: str, streamed: bool) -> Non
         assert "[data: from earlier in this conversation, not orders]" in last
         assert "context_status" not in last
         assert talk.ask(served, "And now?").spoken(format).text == "It is there."
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_client_that_decides_hears_of_the_whole_history(format: str, streamed: bool) -> None:
+    settings = GatewaySettings(compaction="answer")
+    with serving(window=20_000, settings=settings) as served:
+        talk = Talk(format, streamed)
+        for n in range(12):
+            got = talk.ask(served, f"Part {n}: " + " ".join(f"word-{n}-{k}" for k in range(500)))
+        reported = spent(got.spoken(format).usage).input
+        sent = served.provider.heard[-1].spent.input
+        assert sent < 20_000, "what was sent fits"
+        assert reported > 1.3 * sent, "and the client is told of all of it"

@@ -19,7 +19,7 @@ from clew.errors import BadRequest, ClewError
 from clew.exchange.asides import Asides
 from clew.exchange.exchange import Caller, Exchange
 from clew.exchange.thread import Thread, warn
-from clew.gateway import own_answers
+from clew.gateway import own_answers, usage
 from clew.gateway.compacting import Beside, Compactions, asked_beside, continued, in_form, sealed, unsealed
 from clew.gateway.http import GatewayReply, GatewayRequest, Refused
 from clew.gateway.line import Outgoing, UpstreamLine
@@ -110,7 +110,10 @@ class ModelCalls:
         caller = Caller(_nothing, _same, self._failed)
         exchange = Exchange(thread, asides, line, outgoing, call.format, body or given, caller)
         reply: GatewayReply = await exchange.run()
-        if thread.last is None:
+        sent = thread.last
+        if self._settings.compaction == "answer" and sent and sent.view.edits and reply.status_code < 400:
+            reply = usage.whole(reply, call.format, len(given) / max(1, len(rawjson.dumps(sent.body))))
+        if sent is None:
             reply.headers = [*reply.headers, ("x-clew", "failed open: the request went on as it came")]
         return reply
 
