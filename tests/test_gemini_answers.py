@@ -23,28 +23,10 @@ OURS = ("recall", "search_history")
 each = pytest.mark.parametrize("said", RECORDED, ids=lambda said: said.name)
 
 
-class Hearing(AnswerReader):
-    """A reader that keeps the events until they are taken."""
-
-    def __init__(self) -> None:
-        super().__init__("gemini")
-        self._events_kept: list[HeardEvent] = []
-
-    def take(self, chunk: bytes) -> None:
-        self._events_kept += self.add(chunk)
-
-    def taken(self) -> list[HeardEvent]:
-        taken, self._events_kept = self._events_kept, []
-        return taken
-
-
-def heard(content: bytes, size: int | None = None) -> Hearing:
-    """What is heard in these bytes, in packets of this size."""
-    hearing = Hearing()
-    for packet in packets(content, size):
-        hearing.take(packet)
-    hearing.take(b"")
-    return hearing
+def heard(content: bytes, size: int | None = None) -> tuple[AnswerReader, list[HeardEvent]]:
+    """Who read these bytes in packets of this size, and the events in them."""
+    reader = AnswerReader("gemini")
+    return reader, [event for packet in [*packets(content, size), b""] for event in reader.add(packet)]
 
 
 def packets(content: bytes, size: int | None) -> list[bytes]:
@@ -53,7 +35,12 @@ def packets(content: bytes, size: int | None) -> list[bytes]:
 
 
 def said_in(content: bytes, size: int | None = None) -> Spoken | None:
-    return heard(content, size).spoken()
+    """What comes of it, the same for who takes events and who only listens."""
+    reader, listener = heard(content, size)[0], AnswerReader("gemini")
+    for packet in [*packets(content, size), b""]:
+        listener.hear(packet)
+    assert reader.spoken() == listener.spoken()
+    return reader.spoken()
 
 
 # --- heard ----------------------------------------------------------------------------------------------------------
@@ -89,14 +76,24 @@ def test_what_was_said_can_be_sent_back(said: Said) -> None:
 @each
 def test_a_stream_that_is_cut_at_any_byte_says_a_beginning(said: Said) -> None:
     for end in range(len(said.events)):
-        hearing = heard(said.events[:end])
-        spoken = hearing.spoken()
-        assert hearing.refusal == ""
+        reader, _ = heard(said.events[:end])
+        spoken = reader.spoken()
+        assert reader.refusal == ""
         if spoken is None:  # half an event was the last
             continue
         assert said.spoken.text.startswith(spoken.text)
         assert said.spoken.calls[: len(spoken.calls)] == spoken.calls
         assert spoken.stop in ("cut", said.spoken.stop)
+
+
+@pytest.mark.parametrize("size", [1, 40, None])
+def test_who_wants_only_the_usage_gets_it(size: int | None) -> None:
+    reader = AnswerReader("gemini", only_usage=True)
+    for packet in [*packets(RECORDED[0].events, size), b""]:
+        reader.hear(packet)
+    spoken = reader.spoken()
+    assert spoken is not None
+    assert spoken.usage == RECORDED[0].spoken.usage
 
 
 def test_its_usage_is_read() -> None:
@@ -114,18 +111,18 @@ ERRORS = {
 @pytest.mark.parametrize("content", ERRORS.values(), ids=ERRORS)
 @pytest.mark.parametrize("size", [1, None])
 def test_an_error_is_a_refusal(content: bytes, size: int | None) -> None:
-    hearing = heard(content, size)
-    assert (hearing.refusal, hearing.lost, hearing.spoken()) == ("The model is overloaded.", True, None)
+    reader, _ = heard(content, size)
+    assert (reader.refusal, reader.lost, reader.spoken()) == ("The model is overloaded.", True, None)
 
 
 @pytest.mark.parametrize("error", [ERRORS["an event"], ERRORS["whole"], ERRORS["whole"].replace(b"\n", b"")])
 @pytest.mark.parametrize("size", [1, 5, None])
 def test_an_error_after_words_is_no_end(error: bytes, size: int | None) -> None:
     begun = b"data: " + rawjson.dumps(chunk(text("So"))) + b"\r\n\r\n"
-    hearing = heard(begun + error, size)
-    assert (hearing.refusal, hearing.spoken()) == ("", None)
+    reader, events = heard(begun + error, size)
+    assert (reader.refusal, reader.spoken()) == ("", None)
     told = GeminiStream(OURS.__contains__)
-    assert (told.add(hearing.taken()) + told.end(muted=False)).rstrip() == (begun + error).rstrip()
+    assert (told.add(events) + told.end(muted=False)).rstrip() == (begun + error).rstrip()
 
 
 @pytest.mark.parametrize(
@@ -219,11 +216,10 @@ def test_several_answers_are_one_stream(rounds: list[list[list[Chunk]]], size: i
     joined = STREAMS["gemini"](OURS.__contains__)
     out = b""
     for n, chunks in enumerate(rounds):
-        hearing = Hearing()
+        reader = AnswerReader("gemini")
         for packet in [*packets(events_of(chunks, str(n + 1), lone_end), size), b""]:
-            hearing.take(packet)
-            out += joined.add(hearing.taken())
-        spoken = hearing.spoken()
+            out += joined.add(reader.add(packet))
+        spoken = reader.spoken()
         assert spoken is not None
         assert spoken.stop == ("calls" if spoken.calls else "end")
         assert joined.over
@@ -252,11 +248,8 @@ def test_a_stream_without_clews_calls_is_the_providers_to_the_byte(chunks: list[
     chunks = [[part for part in parts if not is_ours(part)] for parts in chunks]
     content = b": hello\r\n\r\n" + events_of(chunks, "1", lone_end=False)
     joined = STREAMS["gemini"](OURS.__contains__)
-    hearing = Hearing()
-    out = b""
-    for packet in [*packets(content, size), b""]:
-        hearing.take(packet)
-        out += joined.add(hearing.taken())
+    reader = AnswerReader("gemini")
+    out = b"".join(joined.add(reader.add(packet)) for packet in [*packets(content, size), b""])
     assert out + joined.end(muted=False) == content
 
 
@@ -268,9 +261,7 @@ def test_what_is_cut_tells_no_call_of_clews(first: list[Any], second: list[Any],
     content = events_of(second, "2", lone_end=False)
     cut = data.draw(st.integers(0, len(content)))
     for part in (events_of(first, "1", lone_end=False), content[:cut]):
-        hearing = Hearing()
-        hearing.take(part)
-        out += joined.add(hearing.taken())
+        out += joined.add(AnswerReader("gemini").add(part))
         out += joined.again() if part is not content[:cut] else b""
     assert b'"recall"' not in out
     assert b"search_history" not in out
@@ -280,8 +271,8 @@ def test_texts_of_two_answers_do_not_run_together() -> None:
     joined = STREAMS["gemini"](OURS.__contains__)
     out = b""
     for parts in ([text("I look."), call("recall")], [thought("Hm."), text("Green.")]):
-        hearing = heard(events_of([parts], "1", lone_end=False))
-        out += joined.add(hearing.taken()) + (joined.again() if call("recall") in parts else joined.end(muted=False))
+        out += joined.add(heard(events_of([parts], "1", lone_end=False))[1])
+        out += joined.again() if call("recall") in parts else joined.end(muted=False)
     spoken = said_in(out)
     assert spoken is not None
     assert spoken.text == "I look.\n\nGreen."
@@ -290,9 +281,9 @@ def test_texts_of_two_answers_do_not_run_together() -> None:
 
 def test_a_signature_signs_no_call_of_a_later_answer() -> None:
     joined = STREAMS["gemini"](OURS.__contains__)
-    joined.add(heard(events_of([[text("So."), call("recall", thoughtSignature=SIGN)]], "1", lone_end=False)).taken())
+    joined.add(heard(events_of([[text("So."), call("recall", thoughtSignature=SIGN)]], "1", lone_end=False))[1])
     joined.again()
-    joined.add(heard(events_of([[call("ls")]], "2", lone_end=False)).taken())
+    joined.add(heard(events_of([[call("ls")]], "2", lone_end=False))[1])
     assert SIGN.encode() not in joined.end(muted=False)
 
 
@@ -301,14 +292,3 @@ def test_a_failure_between_answers_is_told_outside_of_any_event(content: bytes) 
     told = json.loads(GeminiStream(OURS.__contains__).failed(content, 500))
     assert told["error"]["code"] == 500
     assert told["error"]["message"]
-
-
-def test_results_say_what_went_wrong() -> None:
-    [content] = messages([CallResult("recall~0", "recall", "It."), CallResult("c1", "recall", "No.", True)], "gemini")
-    assert content == {
-        "role": "user",
-        "parts": [
-            {"functionResponse": {"name": "recall", "response": {"result": "It."}}},
-            {"functionResponse": {"id": "c1", "name": "recall", "response": {"error": "No."}}},
-        ],
-    }

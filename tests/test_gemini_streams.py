@@ -10,6 +10,7 @@ import pytest
 from asking import SCHEMA
 from clew.adapters.wrapping.lines import relayed
 from clew.agent.control import ContextController
+from clew.agent.results import CallResult, messages
 from clew.core import rawjson
 from clew.core.items import Digests
 from clew.exchange.answers import AnswerReader
@@ -57,10 +58,10 @@ class Client:
         self.contents.append({"role": "user", "parts": list(parts)})
         response = self.post(way)
         assert response.status_code == 200, response.text
-        hearing = AnswerReader("gemini")
-        hearing.hear(response.content)
-        hearing.hear(b"")
-        spoken = hearing.spoken()
+        reader = AnswerReader("gemini")
+        reader.hear(response.content)
+        reader.hear(b"")
+        spoken = reader.spoken()
         assert spoken is not None, response.text
         self.contents += spoken.messages
         return spoken
@@ -200,3 +201,14 @@ def test_what_is_too_long_is_folded_and_asked_again(tmp_path: Path, way: str) ->
         assert client.say(way, text("Which colour?")).text == "Green."
     assert len(provider.heard) > 1
     assert provider.heard[0].spent.input > 6_000 >= provider.heard[-1].spent.input
+
+
+def test_results_say_what_went_wrong() -> None:
+    [content] = messages([CallResult("recall~0", "recall", "It."), CallResult("c1", "recall", "No.", True)], "gemini")
+    assert content == {
+        "role": "user",
+        "parts": [
+            {"functionResponse": {"name": "recall", "response": {"result": "It."}}},
+            {"functionResponse": {"id": "c1", "name": "recall", "response": {"error": "No."}}},
+        ],
+    }

@@ -53,10 +53,10 @@ def post(
 
 
 def asked(provider: StrictProvider, way: str, body: Body = HELLO) -> Spoken:
-    hearing = AnswerReader("gemini")
-    hearing.hear(post(provider, way, body)[1])
-    hearing.hear(b"")
-    spoken = hearing.spoken()
+    reader = AnswerReader("gemini")
+    reader.hear(post(provider, way, body)[1])
+    reader.hear(b"")
+    spoken = reader.spoken()
     assert spoken is not None
     return spoken
 
