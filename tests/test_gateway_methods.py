@@ -29,7 +29,8 @@ class Talk:
         match self.format:
             case "openai_chat":
                 tool: Any = {"type": "function", "function": {"name": "shell", "parameters": SHELL}}
-                return {"model": "gpt-5", "messages": self.said, "tools": [tool], "stream": self.streamed}
+                asked = {"model": "gpt-5", "messages": self.said, "tools": [tool], "stream": self.streamed}
+                return {**asked, "stream_options": {"include_usage": True}} if self.streamed else asked
             case "openai_responses":
                 tool = {"type": "function", "name": "shell", "parameters": SHELL}
                 return {"model": "gpt-5", "input": self.said, "tools": [tool], "stream": self.streamed, "store": False}

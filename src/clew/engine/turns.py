@@ -8,7 +8,7 @@ from dataclasses import replace as with_
 from typing import Any, TypeVar
 
 from clew import events
-from clew.core.items import Digests, Frame, Scope, new_id
+from clew.core.items import Digests, Frame, Item, Scope, new_id
 from clew.core.threads import in_thread_if
 from clew.core.view import View
 from clew.engine.branch import Branch
@@ -51,6 +51,7 @@ class Request:
     origin: Origin | None = None  # why it begins, should it begin with this request: a task, a sub-agent, a handoff
     method: Method | None = None  # who decides when to compact, if not as the engine has it
     cue: Cue | None = None  # from where on an agent that decides is asked to act, if not as usual
+    check: Callable[[Frame, Sequence[Item]], None] | None = None  # sees what is new; what it raises ends the turn
 
 
 class _Paused(Exception):
@@ -115,6 +116,8 @@ class Turns:
             incoming = await in_thread_if(branch.body.takes_long(body), lambda: branch.body.read(body))
             if incoming is None or incoming.same < branch.body.solid:
                 return None
+            if request.check:
+                request.check(incoming.frame, incoming.flat())
             offset = branch.body.starts[incoming.same] + branch.body.shift
             if not _is_same_agent(branch, incoming.frame):
                 return None
@@ -131,6 +134,8 @@ class Turns:
         known = Known(body.format)
         incoming = await in_thread_if(known.takes_long(body), lambda: known.read(body))
         assert incoming is not None, "its own format"
+        if request.check:
+            request.check(incoming.frame, incoming.flat())
         looking = self.recogniser(request.scope, incoming.frame)
         found = await looking.find(incoming.flat(), request.session)
         found.origin = None if found.fork else request.origin or found.origin

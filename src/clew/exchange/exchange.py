@@ -20,9 +20,14 @@ from clew.store.waiting import patience
 
 T = TypeVar("T")
 
+
+class NotATurn(ClewError):
+    """A request that is no turn of a conversation: whoever has it checked for that knows what to do with it."""
+
+
 MENDS = 3  # times that a request is made shorter because its provider refused it
 TOOL_ROUNDS = 20  # calls of clew's own tools before an answer
-RAISED = (OverBudget, SecretFound)  # to send it all the same would not do
+RAISED = (OverBudget, SecretFound, NotATurn)  # to send it all the same would not do
 
 
 def failed_open(error: Exception) -> None:

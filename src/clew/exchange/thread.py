@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -11,7 +11,7 @@ from clew.agent.control import ContextController, SentBody
 from clew.agent.results import Outcome
 from clew.core import folders
 from clew.core.bridge import cross
-from clew.core.items import Scope
+from clew.core.items import Frame, Item, Scope
 from clew.core.limits import Budget
 from clew.engine.engine import Engine, Request
 from clew.engine.settings import Settings
@@ -65,16 +65,18 @@ class Thread:
         *,
         scope: Scope = "default",
         origin: Origin | None = None,
+        check: Callable[[Frame, Sequence[Item]], None] | None = None,
     ) -> None:
         self.controller = controller
         self.session = session  # the host's name for it; without one it is known by its past
         self.scope = scope
         self.origin = origin
+        self._check = check  # as `Request` has it
         self.last: SentBody | None = None
 
     async def fit(self, body: Mapping[str, Any] | bytes, format: str | None = None) -> SentBody:
         """What to send instead of a request of the host. Raises `OverBudget`."""
-        request = Request(body, format, self.scope, self.session, self.origin)
+        request = Request(body, format, self.scope, self.session, self.origin, check=self._check)
         self.last = None  # should this fail, the host sends its own, and no report is of what was fitted before
         self.last = await cross(self.controller.prepare(request))
         return self.last

@@ -1,7 +1,6 @@
 """A call of a model, from a client to its provider and back."""
 
-import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -9,31 +8,29 @@ import aiohttp
 
 from clew import wire
 from clew.agent.control import ContextController
-from clew.agent.control.controller import METHOD
 from clew.core import rawjson
 from clew.core.caches import Recent
-from clew.core.items import Digests, Scope
+from clew.core.items import Digests, Frame, Item, Scope
 from clew.core.view import View
 from clew.engine.engine import Engine
 from clew.errors import BadRequest, ClewError
 from clew.exchange.asides import Asides
-from clew.exchange.exchange import Caller, Exchange
+from clew.exchange.exchange import Caller, Exchange, NotATurn
 from clew.exchange.thread import Thread, warn
 from clew.gateway import own_answers, usage
 from clew.gateway.compacting import Beside, Compactions, asked_beside, continued, in_form, sealed, unsealed
 from clew.gateway.http import GatewayReply, GatewayRequest, Refused
 from clew.gateway.line import Outgoing, UpstreamLine
+from clew.gateway.methods import METHOD_HEADER, ConversationMethods
 from clew.gateway.metrics import Metrics
 from clew.gateway.settings import GatewaySettings
 from clew.gateway.speakers import NamedConversation, speaker
 from clew.gateway.upstreams import Upstreams
-from clew.recognition.side_requests import SideRequest
-from clew.store.records import Method, Origin
+from clew.recognition.side_requests import SideRequest, side_request
+from clew.store.records import Origin
 from clew.tokens import counter_for
 from clew.wire.convert.tools import declared
 
-FRESH = 0.2  # seconds for which a method that another process switches may be the old one
-METHOD_HEADER = "x-clew-method"
 # The provider has the history, and it cannot be seen.
 KEPT_ELSEWHERE = ("previous_response_id", "conversation", "cachedContent", "cached_content")
 
@@ -75,19 +72,20 @@ class ModelCalls:
         self, asked: GatewayRequest, call: ModelCall, scope: Scope, http: aiohttp.ClientSession
     ) -> GatewayReply:
         """What a client gets."""
-        raw = unsealed(await asked.body())
+        raw = await asked.body()
+        raw = unsealed(raw) if call.format == "openai_responses" else raw
         given = _with_model(raw, call.model)
         who = speaker(asked, raw)
         line = _GeminiUpstreamLine(http, call.model) if call.model else UpstreamLine(http)
         outgoing = self._outgoing(asked, call, given, raw)
-        beside = asked_beside(given, call.format) if self._settings.compaction != "pass" else None
-        if beside and beside[0].form is None:  # a title: no part of any conversation
-            return await self._passed(line, outgoing)
-        if beside and (reply := await self._compacted(asked, call, scope, who, beside)):
-            return reply
-        if _is_elsewhere(raw):
-            return await self._passed(line, outgoing)
-        return await self._fitted(asked, call, scope, who, given, line, outgoing)
+        try:
+            return await self._fitted(asked, call, scope, who, given, line, outgoing)
+        except NotATurn:
+            pass
+        # Rare, and read anew: what is new in it does not tell what it is about.
+        beside = asked_beside(given, call.format)
+        reply = await self._compacted(asked, call, scope, who, beside) if beside and beside[0].form else None
+        return reply or await self._passed(line, outgoing)
 
     async def _fitted(
         self,
@@ -106,7 +104,9 @@ class ModelCalls:
             wanted = self._deciding if method == "llm" else self._looking
             if body := _offerable(given, call.format, wanted):
                 controller, asides = wanted, self._asides_of(scope)
-        thread = Thread(controller, who.name, scope=scope, origin=await self._origin(scope, who, given))
+        origin = await self._origin(scope, who, given)
+        check = _check_kept if self._settings.compaction == "pass" else _check
+        thread = Thread(controller, who.name, scope=scope, origin=origin, check=check)
         caller = Caller(_nothing, _same, self._failed)
         exchange = Exchange(thread, asides, line, outgoing, call.format, body or given, caller)
         reply: GatewayReply = await exchange.run()
@@ -180,10 +180,12 @@ class ModelCalls:
     async def compact(self, asked: GatewayRequest, scope: Scope) -> GatewayReply | None:
         """The answer to a client that has a history compacted, in one item; None where the provider must give it."""
         raw = await asked.body()
-        if self._settings.compaction == "pass" or _is_elsewhere(raw):
+        if self._settings.compaction == "pass":
             return None
         try:
             frame, items = wire.decode(rawjson.loads(unsealed(raw)), "openai_responses")
+            if is_elsewhere(frame):
+                return None
             side = SideRequest("request", "item", len(items))
             text = await self._compactions.summary(scope, speaker(asked, raw).name, side, frame, items)
         except BadRequest:  # its provider says what is wrong
@@ -204,35 +206,6 @@ class ModelCalls:
             raise Refused(503, f"clew failed on this request ({type(error).__name__}), and gateway.closed is on")
         self._metrics.add("clew_failed_open_total", error=type(error).__name__)
         warn("clew failed; the original request is sent unchanged", error)
-
-
-class ConversationMethods:
-    """Who decides when to compact, conversation by conversation: as it was last said, here or by another process."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._known: dict[Scope, tuple[float, Mapping[str, Any]]] = {}
-
-    async def of(self, scope: Scope, name: str | None, asked: str | None) -> Method:
-        """The method of a conversation; what is asked for now holds from now on, where it has a name."""
-        if asked is not None and asked not in ("auto", "llm"):
-            raise Refused(400, f"{METHOD_HEADER}: expected auto or llm, got {asked[:40]}")
-        known = await self._of_scope(scope)
-        if asked is None:
-            found = known.get(name, {}).get("method") if name else None
-            return found if found in ("auto", "llm") else self._engine.settings.method
-        if name and known.get(name, {}).get("method") != asked:
-            await self._engine.store.learn(scope, METHOD, name, {"method": asked})
-            self._known.pop(scope, None)
-        return "llm" if asked == "llm" else "auto"
-
-    async def _of_scope(self, scope: Scope) -> Mapping[str, Any]:
-        now = time.monotonic()
-        read, known = self._known.get(scope, (-FRESH, {}))
-        if now - read >= FRESH:
-            known = await self._engine.store.learned(scope, METHOD)
-            self._known[scope] = now, known
-        return known
 
 
 class _GeminiUpstreamLine(UpstreamLine):
@@ -264,15 +237,21 @@ def _model_of(raw: bytes) -> str:
     return model if isinstance(model, str) else ""
 
 
-def _is_elsewhere(raw: bytes) -> bool:
+def _check(frame: Frame, items: Sequence[Item]) -> None:
+    """Raise `NotATurn` for what a client asks beside its conversation, and where that is kept by its provider."""
+    if side_request(frame, items):
+        raise NotATurn("it is asked beside a conversation")
+    _check_kept(frame, items)
+
+
+def _check_kept(frame: Frame, items: Sequence[Item]) -> None:
+    if is_elsewhere(frame):
+        raise NotATurn("its provider keeps the conversation")
+
+
+def is_elsewhere(frame: Frame) -> bool:
     """Whether a request goes on from a history that its provider keeps."""
-    if not any(f'"{key}"'.encode() in raw for key in KEPT_ELSEWHERE):
-        return False
-    try:
-        body = rawjson.loads(raw)
-    except BadRequest:
-        return False
-    return isinstance(body, dict) and any(map(body.get, KEPT_ELSEWHERE))
+    return any(map(frame.body.get, KEPT_ELSEWHERE))
 
 
 def _offerable(raw: bytes, format: str, controller: ContextController) -> Mapping[str, Any] | None:

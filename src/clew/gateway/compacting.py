@@ -17,7 +17,7 @@ from clew.core.items import Frame, Item, Node, Scope
 from clew.core.view import View
 from clew.engine.engine import Engine, Request
 from clew.errors import BadRequest, NotFound
-from clew.recognition.side_requests import SIDE_MARKS, SideRequest, side_request
+from clew.recognition.side_requests import SideRequest, side_request
 from clew.steps.protocol import Step
 from clew.steps.worklog.log import SILENT
 from clew.text.decorations import undecorated
@@ -46,12 +46,7 @@ Beside = tuple[SideRequest, Frame, list[Item]]
 
 def asked_beside(raw: bytes, format: str) -> Beside | None:
     """What a request asks beside its conversation, and that conversation; None if it is a turn of it."""
-    if not any(mark in raw for mark in SIDE_MARKS):  # to read all of it takes longer than to look
-        return None
-    try:
-        frame, items = wire.decode(rawjson.loads(raw), format)
-    except BadRequest:  # its provider says what is wrong
-        return None
+    frame, items = wire.decode(rawjson.loads(raw), format)
     found = side_request(frame, items)
     return (found, frame, items) if found else None
 

@@ -47,19 +47,6 @@ _CONTINUED = (
     "<state_snapshot>",
 )
 _TRIGGER = "compaction_trigger"  # the item by which a client asks its provider to do it
-# Bytes of which some are in every such request, however its JSON is escaped.
-SIDE_MARKS = (
-    b"Respond with TEXT ONLY",
-    b"a detailed summary of the conversation",
-    b"CONTEXT CHECKPOINT COMPACTION",
-    b"state_snapshot",
-    b"the component that summarizes",
-    b"context summarization a",
-    b"summarizing a conversation to preserve",
-    b"a title for this conversation",
-    b"a title generator",
-    b"compaction_trigger",
-)
 FIRST = 16  # items among which the message with the summary is: reminders may stand before it
 
 

@@ -1,0 +1,43 @@
+"""Who decides when to compact, conversation by conversation."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from clew.agent.control.controller import METHOD
+from clew.core.items import Scope
+from clew.engine.engine import Engine
+from clew.gateway.http import Refused
+from clew.store.records import Method
+
+FRESH = 0.2  # seconds for which a method that another process switches may be the old one
+METHOD_HEADER = "x-clew-method"
+
+
+class ConversationMethods:
+    """Who decides when to compact, conversation by conversation: as it was last said, here or by another process."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._known: dict[Scope, tuple[float, Mapping[str, Any]]] = {}
+
+    async def of(self, scope: Scope, name: str | None, asked: str | None) -> Method:
+        """The method of a conversation; what is asked for now holds from now on, where it has a name."""
+        if asked is not None and asked not in ("auto", "llm"):
+            raise Refused(400, f"{METHOD_HEADER}: expected auto or llm, got {asked[:40]}")
+        known = await self._of_scope(scope)
+        if asked is None:
+            found = known.get(name, {}).get("method") if name else None
+            return found if found in ("auto", "llm") else self._engine.settings.method
+        if name and known.get(name, {}).get("method") != asked:
+            await self._engine.store.learn(scope, METHOD, name, {"method": asked})
+            self._known.pop(scope, None)
+        return "llm" if asked == "llm" else "auto"
+
+    async def _of_scope(self, scope: Scope) -> Mapping[str, Any]:
+        now = time.monotonic()
+        read, known = self._known.get(scope, (-FRESH, {}))
+        if now - read >= FRESH:
+            known = await self._engine.store.learned(scope, METHOD)
+            self._known[scope] = now, known
+        return known
