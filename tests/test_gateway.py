@@ -13,7 +13,9 @@ import pytest
 
 from clew.core import rawjson
 from clew.errors import StoreError
+from clew.gateway.http import GatewayRequest
 from clew.gateway.settings import GatewaySettings
+from clew.gateway.upstreams import Upstream
 from clew.testing import Answer, StrictProvider
 from serving import Served, serving
 
@@ -269,6 +271,30 @@ def test_a_client_that_stops_in_the_middle_of_its_body_does_no_harm() -> None:
                 line.sendall(text)
         assert served.ask(CHAT, chat("hi")).status == 200
         assert len(served.provider.heard) == 1
+
+
+def test_a_client_that_hangs_up_ends_the_stream_and_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+    slow = Answer(" ".join(f"word-{n}" for n in range(2_000)), pause=0.01)
+    with serving(provider=StrictProvider([slow, Answer("Understood.")])) as served:
+        parts = urlsplit(served.url)
+        raw = json.dumps(chat("tell me", stream=True)).encode()
+        head = f"POST {CHAT} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(raw)}\r\n\r\n"
+        with socket.create_connection((parts.hostname, parts.port)) as line:
+            line.sendall(head.encode() + raw)
+            assert line.recv(4_096).startswith(b"HTTP/1.1 200")
+        assert served.ask(CHAT, chat("hi")).status == 200
+    assert caplog.records == []
+
+
+def test_headers_that_stand_twice_go_on_twice() -> None:
+    twice = [("anthropic-beta", "one"), ("anthropic-beta", "two")]
+    asked = GatewayRequest("POST", "/", "", [(k.encode(), v.encode()) for k, v in twice], _never, 1)
+    sent = Upstream("a", "anthropic", "http://localhost", "").headers(asked.pairs, own_keys=False)
+    assert sent == [*twice, ("accept-encoding", "identity")]
+
+
+async def _never() -> dict[str, Any]:
+    raise AssertionError("nothing is read")
 
 
 # --- counts -----------------------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import hashlib
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -106,7 +105,6 @@ class Gateway:
         """Answer a request; what the client does not wait for any more ends."""
         began = time.monotonic()
         self.metrics.running += 1
-        work = asyncio.current_task()
         status = 499
         try:
             reply = await self._reply(asked)
@@ -115,16 +113,24 @@ class Gateway:
             if isinstance(reply.said, bytes):
                 await reply.send(send)
             else:
-                watch = asyncio.ensure_future(_end_with(asked, work))
-                try:
-                    await reply.send(send)
-                finally:
-                    watch.cancel()
+                await self._stream(asked, reply, send)
         except Gone:
             pass
         finally:
             self.metrics.running -= 1
             self.metrics.add("clew_requests_total", status=str(status))
+
+    async def _stream(self, asked: GatewayRequest, reply: GatewayReply, send: Send) -> None:
+        """Send a stream until it ends, or the client hangs up."""
+        work, gone = asyncio.current_task(), asyncio.ensure_future(asked.hung_up())
+        gone.add_done_callback(lambda done: work.cancel() if work and not done.cancelled() else None)
+        try:
+            await reply.send(send)
+        except asyncio.CancelledError:
+            if not gone.done():  # somebody else wants it to end
+                raise
+        finally:
+            gone.cancel()
 
     async def _reply(self, asked: GatewayRequest) -> GatewayReply:
         format = _spoken(asked)
@@ -199,7 +205,7 @@ class Gateway:
         """What an upstream says to a request that is none of clew's business."""
         assert self._http is not None, "started"
         upstream = self.upstreams.of_client(asked.headers, asked.path)
-        headers = upstream.headers(asked.headers.items(), bool(self._scopes))
+        headers = upstream.headers(asked.pairs, bool(self._scopes))
         line = UpstreamLine(self._http)
         answered = await line.send(Outgoing(upstream, asked.method, asked.target, headers, await asked.body()))
         if asked.method == "HEAD":
@@ -244,13 +250,6 @@ class Gateway:
         if left < 1:
             raise Refused(429, f"more than {most:.0f} requests in a minute", retry_after=str(int(60 / most) + 1))
         self._minutes[who] = left - 1, now
-
-
-async def _end_with(asked: GatewayRequest, work: "asyncio.Task[Any] | None") -> None:
-    with suppress(asyncio.CancelledError):
-        await asked.hung_up()
-        if work:
-            work.cancel()
 
 
 def _digest(key: str) -> bytes:

@@ -127,7 +127,7 @@ class ModelCalls:
         if not model and self._upstreams.needs_model(call.format):
             model = _model_of(given)
         upstream = self._upstreams.find(call.format, model)
-        headers = upstream.headers(asked.headers.items(), bool(self._settings.keys))
+        headers = upstream.headers(asked.pairs, bool(self._settings.keys))
         return Outgoing(upstream, asked.method, asked.target, headers, raw)
 
     # --- whose it is --------------------------------------------------------------------------------------------------

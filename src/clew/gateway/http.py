@@ -51,11 +51,13 @@ class GatewayRequest:
     raw_headers: list[tuple[bytes, bytes]]
     receive: Receive
     most: int  # bytes of a body
+    pairs: list[tuple[str, str]] = field(init=False)  # headers as they came: some stand more than once
     headers: Mapping[str, str] = field(init=False)
     _body: bytes | None = None
 
     def __post_init__(self) -> None:
-        self.headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self.raw_headers}
+        self.pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self.raw_headers]
+        self.headers = dict(self.pairs)
 
     @property
     def target(self) -> str:
