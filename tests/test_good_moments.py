@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 from clew import Budget, Engine, Request, SQLite, body
-from clew.core.items import Edit
 from clew.core.view import View
 
 LONG = "handler_{0}_{1} took {1} ms in src/part_{0}/mod_{1}.py, as it did before the change\n"
@@ -40,14 +39,14 @@ async def folded(budget: Budget, said: list[list[dict[str, Any]]]) -> list[int]:
     store = SQLite(":memory:")
     engine = Engine(store, budget)
     messages: list[dict[str, Any]] = []
-    when, edits = list[int](), tuple[Edit, ...]()
+    when, edits = list[int](), 0
     for n, turn in enumerate(said):
         messages += turn
         view: View = await engine.prepare(Request({"model": "gpt-4o", "messages": messages}))
         assert body(view)
-        if view.edits != edits:
+        if len(view.edits) != edits:
             when.append(n)
-        edits = view.edits
+        edits = len(view.edits)
     await engine.close()
     await store.close()
     return when

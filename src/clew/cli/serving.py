@@ -1,6 +1,7 @@
 """The command that serves: a gateway between clients and their providers."""
 
 import asyncio
+import gc
 import os
 from contextlib import ExitStack
 from dataclasses import replace
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from clew.gateway.app import Gateway
     from clew.gateway.upstreams import Upstream
     from clew.store.sql import SQLStore
+
+COLLECTED = (50_000, 50, 1_000)  # objects, and times that younger ones are looked through before older ones are
 
 
 @app.command(epilog="Example: clew serve --demo")
@@ -72,6 +75,10 @@ async def _serve(config: "Config", store: "SQLStore", demo: bool, stack: ExitSta
         served = server(gateway, config.gateway.host, config.gateway.port)
         listener = served.config.bind_socket()
         _say(config, known, listener.getsockname()[1], demo)
+        # What is there now stays: a full collection need not look at it, and is rare enough not to be felt.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*COLLECTED)
         try:
             await served.serve(sockets=[listener])
         except (KeyboardInterrupt, asyncio.CancelledError):

@@ -1,7 +1,6 @@
 """The gateway as an ASGI app: which path means what, who may ask, and how often."""
 
 import asyncio
-import gc
 import hashlib
 import re
 import time
@@ -77,10 +76,6 @@ class Gateway:
         """Be ready, on the loop that runs now."""
         bridge.stay()
         self._http = client()
-        # What is there now stays: a full collection need not look at it, and is rare enough not to be felt.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(50_000, 50, 1_000)
 
     async def stop(self) -> None:
         """End what goes on; the store is its owner's."""
