@@ -13,7 +13,7 @@ from serving import Got, Served, serving
 
 SUMMARY = "SUMMARY-OF-THE-CLIENT"
 NAMES = [*CLIENTS]
-WINDOW = 110_000
+WINDOW = 90_000
 
 
 class Playing:
@@ -68,7 +68,7 @@ BOTH = ("claude-2.1.325", "codex", "opencode", "pi")  # whose usage decides when
 )
 def test_a_session_far_past_the_window(name: str, mode: ClientCompaction) -> None:
     with serving(window=WINDOW, settings=GatewaySettings(compaction=mode)) as served:
-        playing = Playing(served, name, turns=40)
+        playing = Playing(served, name, turns=28)
         playing.run()
         assert "clew_failed_open_total 0" in served.gateway.metrics.text()
         assert playing.judge.tally.faults() == {}
