@@ -73,7 +73,7 @@ class Middle:
     def is_other(self, view: View) -> bool:
         """Whether a view has summaries that were made for another tail or size."""
         made = (edit.evidence.get(SIZES) for edit in view.edits)
-        return any(sizes not in (None, [self.tail, self.size]) for sizes in made)
+        return any(sizes is not None and tuple(sizes) != (self.tail, self.size) for sizes in made)
 
 
 def _first_exchange(view: View) -> int:
