@@ -62,8 +62,10 @@ def serve(
             f"{own.host} can be reached from elsewhere: give each client a key first, "
             "clew config set gateway.clients.NAME.key VARIABLE"
         )
-    with ExitStack() as stack:
-        asyncio.run(_serve(config, opened(store, create=True), demo, stack))
+    from clew.gateway.server import loop
+
+    with ExitStack() as stack, asyncio.Runner(loop_factory=loop()) as runner:
+        runner.run(_serve(config, opened(store, create=True), demo, stack))
 
 
 async def _serve(config: "Config", store: "SQLStore", demo: bool, stack: ExitStack) -> None:
