@@ -69,13 +69,13 @@ def serve(
 
 
 async def _serve(config: "Config", store: "SQLStore", demo: bool, stack: ExitStack) -> None:
-    from clew.gateway.server import server
+    from clew.gateway.server import listening, server
 
     try:
         known = [_demo(stack, kind) for kind in ("openai", "anthropic")] if demo else upstreams(config)
         gateway = made(config, store, known)
         served = server(gateway, config.gateway.host, config.gateway.port)
-        listener = served.config.bind_socket()
+        listener = listening(config.gateway.host, config.gateway.port)
         _say(config, known, listener.getsockname()[1], demo)
         # What is there now stays: a full collection need not look at it, and is rare enough not to be felt.
         gc.collect()

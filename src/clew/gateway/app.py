@@ -13,6 +13,7 @@ import aiohttp
 from clew.core import bridge
 from clew.core.caches import Recent
 from clew.engine.engine import Engine
+from clew.exchange.thread import warn
 from clew.gateway import faults
 from clew.gateway.calls import ModelCall, ModelCalls
 from clew.gateway.compressing import COMPRESS, RETRIEVE, Compressions
@@ -111,6 +112,9 @@ class Gateway:
                 await self._stream(asked, reply, send)
         except Gone:
             pass
+        except Exception as error:  # an upstream broke off in the middle: the client must see that, too
+            warn("an answer broke off", error)
+            raise
         finally:
             self.metrics.running -= 1
             self.metrics.add("clew_requests_total", status=str(status))

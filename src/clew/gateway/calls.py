@@ -104,7 +104,7 @@ class ModelCalls:
             wanted = self._deciding if method == "llm" else self._looking
             if body := _offerable(given, call.format, wanted):
                 controller, asides = wanted, self._asides_of(scope)
-        origin = await self._origin(scope, who, given)
+        origin = await self._origin(scope, who, given, call.format)
         check = _check_kept if self._settings.compaction == "pass" else _check
         thread = Thread(controller, who.name, scope=scope, origin=origin, check=check)
         caller = Caller(_nothing, _same, self._failed)
@@ -132,14 +132,14 @@ class ModelCalls:
 
     # --- whose it is --------------------------------------------------------------------------------------------------
 
-    async def _origin(self, scope: Scope, who: NamedConversation, raw: bytes) -> Origin | None:
+    async def _origin(self, scope: Scope, who: NamedConversation, raw: bytes, format: str) -> Origin | None:
         """In which conversation this one began, should it begin now."""
         if who.parent:
             branch = self._parents.get((scope, who.parent)) or await self._engine.store.session(scope, who.parent)
             if branch:
                 self._parents[scope, who.parent] = branch
                 return Origin("subagent", branch)
-        elif who.name is None and (branch := continued(raw)) and await self._is_branch(scope, branch):
+        elif who.name is None and (branch := continued(raw, format)) and await self._is_branch(scope, branch):
             return Origin("compaction", branch)
         return None
 

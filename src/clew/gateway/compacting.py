@@ -17,7 +17,7 @@ from clew.core.items import Frame, Item, Node, Scope
 from clew.core.view import View
 from clew.engine.engine import Engine, Request
 from clew.errors import BadRequest, NotFound
-from clew.recognition.side_requests import SideRequest, side_request
+from clew.recognition.side_requests import FIRST, SideRequest, is_continued, side_request
 from clew.steps.protocol import Step
 from clew.steps.worklog.log import SILENT
 from clew.text.decorations import undecorated
@@ -51,10 +51,19 @@ def asked_beside(raw: bytes, format: str) -> Beside | None:
     return (found, frame, items) if found else None
 
 
-def continued(raw: bytes) -> str | None:
-    """The branch that a client goes on from with a summary that it got here."""
-    found = _KNOWN.search(raw) if b"[clew log " in raw else None
-    return found[1].decode() if found else None
+def continued(raw: bytes, format: str) -> str | None:
+    """The branch that a client goes on from with a summary that it got here.
+
+    Only where its history begins with one; anybody may write such a line, and ours is the last of its message.
+    """
+    if b"[clew log " not in raw:
+        return None
+    try:
+        items = wire.decode(rawjson.loads(raw), format)[1][:FIRST]
+    except BadRequest:
+        return None
+    said = (_KNOWN.findall(i.text.encode()) for i in items if is_continued([i]))
+    return next((found[-1].decode() for found in said if found), None)
 
 
 @dataclass(frozen=True)
@@ -197,7 +206,8 @@ def _line(node: Node) -> str:
 def in_form(text: str, side: SideRequest) -> str:
     """A summary as the text that a client expects."""
     if side.form in ("summary", "state_snapshot"):
-        return f"<{side.form}>\n{text.replace(f'</{side.form}>', '')}\n</{side.form}>"
+        # What was said may hold the tag itself; to take it out could leave another one.
+        return f"<{side.form}>\n{text.replace(f'</{side.form}', f'< /{side.form}')}\n</{side.form}>"
     return text
 
 

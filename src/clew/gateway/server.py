@@ -1,6 +1,7 @@
 """The server under the gateway: uvicorn, with the fastest loop and parser there are."""
 
 import asyncio
+import os
 import socket
 import threading
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from types import TracebackType
 
 import uvicorn
 
-from clew.errors import ClewError
+from clew.errors import BadRequest, ClewError
 from clew.gateway.app import Gateway
 
 BACKLOG = 1_024
@@ -19,6 +20,18 @@ BACKLOG = 1_024
 def loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """What makes the fastest event loop that is installed; None: Python's own."""
     return import_module("uvloop").new_event_loop if find_spec("uvloop") else None
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens. Raises `BadRequest`."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise BadRequest(
+            f"cannot listen on {host}, port {port} ({why}): choose another with --port or --host"
+        ) from None
 
 
 def server(gateway: Gateway, host: str = "127.0.0.1", port: int = 0, graceful: int = 30) -> uvicorn.Server:
@@ -32,7 +45,7 @@ def server(gateway: Gateway, host: str = "127.0.0.1", port: int = 0, graceful: i
         ws="none",
         lifespan="on",
         access_log=False,
-        log_level="warning",
+        log_level="critical",
         server_header=False,
         date_header=False,
         backlog=BACKLOG,
