@@ -6,12 +6,16 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from clew import Engine, Request, SQLite, StoreError
 from clew.store import restore
+from clew.store.sqlite.watching import Watch
 from clew.testing import conversation
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows keeps a file that is open")
@@ -146,6 +150,28 @@ async def test_a_missing_log_is_noticed_even_after_others_wrote_on(tmp_path: Pat
     assert await problems(path) == [(MISSING, 4)]
     assert await problems(path, repair=True) == []
     assert await problems(path) == []
+
+
+def test_many_threads_look_while_the_log_is_brought_home(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    run(KILLED, path, 1)
+    db = sqlite3.connect(path, isolation_level=None)
+    [secret], [turns] = db.execute("select value from meta where key in ('secret', 'turns') order by key").fetchall()
+    watch = Watch(path, secret, turns, logged=True)
+    ended = Event()
+
+    def look() -> None:
+        while not ended.is_set():
+            watch.look()
+
+    with ThreadPoolExecutor(3) as threads, closing(db):
+        looking = [threads.submit(look) for _ in range(3)]
+        for turn in range(turns + 1, turns + 500):
+            db.execute("update meta set value = ? where key = 'turns'", (turn,))
+            db.execute("pragma wal_checkpoint")
+        ended.set()
+        for done in looking:
+            done.result()
 
 
 async def test_there_is_no_false_alarm(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import os
 import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
+from threading import Lock
 
 from clew.errors import StoreError
 
@@ -79,6 +80,7 @@ class Watch:
         real = path.resolve()  # beside which SQLite puts its log
         self._wal = real.with_name(f"{real.name}-wal")
         self._log = identity(self._wal) if logged else None
+        self._verifying = Lock()  # readers and the writer look at once; what one found is not older than another's
         self._brought = 0
         self._brought = self._home()
         self.mark = Mark(real.with_name(f"{real.name}{MARK}"), secret)
@@ -91,16 +93,20 @@ class Watch:
 
     def look(self) -> None:
         """Raise `StoreError` unless what is at the path is what was opened."""
-        try:
-            now = self._path.stat()
-        except OSError as error:
-            raise self._lost(f"it no longer exists ({error.strerror})") from None
+        now = self._stat()
         if (now.st_dev, now.st_ino) != (self._file.st_dev, self._file.st_ino):
             raise self._lost("it was replaced by another file")
         if self._log is not None and identity(self._wal) != self._log:
             raise self._lost("its write-ahead log was deleted or replaced")
         if (now.st_mtime_ns, now.st_size) != (self._file.st_mtime_ns, self._file.st_size):
-            self._verify(now)
+            with self._verifying:
+                self._verify(self._stat())
+
+    def _stat(self) -> os.stat_result:
+        try:
+            return self._path.stat()
+        except OSError as error:
+            raise self._lost(f"it no longer exists ({error.strerror})") from None
 
     def _verify(self, now: os.stat_result) -> None:
         """Somebody wrote to the file itself: SQLite, when it brought its log home, or who knows."""
