@@ -1,6 +1,7 @@
 """How late the event loop is while something large is done on the same engine."""
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -32,12 +33,16 @@ def wide(place: str) -> Engine:
     return Engine(SQLite(place), lambda model: Budget(window=3_000_000 if model.name == WIDE else 200_000), Settings())
 
 
-async def beside(place: str, what: str, seconds: float = 6.0) -> list[Figure]:
+async def beside(place: str, what: str, seconds: float = 6.0, tidy: bool = False) -> list[Figure]:
     """The beat while 64 conversations talk and one fold is made, or none."""
     engine = wide(place)
     those = [Talker(n, named=True) for n in range(OTHERS)]
     await talk(engine, those, 2)
     act = await _prepared(engine, what)
+    if tidy:  # as `clew serve` has it
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(50_000, 50, 1_000)
     done = asyncio.Event()
 
     async def others(talker: Talker) -> None:
@@ -55,7 +60,7 @@ async def beside(place: str, what: str, seconds: float = 6.0) -> list[Figure]:
         done.set()
         await talking
     await engine.store.close()
-    return beat.figures(f"64 talk, {what}")
+    return beat.figures(f"64 talk, {what}" + (", rare full collections" if tidy else ""))
 
 
 async def _prepared(engine: Engine, what: str) -> Callable[[], Awaitable[object]] | None:

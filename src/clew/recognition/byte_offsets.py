@@ -36,10 +36,22 @@ def last_boundary(raw: bytes, start: int, upto: int, end: int, messages: Sequenc
         at = _element_before(raw, max(start, upto - LOOK_BACK), at)
         if at <= start:
             return None
-        tail = rawjson.attempt(b"[" + raw[at:end] + b"]")
-        if tail and tail == messages[-len(tail) :] and len(tail) < len(messages):
-            return raw.rindex(b",", start, at), len(messages) - len(tail)
+        comma = raw.rindex(b",", start, at)
+        # What stands before it proves a place as well as what stands after it: the shorter of the two is parsed.
+        if comma - start < end - at:
+            known = _listed(raw[start:comma])
+            if known and known == messages[: len(known)]:
+                return comma, len(known)
+        else:
+            known = _listed(raw[at:end])
+            if known and known == messages[-len(known) :] and len(known) < len(messages):
+                return comma, len(messages) - len(known)
     return None
+
+
+def _listed(raw: bytes) -> list[Any] | None:
+    found = rawjson.attempt(b"[" + raw + b"]")
+    return found if isinstance(found, list) else None
 
 
 def parsed_list(raw: bytes) -> list[Any] | None:
