@@ -187,7 +187,7 @@ class Known:
             # Only system messages may stand before the known ones; without news there is no history to find.
             if len(frame.lead) != len(self.frame.lead) or (news and begin != found.start):
                 return None
-            end = len(body.raw) - (len(rest.raw or b"") - end) if news else 0
+            end = len(body.raw) - (len(rest.raw or b"") - end) if news else found.start + found.length
         # Plain text fits several formats: what is new may show that it was another one all along.
         if body.declared is None and self.format == AMBIGUOUS and detect({**frame.body, "messages": news}) != AMBIGUOUS:
             return None
