@@ -1,8 +1,9 @@
 """What a gateway costs: python bench/gateway.py [--requests N] [--also NAME=URL=PID]
 
-CPU of the gateway's own process per request, and requests a second, beside asking the provider directly: small bodies,
-streams of 41 events, 800 kB, and hot turns of 350 kB; with 1 client and with 64. Another proxy that runs already,
-before the provider whose address is printed, is measured beside with --also. Linux only.
+CPU of the gateway's own process per request, and requests a second, beside asking the provider directly, with 1 client
+and with 64. Small bodies and those of 800 kB: passed through (a path that clew knows nothing of) and logged, the same
+again and again; 800 kB also far past the window; streams of 41 events; hot turns of 350 kB. Another proxy that runs
+already, before the provider whose address is printed, is measured beside with --also. Linux only.
 """
 
 import argparse
@@ -23,9 +24,10 @@ import aiohttp
 from aiohttp import web
 
 TICK = os.sysconf("SC_CLK_TCK")
-ANSWER = {"id": "x", "object": "chat.completion", "created": 1, "model": "gpt-5"}
+ANSWER = {"id": "x", "object": "chat.completion", "created": 1, "model": "gpt-4.1"}
 USAGE = {"prompt_tokens": 10, "completion_tokens": 40, "total_tokens": 50}
-PATH = "/v1/chat/completions"
+PATH, UNKNOWN = "/v1/chat/completions", "/v1/embeddings"
+WIDE, NARROW = "gpt-4.1", "gpt-4o"  # whose windows take 800 kB, and do not
 
 
 class Target(NamedTuple):
@@ -57,6 +59,7 @@ def provider() -> None:
 
     app = web.Application(client_max_size=1 << 30)
     app.router.add_post(PATH, answer)
+    app.router.add_post(UNKNOWN, answer)
     web.run_app(app, host="127.0.0.1", port=int(sys.argv[2]), print=lambda *_: None, access_log=None)
 
 
@@ -65,32 +68,54 @@ def cpu(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICK
 
 
-def body(size: int, stream: bool, word: str) -> bytes:
+class Kind(NamedTuple):
+    """Bodies that are sent, and how many of all."""
+
+    size: int
+    stream: bool = False
+    share: float = 1.0
+    hot: bool = False  # each has more than the one before
+    model: str = WIDE
+    path: str = PATH
+
+
+KINDS = {
+    "passed through": Kind(200, path=UNKNOWN),
+    "passed through, 800 kB": Kind(800_000, share=0.1, path=UNKNOWN),
+    "small": Kind(200),
+    "small, streamed": Kind(200, stream=True, share=0.5),
+    "800 kB": Kind(800_000, share=0.1),
+    "800 kB, past the window": Kind(800_000, share=0.1, model=NARROW),
+    "hot turns, 350 kB": Kind(350_000, share=0.1, hot=True),
+}
+
+
+def body(kind: Kind, word: str) -> bytes:
     said: list[Any] = []
     for n in count():
         said.append(
             {"role": "user" if n % 2 == 0 else "assistant", "content": f"{word} {n} " + "some words of a talk " * 40}
         )
-        if len(said) % 2 and sum(len(m["content"]) for m in said) >= size:
+        if len(said) % 2 and sum(len(m["content"]) for m in said) >= kind.size:
             break
-    return json.dumps({"model": "gpt-5", "messages": said, "stream": stream}, separators=(",", ":")).encode()
+    return json.dumps({"model": kind.model, "messages": said, "stream": kind.stream}, separators=(",", ":")).encode()
 
 
 async def ask(http: aiohttp.ClientSession, url: str, raw: bytes) -> None:
     headers = {"content-type": "application/json", "authorization": "Bearer key"}
-    async with http.post(url + PATH, data=raw, headers=headers) as came:
+    async with http.post(url, data=raw, headers=headers) as came:
         await came.read()
         assert came.status == 200, await came.text()
 
 
-async def load(target: Target, size: int, stream: bool, clients: int, requests: int, hot: bool) -> tuple[float, float]:
+async def load(target: Target, kind: Kind, clients: int, requests: int) -> tuple[float, float]:
     """CPU milliseconds of a request, and requests a second."""
     timeout = aiohttp.ClientTimeout(total=None)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=timeout) as http:
 
         async def talk(n: int, many: int, measured: bool) -> None:
-            raw = body(size, stream, f"client {n} {target.name}") if hot else small
-            said = json.loads(raw) if hot else None
+            raw = body(kind, f"client {n} {target.name}") if kind.hot else small
+            said = json.loads(raw) if kind.hot else None
             for turn in range(many):
                 if said:  # one exchange more each time, as in a real talk
                     more = [
@@ -99,9 +124,9 @@ async def load(target: Target, size: int, stream: bool, clients: int, requests: 
                     ]
                     said["messages"] += more if measured or turn else []
                     raw = json.dumps(said, separators=(",", ":")).encode()
-                await ask(http, target.url, raw)
+                await ask(http, target.url + kind.path, raw)
 
-        small = body(size, stream, "the same")
+        small = body(kind, "the same")
         await asyncio.gather(*(talk(n, 3, False) for n in range(clients)))
         began, spent = time.perf_counter(), cpu(target.pid) if target.pid else 0.0
         each = max(1, requests // clients)
@@ -125,6 +150,8 @@ def main() -> None:
     told = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     told.add_argument("--requests", type=int, default=2_000)
     told.add_argument("--port", type=int, default=18_377)
+    told.add_argument("--only", default="", metavar="NAME", help="bodies whose name begins so")
+    told.add_argument("--clients", type=int, action="append", help="at once; 1 and 64 unless said")
     told.add_argument("--also", action="append", default=[], metavar="NAME=URL=PID")
     given = told.parse_args()
     up, gate = f"http://127.0.0.1:{given.port}", f"http://127.0.0.1:{given.port + 1}"
@@ -142,7 +169,7 @@ def main() -> None:
                 targets.append(Target(name, url, int(number)))
             asyncio.run(wait(up, gate))
             print(f"provider at {up}, clew at {gate}")
-            asyncio.run(measure(targets, given.requests))
+            asyncio.run(measure(targets, given.requests, given.only, given.clients or [1, 64]))
 
 
 async def wait(*urls: str) -> None:
@@ -155,20 +182,16 @@ async def wait(*urls: str) -> None:
                 await asyncio.sleep(0.1)
 
 
-async def measure(targets: list[Target], requests: int) -> None:
-    kinds = {
-        "small": (200, False, 1.0, False),
-        "small, streamed": (200, True, 0.5, False),
-        "800 kB": (800_000, False, 0.1, False),
-        "hot turns, 350 kB": (350_000, False, 0.1, True),
-    }
-    for name, (size, stream, share, hot) in kinds.items():
-        for clients in (1, 64):
-            for target in targets:
-                many = max(2 * clients, int(requests * share))
-                used, rate = await load(target, size, stream, clients, many, hot)
+async def measure(targets: list[Target], requests: int, only: str, at_once: list[int]) -> None:
+    for name, kind in KINDS.items():
+        if not name.startswith(only):
+            continue
+        for clients in at_once:
+            for target in targets if kind.path == PATH else targets[:2]:
+                many = max(2 * clients, int(requests * kind.share))
+                used, rate = await load(target, kind, clients, many)
                 print(
-                    f"{name:20} {clients:3} clients  {target.name:10} {used:8.2f} ms CPU  {rate:8.0f} requests/s",
+                    f"{name:24} {clients:3} clients  {target.name:10} {used:8.2f} ms CPU  {rate:8.0f} requests/s",
                     flush=True,
                 )
 
