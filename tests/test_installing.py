@@ -34,8 +34,8 @@ class Machine:
     def __init__(self, home: Path) -> None:
         self.home = home
 
-    def __call__(self, *args: str, input: str = "") -> Result:
-        env: dict[str, str | None] = {**dict.fromkeys(VARIABLES), "HOME": str(self.home), "PATH": ""}
+    def __call__(self, *args: str, input: str = "", path: str = "") -> Result:
+        env: dict[str, str | None] = {**dict.fromkeys(VARIABLES), "HOME": str(self.home), "PATH": path}
         return CliRunner().invoke(app, list(args), input=input, env=env)
 
     def file(self, name: str, text: str) -> Path:
@@ -113,6 +113,28 @@ def test_a_new_file_goes_again(clew: Machine) -> None:
     assert json.loads(path.read_text()) == {"env": {"ANTHROPIC_BASE_URL": URL}}
     clew("uninstall", "--yes")
     assert not path.exists()
+
+
+def test_folders_that_were_not_there_go_again(clew: Machine) -> None:
+    command = clew.home / "bin/opencode"
+    command.parent.mkdir()
+    command.write_text("#!/bin/sh\n")
+    command.chmod(0o755)
+    assert clew("install", "opencode", "--gateway", "--yes", path=str(command.parent)).exit_code == 0
+    assert (clew.home / ".config/opencode").is_dir()
+    assert clew("uninstall", "opencode", "--yes").exit_code == 0
+    assert not (clew.home / ".config").exists()
+
+
+def test_one_that_cannot_be_put_back_keeps_no_other_from_it(clew: Machine) -> None:
+    claude, aider = clew.file(".claude/settings.json", "{}"), clew.file(".aider.conf.yml", "")
+    for name in ("claude", "aider"):
+        assert clew("install", name, "--gateway", "--yes").exit_code == 0
+    claude.write_text("{broken")
+    undone = clew("uninstall", "--yes")
+    assert undone.exit_code == 1
+    assert "is not JSON" in undone.output
+    assert aider.read_text() == ""
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,8 @@ def install(
         installer.install(edit)
         typer.echo(f"{program.title} now talks through {url}: keep clew serve running, it needs it from now on.")
         typer.echo(f"clew uninstall {program.name} puts the file back.")
+        if configured().gateway.clients:
+            typer.echo("note: this gateway wants a key of gateway.clients: give it to the client as its API key")
 
 
 @app.command(epilog="Example: clew uninstall claude")
@@ -65,11 +67,18 @@ def uninstall(client: ClientName = "", yes: Yes = False, dry_run: DryRun = False
     records = [r for r in installer.records() if names is None or r.client in names]
     if not records:
         typer.echo("clew has changed nothing here: nothing to undo.")
+    failed = False
     for record in records:
-        edit = installer.unplanned(record)
-        if _agreed(installer, edit, yes, dry_run):
-            installer.uninstall(record, edit)
-            typer.echo(f"{_program(record.client).title} is as it was before clew.")
+        try:
+            edit = installer.unplanned(record)
+            if _agreed(installer, edit, yes, dry_run):
+                installer.uninstall(record, edit)
+                typer.echo(f"{_program(record.client).title} is as it was before clew.")
+        except BadRequest as error:  # the others can be undone all the same
+            typer.echo(f"clew: {printable(str(error))}", err=True)
+            failed = True
+    if failed:
+        raise typer.Exit(1)
 
 
 def _installer() -> "Installer":

@@ -13,7 +13,7 @@ from typing import Any
 
 from clew.agent.tools.files import save
 from clew.config import Places
-from clew.core import folders
+from clew.core.folders import data as data_folder
 from clew.errors import BadRequest
 from clew.installing.formats import ABSENT, depth, found, with_key, without_key
 from clew.installing.programs import PROGRAMS, ClientProgram
@@ -32,6 +32,7 @@ class Wired:
     before: str | None  # None: there was no file
     after: str
     values: list[dict[str, Any]] = field(default_factory=list)
+    folders: list[str] = field(default_factory=list)  # that were not there, the innermost first
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Installer:
 
     def __init__(self, places: Places) -> None:
         self.places = places
-        self.kept = folders.data(places.env, places.platform) / "installed"
+        self.kept = data_folder(places.env, places.platform) / "installed"
 
     def is_wired(self, program: ClientProgram, url: str) -> bool:
         """Whether a client's file says what it should."""
@@ -90,7 +91,9 @@ class Installer:
             except ValueError as error:
                 raise BadRequest(f"{self.places.shown(file)}: {error}; it is left as it is") from None
         after = _bytes(text, clean)
-        kept = Wired(program.name, GATEWAY, str(file), _sum(clean), str(_sum(after)), rows)
+        missing = [str(folder) for folder in file.parents if not folder.exists()]
+        folders = record.folders if record else missing
+        kept = Wired(program.name, GATEWAY, str(file), _sum(clean), str(_sum(after)), rows, folders)
         return FileEdit(file, now, after, notes, kept, clean)
 
     def unplanned(self, record: Wired) -> FileEdit:
@@ -117,6 +120,9 @@ class Installer:
         self._check(edit)
         if edit.after is None:
             edit.file.unlink(missing_ok=True)
+            with suppress(OSError):  # somebody put something there since
+                for folder in record.folders:
+                    Path(folder).rmdir()
         elif edit.after != edit.before:
             _write(edit.file, edit.after)
         name = f"{record.client}-{record.kind}"
