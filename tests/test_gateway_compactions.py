@@ -1,13 +1,22 @@
 """A client that compacts again and again, answered from the log each time."""
 
+import asyncio
 import json
-from typing import Any
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
 
+from clew.core.limits import Budget
+from clew.engine.engine import Engine
 from clew.gateway.compacting import continued, in_form
 from clew.gateway.settings import GatewaySettings
 from clew.recognition.side_requests import SideRequest
+from clew.sessions.sessions import Sessions
+from clew.store.places import open_store
 from clew.testing import Answer, StrictProvider
 from serving import Served, serving
+
+Result = TypeVar("Result")
 
 SUMMARISE = (
     "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\nYour task is to create a detailed summary of it."
@@ -60,6 +69,49 @@ def test_what_the_first_summary_told_stands_in_the_fourth() -> None:
                 assert "Build the amber parts" in summary
                 assert [m for m in range(n + 1) if f"fact-{m}.o" not in summary] == []
                 assert "Tools may be found" not in summary
+
+
+def beside(path: Path, act: Callable[[Sessions], Awaitable[Result]]) -> Result:
+    """What another process does with the log, such as a command."""
+
+    async def go() -> Result:
+        store = open_store(path)
+        try:
+            return await act(Sessions(Engine(store, Budget(window=100_000))))
+        finally:
+            await store.close()
+
+    return asyncio.run(go())
+
+
+def test_an_undo_puts_back_what_the_client_no_longer_has(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    provider = StrictProvider([Answer("Go on.")], window=100_000)
+    with serving(path, provider, 100_000, GatewaySettings(compaction="answer")) as served:
+        history = [{"role": "user", "content": [{"type": "text", "text": "Build the amber parts"}]}]
+        for n in range(6):
+            history += ran(n)
+            served.ask("/v1/messages", body(history), HEADERS)
+        text = f"{CONTINUED}\n\nSummary:\n{compacted(served, history)}"
+        history = [{"role": "user", "content": [{"type": "text", "text": REMINDER}, {"type": "text", "text": text}]}]
+        assert served.ask("/v1/messages", body(history), HEADERS).status == 200
+        assert "line 600 of 1\\n" not in json.dumps(provider.heard[-1].body)
+
+        shown = beside(path, lambda sessions: sessions.diff("amber"))
+        assert shown.after < shown.before
+        would = beside(path, lambda sessions: sessions.undo("amber", dry_run=True))
+        done = beside(path, lambda sessions: sessions.undo("amber"))
+        assert (would.before, would.after) == (done.before, done.after)
+        assert done.after > 2 * done.before
+
+        history += ran(7)
+        assert served.ask("/v1/messages", body(history), HEADERS).status == 200
+        sent = json.dumps(provider.heard[-1].body)
+        assert all(f"line 600 of {n}\\n" in sent for n in (*range(6), 7))
+        assert "[clew log " not in sent
+        beside(path, lambda sessions: sessions.undo("amber"))  # of the undo
+        assert served.ask("/v1/messages", body(history + ran(8)), HEADERS).status == 200
+        assert "line 600 of 1\\n" not in json.dumps(provider.heard[-1].body)
 
 
 def test_the_line_of_a_log_counts_only_where_a_history_begins_with_its_summary() -> None:

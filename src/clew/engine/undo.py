@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from dataclasses import replace as with_
 
 from clew import events
-from clew.core.items import Edit, Frame, Item, Scope
-from clew.core.view import View
+from clew.core.items import Edit, Frame, Item, Scope, new_id
+from clew.core.view import Swap, View
 from clew.engine.replay import replay
 from clew.engine.turns import TRIES, Turns, wait
 from clew.errors import BadRequest, Conflict, NotFound, OverBudget
 from clew.events import tell
-from clew.store.records import Batch, Revert
+from clew.recognition.side_requests import summed_up
+from clew.steps.repair import repair
+from clew.store.records import Batch, Began, Event, Revert
 from clew.store.trace import Fold, Trace
 from clew.tokens.provider_size import ProviderSize
 
@@ -28,17 +30,24 @@ class Undone:
 
 
 async def undo(turns: Turns, scope: Scope, branch: str, count: int = 1, dry_run: bool = False) -> Undone:
-    """Take back the newest compactions of a branch. Raises `OverBudget`, with the numbers, if that would not fit."""
+    """Take back the newest compactions of a branch. Raises `OverBudget`, with the numbers, if that would not fit.
+
+    Where none is left, and its client goes on from a summary that clew gave it, that is replaced by what it is of.
+    """
     if count < 1:
         raise BadRequest(f"undo: count must be at least 1, got {count}")
     for left in range(TRIES - 1, -1, -1):
         trace = await turns.store.load(scope, branch)
-        undone, revert = await _undone(turns, scope, trace, count)
+        folds = _newest(trace, count)
+        back = None if folds else await _unsummed(turns, scope, trace)
+        if len(folds) < count and not (count == 1 and back):
+            raise NotFound(f"cannot undo {count} compactions: this branch has {len(folds)} left to undo")
+        undone, changes = back or await _undone(turns, scope, trace, folds)
         if dry_run:
             return undone
         sent = undone.view.digests.run("", (n.content for n in undone.view.nodes))
         try:
-            await turns.store.write(scope, Batch(branch, trace.seq, (revert,), heads=(sent,)))
+            await turns.store.write(scope, Batch(branch, trace.seq, changes, heads=(sent,)))
         except Conflict:
             if not left:
                 raise
@@ -52,8 +61,7 @@ async def undo(turns: Turns, scope: Scope, branch: str, count: int = 1, dry_run:
     raise AssertionError("unreachable")
 
 
-async def _undone(turns: Turns, scope: Scope, trace: Trace, count: int) -> tuple[Undone, Revert]:
-    folds = _newest(trace, count)
+async def _undone(turns: Turns, scope: Scope, trace: Trace, folds: Sequence[Fold]) -> tuple[Undone, tuple[Event, ...]]:
     made = {id for fold in folds for id in fold.made}
     sessions = tuple(fold.session for fold in folds)
     frame = await turns.store.frame(scope, trace.frame)
@@ -65,8 +73,15 @@ async def _undone(turns: Turns, scope: Scope, trace: Trace, count: int) -> tuple
         revert, view = await _reverted(turns, scope, trace, made | again, sessions, frame, items)
     was = {n.id for n in shown.nodes}
     revert = with_(revert, held=tuple(n.id for n in view.nodes if n.id not in was))
-    target, measured = await turns.limits.target(scope, frame), ProviderSize()
-    await turns.limits.weigh(scope, measured, target, frame)
+    return await _fitting(turns, scope, trace, shown, view, sessions), (revert,)
+
+
+async def _fitting(
+    turns: Turns, scope: Scope, trace: Trace, shown: View, view: View, sessions: tuple[str, ...]
+) -> Undone:
+    """What an undo would do, in numbers. Raises `OverBudget` where it would not fit."""
+    target, measured = await turns.limits.target(scope, view.frame), ProviderSize()
+    await turns.limits.weigh(scope, measured, target, view.frame)
     before = measured.measure(shown)[0].tokens
     size, rate = measured.measure(view)
     limit = target.at(rate).limit
@@ -79,7 +94,33 @@ async def _undone(turns: Turns, scope: Scope, trace: Trace, count: int) -> tuple
             limit=limit.tokens,
         )
     view = with_(view, scope=scope, branch=trace.branch, seq=trace.seq)
-    return Undone(revert.sessions, view, before, size.tokens, limit.tokens), revert
+    return Undone(sessions, view, before, size.tokens, limit.tokens)
+
+
+@dataclass(frozen=True)
+class Unsummed:
+    """By which a client's summary is replaced with what it is a summary of."""
+
+
+async def _unsummed(turns: Turns, scope: Scope, trace: Trace) -> tuple[Undone, tuple[Event, ...]] | None:
+    """The same where a client compacted, and clew gave it the summary that it goes on from; None: it does not."""
+    store = turns.store
+    came = await store.ancestry(scope, trace.branch)
+    if not came or not trace.frame:
+        return None
+    frame, (parent, last) = await store.frame(scope, trace.frame), came[0]
+    shown = await replay(store, scope, trace, frame, {})
+    at = next((i for i, node in enumerate(shown.nodes) if summed_up(node.item.text) == parent), None)
+    past = await store.load(scope, parent, last)
+    if at is None or not past.folds:
+        return None
+    whole = await replay(store, scope, await store.load(scope, parent, past.folds[-1].seq - 1), frame, {})
+    # Thinking is bound to what stood before it there.
+    items = [node.item for node in repair(whole).nodes if node.item.kind != "reasoning"]
+    view = shown.replace_all([Swap(at, at + 1, items)], by=Unsummed())
+    began = (await store.sessions(scope, trace.branch))[-1].id
+    undone = await _fitting(turns, scope, trace, shown, view, (began,))
+    return undone, (Began(new_id(), "compaction", "undo"), *view.edits[len(shown.edits) :])
 
 
 async def _reverted(
@@ -101,10 +142,7 @@ async def _reverted(
 def _newest(trace: Trace, count: int) -> list[Fold]:
     """The newest compactions that still stand."""
     standing = {n.id for edit in trace.edits for n in edit.stand_ins}
-    folds = [fold for fold in reversed(trace.folds) if not standing.isdisjoint(fold.made)]
-    if len(folds) < count:
-        raise NotFound(f"cannot undo {count} compactions: this branch has {len(folds)} left to undo")
-    return folds[:count]
+    return [fold for fold in reversed(trace.folds) if not standing.isdisjoint(fold.made)][:count]
 
 
 def _dependent(edits: Sequence[Edit], made: Collection[str]) -> set[str]:

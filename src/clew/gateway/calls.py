@@ -1,6 +1,7 @@
 """A call of a model, from a client to its provider and back."""
 
 from collections.abc import Mapping, Sequence
+from time import perf_counter
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -161,15 +162,10 @@ class ModelCalls:
         self, asked: GatewayRequest, call: ModelCall, scope: Scope, who: NamedConversation, beside: Beside
     ) -> GatewayReply | None:
         """The answer to a client that compacts; None where the model must give it."""
-        side, frame, items = beside
-        try:
-            text = await self._compactions.summary(scope, who.name, side, frame, items)
-        except Exception as error:
-            self._failed(error)
-            return None
+        side, frame, _ = beside
+        text = await self._summary(scope, who.name, beside)
         if text is None:
             return None
-        self._metrics.add("clew_compactions_answered_total", format=call.format)
         streamed = bool(frame.body.get("stream")) if call.streamed is None else call.streamed
         spent = counter_for(frame.model, frame.format).text(text)
         if side.form == "item":
@@ -184,21 +180,31 @@ class ModelCalls:
             return None
         try:
             frame, items = wire.decode(rawjson.loads(unsealed(raw)), "openai_responses")
-            if is_elsewhere(frame):
-                return None
-            side = SideRequest("request", "item", len(items))
-            text = await self._compactions.summary(scope, speaker(asked, raw).name, side, frame, items)
+        except BadRequest:  # its provider says what is wrong
+            return None
+        if is_elsewhere(frame):
+            return None
+        side = SideRequest("request", "item", len(items))
+        text = await self._summary(scope, speaker(asked, raw).name, (side, frame, items))
+        if text is None:
+            return None
+        spent = counter_for(frame.model, frame.format).text(text)
+        item = sealed(text, f"cmp_{uuid4().hex}")
+        return own_answers.responses([item], frame.model, False, spent, "response.compaction")
+
+    async def _summary(self, scope: Scope, session: str | None, beside: Beside) -> str | None:
+        began = perf_counter()
+        try:
+            text = await self._compactions.summary(scope, session, *beside)
         except BadRequest:  # its provider says what is wrong
             return None
         except Exception as error:
             self._failed(error)
             return None
-        if text is None:
-            return None
-        self._metrics.add("clew_compactions_answered_total", format="openai_responses")
-        spent = counter_for(frame.model, frame.format).text(text)
-        item = sealed(text, f"cmp_{uuid4().hex}")
-        return own_answers.responses([item], frame.model, False, spent, "response.compaction")
+        if text is not None:
+            self._metrics.add("clew_compactions_answered_total", format=beside[1].format)
+            self._metrics.add("clew_compactions_answered_seconds_total", perf_counter() - began)
+        return text
 
     def _failed(self, error: Exception) -> None:
         """Clew could not do its part."""

@@ -17,7 +17,7 @@ from clew.core.items import Frame, Item, Node, Scope
 from clew.core.view import View
 from clew.engine.engine import Engine, Request
 from clew.errors import BadRequest, NotFound
-from clew.recognition.side_requests import FIRST, SideRequest, is_continued, side_request
+from clew.recognition.side_requests import FIRST, SideRequest, is_continued, log_line, side_request, summed_up
 from clew.steps.protocol import Step
 from clew.steps.worklog.log import SILENT
 from clew.text.decorations import undecorated
@@ -37,8 +37,6 @@ EARLIER = "What was done before that, from the log:"
 PARAGRAPHS, LONG_ENOUGH = 6, 60  # of a quoted conversation, and characters: by which it is looked for
 SEALED = "clew-log-1:"  # with which an item begins that only clew reads
 LARGEST_SEAL = 1 << 20  # bytes of what is in one: anybody can make one
-_LINE = "[clew log %s: all of it is kept, and `recall` with an id from above gives the original]"
-_KNOWN = re.compile(rb"\[clew log ([0-9a-f]{16,64}):")
 
 
 Beside = tuple[SideRequest, Frame, list[Item]]
@@ -52,18 +50,14 @@ def asked_beside(raw: bytes, format: str) -> Beside | None:
 
 
 def continued(raw: bytes, format: str) -> str | None:
-    """The branch that a client goes on from with a summary that it got here.
-
-    Only where its history begins with one; anybody may write such a line, and ours is the last of its message.
-    """
+    """The branch that a client goes on from with a summary that it got here, where its history begins with one."""
     if b"[clew log " not in raw:
         return None
     try:
         items = wire.decode(rawjson.loads(raw), format)[1][:FIRST]
     except BadRequest:
         return None
-    said = (_KNOWN.findall(i.text.encode()) for i in items if is_continued([i]))
-    return next((found[-1].decode() for found in said if found), None)
+    return next((branch for i in items if is_continued([i]) and (branch := summed_up(i.text))), None)
 
 
 @dataclass(frozen=True)
@@ -97,7 +91,7 @@ class Compactions:
         with suppress(NotFound):  # somebody took a turn meanwhile: what is there will do
             view = await self._engine.compact(view, step=brief, method="client")
         before = _middle_out(await self._before(scope, view.branch), int(EARLIER_SHARE * brief.size) * CHARACTERS)
-        parts = [*([f"{EARLIER}\n{before}"] if before else []), told(view), _LINE % view.branch]
+        parts = [*([f"{EARLIER}\n{before}"] if before else []), told(view), log_line(view.branch)]
         return "\n\n".join(parts)
 
     async def _before(self, scope: Scope, branch: str) -> str:
@@ -169,7 +163,7 @@ def noted(view: View) -> str:
         item = node.item
         if item.kind == "summary":
             lines += [] if item.text.endswith(SILENT) else [item.text]
-        elif item.kind in ("text", "call") and not _KNOWN.search(item.text.encode()):
+        elif item.kind in ("text", "call") and not summed_up(item.text):
             lines.append(_line(node)[:LONGEST_LINE])
     return "\n".join(filter(None, lines))
 

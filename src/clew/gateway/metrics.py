@@ -10,6 +10,7 @@ _HELP = {
     "clew_requests_total": "Requests of clients, by path and status.",
     "clew_failed_open_total": "Requests that clew failed on and that went on as they came.",
     "clew_compactions_answered_total": "Compactions of clients that were answered from the log.",
+    "clew_compactions_answered_seconds_total": "Time that these took.",
     "clew_folds_total": "Edits by which clew made a history shorter.",
     "clew_tokens_folded_total": "Tokens that these left out.",
     "clew_tokens_sent_total": "Tokens that providers counted in requests.",

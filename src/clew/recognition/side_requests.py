@@ -1,5 +1,6 @@
 """Requests that clients make beside their conversation, told by their shape: sum it up, name it; and what follows."""
 
+import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -47,6 +48,8 @@ _CONTINUED = (
     "<state_snapshot>",
 )
 _TRIGGER = "compaction_trigger"  # the item by which a client asks its provider to do it
+_LOG_LINE = "[clew log %s: all of it is kept, and `recall` with an id from above gives the original]"
+_LOGGED = re.compile(r"\[clew log ([0-9a-f]{16,64}):")
 FIRST = 16  # items among which the message with the summary is: reminders may stand before it
 
 
@@ -75,3 +78,14 @@ def aside(frame: Frame, items: Sequence[Item]) -> Aside | None:
 def is_continued(items: Sequence[Item]) -> bool:
     """Whether a history begins with a summary by which its client replaced what came before."""
     return any(i.kind == "text" and i.role == "user" and i.text.lstrip().startswith(_CONTINUED) for i in items[:FIRST])
+
+
+def log_line(branch: str) -> str:
+    """The last line of a summary that clew gave a client: of which branch it is."""
+    return _LOG_LINE % branch
+
+
+def summed_up(text: str) -> str | None:
+    """The branch whose summary this is, by that line; anybody may write one, and clew's is the last."""
+    found = _LOGGED.findall(text)
+    return found[-1] if found else None
