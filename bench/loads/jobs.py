@@ -31,8 +31,9 @@ def jobs(turns: int, data: Path | None, full: bool) -> Iterator[Job]:
                 yield Job("turns", name, "plain.many", {"talkers": talkers, "named": named}, kind)
     for named in (True, False):
         yield Job("large", f"80 of 800 items, {_named(named)}", "plain.long", {"talkers": 80, "named": named})
-    for what in STALLS:
-        yield Job("stalls", "", "stalls.beside", {"what": what})
+    for tidy in (False, True):
+        for what in STALLS:
+            yield Job("stalls", "", "stalls.beside", {"what": what, "tidy": tidy})
     yield Job("stalls", "", "stalls.first")
     for secrets in ("off", "redact"):
         yield Job("stalls", "", "stalls.body", {"secrets": secrets})

@@ -29,6 +29,7 @@ Budgeting = Callable[[catalog.Model], Budget]  # the budget for a model, by what
 
 KIND = "calibration"  # under which the store keeps what reports taught
 METERS = 32  # models whose sizes are remembered: names come with requests, and anybody may invent some
+RARE = "Größe 日本語 qzxjvk"  # no token of any vocabulary: some read the part for such words when they meet one
 TAUGHT = 1_000  # models, in their scopes, of which it is remembered what reports taught; the others are in the store
 _OFTEN = 8  # reports from one writing to the next, once the first ones are written
 
@@ -74,7 +75,7 @@ class ModelLimits:
         key = name, frame.format
         if key not in self._meters:
             meter = Meter(self._counter or counter_for(*key))
-            await in_thread(lambda: meter.counter.text("a"))  # reads its vocabulary
+            await in_thread(lambda: meter.counter.text(RARE))  # reads its vocabulary
             self._meters[key] = meter
         meter = self._meters[key]
         return Target(budget, meter, meter.frame(frame).tokens, max(0, answer))
