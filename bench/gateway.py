@@ -3,7 +3,8 @@
 CPU of the gateway's own process per request, and requests a second, beside asking the provider directly, with 1 client
 and with 64. Small bodies and those of 800 kB: passed through (a path that clew knows nothing of) and logged, the same
 again and again; 800 kB also far past the window; streams of 41 events; hot turns of 350 kB. Another proxy that runs
-already, before the provider whose address is printed, is measured beside with --also. Linux only.
+already, before the provider whose address is printed, is measured beside with --also. At the end, how long `/livez` of
+clew takes while another client sends a million tokens that have to be folded. Linux only.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import aiohttp
@@ -101,15 +103,20 @@ def body(kind: Kind, word: str) -> bytes:
     return json.dumps({"model": kind.model, "messages": said, "stream": kind.stream}, separators=(",", ":")).encode()
 
 
-async def ask(http: aiohttp.ClientSession, url: str, raw: bytes) -> None:
+async def ask(http: aiohttp.ClientSession, url: str, raw: bytes) -> float:
+    """Seconds to the first bytes of the answer."""
     headers = {"content-type": "application/json", "authorization": "Bearer key"}
+    began = time.perf_counter()
     async with http.post(url, data=raw, headers=headers) as came:
+        await came.content.readany()
+        first = time.perf_counter() - began
         await came.read()
-        assert came.status == 200, await came.text()
+        assert came.status == 200, came.status
+        return first
 
 
-async def load(target: Target, kind: Kind, clients: int, requests: int) -> tuple[float, float]:
-    """CPU milliseconds of a request, and requests a second."""
+async def load(target: Target, kind: Kind, clients: int, requests: int) -> tuple[float, float, float]:
+    """CPU milliseconds of a request, requests a second, and milliseconds to the first bytes, in the middle."""
     timeout = aiohttp.ClientTimeout(total=None)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=timeout) as http:
 
@@ -124,8 +131,10 @@ async def load(target: Target, kind: Kind, clients: int, requests: int) -> tuple
                     ]
                     said["messages"] += more if measured or turn else []
                     raw = json.dumps(said, separators=(",", ":")).encode()
-                await ask(http, target.url + kind.path, raw)
+                took = await ask(http, target.url + kind.path, raw)
+                firsts.extend([took] if measured else [])
 
+        firsts: list[float] = []
         small = body(kind, "the same")
         await asyncio.gather(*(talk(n, 3, False) for n in range(clients)))
         began, spent = time.perf_counter(), cpu(target.pid) if target.pid else 0.0
@@ -133,7 +142,7 @@ async def load(target: Target, kind: Kind, clients: int, requests: int) -> tuple
         await asyncio.gather(*(talk(n, each, True) for n in range(clients)))
         took = time.perf_counter() - began
         used = (cpu(target.pid) - spent if target.pid else 0.0) * 1_000 / (each * clients)
-        return used, each * clients / took
+        return used, each * clients / took, median(firsts) * 1_000
 
 
 @contextmanager
@@ -170,6 +179,7 @@ def main() -> None:
             asyncio.run(wait(up, gate))
             print(f"provider at {up}, clew at {gate}")
             asyncio.run(measure(targets, given.requests, given.only, given.clients or [1, 64]))
+            asyncio.run(stall(targets[1]))
 
 
 async def wait(*urls: str) -> None:
@@ -189,11 +199,50 @@ async def measure(targets: list[Target], requests: int, only: str, at_once: list
         for clients in at_once:
             for target in targets if kind.path == PATH else targets[:2]:
                 many = max(2 * clients, int(requests * kind.share))
-                used, rate = await load(target, kind, clients, many)
+                used, rate, first = await load(target, kind, clients, many)
                 print(
-                    f"{name:24} {clients:3} clients  {target.name:10} {used:8.2f} ms CPU  {rate:8.0f} requests/s",
+                    f"{name:24} {clients:3} clients  {target.name:10} {used:8.2f} ms CPU  {rate:8.0f} requests/s"
+                    f"  {first:8.1f} ms to the first byte",
                     flush=True,
                 )
+
+
+async def stall(target: Target) -> None:
+    """The longest that others wait while a million tokens are folded, and while nothing is."""
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as http:
+        ended = asyncio.Event()
+
+        async def beat() -> list[float]:
+            found = []
+            while not ended.is_set():
+                began = time.perf_counter()
+                async with http.get(f"{target.url}/livez") as came:
+                    await came.read()
+                found.append((time.perf_counter() - began) * 1_000)
+                await asyncio.sleep(0.002)
+            return sorted(found)
+
+        async def rest() -> float:
+            await asyncio.sleep(3)
+            return 0.0
+
+        far = body(Kind(4_000_000, model=NARROW), "far")
+        for name, act in (
+            ("nothing beside", rest),
+            (
+                "a million tokens beside",
+                lambda: ask(http, target.url + PATH, body(Kind(4_000_000, model=NARROW), "far")),
+            ),
+        ):
+            ended.clear()
+            beating = asyncio.create_task(beat())
+            await asyncio.sleep(0.5)
+            await act()
+            ended.set()
+            found = await beating
+            print(
+                f"/livez, {name}: {found[len(found) // 2]:.1f} ms in the middle, {found[-1]:.1f} at worst", flush=True
+            )
 
 
 if __name__ == "__main__":
