@@ -231,7 +231,7 @@ async def stall(target: Target) -> None:
             ("nothing beside", rest),
             (
                 "a million tokens beside",
-                lambda: ask(http, target.url + PATH, body(Kind(4_000_000, model=NARROW), "far")),
+                lambda: ask(http, target.url + PATH, far),
             ),
         ):
             ended.clear()
