@@ -334,7 +334,7 @@ async def anything(client: Client, engine: Engine, view: View, names: list[str])
     return engine
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 10**9))
 def test_whatever_happens_each_body_is_taken(seed: int) -> None:
     async def run() -> None:
