@@ -8,7 +8,7 @@ VENV ?= .venv
 ENV := $(VENV)/bin
 PINNED := requirements-dev.txt
 
-FRAMEWORKS := crewai praisonai strands
+FRAMEWORKS := crewai litellm praisonai strands
 
 .PHONY: demo test test-clients test-frameworks test-python check laws kills coverage mutants release bench format clean relock $(FRAMEWORKS)
 

@@ -27,7 +27,10 @@ from clew.testing import Answer, Call, StrictProvider
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 WINDOW = 6_000  # tokens
-QUIET = ("CREWAI_DISABLE_TELEMETRY", "CREWAI_TESTING", "OTEL_SDK_DISABLED", "DO_NOT_TRACK")
+QUIET = (
+    *("CREWAI_DISABLE_TELEMETRY", "CREWAI_TESTING", "OTEL_SDK_DISABLED", "DO_NOT_TRACK"),
+    "LITELLM_LOCAL_MODEL_COST_MAP",
+)
 LONG = " ".join(f"Finding {n}: line {n} of the parser is off." for n in range(60))
 SHORT = "Sixty lines are off."
 
@@ -130,6 +133,14 @@ def test_strands(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
     children = [s for s in every if s.cause == "subagent"]
     assert len(children) == 2
     assert {s.parent for s in children} <= {s.id for s in every}
+
+
+@has("litellm")
+def test_litellm(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
+    (heard,) = ran("litellm", 1)
+    assert len(heard) == 6
+    assert len(heard[-1]["messages"]) < 11
+    assert {s.name for s in sessions()} == {"port"}
 
 
 @has("crewai")
