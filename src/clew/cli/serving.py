@@ -100,7 +100,7 @@ def upstreams(config: "Config") -> "list[Upstream]":
         key = os.environ.get(own.key, "") if own.key else ""
         if own.key and not key:
             raise BadConfig(f"gateway.upstreams.{name}.key: the environment variable {own.key} is not set")
-        found.append(Upstream(name, own.kind, own.url or HOMES[own.kind], key, tuple(own.models)))
+        found.append(Upstream(name, own.kind, own.url or HOMES[own.kind], key, tuple(own.models), own.edits))
     return [*found, *from_environment(os.environ)]
 
 

@@ -1,6 +1,7 @@
 """A call of a model, from a client to its provider and back."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -17,11 +18,13 @@ from clew.engine.engine import Engine
 from clew.errors import BadRequest, ClewError
 from clew.exchange.asides import Asides
 from clew.exchange.exchange import Caller, Exchange, NotATurn
-from clew.exchange.thread import Thread, warn
+from clew.exchange.thread import warn
 from clew.gateway import own_answers, usage
 from clew.gateway.compacting import Beside, Compactions, asked_beside, continued, in_form, sealed, unsealed
 from clew.gateway.http import GatewayReply, GatewayRequest, Refused
-from clew.gateway.line import Outgoing, UpstreamLine
+from clew.gateway.line import GeminiUpstreamLine, Outgoing, UpstreamLine, with_model
+from clew.gateway.managed_answers import telling
+from clew.gateway.managing import ManagedRequest, ManagedThread, applied_edits, managed, without_betas
 from clew.gateway.methods import METHOD_HEADER, ConversationMethods
 from clew.gateway.metrics import Metrics
 from clew.gateway.settings import GatewaySettings
@@ -75,12 +78,19 @@ class ModelCalls:
         """What a client gets."""
         raw = await asked.body()
         raw = unsealed(raw) if call.format == "openai_responses" else raw
-        given = _with_model(raw, call.model)
+        given = with_model(raw, call.model)
         who = speaker(asked, raw)
-        line = _GeminiUpstreamLine(http, call.model) if call.model else UpstreamLine(http)
+        line = GeminiUpstreamLine(http, call.model) if call.model else UpstreamLine(http)
         outgoing = self._outgoing(asked, call, given, raw)
+        wanted = None
+        if call.format == "anthropic" and not outgoing.upstream.edits and (wanted := managed(raw)):
+            wanted = await self._summed_up(scope, who, wanted)
+            if wanted.summary and wanted.compacting and wanted.compacting.pause:
+                return self._paused(wanted, wanted.summary)
+            given = wanted.raw
+            outgoing = replace(outgoing, content=given, headers=without_betas(outgoing.headers))
         try:
-            return await self._fitted(asked, call, scope, who, given, line, outgoing)
+            return await self._fitted(asked, call, scope, who, given, line, outgoing, wanted)
         except NotATurn:
             pass
         # Rare, and read anew: what is new in it does not tell what it is about.
@@ -97,6 +107,7 @@ class ModelCalls:
         given: bytes,
         line: UpstreamLine,
         outgoing: Outgoing,
+        edited: ManagedRequest | None,
     ) -> GatewayReply:
         """The answer of a model to what fits its window."""
         method = await self._methods.of(scope, who.name, asked.headers.get(METHOD_HEADER))
@@ -107,13 +118,16 @@ class ModelCalls:
                 controller, asides = wanted, self._asides_of(scope)
         origin = await self._origin(scope, who, given, call.format)
         check = _check_kept if self._settings.compaction == "pass" else _check
-        thread = Thread(controller, who.name, scope=scope, origin=origin, check=check)
+        thread = ManagedThread(controller, who.name, scope=scope, origin=origin, check=check)
+        thread.clearing = edited.clearing if edited else None
         caller = Caller(_nothing, _same, self._failed)
         exchange = Exchange(thread, asides, line, outgoing, call.format, body or given, caller)
         reply: GatewayReply = await exchange.run()
         sent = thread.last
         if self._settings.compaction == "answer" and sent and sent.view.edits and reply.status_code < 400:
             reply = usage.whole(reply, call.format, len(given) / max(1, len(rawjson.dumps(sent.body))))
+        if edited and edited.asks and reply.status_code < 400:
+            reply = telling(reply, applied_edits(sent.view) if sent else [], edited.summary)
         if sent is None:
             reply.headers = [*reply.headers, ("x-clew", "failed open: the request went on as it came")]
         return reply
@@ -173,6 +187,28 @@ class ModelCalls:
         alt = "sse" if "alt=sse" in asked.query else ""
         return own_answers.answer(in_form(text, side), call.format, frame.model, streamed, spent, alt)
 
+    async def _summed_up(self, scope: Scope, who: NamedConversation, wanted: ManagedRequest) -> ManagedRequest:
+        """A request whose history was folded into a summary, where it asks for that and is long enough."""
+        if (asks := wanted.compacting) is None:
+            return wanted
+        try:
+            frame, items = wire.decode(wanted.body, "anthropic")
+            side = SideRequest("request", "item", len(items))
+            told = asks.instructions, asks.tokens
+            text = await self._compactions.summary(scope, who.name, side, frame, items, *told)
+        except Exception as error:
+            self._failed(error)
+            return wanted
+        if text is None:
+            return wanted
+        self._metrics.add("clew_compactions_answered_total", format="anthropic")
+        return replace(wanted, summary=text)
+
+    def _paused(self, wanted: ManagedRequest, text: str) -> GatewayReply:
+        model = str(wanted.body.get("model"))
+        spent = counter_for(model, "anthropic").text(text)
+        return own_answers.compaction(text, model, bool(wanted.body.get("stream")), spent)
+
     async def compact(self, asked: GatewayRequest, scope: Scope) -> GatewayReply | None:
         """The answer to a client that has a history compacted, in one item; None where the provider must give it."""
         raw = await asked.body()
@@ -212,27 +248,6 @@ class ModelCalls:
             raise Refused(503, f"clew failed on this request ({type(error).__name__}), and gateway.closed is on")
         self._metrics.add("clew_failed_open_total", error=type(error).__name__)
         warn("clew failed; the original request is sent unchanged", error)
-
-
-class _GeminiUpstreamLine(UpstreamLine):
-    """A line for requests whose model is in their path: the body that goes out does not name it."""
-
-    def __init__(self, http: aiohttp.ClientSession, model: str) -> None:
-        super().__init__(http)
-        self._named = _naming(model)
-
-    def with_body(self, request: Outgoing, content: bytes) -> Outgoing:
-        return super().with_body(request, b"{" + content.removeprefix(self._named))
-
-
-def _naming(model: str) -> bytes:
-    return b'{"model":' + rawjson.dumps(model) + b","
-
-
-def _with_model(raw: bytes, model: str) -> bytes:
-    """A body that names its model, as clew reads it."""
-    opened = raw.lstrip()
-    return _naming(model) + opened[1:] if model and opened[:1] == b"{" else raw
 
 
 def _model_of(raw: bytes) -> str:

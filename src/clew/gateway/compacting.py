@@ -19,6 +19,7 @@ from clew.engine.engine import Engine, Request
 from clew.errors import BadRequest, NotFound
 from clew.recognition.side_requests import FIRST, SideRequest, is_continued, log_line, side_request, summed_up
 from clew.steps.protocol import Step
+from clew.steps.summarize import briefed
 from clew.steps.worklog.log import SILENT
 from clew.text.decorations import undecorated
 from clew.text.framing import neutral
@@ -79,15 +80,26 @@ class Compactions:
         self._engine = engine
 
     async def summary(
-        self, scope: Scope, session: str | None, side: SideRequest, frame: Frame, items: Sequence[Item]
+        self,
+        scope: Scope,
+        session: str | None,
+        side: SideRequest,
+        frame: Frame,
+        items: Sequence[Item],
+        focus: str = "",
+        least: int = 0,
     ) -> str | None:
-        """What was said, as the one who goes on from it needs it; None where nobody knows of what conversation."""
+        """What was said, with more of what stands near `focus`, as the one who goes on from it needs it.
+
+        None where nobody knows of what conversation, or where it has no more than so many tokens.
+        """
         asked = "\n".join(item.text for item in items[side.begins :])
         view = await self._view(scope, session, frame, items[: side.begins], asked)
-        if view is None:
+        if view is None or await self._engine.expected(view) <= least:
             return None
         window = (await self._engine.limits.target(scope, view.frame)).window
-        brief = Brief(self._engine.settings.step, min(MOST_SUMMARY, max(LEAST_SUMMARY, int(SUMMARY_SHARE * window))))
+        step = briefed(self._engine.settings.step, focus)
+        brief = Brief(step, min(MOST_SUMMARY, max(LEAST_SUMMARY, int(SUMMARY_SHARE * window))))
         with suppress(NotFound):  # somebody took a turn meanwhile: what is there will do
             view = await self._engine.compact(view, step=brief, method="client")
         before = _middle_out(await self._before(scope, view.branch), int(EARLIER_SHARE * brief.size) * CHARACTERS)

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import aiohttp
 from yarl import URL
 
+from clew.core import rawjson
 from clew.exchange.transport import ENCODED, Chunks
 from clew.gateway.http import HOP_HEADERS, GatewayReply
 from clew.gateway.upstreams import Upstream
@@ -95,3 +96,24 @@ def passed(headers: Any) -> list[tuple[str, str]]:
     """An upstream's headers as a client gets them."""
     kept = ((name.lower(), value) for name, value in headers.items())
     return [(name, value) for name, value in kept if name not in HOP_HEADERS and name not in ENCODED]
+
+
+class GeminiUpstreamLine(UpstreamLine):
+    """A line for requests whose model is in their path: the body that goes out does not name it."""
+
+    def __init__(self, http: aiohttp.ClientSession, model: str) -> None:
+        super().__init__(http)
+        self._named = _naming(model)
+
+    def with_body(self, request: Outgoing, content: bytes) -> Outgoing:
+        return super().with_body(request, b"{" + content.removeprefix(self._named))
+
+
+def _naming(model: str) -> bytes:
+    return b'{"model":' + rawjson.dumps(model) + b","
+
+
+def with_model(raw: bytes, model: str) -> bytes:
+    """A body that names its model, as clew reads it."""
+    opened = raw.lstrip()
+    return _naming(model) + opened[1:] if model and opened[:1] == b"{" else raw

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 from clew.core import rawjson
 from clew.gateway.http import GatewayReply, json_reply, just
+from clew.gateway.managed_answers import compaction_events, telling
 
 Block = dict[str, Any]
 
@@ -15,7 +16,8 @@ def answer(text: str, format: str, model: str, streamed: bool, spent: int, alt: 
     """What a client gets that asked for text; `spent` are the tokens of it."""
     match format:
         case "anthropic":
-            return _messages(text, model, streamed, spent)
+            block = {"type": "text", "text": text}
+            return _messages(block, _text_events(text), "end_turn", model, streamed, spent)
         case "openai_responses":
             return responses([_message(text)], model, streamed, spent)
         case "gemini":
@@ -31,11 +33,25 @@ def _sse(events: Iterator[tuple[str, Mapping[str, Any]]], end: bytes = b"") -> G
     return GatewayReply(200, headers, just(b"".join(parts) + end))
 
 
-def _messages(text: str, model: str, streamed: bool, spent: int) -> GatewayReply:
+def compaction(text: str, model: str, streamed: bool, spent: int) -> GatewayReply:
+    """What a client of Anthropic's gets that wants to look at a summary before it goes on."""
+    block: Block = {"type": "compaction", "content": text}
+    reply = _messages(block, compaction_events(text), "compaction", model, streamed, spent)
+    return telling(reply, [], None)
+
+
+def _text_events(text: str) -> list[Block]:
+    return [
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}},
+        {"type": "content_block_stop", "index": 0},
+    ]
+
+
+def _messages(block: Block, growing: list[Block], stop: str, model: str, streamed: bool, spent: int) -> GatewayReply:
     message = {"id": f"msg_{uuid4().hex}", "type": "message", "role": "assistant", "model": model}
     usage = {"input_tokens": 1, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": spent}
-    ended = {"stop_reason": "end_turn", "stop_sequence": None}
-    block = {"type": "text", "text": text}
+    ended = {"stop_reason": stop, "stop_sequence": None}
     if not streamed:
         return json_reply(rawjson.dumps({**message, "content": [block], **ended, "usage": usage}))
     begun: Block = {
@@ -47,9 +63,7 @@ def _messages(text: str, model: str, streamed: bool, spent: int) -> GatewayReply
     }
     events: list[Block] = [
         {"type": "message_start", "message": begun},
-        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}},
-        {"type": "content_block_stop", "index": 0},
+        *growing,
         {"type": "message_delta", "delta": ended, "usage": usage},
         {"type": "message_stop"},
     ]
