@@ -120,3 +120,86 @@ def test_a_client_that_decides_hears_of_the_whole_history(format: str, streamed:
         sent = served.provider.heard[-1].spent.input
         assert sent < 20_000, "what was sent fits"
         assert reported > 1.3 * sent, "and the client is told of all of it"
+
+
+class LiteTalk(Talk):
+    """Codex with its newest models: the tools are the first item, and a request has no list of them."""
+
+    def __init__(self, streamed: bool) -> None:
+        super().__init__("openai_responses", streamed)
+        box = {"type": "namespace", "name": "box", "description": "A box.", "tools": [self._shell()]}
+        self.tools = {"type": "additional_tools", "role": "developer", "tools": [box]}
+        self.prompt = {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "You work."}]}
+
+    def _shell(self) -> dict[str, Any]:
+        return {"type": "custom", "name": "shell", "description": "Runs.", "format": {"type": "text"}}
+
+    def body(self) -> dict[str, Any]:
+        return {
+            "model": "gpt-6-codex",
+            "input": [self.tools, self.prompt, *self.said],
+            "stream": self.streamed,
+            "store": False,
+        }
+
+
+def names(tools: list[dict[str, Any]]) -> list[str]:
+    return [tool["name"] for tool in tools]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_tools_are_offered_where_codex_has_its_own_before_the_history(streamed: bool) -> None:
+    begins = Call("new_session", {"summary": "The tests of heliotrope pass; next is the page."})
+    script = [Answer("Noted."), Answer(calls=(begins,)), Answer("Begun."), Answer("Going on.")]
+    with serving(provider=StrictProvider(script)) as served:
+        talk = LiteTalk(streamed)
+        for text in ("My word is heliotrope.", "Make room.", "What is next?"):
+            got = talk.ask(served, text, x_clew_method="llm")
+            assert b"search_history" not in got.raw
+        heard = served.provider.heard
+        assert len(heard) == 4
+        assert not any("tools" in h.body for h in heard)
+        offered = [h.body["input"][0] for h in heard]
+        assert offered.count(offered[0]) == 4, "the same from the first request on"
+        assert names(offered[0]["tools"])[0] == "box"
+        assert {"new_session", "recall", "search_history"} <= set(names(offered[0]["tools"]))
+        assert all("context_status" in h.raw.decode() for h in heard)
+        assert "The tests of heliotrope pass" in str(heard[-1].body["input"][2])
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_call_with_any_text_gets_a_result_of_its_kind(streamed: bool) -> None:
+    asks = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "call_1", "name": "search_history"}
+    asks |= {"input": '{"query": "heliotrope"}', "status": "completed"}
+    response = {"id": "resp_1", "object": "response", "model": "gpt-6-codex", "status": "completed", "output": [asks]}
+    events = [
+        {"type": "response.created", "response": {**response, "status": "in_progress", "output": []}},
+        {"type": "response.output_item.added", "output_index": 0, "item": {**asks, "input": ""}},
+        {"type": "response.output_item.done", "output_index": 0, "item": asks},
+        {"type": "response.completed", "response": response},
+    ]
+    stream = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
+    raw = stream if streamed else json.dumps(response)
+    script = [Answer("Noted."), Answer(raw=raw.encode()), Answer("It is there.")]
+    with serving(provider=StrictProvider(script), settings=GatewaySettings(tools=True)) as served:
+        talk = LiteTalk(streamed)
+        talk.ask(served, "My word is heliotrope.")
+        got = talk.ask(served, "Which word?")
+        assert got.spoken(talk.format).text == "It is there."
+        assert b"search_history" not in got.raw
+        last = served.provider.heard[-1].body["input"]
+        assert [item["type"] for item in last[-2:]] == ["custom_tool_call", "custom_tool_call_output"]
+        assert "My word is heliotrope." in str(last[-1])
+        talk.ask(served, "And now?")
+        assert served.provider.heard[-1].body["input"][: len(last)] == last
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_response_lists_the_tools_that_its_client_sent(streamed: bool) -> None:
+    with serving(settings=GatewaySettings(tools=True)) as served:
+        got = Talk("openai_responses", streamed).ask(served, "Hello.")
+        assert "search_history" in names(served.provider.heard[-1].body["tools"])
+        said = [json.loads(line[5:]) for line in got.raw.decode().splitlines() if line.startswith("data:")]
+        told = [event["response"] for event in said if "response" in event] if streamed else [got.json()]
+        assert [names(response["tools"]) for response in told] == [["shell"]] * len(told)
+        assert told

@@ -14,7 +14,7 @@ Where the model may call tools that its caller knows nothing of, `joining` makes
 """
 
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import NamedTuple
 
 from clew.core import rawjson
@@ -114,6 +114,25 @@ class AnswerReader:
             pass
         self.begun = self.lost = True
         return HeardEvent(raw, None)
+
+
+def unoffered(response: Block, is_ours: Callable[[str], bool]) -> Block:
+    """A response of OpenAI's whose list of tools has none that its caller did not send; the same if it has none."""
+    tools = response.get("tools")
+    if not isinstance(tools, list):
+        return response
+    kept = [tool for tool in tools if not (tool.get("type") == "function" and is_ours(str(tool.get("name"))))]
+    return {**response, "tools": kept} if len(kept) < len(tools) else response
+
+
+def without_offers(content: bytes, is_ours: Callable[[str], bool]) -> bytes:
+    """The same of a whole answer; what cannot be read stays as it is."""
+    try:
+        answer = rawjson.loads(content)
+    except BadRequest:
+        return content
+    plain = unoffered(answer, is_ours) if isinstance(answer, dict) else answer
+    return content if plain is answer else rawjson.dumps(plain)
 
 
 def without(content: bytes, calls: Container[str], left: bool) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from clew.core import rawjson
 from clew.core.view import View
 from clew.errors import ClewError, OverBudget, SecretFound
-from clew.exchange.answers import AnswerReader, HeardEvent, without
+from clew.exchange.answers import AnswerReader, HeardEvent, without, without_offers
 from clew.exchange.asides import Asides
 from clew.exchange.joining import STREAMS, JoinedStream
 from clew.exchange.own_calls import OwnCalls
@@ -101,6 +101,8 @@ class Exchange:
             if not ours or not left or (spoken and len(ours) < len(spoken.calls)):
                 await self._own.keep(spoken, ours)
                 told = without(reply.read, ours, len(ours) < len(spoken.calls)) if spoken and ours else reply.read
+                if self._offers and self._format == "openai_responses":
+                    told = without_offers(told, self._own.is_ours)
                 return self._line.answered(reply.response, told)
             await self._own.answer(spoken, ours)
         raise AssertionError("unreachable")

@@ -13,6 +13,7 @@ from clew.exchange.asides import AnswerAside, Asides, WovenHistory, leads, marks
 from clew.exchange.thread import Thread, warn
 from clew.llm.streaming import Spoken, ToolCall
 
+FREE_CALL = "custom_tool_call"  # of Responses: a call with any text, whose result is of a type of its own
 CANDIDATES = 4  # conversations that began alike, in which asides are looked for
 
 
@@ -101,7 +102,7 @@ class OwnCalls:
 
     async def answer(self, spoken: Spoken | None, ours: Mapping[str, ToolCall]) -> None:
         """Do what an answer calls for: the model is to hear it next."""
-        self._aside += [*self._items(spoken.messages if spoken else ()), *await self._results(ours.values())]
+        self._aside += [*self._items(spoken.messages if spoken else ()), *await self._results(spoken, ours.values())]
 
     async def keep(self, spoken: Spoken | None, ours: Mapping[str, ToolCall]) -> None:
         """Remember what the caller gets nothing of, for the model is to hear it again."""
@@ -110,7 +111,7 @@ class OwnCalls:
         answer = self._items(spoken.messages)
         theirs = [item for item in answer if item.call_id not in ours]
         calls = [with_(item, opens=None) for item in answer if item.call_id in ours]
-        results = await self._results(ours.values())
+        results = await self._results(spoken, ours.values())
         if self._format in ("anthropic", "gemini"):  # one message has all results
             results = [with_(result, opens=None) for result in results]
         first = self._format == "gemini" and leads(answer, ours)
@@ -128,7 +129,8 @@ class OwnCalls:
             self._asides.begin(self._said[1].chain, self._aside)
             self._aside = []
 
-    async def _results(self, calls: Iterable[ToolCall]) -> list[Item]:
+    async def _results(self, spoken: Spoken | None, calls: Iterable[ToolCall]) -> list[Item]:
+        free = {m.get("call_id") for m in spoken.messages if m.get("type") == FREE_CALL} if spoken else set()
         results = []
         for call in calls:
             try:
@@ -137,7 +139,8 @@ class OwnCalls:
                 warn(f"clew could not answer a call of {call.name}", error)
                 came = Outcome("Error: recall is unavailable right now; continue without it", failed=True)
             results.append(CallResult(call.id, call.name, *came))
-        return self._items(messages(results, self._format))
+        told = messages(results, self._format)
+        return self._items([{**m, "type": f"{FREE_CALL}_output"} if m.get("call_id") in free else m for m in told])
 
     def _items(self, said: Sequence[Mapping[str, Any]]) -> list[Item]:
         return wire.decode({wire.named(self._format).LIST: list(said)}, self._format)[1]

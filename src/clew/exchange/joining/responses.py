@@ -1,6 +1,6 @@
 """Streams of Responses as one."""
 
-from clew.exchange.answers import OPENINGS, HeardEvent
+from clew.exchange.answers import OPENINGS, HeardEvent, unoffered
 from clew.exchange.joining.joined import IsOurs, JoinedStream
 from clew.wire.formats.plain import Block
 
@@ -42,6 +42,8 @@ class ResponsesStream(JoinedStream):
             if self._later:
                 return None
             self._id = str(said["response"].get("id"))
+            response = unoffered(said["response"], self._is_ours)
+            said = said if response is said["response"] else {**said, "response": response}
         if "output_index" in said:
             index, item = said["output_index"], said.get("item") or {}
             if said.get("type") == "response.output_item.added":
@@ -57,7 +59,7 @@ class ResponsesStream(JoinedStream):
         return self._numbered(said)
 
     def _is_our_call(self, item: Block) -> bool:
-        return item.get("type") == "function_call" and self._is_ours(str(item.get("name")))
+        return item.get("type") in ("function_call", "custom_tool_call") and self._is_ours(str(item.get("name")))
 
     def _numbered(self, said: Block) -> Block:
         if "sequence_number" not in said:
@@ -68,13 +70,13 @@ class ResponsesStream(JoinedStream):
 
     def _ended(self, event: HeardEvent, muted: bool) -> Block | None:
         said = event.said or {}
-        response = said.get("response") or {}
+        response = unoffered(said.get("response") or {}, self._is_ours)
         own = [item for item in response.get("output") or self._items if not self._is_our_call(item)]
         output = [*self._earlier, *own]
         if self._later:  # it goes by the name that it began with
             self.alias = self._id, str(response.get("id"))
             response = {**response, "id": self._id}
-        if self._later or output != response.get("output"):
+        if self._later or output != response.get("output") or response is not said.get("response"):
             said = {**said, "response": {**response, "output": output}}
         return self._numbered(said)
 

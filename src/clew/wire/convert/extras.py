@@ -5,7 +5,7 @@ from typing import Any
 
 from clew.core.items import Frame
 from clew.errors import BadRequest
-from clew.wire.convert.tools import Choice, ToolDeclaration, declared, written
+from clew.wire.convert.tools import Choice, ToolDeclaration, added_tools, declared, written
 from clew.wire.formats import named
 from clew.wire.formats.plain import Block
 
@@ -31,6 +31,9 @@ def with_tools(body: Mapping[str, Any], format: str, tools: Sequence[ToolDeclara
     if format == "bedrock":
         config = body.get("toolConfig") or {}
         return {**body, "toolConfig": {**config, "tools": [*config.get("tools", ()), *new["toolConfig"]["tools"]]}}
+    if (others := added_tools(body, format)) and not body.get("tools"):
+        first, *history = body["input"]
+        return {**body, "input": [{**first, "tools": [*others, *new["tools"]]}, *history]}
     return {**body, "tools": [*(body.get("tools") or ()), *new["tools"]]}
 
 

@@ -1,7 +1,7 @@
 """The tools that a request declares, and which of them the model may call, from one format to another."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,7 +56,25 @@ def choice_of(frame: Frame) -> Choice:
 def declared(body: Mapping[str, Any], format: str) -> set[str]:
     """The names of the tools that a body declares."""
     codec = named(format)
-    return set(tools_of(codec.split({**body, codec.LIST: []})[0]))
+    plain = {tool.name for told in flat(added_tools(body, format)) if (tool := _tool(told, format))}
+    return set(tools_of(codec.split({**body, codec.LIST: []})[0])) | plain
+
+
+def added_tools(body: Mapping[str, Any], format: str) -> list[Any]:
+    """The tools that stand before the history itself, as Codex sends them for its newest models; none of others."""
+    said = body.get("input") if format == "openai_responses" else None
+    first = said[0] if isinstance(said, list) and said else None
+    if not isinstance(first, Mapping) or first.get("type") != "additional_tools":
+        return []
+    tools = first.get("tools")
+    return tools if isinstance(tools, list) else []
+
+
+def flat(tools: Sequence[Any]) -> Iterator[Any]:
+    """Tools, those of a namespace one by one."""
+    for tool in tools:
+        inner = tool.get("tools") if isinstance(tool, Mapping) and tool.get("type") == "namespace" else None
+        yield from flat(inner) if isinstance(inner, list) else (tool,)
 
 
 def written(tools: list[ToolDeclaration], choice: Choice, format: str) -> Block:
