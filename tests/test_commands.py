@@ -536,6 +536,7 @@ HERE = (
     "coverage",
     "diff",
     "fork",
+    "method",
     "pin",
     "resume",
     "search",

@@ -1,6 +1,10 @@
 """Who decides when to compact, through the gateway: clew, or the agent, who is told and offered what it needs."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +13,7 @@ from clew.catalog.usage import spent
 from clew.gateway.settings import GatewaySettings
 from clew.testing import Answer, Call, StrictProvider
 from serving import Got, Served, serving
+from shell import Shell
 
 SESSION = {"x-clew-session": "work"}
 ANTHROPIC = {"anthropic-version": "2023-06-01"}
@@ -87,6 +92,38 @@ def test_switching_changes_the_next_request_and_auto_shows_neither(format: str) 
         shown = [("context_status" in h.raw.decode(), "new_session" in h.raw.decode()) for h in served.provider.heard]
         assert shown == [(False, False), (True, True), (True, True), (False, False), (False, False)]
         assert served.ask("/v1/messages", talk.body(), {"x-clew-method": "both"}).status == 400
+
+
+def test_a_command_switches_a_conversation_of_a_gateway_that_runs(tmp_path: Path) -> None:
+    clew = Shell(tmp_path)
+    with serving(clew.store) as served:
+        talk = Talk("openai_chat", streamed=False)
+        talk.ask(served, "One.")
+        assert clew("method", "work").stdout == "auto\n"
+        # As another process: the gateway hears of it through the store alone.
+        switched = subprocess.run(
+            [sys.executable, "-m", "clew.cli", "method", "work", "llm"],
+            env={**os.environ, "CLEW_STORE": str(clew.store), "XDG_CONFIG_HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert switched.stdout == clew("method", "work").stdout == "llm\n"
+        talk.ask(served, "Two.")
+        assert clew("method", "work", "auto").exit_code == 0
+        talk.ask(served, "Three.")
+        assert ["new_session" in heard.raw.decode() for heard in served.provider.heard] == [False, True, False]
+
+
+def test_a_conversation_without_a_name_is_not_switched(tmp_path: Path) -> None:
+    clew = Shell(tmp_path)
+    with serving(clew.store) as served:
+        body = {"model": "gpt-5", "messages": [{"role": "user", "content": "Hello."}]}
+        assert served.ask("/v1/chat/completions", body).status == 200
+        (session,) = json.loads(clew("sessions", "--json").stdout)
+        refused = clew("method", session["branch"], "llm")
+        assert refused.exit_code == 1
+        assert "x-clew-session" in refused.stderr
 
 
 @pytest.mark.parametrize("streamed", [False, True])
@@ -172,7 +209,7 @@ def test_a_call_with_any_text_gets_a_result_of_its_kind(streamed: bool) -> None:
     asks = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "call_1", "name": "search_history"}
     asks |= {"input": '{"query": "heliotrope"}', "status": "completed"}
     response = {"id": "resp_1", "object": "response", "model": "gpt-6-codex", "status": "completed", "output": [asks]}
-    events = [
+    events: list[dict[str, Any]] = [
         {"type": "response.created", "response": {**response, "status": "in_progress", "output": []}},
         {"type": "response.output_item.added", "output_index": 0, "item": {**asks, "input": ""}},
         {"type": "response.output_item.done", "output_index": 0, "item": asks},

@@ -4,7 +4,7 @@ import asyncio
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -178,6 +178,44 @@ def _print_pins(nodes: list["Node"], inside: set[str]) -> None:
     for node in nodes:
         away = "" if node.id in inside else "out of view; quoted from the next request on: "
         line(Console(highlight=False), f"{node.id[:SHORT]}  {label(node.item):<9} {away}{words(node.item.text)}")
+
+
+# --- who decides ------------------------------------------------------------------------------------------------------
+
+
+@app.command(epilog="Example: clew method demo llm --scope demo")
+def method(
+    name: SessionName,
+    given: Annotated[
+        Literal["auto", "llm"] | None,
+        typer.Argument(
+            metavar="[auto|llm]", help="auto: clew decides; llm: the agent does, and is told how full it is."
+        ),
+    ] = None,
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Switch who decides when a conversation is compacted, from its next request on; without a method, print it."""
+    typer.echo(asyncio.run(_method(name, given, scope, store)))
+
+
+async def _method(name: str, given: str | None, scope: str, path: str | None) -> str:
+    from clew.agent.control.controller import METHOD, METHOD_SECONDS
+
+    async with looking(scope, path) as found:
+        session = await found.get(name)
+        if not session.name:
+            raise NotFound(
+                f"{name} has no name, and only conversations with one can be switched: its client sends none; "
+                "it may send x-clew-session"
+            )
+        store = found.engine.store
+        if given is None:
+            known = (await store.learned(scope, METHOD)).get(session.name, {})
+            return str(known.get("method") or found.engine.settings.method)
+        await store.learn(scope, METHOD, session.name, {"method": given})
+        await asyncio.sleep(1.5 * METHOD_SECONDS)  # until a gateway that runs knows of it
+        return given
 
 
 # --- tags and the archive ---------------------------------------------------------------------------------------------

@@ -4,13 +4,12 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from clew.agent.control.controller import METHOD
+from clew.agent.control.controller import METHOD, METHOD_SECONDS
 from clew.core.items import Scope
 from clew.engine.engine import Engine
 from clew.gateway.http import Refused
 from clew.store.records import Method
 
-FRESH = 0.2  # seconds for which a method that another process switches may be the old one
 METHOD_HEADER = "x-clew-method"
 
 
@@ -36,8 +35,8 @@ class ConversationMethods:
 
     async def _of_scope(self, scope: Scope) -> Mapping[str, Any]:
         now = time.monotonic()
-        read, known = self._known.get(scope, (-FRESH, {}))
-        if now - read >= FRESH:
+        read, known = self._known.get(scope, (-METHOD_SECONDS, {}))
+        if now - read >= METHOD_SECONDS:
             known = await self._engine.store.learned(scope, METHOD)
             self._known[scope] = now, known
         return known

@@ -27,6 +27,7 @@ from clew.wire.convert.extras import with_tail, with_tools
 from clew.wire.rules.binding import binds
 
 METHOD = "method"  # under which the store keeps the method of a session
+METHOD_SECONDS = 0.2  # for which a method that another process switched may be the old one
 TOOL_CHARACTERS = 8_000  # characters of what a tool gives back
 
 
