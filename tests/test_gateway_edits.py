@@ -269,3 +269,22 @@ def test_an_upstream_that_knows_it_gets_it_as_it_came() -> None:
         ask(served, worked(2), clear(trigger=uses(1)))
         assert provider.heard[-1].body["context_management"] == {"edits": [clear(trigger=uses(1))]}
         assert provider.heard[-1].headers["anthropic-beta"] == HEADERS["anthropic-beta"]
+
+
+def test_what_is_only_counted_asks_for_nothing_either() -> None:
+    with StrictProvider() as provider, lacking(provider) as served:
+        body: Message = {"model": "claude-sonnet-4-5", "messages": worked(1), "tools": [TOOL]}
+        body["context_management"] = {"edits": [clear()]}
+        got = served.ask("/v1/messages/count_tokens", body, HEADERS)
+        assert got.json().get("input_tokens", 0) > 1_000, got.raw
+        assert "context_management" not in provider.heard[-1].body
+
+
+def test_a_client_that_sums_up_by_itself_is_answered_once() -> None:
+    asked = "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\nYour task is to create a detailed summary."
+    with StrictProvider() as provider, lacking(provider) as served:
+        history = [*worked(20), {"role": "assistant", "content": "Done."}, {"role": "user", "content": asked}]
+        got = ask(served, history, compact(50_000))
+        assert provider.heard == []
+        assert [block["type"] for block in got.json()["content"]] == ["text"]
+        assert "Respond with TEXT ONLY" not in got.json()["content"][0]["text"]

@@ -20,6 +20,7 @@ from clew.gateway.compressing import COMPRESS, RETRIEVE, Compressions
 from clew.gateway.counting import counted
 from clew.gateway.http import GatewayReply, GatewayRequest, Gone, Receive, Refused, Send, json_reply
 from clew.gateway.line import Outgoing, UpstreamLine, client
+from clew.gateway.managing import managed, without_betas
 from clew.gateway.metrics import Metrics
 from clew.gateway.settings import GatewaySettings
 from clew.gateway.upstreams import KEY_HEADERS, Upstreams
@@ -205,8 +206,11 @@ class Gateway:
         assert self._http is not None, "started"
         upstream = self.upstreams.of_client(asked.headers, asked.path)
         headers = upstream.headers(asked.pairs, bool(self._scopes))
-        line = UpstreamLine(self._http)
-        answered = await line.send(Outgoing(upstream, asked.method, asked.target, headers, await asked.body()))
+        line, content = UpstreamLine(self._http), await asked.body()
+        if asked.path in _COUNTS and not upstream.edits:
+            wanted = managed(content)
+            content, headers = wanted.raw if wanted else content, without_betas(headers)
+        answered = await line.send(Outgoing(upstream, asked.method, asked.target, headers, content))
         if asked.method == "HEAD":
             return line.answered(answered, await line.read(answered))
         return line.answered(answered, line.chunks(answered))

@@ -193,6 +193,8 @@ class ModelCalls:
             return wanted
         try:
             frame, items = wire.decode(wanted.body, "anthropic")
+            if side_request(frame, items):
+                return wanted
             side = SideRequest("request", "item", len(items))
             told = asks.instructions, asks.tokens
             text = await self._compactions.summary(scope, who.name, side, frame, items, *told)
