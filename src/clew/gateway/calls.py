@@ -28,7 +28,7 @@ from clew.gateway.settings import GatewaySettings
 from clew.gateway.speakers import NamedConversation, speaker
 from clew.gateway.upstreams import Upstreams
 from clew.recognition.side_requests import SideRequest, side_request
-from clew.store.records import Origin
+from clew.store.records import Method, Origin
 from clew.tokens import counter_for
 from clew.wire.convert.tools import declared
 
@@ -42,6 +42,15 @@ class ModelCall(NamedTuple):
     format: str
     model: str = ""  # where the body does not say it
     streamed: bool | None = None  # the same
+
+
+class KnownConversation(NamedTuple):
+    """What is known of the conversation that a call belongs to."""
+
+    scope: Scope
+    name: str | None
+    method: Method
+    origin: Origin | None  # should it begin now
 
 
 class ModelCalls:
@@ -77,10 +86,18 @@ class ModelCalls:
         raw = unsealed(raw) if call.format == "openai_responses" else raw
         given = _with_model(raw, call.model)
         who = speaker(asked, raw)
-        line = _GeminiUpstreamLine(http, call.model) if call.model else UpstreamLine(http)
+        line = _GeminiUpstreamLine(http, asked, call.model) if call.model else UpstreamLine(http, asked)
         outgoing = self._outgoing(asked, call, given, raw)
         try:
-            return await self._fitted(asked, call, scope, who, given, line, outgoing)
+            method = await self._methods.of(scope, who.name, asked.headers.get(METHOD_HEADER))
+            origin = await self._origin(scope, who, given, call.format)
+        except Refused:
+            raise
+        except Exception as error:  # the store cannot be read
+            self._failed(error)
+            return _opened(await self._passed(line, outgoing))
+        try:
+            return await self._fitted(call, KnownConversation(scope, who.name, method, origin), given, line, outgoing)
         except NotATurn:
             pass
         # Rare, and read anew: what is new in it does not tell what it is about.
@@ -89,34 +106,23 @@ class ModelCalls:
         return reply or await self._passed(line, outgoing)
 
     async def _fitted(
-        self,
-        asked: GatewayRequest,
-        call: ModelCall,
-        scope: Scope,
-        who: NamedConversation,
-        given: bytes,
-        line: UpstreamLine,
-        outgoing: Outgoing,
+        self, call: ModelCall, whose: KnownConversation, given: bytes, line: UpstreamLine, outgoing: Outgoing
     ) -> GatewayReply:
         """The answer of a model to what fits its window."""
-        method = await self._methods.of(scope, who.name, asked.headers.get(METHOD_HEADER))
         controller, body, asides = self._plain, None, None
-        if method == "llm" or self._settings.tools:
-            wanted = self._deciding if method == "llm" else self._looking
+        if whose.method == "llm" or self._settings.tools:
+            wanted = self._deciding if whose.method == "llm" else self._looking
             if body := _offerable(given, call.format, wanted):
-                controller, asides = wanted, self._asides_of(scope)
-        origin = await self._origin(scope, who, given, call.format)
+                controller, asides = wanted, self._asides_of(whose.scope)
         check = _check_kept if self._settings.compaction == "pass" else _check
-        thread = Thread(controller, who.name, scope=scope, origin=origin, check=check)
+        thread = Thread(controller, whose.name, scope=whose.scope, origin=whose.origin, check=check)
         caller = Caller(_nothing, _same, self._failed)
         exchange = Exchange(thread, asides, line, outgoing, call.format, body or given, caller)
         reply: GatewayReply = await exchange.run()
         sent = thread.last
         if self._settings.compaction == "answer" and sent and sent.view.edits and reply.status_code < 400:
             reply = usage.whole(reply, call.format, len(given) / max(1, len(rawjson.dumps(sent.body))))
-        if sent is None:
-            reply.headers = [*reply.headers, ("x-clew", "failed open: the request went on as it came")]
-        return reply
+        return reply if sent else _opened(reply)
 
     async def _passed(self, line: UpstreamLine, outgoing: Outgoing) -> GatewayReply:
         answered = await line.send(outgoing)
@@ -217,12 +223,18 @@ class ModelCalls:
 class _GeminiUpstreamLine(UpstreamLine):
     """A line for requests whose model is in their path: the body that goes out does not name it."""
 
-    def __init__(self, http: aiohttp.ClientSession, model: str) -> None:
-        super().__init__(http)
+    def __init__(self, http: aiohttp.ClientSession, asked: GatewayRequest, model: str) -> None:
+        super().__init__(http, asked)
         self._named = _naming(model)
 
     def with_body(self, request: Outgoing, content: bytes) -> Outgoing:
         return super().with_body(request, b"{" + content.removeprefix(self._named))
+
+
+def _opened(reply: GatewayReply) -> GatewayReply:
+    """A reply that says that clew had no part in it."""
+    reply.headers = [*reply.headers, ("x-clew", "failed open: the request went on as it came")]
+    return reply
 
 
 def _naming(model: str) -> bytes:

@@ -1,6 +1,5 @@
 """Who speaks, by what clients say of themselves in headers and bodies; what they do not say is told from their past."""
 
-import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -73,8 +72,8 @@ def _told(raw: bytes) -> str | None:
 def _object(text: Any) -> Mapping[str, Any]:
     """JSON in a string; nothing where it is no object."""
     try:
-        found = json.loads(text) if isinstance(text, str) and text.startswith("{") else {}
-    except ValueError:
+        found = rawjson.loads(text) if isinstance(text, str) and text.startswith("{") else {}
+    except BadRequest:
         return {}
     return found if isinstance(found, dict) else {}
 
