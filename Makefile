@@ -54,7 +54,7 @@ laws: $(VENV)/ready  ## Laws and fuzzers with a new seed, or with SEED=; EXAMPLE
 	exit $$failed
 
 kills: $(VENV)/ready  ## Clients, upkeep and servers killed at every act: COUNT=, 500 unless told; a quarter of an hour and more.
-	CLEW_KILLS=$(or $(COUNT),500) $(ENV)/python -m pytest -n 2 -rP -o faulthandler_timeout=0 tests/test_crashes.py
+	CLEW_KILLS=$(or $(COUNT),500) $(ENV)/python -m pytest -n 2 -rP -o faulthandler_timeout=0 tests/test_crashes.py tests/test_gateway_replicas.py
 
 coverage: $(VENV)/ready  ## Lines that tests run: the figure and the worst files; below the floor it fails.
 	$(ENV)/python -m pytest -n auto --dist loadgroup --cov --cov-report=

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from fuzzing_gateway import fuzz
 
-BATCH = 500  # requests to one gateway
+BATCH = 100  # requests to one gateway
 
 
 def main() -> None:

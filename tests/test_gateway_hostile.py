@@ -207,6 +207,33 @@ def test_more_requests_than_are_allowed_are_asked_to_come_again() -> None:
         assert served.ask(CHAT, SAID).status == 200
 
 
+@pytest.mark.parametrize(
+    "target", ["*", "@evil.example/v1/files", ":1/v1/files", "http://evil.example/v1/files", "//evil.example/x"]
+)
+def test_no_target_leads_to_another_host(target: str) -> None:
+    with rude(stalls(whole({}))) as (served, upstream):
+        with dialled(served, post(target, b"{}", headers={"connection": "close"})) as line:
+            assert heard(line)[:12] in (b"HTTP/1.1 200", b"HTTP/1.1 400")
+        for raw in upstream.heard:
+            assert f"host: {upstream.url.removeprefix('http://')}".encode() in raw.lower()
+
+
+def test_a_call_may_write_a_schema() -> None:
+    schema = {"type": "object", "properties": {"type": {"type": "string"}}}
+    call = {"type": "tool_use", "id": "toolu_1", "name": "write", "input": schema}
+    back = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "written"}
+    said = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [back]},
+    ]
+    tool = {"name": "write", "input_schema": {"type": "object"}}
+    with serving() as served:
+        body = {**BODIES[MESSAGES], "messages": said, "tools": [tool]}
+        assert served.ask(MESSAGES, body, {"anthropic-version": "2023-06-01"}).status == 200
+        assert "clew_failed_open_total 0" in served.gateway.metrics.text()
+
+
 def test_a_name_is_the_one_that_was_meant() -> None:
     with serving() as served:
         for name in ("café", "日本"):

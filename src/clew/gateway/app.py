@@ -120,6 +120,8 @@ class Gateway:
     async def _reply(self, asked: GatewayRequest) -> GatewayReply:
         format = _spoken(asked)
         try:
+            if not asked.path.startswith("/"):  # what is said behind a host would be part of its name
+                raise Refused(400, "the path of a request begins with /")
             if own := self._own(asked):
                 return own
             self._check_origin(asked)
