@@ -194,7 +194,9 @@ class Gateway:
         upstream = self.upstreams.of_client(asked.headers, asked.path)
         headers = upstream.headers(asked.pairs, bool(self._scopes))
         line = UpstreamLine(self._http, asked)
-        answered = await line.send(Outgoing(upstream, asked.method, asked.target, headers, await asked.body()))
+        answered = await line.send(
+            Outgoing(upstream, asked.method, asked.target(bool(self._scopes)), headers, await asked.body())
+        )
         if asked.method == "HEAD":
             return line.answered(answered, await line.read(answered))
         return line.answered(answered, line.chunks(answered))
@@ -228,7 +230,7 @@ class Gateway:
         if own := asked.headers.get(KEY_HEADER):
             return own
         given = next((asked.headers[name] for name in sorted(KEY_HEADERS) if name in asked.headers), "")
-        return given.removeprefix("Bearer ").strip()
+        return given.removeprefix("Bearer ").strip() or asked.query_key
 
     def _check_rate(self, who: str) -> None:
         now, most = time.monotonic(), float(self.settings.per_minute)

@@ -134,8 +134,9 @@ class ModelCalls:
         if not model and self._upstreams.needs_model(call.format):
             model = _model_of(given)
         upstream = self._upstreams.find(call.format, model)
-        headers = upstream.headers(asked.pairs, bool(self._settings.keys))
-        return Outgoing(upstream, asked.method, asked.target, headers, raw)
+        own_keys = bool(self._settings.keys)
+        headers = upstream.headers(asked.pairs, own_keys)
+        return Outgoing(upstream, asked.method, asked.target(own_keys), headers, raw)
 
     # --- whose it is --------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Itera
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qs
 
 import brotli
 
@@ -66,10 +67,17 @@ class GatewayRequest:
         self.pairs = [(name.decode("latin-1"), _text(value)) for name, value in self.raw_headers]
         self.headers = dict(self.pairs)
 
+    def target(self, own_keys: bool) -> str:
+        """Path and query as they go on; `own_keys`: one in the query is for the gateway."""
+        query = self.query
+        if own_keys and "key=" in query:
+            query = "&".join(part for part in query.split("&") if not part.startswith("key="))
+        return f"{self.path}?{query}" if query else self.path
+
     @property
-    def target(self) -> str:
-        """Path and query."""
-        return f"{self.path}?{self.query}" if self.query else self.path
+    def query_key(self) -> str:
+        """The key that Google's clients may put there."""
+        return parse_qs(self.query).get("key", [""])[0] if "key=" in self.query else ""
 
     async def body(self) -> bytes:
         """What it says, no longer compressed. Raises `Refused` where that is too much, or cannot be read."""
