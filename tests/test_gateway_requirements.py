@@ -109,6 +109,33 @@ def test_7_tools_are_offered_where_the_client_has_its_own() -> None:
 
 
 @pytest.mark.parametrize("streamed", [False, True])
+def test_7_tools_are_offered_beside_those_that_stand_in_the_input(streamed: bool) -> None:
+    script = [Answer(calls=(Call("search_history", {"query": "heliotrope"}),)), Answer("It is there.")]
+    with serving(provider=StrictProvider(script), settings=GatewaySettings(tools=True)) as served:
+        own = {"type": "function", "name": "run", "parameters": SCHEMA}
+        group = {"type": "namespace", "name": "box", "tools": [own]}
+        first = {"type": "additional_tools", "role": "developer", "tools": [group]}
+        body: dict[str, Any] = {
+            "model": "gpt-6",
+            "input": [first, {"type": "message", **user("hi")}],
+            "stream": streamed,
+        }
+        spoken = served.ask(RESPONSES, body).spoken("openai_responses")
+        for heard in served.provider.heard:
+            held = heard.body["input"][0]
+            assert held["tools"][0] == group
+            assert "search_history" in json.dumps(held["tools"][1:])
+            assert not heard.body.get("tools")
+        assert len(served.provider.heard) == 2
+        assert spoken.text == "It is there."
+        assert not spoken.calls
+        taken = {**own, "name": "recall"}
+        refused = {"model": "gpt-6", "input": [{**first, "tools": [{**group, "tools": [taken]}]}, body["input"][1]]}
+        assert served.ask(RESPONSES, refused).status == 200
+        assert "search_history" not in json.dumps(served.provider.heard[-1].body["input"][0])
+
+
+@pytest.mark.parametrize("streamed", [False, True])
 def test_8_usage_is_of_what_was_sent(streamed: bool) -> None:
     with serving(window=20_000) as served:
         said: list[dict[str, Any]] = []

@@ -5,7 +5,7 @@ from typing import Any
 
 from clew.core.items import Frame
 from clew.errors import BadRequest
-from clew.wire.convert.tools import Choice, ToolDeclaration, declared, written
+from clew.wire.convert.tools import Choice, ToolDeclaration, declared, tool_item, written
 from clew.wire.formats import named
 from clew.wire.formats.plain import Block
 
@@ -31,6 +31,10 @@ def with_tools(body: Mapping[str, Any], format: str, tools: Sequence[ToolDeclara
     if format == "bedrock":
         config = body.get("toolConfig") or {}
         return {**body, "toolConfig": {**config, "tools": [*config.get("tools", ()), *new["toolConfig"]["tools"]]}}
+    if not body.get("tools") and (place := tool_item(body, format)) is not None:
+        items = list(body["input"])
+        items[place] = {**items[place], "tools": [*(items[place].get("tools") or ()), *new["tools"]]}
+        return {**body, "input": items}
     return {**body, "tools": [*(body.get("tools") or ()), *new["tools"]]}
 
 

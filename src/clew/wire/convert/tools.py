@@ -10,6 +10,7 @@ from clew.wire.formats import named
 from clew.wire.formats.plain import Block, fresh, string
 
 NAME_LENGTH = 64  # characters of a tool's name that every provider takes
+FIRST_ITEMS = 8  # of a history, in which tools may stand
 # A tool that takes any text takes it under this key where tools take objects.
 FREE: Mapping[str, Any] = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 
@@ -55,8 +56,24 @@ def choice_of(frame: Frame) -> Choice:
 
 def declared(body: Mapping[str, Any], format: str) -> set[str]:
     """The names of the tools that a body declares."""
-    codec = named(format)
-    return set(tools_of(codec.split({**body, codec.LIST: []})[0]))
+    codec, place = named(format), tool_item(body, format)
+    held = [] if place is None else [body[codec.LIST][place]]
+    frame = codec.split({**body, codec.LIST: held})[0]
+    grouped = [t for group in frame.tools if group.get("type") == "namespace" for t in _list(group.get("tools"))]
+    return {*tools_of(frame), *(tool.name for t in grouped if (tool := _tool(t, format)))}
+
+
+def tool_item(body: Mapping[str, Any], format: str) -> int | None:
+    """Where the item stands in which newer clients of Responses have their tools: among the first."""
+    given = body.get("input") if format == "openai_responses" else None
+    first = given[:FIRST_ITEMS] if isinstance(given, list) else []
+    return next(
+        (i for i, m in enumerate(first) if isinstance(m, Mapping) and m.get("type") == "additional_tools"), None
+    )
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def written(tools: list[ToolDeclaration], choice: Choice, format: str) -> Block:
