@@ -1,7 +1,8 @@
-"""What a gateway keeps: python bench/gateway_memory.py [--requests N] [--turns N]
+"""What a gateway keeps: python bench/gateway_memory.py [--requests N] [--turns N] [--memory MB]
 
 Memory, open files and the store of `clew serve` after each tenth of many requests: talks of some turns each, one after
-the other, of 8 clients at once, every second one streamed, every tenth one left in the middle. Linux only.
+the other, of 8 clients at once, every second one streamed, every tenth one left in the middle. Conversations are
+kept in memory up to what the setting `memory` says, and not forgotten before: with a small one, all is flat. Linux only.
 """
 
 import argparse
@@ -65,6 +66,7 @@ def main() -> None:
     told = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     told.add_argument("--requests", type=int, default=10_000)
     told.add_argument("--turns", type=int, default=10, help="of one talk")
+    told.add_argument("--memory", type=int, default=16, help="megabytes of conversations kept")
     told.add_argument("--port", type=int, default=18_477)
     given = told.parse_args()
     up, gate = f"http://127.0.0.1:{given.port}", f"http://127.0.0.1:{given.port + 1}"
@@ -74,7 +76,12 @@ def main() -> None:
         (Path(folder) / "clew" / "config.toml").write_text(
             f'[gateway.upstreams.bench]\nurl = "{up}"\nkind = "openai"\n'
         )
-        env = {"CLEW_STORE": str(store), "XDG_CONFIG_HOME": folder, "CLEW_PROBE": "false"}
+        env = {
+            "CLEW_STORE": str(store),
+            "XDG_CONFIG_HOME": folder,
+            "CLEW_PROBE": "false",
+            "CLEW_MEMORY": str(given.memory),
+        }
         serve = (sys.executable, "-m", "clew.cli", "serve", "--port", str(given.port + 1))
         provider = (sys.executable, str(gateway.__file__), "--provider", str(given.port))
         with running(*provider), running(*serve, env=env) as pid:

@@ -1,8 +1,9 @@
 """Clients of real SDKs before three gateways on one PostgreSQL, of which one is killed again and again.
 
-python tests/replicas.py CLIENTS TURNS SECONDS POSTGRES-URL
+python tests/replicas.py CLIENTS TURNS PAUSE SECONDS POSTGRES-URL
 
-One is killed every so many SECONDS, until all turns are taken.
+Between its turns a client does something else for about PAUSE seconds. A gateway is killed every so many SECONDS, until
+all turns are taken.
 
 Connections go through a small balancer, as before real replicas. In the end the log is looked through: every turn that
 was answered is in it, once and in its order, and nothing of one tenant is with another.
@@ -18,10 +19,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import anthropic
@@ -143,8 +146,10 @@ class Talker:
     def said(self, turn: int) -> str:
         return f"{self.word} talk {self.number} turn {turn}: {WORDS}"
 
-    async def run(self, turns: int) -> None:
+    async def run(self, turns: int, pause: float) -> None:
+        random = Random(self.number)
         for turn in range(turns):
+            await asyncio.sleep(pause * 2 * random.random())
             self.history.append({"role": "user", "content": self.said(turn)})
             began = time.monotonic()
             text = await self._taken()
@@ -204,6 +209,25 @@ def answer(body: dict[str, Any]) -> Answer:
     return Answer(f"heard {text[:40]}", pause=0.002)
 
 
+def provide() -> None:
+    """Be the provider until nobody listens any more."""
+    with StrictProvider(answer, window=WINDOW) as provider:
+        sys.stdout.write(f"{provider.url}\n")
+        sys.stdout.flush()
+        sys.stdin.read()
+
+
+@contextmanager
+def provided() -> Iterator[str]:
+    """A provider in a process of its own: where it is."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, __file__, "provider"], stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.stdin.close()
+
+
 # --- the log ----------------------------------------------------------------------------------------------------------
 
 
@@ -237,16 +261,14 @@ async def look(where: str, talkers: list[Talker], outcome: ReplicasOutcome) -> N
 # --- all of it --------------------------------------------------------------------------------------------------------
 
 
-async def run(clients: int, turns: int, seconds: float, where: str) -> ReplicasOutcome:
+async def run(clients: int, turns: int, pause: float, seconds: float, where: str) -> ReplicasOutcome:
     outcome = ReplicasOutcome()
-    with tempfile.TemporaryDirectory() as name, StrictProvider(answer, window=WINDOW) as provider:
+    with tempfile.TemporaryDirectory() as name, provided() as upstream:
         folder = Path(name)
         (folder / "clew").mkdir()
         (folder / "clew" / "config.toml").write_text(
             f"probe = false\n[budget]\nwindow = {WINDOW}\n[gateway]\nrequests = 512\n"
-            + "".join(
-                f'[gateway.upstreams.{k}]\nurl = "{provider.url}"\nkind = "{k}"\n' for k in ("openai", "anthropic")
-            )
+            + "".join(f'[gateway.upstreams.{k}]\nurl = "{upstream}"\nkind = "{k}"\n' for k in ("openai", "anthropic"))
             + "".join(f'[gateway.clients.{word}]\nkey = "KEY_{word}"\n' for word in TENANTS)
         )
         keys = {f"KEY_{word}": f"key-of-{word}" for word in TENANTS}
@@ -261,7 +283,7 @@ async def run(clients: int, turns: int, seconds: float, where: str) -> ReplicasO
         killing = asyncio.create_task(_kill(replicas, seconds, outcome))
         began = time.monotonic()
         try:
-            await asyncio.gather(*(talker.run(turns) for talker in talkers))
+            await asyncio.gather(*(talker.run(turns, pause) for talker in talkers))
         finally:
             outcome.seconds = time.monotonic() - began
             killing.cancel()
@@ -281,6 +303,9 @@ async def _kill(replicas: list[Replica], seconds: float, outcome: ReplicasOutcom
 
 
 if __name__ == "__main__":
-    given = sys.argv[1:]
-    done = asyncio.run(run(int(given[0]), int(given[1]), float(given[2]), given[3]))
-    sys.stdout.write(json.dumps(vars(done)) + "\n")
+    if sys.argv[1:] == ["provider"]:
+        provide()
+    else:
+        clients, turns, pause, seconds, where = sys.argv[1:]
+        done = asyncio.run(run(int(clients), int(turns), float(pause), float(seconds), where))
+        sys.stdout.write(json.dumps(vars(done)) + "\n")

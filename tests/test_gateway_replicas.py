@@ -14,11 +14,11 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="there is no kill -9 on 
 
 # As many as CI has time for; `make kills` has 64 clients, and takes minutes.
 MANY = int(os.environ.get("CLEW_KILLS", "40")) >= 500
-CLIENTS, TURNS, SECONDS = (64, 150, 10.0) if MANY else (8, 12, 1.0)
+CLIENTS, TURNS, PAUSE, SECONDS = (64, 30, 8.0, 10.0) if MANY else (8, 12, 0.2, 1.0)
 
 
 def test_nothing_that_was_answered_is_lost(server: postgres.Server) -> None:
-    given = map(str, (CLIENTS, TURNS, SECONDS, server.url(server.database())))
+    given = map(str, (CLIENTS, TURNS, PAUSE, SECONDS, server.url(server.database())))
     done = subprocess.run([sys.executable, replicas.__file__, *given], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     sys.stdout.write(done.stdout)
