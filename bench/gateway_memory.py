@@ -2,7 +2,8 @@
 
 Memory, open files and the store of `clew serve` after each tenth of many requests: talks of some turns each, one after
 the other, of 8 clients at once, every second one streamed, every tenth one left in the middle. Conversations are
-kept in memory up to what the setting `memory` says, and not forgotten before: with a small one, all is flat. Linux only.
+kept in memory up to what the setting `memory` says, and not forgotten before: with a small one all is flat. Linux
+only.
 """
 
 import argparse
