@@ -10,7 +10,7 @@ PINNED := requirements-dev.txt
 
 FRAMEWORKS := crewai litellm praisonai strands
 
-.PHONY: demo test test-clients test-frameworks test-python check laws kills coverage mutants release bench format clean relock $(FRAMEWORKS)
+.PHONY: demo test test-clients test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench format clean relock $(FRAMEWORKS)
 
 demo: $(ENV)/clew  ## Replay a real agent session in a small window.
 	@$(ENV)/clew demo
@@ -54,7 +54,13 @@ laws: $(VENV)/ready  ## Laws and fuzzers with a new seed, or with SEED=; EXAMPLE
 	exit $$failed
 
 kills: $(VENV)/ready  ## Clients, upkeep and servers killed at every act: COUNT=, 500 unless told; a quarter of an hour and more.
-	CLEW_KILLS=$(or $(COUNT),500) $(ENV)/python -m pytest -n 2 -rP -o faulthandler_timeout=0 tests/test_crashes.py
+	CLEW_KILLS=$(or $(COUNT),500) $(ENV)/python -m pytest -n 2 -rP -o faulthandler_timeout=0 tests/test_crashes.py tests/test_gateway_replicas.py
+
+fuzz-gateway: $(VENV)/ready | $(UV)  ## Requests of all kinds to a gateway, by a fuzzer of ours and by schemathesis: REQUESTS=, SEED=
+	$(ENV)/python bench/fuzz_gateway.py --requests $(or $(REQUESTS),2000) --seed $(or $(SEED),0)
+	$(ENV)/python bench/schema_gateway.py $(UV) tool run schemathesis==4.32.5 run {schema} --url {url} --seed $(or $(SEED),0) \
+	  --phases fuzzing --mode all --max-examples 50 \
+	  --checks not_a_server_error,response_schema_conformance,content_type_conformance
 
 coverage: $(VENV)/ready  ## Lines that tests run: the figure and the worst files; below the floor it fails.
 	$(ENV)/python -m pytest -n auto --dist loadgroup --cov --cov-report=

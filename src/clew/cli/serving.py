@@ -127,6 +127,8 @@ def made(config: "Config", store: "SQLStore", known: "list[Upstream]") -> "Gatew
         body=own.body << 20,
         requests=own.requests,
         per_minute=own.per_minute,
+        client_silence=own.client_silence,
+        upstream_silence=own.upstream_silence,
     )
     return Gateway(core, Upstreams(known), settings, metrics, config.new_session.when, config.new_session.how)
 

@@ -54,8 +54,15 @@ class GatewayTable:
     tools: Annotated[bool, Setting(SWITCH, "Offer recall and search_history with the method auto, too")] = False
     closed: Annotated[bool, Setting(SWITCH, "Refuse a request that clew fails on; else it goes on as it came")] = False
     hosts: Annotated[tuple[str, ...], Setting(TEXT_LIST, "Host names it is reached by, beside loopback's", "none")] = ()
-    body: Annotated[int, Setting(count(1, 64), "Largest request, in megabytes")] = 64
+    body: Annotated[int, Setting(count(1, 64), "Largest request, and answer that is no stream, in megabytes")] = 64
     requests: Annotated[int, Setting(count(1, 512), "Most requests at the same time")] = 512
     per_minute: Annotated[int, Setting(count(0, 600), "Most requests of one client in a minute; 0: any number")] = 0
+    client_silence: Annotated[
+        int,
+        Setting(count(1, 60), "Seconds in which a client must send some of its request, or take some of its answer"),
+    ] = 60
+    upstream_silence: Annotated[
+        int, Setting(count(1, 900), "Seconds for which a provider may say nothing: models think long")
+    ] = 900
     upstreams: Mapping[str, UpstreamTable] = field(default_factory=dict)
     clients: Mapping[str, ClientTable] = field(default_factory=dict)

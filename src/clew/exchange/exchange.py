@@ -27,6 +27,7 @@ class NotATurn(ClewError):
 
 MENDS = 3  # times that a request is made shorter because its provider refused it
 TOOL_ROUNDS = 20  # calls of clew's own tools before an answer
+OPENING_EVENTS, OPENING_BYTES = 8, 1 << 20  # of a stream, comments too, after which no refusal is waited for
 RAISED = (OverBudget, SecretFound, NotATurn)  # to send it all the same would not do
 
 
@@ -247,13 +248,19 @@ class Exchange:
             heard.add(content)
             heard.add(b"")
             return HeardResponse(response, heard, content, refusal=heard.refusal)
-        chunks, read = self._line.chunks(response), b""
+        chunks, read = self._line.chunks(response), list[bytes]()
         events: list[HeardEvent] = []
+        size = ends = 0
         # A refusal may stand in the stream: until something is said, nothing is passed on.
-        while not heard.begun and (chunk := await anext(chunks, b"")):
+        while not heard.begun and ends < OPENING_EVENTS and size < OPENING_BYTES:
+            if not (chunk := await anext(chunks, b"")):
+                break
             events += heard.add(chunk)
-            read += chunk
-        return HeardResponse(response, heard, read, chunks, events, heard.refusal)
+            read.append(chunk)
+            size += len(chunk)
+            ends += chunk.count(b"\n\n")
+        heard.begun = True
+        return HeardResponse(response, heard, b"".join(read), chunks, events, heard.refusal)
 
     async def _mended(self, refusal: str) -> bool:
         try:

@@ -19,6 +19,8 @@ from clew.errors import ClewError, SecretFound
 from clew.store.places import open_store
 from clew.store.records import Origin
 
+LONGEST_REASON = 300  # characters: an error may say what it found instead
+
 _LOGGER = logging.getLogger("clew")
 
 T = TypeVar("T")
@@ -47,7 +49,9 @@ async def best(work: Awaitable[T], otherwise: T) -> T:
 
 def warn(what: str, error: Exception) -> None:
     """Say what clew failed to do, and why."""
-    why = error if isinstance(error, ClewError) else type(error).__name__  # others may quote what was said, or a key
+    why = (
+        str(error)[:LONGEST_REASON] if isinstance(error, ClewError) else type(error).__name__
+    )  # others may quote a key
     _LOGGER.warning("%s: %s", what, why)
     _LOGGER.debug("this is where", exc_info=error)
 

@@ -1,6 +1,5 @@
 """The gateway as an ASGI app: which path means what, who may ask, and how often."""
 
-import asyncio
 import hashlib
 import re
 import time
@@ -71,13 +70,14 @@ class Gateway:
                 scope["headers"],
                 receive,
                 self.settings.body,
+                self.settings.client_silence,
             )
             await self._serve(asked, send)
 
     async def start(self) -> None:
         """Be ready, on the loop that runs now."""
         bridge.stay()
-        self._http = client()
+        self._http = client(self.settings.upstream_silence)
 
     async def stop(self) -> None:
         """End what goes on; the store is its owner's."""
@@ -107,34 +107,22 @@ class Gateway:
             reply = await self._reply(asked)
             status = reply.status_code
             self.metrics.took(time.monotonic() - began)
-            if isinstance(reply.said, bytes):
-                await reply.send(send)
-            else:
-                await self._stream(asked, reply, send)
+            await reply.send(send)
         except Gone:
             pass
         except Exception as error:  # an upstream broke off in the middle: the client must see that, too
             warn("an answer broke off", error)
             raise
         finally:
+            asked.close()
             self.metrics.running -= 1
             self.metrics.add("clew_requests_total", status=str(status))
-
-    async def _stream(self, asked: GatewayRequest, reply: GatewayReply, send: Send) -> None:
-        """Send a stream until it ends, or the client hangs up."""
-        work, gone = asyncio.current_task(), asyncio.ensure_future(asked.hung_up())
-        gone.add_done_callback(lambda done: work.cancel() if work and not done.cancelled() else None)
-        try:
-            await reply.send(send)
-        except asyncio.CancelledError:
-            if not gone.done():  # somebody else wants it to end
-                raise
-        finally:
-            gone.cancel()
 
     async def _reply(self, asked: GatewayRequest) -> GatewayReply:
         format = _spoken(asked)
         try:
+            if not asked.path.startswith("/"):  # what is said behind a host would be part of its name
+                raise Refused(400, "the path of a request begins with /")
             if own := self._own(asked):
                 return own
             self._check_origin(asked)
@@ -206,11 +194,11 @@ class Gateway:
         assert self._http is not None, "started"
         upstream = self.upstreams.of_client(asked.headers, asked.path)
         headers = upstream.headers(asked.pairs, bool(self._scopes))
-        line, content = UpstreamLine(self._http), await asked.body()
+        line, content = UpstreamLine(self._http, asked), await asked.body()
         if asked.path in _COUNTS and not upstream.edits:
             wanted = managed(content)
             content, headers = wanted.raw if wanted else content, without_betas(headers)
-        answered = await line.send(Outgoing(upstream, asked.method, asked.target, headers, content))
+        answered = await line.send(Outgoing(upstream, asked.method, asked.target(bool(self._scopes)), headers, content))
         if asked.method == "HEAD":
             return line.answered(answered, await line.read(answered))
         return line.answered(answered, line.chunks(answered))
@@ -244,7 +232,7 @@ class Gateway:
         if own := asked.headers.get(KEY_HEADER):
             return own
         given = next((asked.headers[name] for name in sorted(KEY_HEADERS) if name in asked.headers), "")
-        return given.removeprefix("Bearer ").strip()
+        return given.removeprefix("Bearer ").strip() or asked.query_key
 
     def _check_rate(self, who: str) -> None:
         now, most = time.monotonic(), float(self.settings.per_minute)

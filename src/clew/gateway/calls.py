@@ -28,8 +28,8 @@ from clew.gateway.managing import ManagedRequest, ManagedThread, applied_edits, 
 from clew.gateway.methods import METHOD_HEADER, ConversationMethods
 from clew.gateway.metrics import Metrics
 from clew.gateway.settings import GatewaySettings
-from clew.gateway.speakers import NamedConversation, speaker
-from clew.gateway.upstreams import Upstreams
+from clew.gateway.speakers import KnownConversation, NamedConversation, speaker
+from clew.gateway.upstreams import Upstreams, model_of
 from clew.recognition.side_requests import SideRequest, side_request
 from clew.store.records import Origin
 from clew.tokens import counter_for
@@ -80,7 +80,7 @@ class ModelCalls:
         raw = unsealed(raw) if call.format == "openai_responses" else raw
         given = with_model(raw, call.model)
         who = speaker(asked, raw)
-        line = GeminiUpstreamLine(http, call.model) if call.model else UpstreamLine(http)
+        line = GeminiUpstreamLine(http, asked, call.model) if call.model else UpstreamLine(http, asked)
         outgoing = self._outgoing(asked, call, given, raw)
         wanted = None
         if call.format == "anthropic" and not outgoing.upstream.edits and (wanted := managed(raw)):
@@ -90,7 +90,16 @@ class ModelCalls:
             given = wanted.raw
             outgoing = replace(outgoing, content=given, headers=without_betas(outgoing.headers))
         try:
-            return await self._fitted(asked, call, scope, who, given, line, outgoing, wanted)
+            method = await self._methods.of(scope, who.name, asked.headers.get(METHOD_HEADER))
+            origin = await self._origin(scope, who, given, call.format)
+        except Refused:
+            raise
+        except Exception as error:  # the store cannot be read
+            self._failed(error)
+            return own_answers.opened(await self._passed(line, outgoing))
+        try:
+            whose = KnownConversation(scope, who.name, method, origin)
+            return await self._fitted(call, whose, given, line, outgoing, wanted)
         except NotATurn:
             pass
         # Rare, and read anew: what is new in it does not tell what it is about.
@@ -100,25 +109,21 @@ class ModelCalls:
 
     async def _fitted(
         self,
-        asked: GatewayRequest,
         call: ModelCall,
-        scope: Scope,
-        who: NamedConversation,
+        whose: KnownConversation,
         given: bytes,
         line: UpstreamLine,
         outgoing: Outgoing,
         edited: ManagedRequest | None,
     ) -> GatewayReply:
         """The answer of a model to what fits its window."""
-        method = await self._methods.of(scope, who.name, asked.headers.get(METHOD_HEADER))
         controller, body, asides = self._plain, None, None
-        if method == "llm" or self._settings.tools:
-            wanted = self._deciding if method == "llm" else self._looking
+        if whose.method == "llm" or self._settings.tools:
+            wanted = self._deciding if whose.method == "llm" else self._looking
             if body := _offerable(given, call.format, wanted):
-                controller, asides = wanted, self._asides_of(scope)
-        origin = await self._origin(scope, who, given, call.format)
+                controller, asides = wanted, self._asides_of(whose.scope)
         check = _check_kept if self._settings.compaction == "pass" else _check
-        thread = ManagedThread(controller, who.name, scope=scope, origin=origin, check=check)
+        thread = ManagedThread(controller, whose.name, scope=whose.scope, origin=whose.origin, check=check)
         thread.clearing = edited.clearing if edited else None
         caller = Caller(_nothing, _same, self._failed)
         exchange = Exchange(thread, asides, line, outgoing, call.format, body or given, caller)
@@ -128,9 +133,7 @@ class ModelCalls:
             reply = usage.whole(reply, call.format, len(given) / max(1, len(rawjson.dumps(sent.body))))
         if edited and edited.asks and reply.status_code < 400:
             reply = telling(reply, applied_edits(sent.view) if sent else [], edited.summary)
-        if sent is None:
-            reply.headers = [*reply.headers, ("x-clew", "failed open: the request went on as it came")]
-        return reply
+        return reply if sent else own_answers.opened(reply)
 
     async def _passed(self, line: UpstreamLine, outgoing: Outgoing) -> GatewayReply:
         answered = await line.send(outgoing)
@@ -140,10 +143,11 @@ class ModelCalls:
     def _outgoing(self, asked: GatewayRequest, call: ModelCall, given: bytes, raw: bytes) -> Outgoing:
         model = call.model
         if not model and self._upstreams.needs_model(call.format):
-            model = _model_of(given)
+            model = model_of(given)
         upstream = self._upstreams.find(call.format, model)
-        headers = upstream.headers(asked.pairs, bool(self._settings.keys))
-        return Outgoing(upstream, asked.method, asked.target, headers, raw)
+        own_keys = bool(self._settings.keys)
+        headers = upstream.headers(asked.pairs, own_keys)
+        return Outgoing(upstream, asked.method, asked.target(own_keys), headers, raw)
 
     # --- whose it is --------------------------------------------------------------------------------------------------
 
@@ -250,14 +254,6 @@ class ModelCalls:
             raise Refused(503, f"clew failed on this request ({type(error).__name__}), and gateway.closed is on")
         self._metrics.add("clew_failed_open_total", error=type(error).__name__)
         warn("clew failed; the original request is sent unchanged", error)
-
-
-def _model_of(raw: bytes) -> str:
-    try:
-        model = rawjson.loads(raw).get("model")
-    except (BadRequest, AttributeError):
-        return ""
-    return model if isinstance(model, str) else ""
 
 
 def _check(frame: Frame, items: Sequence[Item]) -> None:

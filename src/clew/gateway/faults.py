@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+import aiohttp
+
 from clew.core import rawjson
 from clew.errors import BadRequest, ClewError, OverBudget, SecretFound
 from clew.gateway.http import GatewayReply, Refused, json_reply
@@ -11,9 +13,11 @@ _ANTHROPIC = {
     401: "authentication_error",
     403: "permission_error",
     404: "not_found_error",
+    408: "timeout_error",
     413: "request_too_large",
     429: "rate_limit_error",
     503: "overloaded_error",
+    504: "timeout_error",
 }
 _OPENAI = {401: "invalid_request_error", 429: "rate_limit_exceeded"}
 _GEMINI = {
@@ -37,7 +41,11 @@ def refusal(error: Exception, format: str) -> GatewayReply:
         return told(400, str(error), format)
     if isinstance(error, ClewError):
         return told(503, f"clew: {error}", format)
-    return told(502, f"clew: the upstream cannot be reached ({type(error).__name__})", format)
+    if isinstance(error, TimeoutError):  # of the loop, and of connections
+        return told(504, "clew: the upstream said nothing for too long; gateway.upstream_silence says how long", format)
+    if isinstance(error, OSError | aiohttp.ClientError):
+        return told(502, f"clew: the upstream cannot be reached ({type(error).__name__})", format)
+    return told(500, f"clew failed on this request ({type(error).__name__})", format)
 
 
 def told(status: int, message: str, format: str, code: str | None = None, **headers: str) -> GatewayReply:

@@ -1,11 +1,13 @@
 """What comes in over HTTP, and what goes out: as little of it as a gateway needs, on ASGI."""
 
+import asyncio
 import sys
 import zlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, MutableMapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qs
 
 import brotli
 
@@ -26,6 +28,9 @@ HOP_HEADERS = frozenset(
     "connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding "
     "upgrade host content-length expect".split()
 )
+
+
+LEAST_BYTES = 1_000  # that come of a body in the time in which something must
 
 
 class Refused(ClewError):
@@ -51,18 +56,28 @@ class GatewayRequest:
     raw_headers: list[tuple[bytes, bytes]]
     receive: Receive
     most: int  # bytes of a body
+    silence: float = 60.0  # seconds in which something must come
     pairs: list[tuple[str, str]] = field(init=False)  # headers as they came: some stand more than once
     headers: Mapping[str, str] = field(init=False)
     _body: bytes | None = None
+    _listening: asyncio.Task[None] | None = None
+    _waits: asyncio.Task[Any] | None = None  # who is to be told that the client is gone
 
     def __post_init__(self) -> None:
-        self.pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self.raw_headers]
+        self.pairs = [(name.decode("latin-1"), _text(value)) for name, value in self.raw_headers]
         self.headers = dict(self.pairs)
 
+    def target(self, own_keys: bool) -> str:
+        """Path and query as they go on; `own_keys`: one in the query is for the gateway."""
+        query = self.query
+        if own_keys and "key=" in query:
+            query = "&".join(part for part in query.split("&") if not part.startswith("key="))
+        return f"{self.path}?{query}" if query else self.path
+
     @property
-    def target(self) -> str:
-        """Path and query."""
-        return f"{self.path}?{self.query}" if self.query else self.path
+    def query_key(self) -> str:
+        """The key that Google's clients may put there."""
+        return parse_qs(self.query).get("key", [""])[0] if "key=" in self.query else ""
 
     async def body(self) -> bytes:
         """What it says, no longer compressed. Raises `Refused` where that is too much, or cannot be read."""
@@ -79,26 +94,60 @@ class GatewayRequest:
         told = self.headers.get("content-length", "0")
         if told.isdigit() and int(told) > self.most:
             raise self._too_large()
-        parts, size, more = list[bytes](), 0, True
-        while more:
-            message = await self.receive()
-            if message["type"] == "http.disconnect":
-                raise Gone("the client hung up before it had said all")
-            part = message.get("body", b"")
-            size += len(part)
-            if size > self.most:
-                raise self._too_large()
-            parts.append(part)
-            more = message.get("more_body", False)
+        parts, size, seen, more = list[bytes](), 0, 0, True
+        try:
+            async with asyncio.timeout(self.silence) as limit:
+                while more:
+                    message = await self.receive()
+                    if message["type"] == "http.disconnect":
+                        raise Gone("the client hung up before it had said all")
+                    part = message.get("body", b"")
+                    size += len(part)
+                    if size > self.most:
+                        raise self._too_large()
+                    parts.append(part)
+                    more = message.get("more_body", False)
+                    if size - seen >= LEAST_BYTES:
+                        seen = size
+                        limit.reschedule(asyncio.get_running_loop().time() + self.silence)
+        except TimeoutError:
+            told = f"less than {LEAST_BYTES:,} bytes of the body came in {self.silence:g} seconds"
+            raise Refused(408, told, connection="close") from None
         return b"".join(parts) if len(parts) > 1 else parts[0]
 
     def _too_large(self) -> Refused:
         return Refused(413, f"the body is larger than {self.most:,} bytes; gateway.body sets the most")
 
-    async def hung_up(self) -> None:
-        """Wait until the client is gone."""
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Wait for somebody else, once all was read, no longer than the client does. Raises `Gone`."""
+        if self._listening is None:
+            self._listening = asyncio.ensure_future(self._listen())
+        elif self._listening.done():
+            raise Gone("the client hung up")
+        task = asyncio.current_task()
+        assert task is not None, "within a task"
+        before = task.cancelling()
+        self._waits = task
+        try:
+            yield
+        except asyncio.CancelledError:
+            if self._listening.done() and task.uncancel() <= before:
+                raise Gone("the client hung up") from None
+            raise
+        finally:
+            self._waits = None
+
+    async def _listen(self) -> None:
         while (await self.receive())["type"] != "http.disconnect":
             pass
+        if self._waits:
+            self._waits.cancel()
+
+    def close(self) -> None:
+        """Listen no more."""
+        if self._listening:
+            self._listening.cancel()
 
 
 @dataclass(slots=True)
@@ -111,7 +160,10 @@ class GatewayReply:
 
     async def send(self, send: Send, extra: Iterable[tuple[str, str]] = ()) -> None:
         """Say it over a connection; chunks are closed, however it ends."""
-        head = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in (*self.headers, *extra)]
+        head = [
+            (name.encode("latin-1"), value.encode("utf-8", "surrogateescape"))
+            for name, value in (*self.headers, *extra)
+        ]
         if isinstance(self.said, bytes):
             head.append((b"content-length", str(len(self.said)).encode()))
             await send({"type": "http.response.start", "status": self.status_code, "headers": head})
@@ -122,6 +174,14 @@ class GatewayReply:
             async for chunk in chunks:
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
+
+
+def _text(value: bytes) -> str:
+    """A header, as whoever wrote it meant it."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
 
 
 def json_reply(said: bytes, status: int = 200, **headers: str) -> GatewayReply:

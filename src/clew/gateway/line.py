@@ -1,7 +1,9 @@
 """The gateway's own way to a provider: aiohttp, which takes a tenth of the CPU that other clients do."""
 
 from collections.abc import Coroutine
+from contextlib import aclosing
 from dataclasses import dataclass, replace
+from io import BytesIO
 from typing import Any, TypeVar
 
 import aiohttp
@@ -9,13 +11,14 @@ from yarl import URL
 
 from clew.core import rawjson
 from clew.exchange.transport import ENCODED, Chunks
-from clew.gateway.http import HOP_HEADERS, GatewayReply
+from clew.gateway.http import HOP_HEADERS, GatewayReply, GatewayRequest, Refused
 from clew.gateway.upstreams import Upstream
 
 T = TypeVar("T")
 
 CONNECTING = 30.0  # seconds
-SILENCE = 900.0  # seconds that an upstream may say nothing: models think long
+HEAD = 1 << 16  # bytes of a line of an answer's head
+LARGE_CONTENT = 1 << 20  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,42 +41,79 @@ class UpstreamAnswer:
     response: aiohttp.ClientResponse
 
 
-def client() -> aiohttp.ClientSession:
+def client(silence: float) -> aiohttp.ClientSession:
     """A client for all upstreams, whose connections are kept; it belongs to the loop that runs now."""
+    kept = aiohttp.TraceConfig()
+    kept.on_connection_reuseconn.append(_note_kept)
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECTING, sock_read=SILENCE),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECTING, sock_read=silence),
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=True,
         skip_auto_headers=("User-Agent", "Accept", "Content-Type"),
         read_bufsize=1 << 18,
+        max_line_size=HEAD,
+        max_field_size=HEAD,
+        trace_configs=[kept],
     )
 
 
-class UpstreamLine:
-    """A `Transport` for one request of a client."""
+async def _note_kept(http: aiohttp.ClientSession, about: Any, params: aiohttp.TraceConnectionReuseconnParams) -> None:
+    about.trace_request_ctx.append(True)
 
-    def __init__(self, http: aiohttp.ClientSession) -> None:
+
+class UpstreamLine:
+    """A `Transport` for one request of a client; whoever waits here is told by `Gone` that the client hung up."""
+
+    def __init__(self, http: aiohttp.ClientSession, asked: GatewayRequest) -> None:
         self._http = http
+        self._asked = asked
 
     async def send(self, request: Outgoing) -> UpstreamAnswer:
         url = URL(request.upstream.url + request.target, encoded=True)
-        response = await self._http.request(
-            request.method, url, headers=request.headers, data=request.content or None, allow_redirects=False
-        )
+        with self._asked.waiting():
+            kept = list[bool]()
+            try:
+                response = await self._said(request, url, kept)
+            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+                if not kept:
+                    raise
+                # The upstream closed a connection that was kept while nobody used it: it has not heard this request.
+                response = await self._said(request, url, kept)
+        if not 200 <= response.status < 600:  # none that a server may say here
+            response.close()
+            raise Refused(502, f"clew: the upstream answered with the status {response.status}")
         return UpstreamAnswer(response.status, response.headers, response)
 
+    async def _said(self, request: Outgoing, url: URL, kept: list[bool]) -> aiohttp.ClientResponse:
+        content: bytes | BytesIO | None = request.content or None
+        if len(request.content) > LARGE_CONTENT:  # so it goes piece by piece, and others have their turn
+            content = BytesIO(request.content)
+        asked, headers = self._http.request, request.headers
+        return await asked(
+            request.method, url, headers=headers, data=content, allow_redirects=False, trace_request_ctx=kept
+        )
+
     async def read(self, response: UpstreamAnswer) -> bytes:
-        try:
-            return await response.response.read()
-        finally:
-            response.response.release()
+        parts, size = list[bytes](), 0
+        async with aclosing(self.chunks(response)) as chunks:
+            async for chunk in chunks:
+                size += len(chunk)
+                if size > self._asked.most:
+                    raise Refused(502, f"clew: the upstream's answer is larger than {self._asked.most:,} bytes")
+                parts.append(chunk)
+        return b"".join(parts)
 
     async def chunks(self, response: UpstreamAnswer) -> Chunks:
+        content = response.response.content
         try:
-            async for chunk in response.response.content.iter_any():
+            while True:
+                with self._asked.waiting():
+                    chunk = await content.readany()
+                if not chunk:
+                    return
                 yield chunk
-        finally:  # what is half read cannot be used for another request
+        finally:  # what is half read cannot be used for another request; what is read was released
             response.response.close()
 
     async def drop(self, response: UpstreamAnswer) -> None:
@@ -101,8 +141,8 @@ def passed(headers: Any) -> list[tuple[str, str]]:
 class GeminiUpstreamLine(UpstreamLine):
     """A line for requests whose model is in their path: the body that goes out does not name it."""
 
-    def __init__(self, http: aiohttp.ClientSession, model: str) -> None:
-        super().__init__(http)
+    def __init__(self, http: aiohttp.ClientSession, asked: GatewayRequest, model: str) -> None:
+        super().__init__(http, asked)
         self._named = _naming(model)
 
     def with_body(self, request: Outgoing, content: bytes) -> Outgoing:

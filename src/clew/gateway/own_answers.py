@@ -147,3 +147,9 @@ def _gemini(text: str, model: str, streamed: bool, spent: int, alt: str) -> Gate
     if streamed and alt == "sse":
         return _sse(iter([("", said)]))
     return json_reply(rawjson.dumps([said] if streamed else said))
+
+
+def opened(reply: GatewayReply) -> GatewayReply:
+    """A reply that says that clew had no part in it."""
+    reply.headers = [*reply.headers, ("x-clew", "failed open: the request went on as it came")]
+    return reply

@@ -13,6 +13,7 @@ import uvicorn
 
 from clew.errors import BadRequest, ClewError
 from clew.gateway.app import Gateway
+from clew.gateway.connection import connection
 
 BACKLOG = 1_024
 
@@ -41,7 +42,7 @@ def server(gateway: Gateway, host: str = "127.0.0.1", port: int = 0, graceful: i
         gateway,
         host=host,
         port=port,
-        http="httptools",
+        http=connection(gateway.settings.client_silence),
         ws="none",
         lifespan="on",
         access_log=False,
@@ -51,7 +52,6 @@ def server(gateway: Gateway, host: str = "127.0.0.1", port: int = 0, graceful: i
         backlog=BACKLOG,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=graceful,
-        h11_max_incomplete_event_size=1 << 16,
     )
     return uvicorn.Server(config)
 

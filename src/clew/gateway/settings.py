@@ -31,10 +31,16 @@ class GatewaySettings:
     """Names under which it may be reached, beside those of this machine itself."""
 
     body: int = 64 << 20
-    """Bytes of the largest request."""
+    """Bytes of the largest request, and of the largest answer that is no stream."""
 
     requests: int = 512
     """Requests at the same time; with more, clients are asked to come again."""
 
     per_minute: int = 0
     """Requests of one client in a minute; 0: any number."""
+
+    client_silence: float = 60
+    """Seconds in which a client must send something of its request, or take something of its answer."""
+
+    upstream_silence: float = 900
+    """Seconds for which an upstream may say nothing: models think long."""

@@ -1,12 +1,13 @@
 """Who speaks, by what clients say of themselves in headers and bodies; what they do not say is told from their past."""
 
-import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from clew.core import rawjson
+from clew.core.items import Scope
 from clew.errors import BadRequest
 from clew.gateway.http import GatewayRequest
+from clew.store.records import Method, Origin
 
 SESSION_HEADER = "x-clew-session"  # with which anybody may name a conversation
 # Headers in which clients name their conversation, the surest first.
@@ -22,6 +23,15 @@ class NamedConversation(NamedTuple):
     name: str | None = None
     parent: str | None = None  # the conversation that it works for
     compacts: bool = False  # it says that it asks for a compaction
+
+
+class KnownConversation(NamedTuple):
+    """What is known of the conversation that a call belongs to."""
+
+    scope: Scope
+    name: str | None
+    method: Method
+    origin: Origin | None  # should it begin now
 
 
 def speaker(asked: GatewayRequest, raw: bytes) -> NamedConversation:
@@ -73,8 +83,8 @@ def _told(raw: bytes) -> str | None:
 def _object(text: Any) -> Mapping[str, Any]:
     """JSON in a string; nothing where it is no object."""
     try:
-        found = json.loads(text) if isinstance(text, str) and text.startswith("{") else {}
-    except ValueError:
+        found = rawjson.loads(text) if isinstance(text, str) and text.startswith("{") else {}
+    except BadRequest:
         return {}
     return found if isinstance(found, dict) else {}
 

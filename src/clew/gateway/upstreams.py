@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from clew.core import rawjson
+from clew.errors import BadRequest
 from clew.gateway.http import HOP_HEADERS, Refused
 
 OPENAI, ANTHROPIC, GEMINI = "openai", "anthropic", "gemini"
@@ -112,3 +114,12 @@ def from_environment(environment: Mapping[str, str]) -> list[Upstream]:
         return next((environment[name] for name in KEY_VARIABLES[kind] if environment.get(name)), "")
 
     return [Upstream(kind, kind, home, key(kind)) for kind, home in HOMES.items()]
+
+
+def model_of(raw: bytes) -> str:
+    """The model that a body names; none where it names none."""
+    try:
+        model = rawjson.loads(raw).get("model")
+    except (BadRequest, AttributeError):
+        return ""
+    return model if isinstance(model, str) else ""

@@ -28,7 +28,7 @@ def blocks(wire: Any) -> Iterator[MediaBlock]:
     while todo:
         value = todo.pop()
         if isinstance(value, Mapping):
-            if is_image(value) or value.get("type") in _FILES:
+            if is_image(value) or _kind(value) in _FILES:
                 yield value
                 # A source of type "file" is no second file; a document made of blocks may hold images.
                 source = value.get("source")
@@ -39,9 +39,15 @@ def blocks(wire: Any) -> Iterator[MediaBlock]:
             todo.extend(value)
 
 
+def _kind(block: MediaBlock) -> str:
+    """What a block says that it is: in a schema that was written by a tool, `type` may be anything."""
+    kind = block.get("type")
+    return kind if isinstance(kind, str) else ""
+
+
 def is_image(block: MediaBlock) -> bool:
     """Whether a block is one image, in any provider's spelling."""
-    if block.get("type") in _IMAGES:
+    if _kind(block) in _IMAGES:
         return True
     inline = block.get("inlineData") or block.get("inline_data")  # Gemini
     if isinstance(inline, Mapping):

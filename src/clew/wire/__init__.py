@@ -17,6 +17,8 @@ __all__ = ["AMBIGUOUS", "FORMATS", "Broken", "check", "decode", "detect", "detec
 
 def decode(body: Mapping[str, Any], format: str | None = None) -> tuple[Frame, list[Item]]:
     """The frame and the items of a request body, which is not changed."""
+    if not isinstance(body, Mapping):
+        raise BadRequest(f"the body: expected an object, got {type(body).__name__}")
     codec = named(format or detect(body))
     try:
         frame, messages = codec.split(body)

@@ -22,6 +22,7 @@ class Events:
         self._rest: list[bytes] = []  # of an event that has not ended
         self._tail = b""  # its last bytes: a blank line may come in two chunks
         self._whole = False
+        self._found = False  # there was an event
 
     def add(self, chunk: bytes) -> list[bytes]:
         """Every event that ends in this chunk, as it came, with what stood before it and is none."""
@@ -43,6 +44,7 @@ class Events:
                 start = blank.end()
         if start < len(chunk):
             self._rest, self._tail = [chunk[start:]], chunk[-2:]
+        self._found = self._found or bool(events)
         return events
 
     def end(self) -> list[bytes]:
@@ -53,7 +55,10 @@ class Events:
         events = self.add(b"\n\n")
         left, self._rest = b"".join(self._rest), []
         # Gemini says so, outside of any event, that it failed.
-        return [*events, left] if left.lstrip().startswith(b"{") else events
+        if left.lstrip().startswith(b"{"):
+            return [*events, left]
+        # Where nothing is an event, this is something else under a false name: whoever passes it on must have it.
+        return events if self._found or not left.strip() else [left.removesuffix(b"\n\n")]
 
 
 def data_of(event: bytes) -> bytes:

@@ -93,6 +93,7 @@ _FIELDS = frozenset(
     "model contents tools toolConfig safetySettings systemInstruction generationConfig cachedContent serviceTier store "
     "tool_config safety_settings system_instruction generation_config cached_content service_tier".split()
 )
+_OBJECTS = ("context_management", "stream_options")  # of the other providers: what is asked in them is done here
 _COUNTED = _FIELDS | {"generateContentRequest", "generate_content_request"}
 
 
@@ -127,6 +128,8 @@ def amiss(
         unknown = sorted(body.keys() - (_COUNTED if counts else _FIELDS))
         words = f'Invalid JSON payload received. Unknown name "{unknown[0]}": Cannot find field.' if unknown else ""
         return told(403, format) if not keyed else told(400, format, words=words) if unknown else None
+    if odd := [key for key in _OBJECTS if not isinstance(body.get(key) or {}, Mapping)]:
+        return told(400, format, words=f"{odd[0]}: Input should be an object")
     if format == "anthropic":
         if "anthropic-version" not in headers:
             return told(400, format, words="anthropic-version: header is required")

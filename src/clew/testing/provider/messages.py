@@ -83,9 +83,14 @@ def _blocks(turn: ProviderTurn) -> Iterator[tuple[ProviderBody, str]]:
 
 
 def _compacts(turn: ProviderTurn) -> bool:
-    edits = (turn.body.get("context_management") or {}).get("edits") or ()
-    asked = [edit for edit in edits if edit.get("type") == "compact_20260112"]
-    return any(turn.spent.input >= (edit.get("trigger") or {}).get("value", 150_000) for edit in asked)
+    edits = (turn.body.get("context_management") or {}).get("edits")
+    for edit in edits if isinstance(edits, list) else ():
+        match edit:
+            case {"type": "compact_20260112", "trigger": {"value": int(least)}}:
+                return turn.spent.input >= least
+            case {"type": "compact_20260112"}:
+                return turn.spent.input >= 150_000
+    return False
 
 
 def _why(turn: ProviderTurn) -> str:

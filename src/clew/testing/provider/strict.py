@@ -156,7 +156,7 @@ class StrictProvider:
     ) -> tuple[HeardRequest, int]:
         whole = b"".join(text for text, _ in blocks)
         streamed = body.get("stream") is True and wanted.act == "answer" if wanted.streams is None else wanted.streams
-        whose = (asked.path, body.get("model"), self.conversation(body))
+        whose = (asked.path, str(body.get("model")), self.conversation(body))
         with self._lock:
             spent = self._cache.read(blocks, marked=wanted.format == "anthropic")
             wire = (asked.path, asked.query, asked.headers, asked.raw)
