@@ -6,7 +6,6 @@ import re
 import zlib
 from collections import Counter as Tally
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from dataclasses import replace as with_
 from typing import Any
@@ -35,6 +34,8 @@ CHARACTERS = 3  # in a token, at least, of such texts
 LONGEST_LINE = 400  # characters
 EARLIER = "What was done before that, from the log:"
 PARAGRAPHS, LONG_ENOUGH = 6, 60  # of a quoted conversation, and characters: by which it is looked for
+LONGEST_QUOTE = 1_200  # characters: pi cuts off what is longer than 2,000
+LIKELY = 4  # branches that are compared with a quoted conversation
 SEALED = "clew-log-1:"  # with which an item begins that only clew reads
 LARGEST_SEAL = 1 << 20  # bytes of what is in one: anybody can make one
 
@@ -88,10 +89,13 @@ class Compactions:
             return None
         window = (await self._engine.limits.target(scope, view.frame)).window
         brief = Brief(self._engine.settings.step, min(MOST_SUMMARY, max(LEAST_SUMMARY, int(SUMMARY_SHARE * window))))
-        with suppress(NotFound):  # somebody took a turn meanwhile: what is there will do
+        try:
             view = await self._engine.compact(view, step=brief, method="client")
+        except NotFound:  # somebody took a turn meanwhile: this one is not written down
+            view = await self._engine.preview(view, step=brief)
         before = _middle_out(await self._before(scope, view.branch), int(EARLIER_SHARE * brief.size) * CHARACTERS)
-        parts = [*([f"{EARLIER}\n{before}"] if before else []), told(view), log_line(view.branch)]
+        said = told(view, brief.size * CHARACTERS)
+        parts = [*([f"{EARLIER}\n{before}"] if before else []), said, log_line(view.branch)]
         return "\n\n".join(parts)
 
     async def _before(self, scope: Scope, branch: str) -> str:
@@ -116,15 +120,18 @@ class Compactions:
         if branch is not None:  # who sums up is another agent: the conversation is that of the one who works
             trace = await engine.store.load(scope, branch)
             frame = await engine.store.frame(scope, trace.frame) if trace.frame else frame
+            if not said:
+                nodes = await engine.store.nodes(scope, [place.id for place in trace.said])
+                said, session = [nodes[place.id].item for place in trace.said], trace.session
         if not said:
-            return await engine.view(scope, branch) if branch else None
+            return None
         body = wire.encode(frame, said)
         return await engine.keep(Request(body, frame.format, scope, session))
 
     async def _quoted(self, scope: Scope, text: str) -> str | None:
         """The branch whose words stand in a text, to the letter, more than those of any other."""
         store = self._engine.store
-        paragraphs = [p for p in re.split(r"\n\s*\n", text) if LONG_ENOUGH <= len(p) <= 20 * LONG_ENOUGH]
+        paragraphs = [p[:LONGEST_QUOTE] for p in re.split(r"\n\s*\n", text) if len(p) >= LONG_ENOUGH]
         step = max(1, len(paragraphs) // PARAGRAPHS)
         found: set[str] = set()
         for paragraph in paragraphs[::step][:PARAGRAPHS]:
@@ -133,14 +140,25 @@ class Compactions:
         nodes = await store.nodes(scope, [id for id, _ in places])
         quoted: Tally[str] = Tally()
         for id, branch in places:
-            said = nodes[id].item.text.strip()
-            quoted[branch] += len(said) if len(said) >= LONG_ENOUGH and said in text else 0
-        best = quoted.most_common(1)
-        return best[0][0] if best and best[0][1] >= 2 * LONG_ENOUGH else None
+            quoted[branch] += _quoted_of(nodes[id].item.text, text)
+        best = Tally({branch: await self._all_quoted(scope, branch, text) for branch, _ in quoted.most_common(LIKELY)})
+        return next((branch for branch, many in best.most_common(1) if many >= 2 * LONG_ENOUGH), None)
+
+    async def _all_quoted(self, scope: Scope, branch: str, text: str) -> int:
+        """How many characters of a text are quoted from a branch."""
+        trace = await self._engine.store.load(scope, branch)
+        nodes = await self._engine.store.nodes(scope, [place.id for place in trace.said])
+        return sum(_quoted_of(node.item.text, text) for node in nodes.values())
 
 
-def told(view: View) -> str:
-    """A view as one text: its log, and the newest of what was said in its own words."""
+def _quoted_of(said: str, text: str) -> int:
+    """How many characters of what was said stand in a text; of a long one clients quote how it begins."""
+    begins = said.strip()[:LONGEST_QUOTE]
+    return len(begins) if len(begins) >= LONG_ENOUGH and begins in text else 0
+
+
+def told(view: View, most: int) -> str:
+    """A view as one text: its log, and the newest of what was said in its own words, so many characters of each."""
     parts, verbatim = list[str](), False
     for node in view.nodes:
         if node.item.kind == "summary" and node.item.text.endswith(SILENT):
@@ -152,7 +170,7 @@ def told(view: View) -> str:
             if not verbatim:
                 parts.append("What was said next, word for word:" if parts else "What was said, word for word:")
                 verbatim = True
-            parts.append(line)
+            parts.append(_middle_out(line, most))  # no step shortens what came back last
     return "\n\n".join(parts)
 
 
@@ -172,8 +190,8 @@ def _middle_out(text: str, most: int) -> str:
     """As many of the first and of the last lines as there is room for: how it began, and what came last."""
     if len(text) <= most:
         return text
-    head, tail = text[: most // 3].rpartition("\n")[0], text[-most * 2 // 3 :].partition("\n")[2]
-    return f"{head}\n…\n{tail}"
+    head, tail = text[: most // 3], text[-most * 2 // 3 :]
+    return "\n…\n".join((head.rpartition("\n")[0] or head, tail.partition("\n")[2] or tail))
 
 
 def _line(node: Node) -> str:

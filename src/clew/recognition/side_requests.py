@@ -26,6 +26,7 @@ _REQUESTS: dict[str, SummaryForm | None] = {
     "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.": "summary",
     "Your task is to create a detailed summary of the conversation so far": "summary",
     "You are performing a CONTEXT CHECKPOINT COMPACTION": "text",
+    "Please create a detailed summary of the conversation so far. The history is being compacted": "text",
     "Generate a new <state_snapshot>": "state_snapshot",
     "Critically evaluate the <state_snapshot>": "state_snapshot",
     "You are the component that summarizes": "state_snapshot",
@@ -45,6 +46,7 @@ _CONTINUED = (
     "Another language model started to solve this problem and produced a summary",
     "The conversation history before this point was compacted into the following summary",
     "What did we do so far?",
+    "Some of the conversation history has been summarized to free up context",
     "<state_snapshot>",
 )
 _TRIGGER = "compaction_trigger"  # the item by which a client asks its provider to do it
