@@ -170,3 +170,21 @@ def test_a_conversation_that_is_quoted_is_summed_up_in_short(name: str, lines: i
         assert "Build the amber parts" in summary
         assert [n for n in range(12) if f"fact-{n}.o" not in summary] == []
         assert "built 11" in summary
+
+
+@pytest.mark.parametrize("name", ["amber", ""], ids=["named", "unnamed"])
+def test_what_a_client_keeps_beside_a_summary_does_not_hide_what_it_left_out(name: str) -> None:
+    provider = StrictProvider([Answer("Go on.")], window=200_000)
+    headers = {"x-session-id": name} if name else {}
+    opening = "The conversation history before this point was compacted into the following summary:"
+    with serving(provider=provider, window=200_000, settings=GatewaySettings(compaction="answer")) as served:
+        history = [{"role": "user", "content": "Build the amber parts"}]
+        for n in range(24):
+            history += counted(n)
+            assert served.ask("/v1/chat/completions", chat(history), headers).status == 200
+            if n % 8 == 7:
+                summary = served.ask("/v1/chat/completions", quoted(history), headers).spoken("openai_chat").text
+                assert [m for m in range(n + 1) if f"fact-{m}.o" not in summary] == []
+                said = f"{opening}\n\n<summary>\n{summary}\n</summary>"
+                history = [{"role": "user", "content": said}, *history[-6:]]
+        assert len(provider.heard) == 24
