@@ -81,7 +81,7 @@ class Model:
             return Answer("A title")
         if self.first:
             return self.first.pop(0)
-        who = frame.model, frozenset(tools), body.get("prompt_cache_key")
+        who = frame.model, frame.system[:40], frozenset(tools), body.get("prompt_cache_key")
         said = self._step(who, newest, asked, tools)
         thinks = (body.get("thinking") or {"type": "disabled"})["type"] != "disabled" or "reasoning" in body
         return replace(said, reasoning="What comes next?") if thinks else said

@@ -24,7 +24,7 @@ def opencode(on: Stage, way: str, *arguments: str, window: int = 200_000) -> str
     named, _ = MODELS[way]
     provider, _, model = named.partition("/")
     given = {"options": {"baseURL": f"{on.url}/v1", "apiKey": KEY}}
-    known = {model: {"limit": {"context": window, "output": 4_000}, "tool_call": True}}
+    known = {model: {"limit": {"context": window, "input": window, "output": 4_000}, "tool_call": True}}
     adapter = {"npm": "@ai-sdk/openai-compatible", "name": "clew"} if way == "chat" else {}
     settings = {
         "autoupdate": False,

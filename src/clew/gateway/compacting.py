@@ -15,7 +15,7 @@ from clew.core import rawjson
 from clew.core.items import Frame, Item, Node, Scope
 from clew.core.view import View
 from clew.engine.engine import Engine, Request
-from clew.errors import BadRequest, NotFound
+from clew.errors import BadRequest, Conflict, NotFound
 from clew.recognition.side_requests import FIRST, SideRequest, is_continued, log_line, side_request, summed_up
 from clew.steps.protocol import Step
 from clew.steps.worklog.log import SILENT
@@ -91,7 +91,7 @@ class Compactions:
         brief = Brief(self._engine.settings.step, min(MOST_SUMMARY, max(LEAST_SUMMARY, int(SUMMARY_SHARE * window))))
         try:
             view = await self._engine.compact(view, step=brief, method="client")
-        except NotFound:  # somebody took a turn meanwhile: this one is not written down
+        except (NotFound, Conflict):  # somebody took a turn meanwhile, as Copilot does: this one is not written down
             view = await self._engine.preview(view, step=brief)
         before = _middle_out(await self._before(scope, view.branch), int(EARLIER_SHARE * brief.size) * CHARACTERS)
         said = told(view, brief.size * CHARACTERS)
