@@ -188,3 +188,16 @@ def test_what_a_client_keeps_beside_a_summary_does_not_hide_what_it_left_out(nam
                 said = f"{opening}\n\n<summary>\n{summary}\n</summary>"
                 history = [{"role": "user", "content": said}, *history[-6:]]
         assert len(provider.heard) == 24
+
+
+def test_a_newest_result_that_is_long_takes_no_room_from_what_was_done_before() -> None:
+    provider = StrictProvider([Answer("Go on.")], window=200_000)
+    with serving(provider=provider, window=200_000, settings=GatewaySettings(compaction="answer")) as served:
+        history: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "text", "text": "Build the parts"}]}]
+        for n in range(8):
+            history += ran(n)
+            if n == 7:
+                history[-1]["content"][0]["content"] = "\n".join(map(str, range(9_000)))
+            assert served.ask("/v1/messages", body(history), HEADERS).status == 200
+        summary = compacted(served, history)
+        assert [n for n in range(8) if f"fact-{n}.o" not in summary] == []

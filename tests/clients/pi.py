@@ -65,8 +65,8 @@ async def test_its_compaction_is_answered_from_the_log(way: str, how: str, tmp_p
     with stage(tmp_path, model) as on, on.serving("answer" if how == "by usage" else "prevent"):
         pi(on, way, "-p", "count amber", window=window)
         if how == "by command":
-            asked = {"stdin": '{"type":"compact"}\n', "until": '"type":"response"'}
-            assert '"success":true' in pi(on, way, "--mode", "rpc", "-c", **asked)
+            asked, until = '{"type":"compact"}\n', '"type":"response"'
+            assert '"success":true' in pi(on, way, "--mode", "rpc", "-c", stdin=asked, until=until)
         assert "Done: what-was-it." in pi(on, way, "-p", "-c", "what was it", window=window)
     on.check()
     assert on.model.summaries == 0

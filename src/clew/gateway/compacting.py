@@ -63,14 +63,19 @@ def continued(raw: bytes, format: str) -> str | None:
 
 @dataclass(frozen=True)
 class Brief:
-    """A step that leaves so many tokens of a history, whatever its size."""
+    """A step that leaves so many tokens of a history, whatever its size, beside what nobody has answered yet."""
 
     step: Step
     size: int
 
     async def __call__(self, view: View, target: Target) -> View:
-        aimed = target.under(with_(target.budget, tail=int(VERBATIM_SHARE * self.size))).to(target.frame + self.size)
-        return await self.step(view, aimed)
+        aimed = target.under(with_(target.budget, tail=int(VERBATIM_SHARE * self.size)))
+        left = await self.step(view, aimed.to(target.frame + self.size))
+        last = max((n for n, node in enumerate(left.nodes) if node.item.role == "assistant"), default=-1)
+        newest = target.meter.nodes(left.nodes[last + 1 :]).tokens
+        if 2 * newest <= self.size:
+            return left
+        return await self.step(view, aimed.to(target.frame + self.size + newest))  # else it has the room of all else
 
 
 class Compactions:
