@@ -28,7 +28,7 @@ $(FRAMEWORKS): %: frameworks/%/.venv/ready
 	frameworks/$@/.venv/bin/python -m pytest -c frameworks/pytest.ini --rootdir . frameworks/$@ frameworks/test_docs.py
 
 test-clients: $(VENV)/ready tests/clients/node_modules/ready  ## The real programs resume sessions that clew wrote, and work through the gateway. Minutes; wants npm and 1.5 GB.
-	$(ENV)/python -m pytest -n auto tests/clients/resuming.py tests/clients/claude_code.py tests/clients/codex.py
+	$(ENV)/python -m pytest -n auto $(addprefix tests/clients/,resuming.py claude_code.py codex.py opencode.py pi.py copilot.py installed.py)
 
 tests/clients/node_modules/ready: tests/clients/package.json
 	npm install --prefix tests/clients --no-audit --no-fund --no-package-lock

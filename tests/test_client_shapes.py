@@ -48,7 +48,7 @@ def test_every_request_says_what_it_is_and_holds_what_it_wants(client: str) -> N
     sent = list(session(client, "amber", TURNS))
     kinds = Counter(s.kind for s in sent)
     assert kinds["main"] + kinds["continued"] >= TURNS
-    assert bool(kinds["compaction"]) == bool(kinds["continued"]) == (client not in ("copilot", "aider"))
+    assert bool(kinds["compaction"]) == bool(kinds["continued"]) == (client != "aider")
     for one in sent:
         said = json.dumps(one.body, ensure_ascii=False)
         assert all(json.dumps(want, ensure_ascii=False)[1:-1] in said for want in one.wants)
@@ -140,4 +140,5 @@ def test_calls_beside_a_conversation_are_apart_from_it(client: str) -> None:
 def test_a_clients_own_compaction_is_let_through_and_linked(client: str) -> None:
     found = tally(client)
     assert found.folded == 0
-    assert found.unlinked == 0 or client == "gemini-cli"  # names no session, and keeps no word: nothing tells
+    # These name no session, and keep no word as it was: nothing tells.
+    assert found.unlinked == 0 or client in ("gemini-cli", "copilot")

@@ -73,3 +73,30 @@ def test_a_session_far_past_the_window(name: str, mode: ClientCompaction) -> Non
         assert "clew_failed_open_total 0" in served.gateway.metrics.text()
         assert playing.judge.tally.faults() == {}
         assert playing.answered == playing.asked
+
+
+@pytest.mark.parametrize("format", ["openai_chat", "openai_responses"])
+async def test_a_short_session_that_copilot_resumes_goes_on(format: str) -> None:
+    """It then has notes on the results, or no thoughts any more."""
+    given = {"name": "bash", "arguments": "{}"}
+    if format == "openai_chat":
+        path, key = "/v1/chat/completions", "messages"
+        call = {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "c", "type": "function", "function": given}],
+        }
+        back = {"role": "tool", "tool_call_id": "c", "content": "amber"}
+        was, now = [{**call, "refusal": None}, back], [call, {**back, "__copilotMessageSource": {"kind": "tool"}}]
+    else:
+        path, key = "/v1/responses", "input"
+        thought = {"id": "rs_1", "type": "reasoning", "summary": [{"type": "summary_text", "text": "What next?"}]}
+        work = {"type": "function_call", "call_id": "c", **given}
+        now = [work, {"type": "function_call_output", "call_id": "c", "output": "amber"}]
+        was = [thought, *now]
+    user = {"role": "user", "content": "list files"}
+    answered = [{"role": "assistant", "content": "Done."}, {"role": "user", "content": "and again"}]
+    with serving() as served:
+        for history in ([user], [user, *was], [user, *now, *answered]):
+            assert served.ask(path, {"model": "gpt-5.4", key: history}).status == 200
+        assert len(await served.gateway.engine.store.branches("default")) == 1

@@ -43,7 +43,10 @@ ASKS_SUMMARY = re.compile(
     r"CONTEXT CHECKPOINT|TEXT ONLY|detailed summary of the conversation|<state_snapshot>|context summarization|"
     r"component that summarizes|anchored summary"
 )
-GOES_ON = re.compile(r"session is being continued|Another language model started|compacted into|What did we do so far")
+GOES_ON = re.compile(
+    r"session is being continued|Another language model started|compacted into|What did we do so far|"
+    r"history has been summarized"
+)
 
 
 @dataclass
@@ -78,7 +81,7 @@ class Model:
             return Answer("A title")
         if self.first:
             return self.first.pop(0)
-        who = frame.model, frozenset(tools), body.get("prompt_cache_key")
+        who = frame.model, frame.system[:40], frozenset(tools), body.get("prompt_cache_key")
         said = self._step(who, newest, asked, tools)
         thinks = (body.get("thinking") or {"type": "disabled"})["type"] != "disabled" or "reasoning" in body
         return replace(said, reasoning="What comes next?") if thinks else said
@@ -120,7 +123,6 @@ class Stage:
     window: int
     url: str = ""
     gateway: Gateway | None = None
-    ran: list["subprocess.CompletedProcess[str]"] = field(default_factory=list)
     told: str = ""  # what the last gateway counted
     statuses: set[str] = field(default_factory=set)  # that clients got
 
@@ -144,18 +146,39 @@ class Stage:
         assert "clew_failed_open_total 0" in self.told, self.told
 
     def run(
-        self, program: str | Path, *arguments: str, env: Mapping[str, str], well: bool = True, stdin: str = ""
+        self,
+        program: str | Path,
+        *arguments: str,
+        env: Mapping[str, str],
+        well: bool = True,
+        stdin: str = "",
+        until: str = "",
     ) -> str:
-        """What a program says that knows nothing of this machine's settings."""
+        """What a program says that knows nothing of this machine; it is not left alone `until` it says this."""
         path = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
         given = {"PATH": path, "HOME": str(self.home), "TERM": "dumb", "LANG": "C.UTF-8", **env}
         self.work.mkdir(exist_ok=True)
-        done = subprocess.run(
-            [PROGRAMS / program, *arguments], cwd=self.work, env=given, input=stdin, capture_output=True, text=True
-        )
-        self.ran.append(done)
-        assert (done.returncode == 0) == well, f"{program}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done.stdout + done.stderr
+        with subprocess.Popen(
+            [PROGRAMS / program, *arguments],
+            cwd=self.work,
+            env=given,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as running:
+            heard = ""
+            if until and running.stdin and running.stdout:
+                running.stdin.write(stdin)
+                running.stdin.flush()
+                stdin = ""
+                for line in running.stdout:
+                    heard += line
+                    if until in line:
+                        break
+            heard += running.communicate(stdin)[0]
+        assert (running.returncode == 0) == well, f"{program}: {running.returncode}\n{heard}"
+        return heard
 
     def check(self, *, refused: bool = False) -> None:
         """No request broke a rule, and no client saw an error."""

@@ -214,7 +214,7 @@ def extras(opens: Opening | None) -> dict[str, Any] | None:
         return None
     apart = _CARRIED | _NOTED if "tracking_id" in opens.keys else _CARRIED
     said = {k: v for k, v in opens.keys.items() if k not in apart and v not in (None, "", [], {})}
-    return said or None
+    return {k: v for k, v in said.items() if not k.startswith("__")} or None  # Copilot's notes on what it resumes
 
 
 # Said by the items themselves, or about the message and not in it.

@@ -195,7 +195,7 @@ class Engine:
             await self._compactor.noted(view.scope, branch, target, focus)
         return await self._turns.compact(view, act, method)
 
-    async def preview(self, view: View, focus: str = "") -> View:
+    async def preview(self, view: View, focus: str = "", step: Step | None = None) -> View:
         """What `compact` would make of a view now; nothing is written. The same view, if there is nothing to fold.
 
         A model that writes notes is not asked: its words would come on top.
@@ -206,7 +206,7 @@ class Engine:
         size = branch.ledger.size if branch else await self._weighed(scope, view.frame, target)
         view = branch.view if branch else view
         own, rate = size.measure(view)
-        step = briefed(self.settings.step, focus, draft)
+        step = briefed(step or self.settings.step, focus, draft)
         return await self._compactor.folded(scope, view, part(target.at(rate), own), step)
 
     async def _weighed(self, scope: Scope, frame: Frame, target: Target) -> ProviderSize:

@@ -6,7 +6,6 @@ import re
 import zlib
 from collections import Counter as Tally
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from dataclasses import replace as with_
 from typing import Any
@@ -16,7 +15,7 @@ from clew.core import rawjson
 from clew.core.items import Frame, Item, Node, Scope
 from clew.core.view import View
 from clew.engine.engine import Engine, Request
-from clew.errors import BadRequest, NotFound
+from clew.errors import BadRequest, Conflict, NotFound
 from clew.recognition.side_requests import FIRST, SideRequest, is_continued, log_line, side_request, summed_up
 from clew.steps.protocol import Step
 from clew.steps.summarize import briefed
@@ -36,6 +35,8 @@ CHARACTERS = 3  # in a token, at least, of such texts
 LONGEST_LINE = 400  # characters
 EARLIER = "What was done before that, from the log:"
 PARAGRAPHS, LONG_ENOUGH = 6, 60  # of a quoted conversation, and characters: by which it is looked for
+LONGEST_QUOTE = 1_200  # characters: pi cuts off what is longer than 2,000
+LIKELY = 4  # branches that are compared with a quoted conversation
 SEALED = "clew-log-1:"  # with which an item begins that only clew reads
 LARGEST_SEAL = 1 << 20  # bytes of what is in one: anybody can make one
 
@@ -63,14 +64,19 @@ def continued(raw: bytes, format: str) -> str | None:
 
 @dataclass(frozen=True)
 class Brief:
-    """A step that leaves so many tokens of a history, whatever its size."""
+    """A step that leaves so many tokens of a history, whatever its size, beside what nobody has answered yet."""
 
     step: Step
     size: int
 
     async def __call__(self, view: View, target: Target) -> View:
-        aimed = target.under(with_(target.budget, tail=int(VERBATIM_SHARE * self.size))).to(target.frame + self.size)
-        return await self.step(view, aimed)
+        aimed = target.under(with_(target.budget, tail=int(VERBATIM_SHARE * self.size)))
+        left = await self.step(view, aimed.to(target.frame + self.size))
+        last = max((n for n, node in enumerate(left.nodes) if node.item.role == "assistant"), default=-1)
+        newest = target.meter.nodes(left.nodes[last + 1 :]).tokens
+        if 2 * newest <= self.size:
+            return left
+        return await self.step(view, aimed.to(target.frame + self.size + newest))  # else it has the room of all else
 
 
 class Compactions:
@@ -100,10 +106,13 @@ class Compactions:
         window = (await self._engine.limits.target(scope, view.frame)).window
         step = briefed(self._engine.settings.step, focus)
         brief = Brief(step, min(MOST_SUMMARY, max(LEAST_SUMMARY, int(SUMMARY_SHARE * window))))
-        with suppress(NotFound):  # somebody took a turn meanwhile: what is there will do
+        try:
             view = await self._engine.compact(view, step=brief, method="client")
+        except (NotFound, Conflict):  # somebody took a turn meanwhile, as Copilot does: this one is not written down
+            view = await self._engine.preview(view, step=brief)
         before = _middle_out(await self._before(scope, view.branch), int(EARLIER_SHARE * brief.size) * CHARACTERS)
-        parts = [*([f"{EARLIER}\n{before}"] if before else []), told(view), log_line(view.branch)]
+        said = told(view, brief.size * CHARACTERS)
+        parts = [*([f"{EARLIER}\n{before}"] if before else []), said, log_line(view.branch)]
         return "\n\n".join(parts)
 
     async def _before(self, scope: Scope, branch: str) -> str:
@@ -128,15 +137,18 @@ class Compactions:
         if branch is not None:  # who sums up is another agent: the conversation is that of the one who works
             trace = await engine.store.load(scope, branch)
             frame = await engine.store.frame(scope, trace.frame) if trace.frame else frame
+            if not said:
+                nodes = await engine.store.nodes(scope, [place.id for place in trace.said])
+                said, session = [nodes[place.id].item for place in trace.said], trace.session
         if not said:
-            return await engine.view(scope, branch) if branch else None
+            return None
         body = wire.encode(frame, said)
         return await engine.keep(Request(body, frame.format, scope, session))
 
     async def _quoted(self, scope: Scope, text: str) -> str | None:
         """The branch whose words stand in a text, to the letter, more than those of any other."""
         store = self._engine.store
-        paragraphs = [p for p in re.split(r"\n\s*\n", text) if LONG_ENOUGH <= len(p) <= 20 * LONG_ENOUGH]
+        paragraphs = [p[:LONGEST_QUOTE] for p in re.split(r"\n\s*\n", text) if len(p) >= LONG_ENOUGH]
         step = max(1, len(paragraphs) // PARAGRAPHS)
         found: set[str] = set()
         for paragraph in paragraphs[::step][:PARAGRAPHS]:
@@ -145,14 +157,25 @@ class Compactions:
         nodes = await store.nodes(scope, [id for id, _ in places])
         quoted: Tally[str] = Tally()
         for id, branch in places:
-            said = nodes[id].item.text.strip()
-            quoted[branch] += len(said) if len(said) >= LONG_ENOUGH and said in text else 0
-        best = quoted.most_common(1)
-        return best[0][0] if best and best[0][1] >= 2 * LONG_ENOUGH else None
+            quoted[branch] += _quoted_of(nodes[id].item.text, text)
+        best = Tally({branch: await self._all_quoted(scope, branch, text) for branch, _ in quoted.most_common(LIKELY)})
+        return next((branch for branch, many in best.most_common(1) if many >= 2 * LONG_ENOUGH), None)
+
+    async def _all_quoted(self, scope: Scope, branch: str, text: str) -> int:
+        """How many characters of a text are quoted from a branch."""
+        trace = await self._engine.store.load(scope, branch)
+        nodes = await self._engine.store.nodes(scope, [place.id for place in trace.said])
+        return sum(_quoted_of(node.item.text, text) for node in nodes.values())
 
 
-def told(view: View) -> str:
-    """A view as one text: its log, and the newest of what was said in its own words."""
+def _quoted_of(said: str, text: str) -> int:
+    """How many characters of what was said stand in a text; of a long one clients quote how it begins."""
+    begins = said.strip()[:LONGEST_QUOTE]
+    return len(begins) if len(begins) >= LONG_ENOUGH and begins in text else 0
+
+
+def told(view: View, most: int) -> str:
+    """A view as one text: its log, and the newest of what was said in its own words, so many characters of each."""
     parts, verbatim = list[str](), False
     for node in view.nodes:
         if node.item.kind == "summary" and node.item.text.endswith(SILENT):
@@ -164,7 +187,7 @@ def told(view: View) -> str:
             if not verbatim:
                 parts.append("What was said next, word for word:" if parts else "What was said, word for word:")
                 verbatim = True
-            parts.append(line)
+            parts.append(_middle_out(line, most))  # no step shortens what came back last
     return "\n\n".join(parts)
 
 
@@ -184,8 +207,8 @@ def _middle_out(text: str, most: int) -> str:
     """As many of the first and of the last lines as there is room for: how it began, and what came last."""
     if len(text) <= most:
         return text
-    head, tail = text[: most // 3].rpartition("\n")[0], text[-most * 2 // 3 :].partition("\n")[2]
-    return f"{head}\n…\n{tail}"
+    head, tail = text[: most // 3], text[-most * 2 // 3 :]
+    return "\n…\n".join((head.rpartition("\n")[0] or head, tail.partition("\n")[2] or tail))
 
 
 def _line(node: Node) -> str:

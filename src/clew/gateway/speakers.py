@@ -49,7 +49,8 @@ def speaker(asked: GatewayRequest, raw: bytes) -> NamedConversation:
         return NamedConversation(_short(f"{name}/{agent}"), name)
     if headers.get("thread-id"):
         return _codex(headers, name)
-    return NamedConversation(name)
+    parent = headers.get("x-parent-session-id")  # opencode's sub-agents
+    return NamedConversation(name, _short(parent) if parent else None)
 
 
 def _codex(headers: Mapping[str, str], name: str) -> NamedConversation:

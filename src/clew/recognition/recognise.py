@@ -12,7 +12,7 @@ from clew.recognition.sameness import (
     evidence,
     same_agent,
 )
-from clew.recognition.side_requests import Aside, aside, is_continued
+from clew.recognition.side_requests import FIRST, Aside, aside, is_continued, summary_at
 from clew.secrets.guard import Guard
 from clew.store.protocol import Store
 from clew.store.records import Event, Fork, Origin, Said
@@ -26,6 +26,12 @@ SAMPLE = 2_000  # items looked up to find a branch by what was said in it
 def _may_continue(beside: Aside | None, trace: Trace) -> bool:
     """Whether it may go on there: what sums a conversation up must see it as its client does, not as we folded it."""
     return beside is None or (beside == "agent" and not trace.edits)
+
+
+def _replaces(trace: Trace, sent: Sent, offset: int = 0) -> bool:
+    """Whether a client has put a summary in the place of what was said on this branch."""
+    at = summary_at(sent.items[: max(0, FIRST - offset)])
+    return at is not None and all(place.content != sent.contents[at] for place in trace.said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,9 @@ class Recogniser:
         """This branch with `items` after its first `offset` ones, or None if that is another conversation."""
         if aside(self.frame, items) == "request":
             return None
-        contents, items = await self._sent(items)
+        contents, items = sent = await self._sent(items)
+        if _replaces(trace, sent, offset):
+            return None
         entries = unfold(trace, contents, items, offset)
         found = await self._history.on(trace, entries, offset)
         if found:
@@ -97,7 +105,7 @@ class Recogniser:
             if self.frame.tools and not (await self.store.frame(self.scope, trace.frame)).tools:
                 return await self._begin(sent, session, of_name=False)
             return await self._unnamed(sent, beside, own)
-        found, past = await self._history.relate(trace, sent)
+        found, past = await self._relate(trace, sent)
         if found is None:
             found = await self._fork(trace, past, sent, session)
         if found is None:  # a client that begins anew under the same name has replaced its past
@@ -111,7 +119,7 @@ class Recogniser:
         behind: tuple[Trace, int] | None = None
         origin = Origin("subagent", own) if own else None
         async for trace in self._candidates(sent.contents):
-            found, past = await self._history.relate(trace, sent)
+            found, past = await self._relate(trace, sent)
             if found and _may_continue(beside, trace) and await self._may_join(trace, own):
                 found.refold = True
                 return found
@@ -123,6 +131,10 @@ class Recogniser:
             found = await self._begin(sent, None)
             found.origin = origin
         return found
+
+    async def _relate(self, trace: Trace, sent: Sent) -> tuple[Recognition | None, int]:
+        """As a continuation says, but with a summary in the place of its past it is a conversation of its own."""
+        return (None, 0) if _replaces(trace, sent) else await self._history.relate(trace, sent)
 
     async def _candidates(self, contents: Sequence[str]) -> AsyncIterator[Trace]:
         """Branches that have seen the beginning of this history, the longest first; then the one with most of it."""

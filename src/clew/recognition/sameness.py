@@ -252,9 +252,10 @@ def is_mostly_kept(change: Change) -> bool:
 
 
 def is_all_there(change: Change) -> bool:
-    """Whether the log is in what was sent, with only passing notes between: then no word of it is somebody else's."""
+    """Whether the log is in what was sent, but for thoughts, with only passing notes between: no word is another's."""
     return not change.pairs and all(
-        gap.start == gap.stop and all((i := change.new[j]) is None or _is_aside(i) for j in range(gap.begin, gap.end))
+        all(i in change.old and change.old[i].kind in SOFT for i in range(gap.start, gap.stop))
+        and all((i := change.new[j]) is None or _is_aside(i) for j in range(gap.begin, gap.end))
         for gap in change.gaps
     )
 

@@ -26,6 +26,7 @@ _REQUESTS: dict[str, SummaryForm | None] = {
     "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.": "summary",
     "Your task is to create a detailed summary of the conversation so far": "summary",
     "You are performing a CONTEXT CHECKPOINT COMPACTION": "text",
+    "Please create a detailed summary of the conversation so far. The history is being compacted": "text",
     "Generate a new <state_snapshot>": "state_snapshot",
     "Critically evaluate the <state_snapshot>": "state_snapshot",
     "You are the component that summarizes": "state_snapshot",
@@ -40,11 +41,13 @@ _AGENTS: dict[str, SummaryForm | None] = {
     "You are a title generator": None,
 }
 # How the first message begins once a client has replaced its own past by a summary.
+_ASKED_FIRST = "What did we do so far?"  # the summary is the answer to it
 _CONTINUED = (
     "This session is being continued from a previous conversation",
     "Another language model started to solve this problem and produced a summary",
     "The conversation history before this point was compacted into the following summary",
-    "What did we do so far?",
+    _ASKED_FIRST,
+    "Some of the conversation history has been summarized to free up context",
     "<state_snapshot>",
 )
 _TRIGGER = "compaction_trigger"  # the item by which a client asks its provider to do it
@@ -77,7 +80,16 @@ def aside(frame: Frame, items: Sequence[Item]) -> Aside | None:
 
 def is_continued(items: Sequence[Item]) -> bool:
     """Whether a history begins with a summary by which its client replaced what came before."""
-    return any(i.kind == "text" and i.role == "user" and i.text.lstrip().startswith(_CONTINUED) for i in items[:FIRST])
+    return summary_at(items) is not None
+
+
+def summary_at(items: Sequence[Item]) -> int | None:
+    """Where in a history the summary is by which its client replaced what came before; None where there is none."""
+    for n, item in enumerate(items[:FIRST]):
+        said = item.text.lstrip() if item.kind == "text" and item.role == "user" else ""
+        if said.startswith(_CONTINUED):
+            return n + 1 if said.startswith(_ASKED_FIRST) and n + 1 < len(items) else n
+    return None
 
 
 def log_line(branch: str) -> str:

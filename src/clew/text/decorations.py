@@ -60,6 +60,8 @@ OPENINGS = (
     "This session is being continued from a previous conversation that ran out of context",
     "You are performing a CONTEXT CHECKPOINT COMPACTION",
     "Another language model started to solve this problem and produced a summary",
+    "Please create a detailed summary of the conversation so far. The history is being compacted",
+    "Some of the conversation history has been summarized to free up context",
     "Generate a title for this conversation:",
     "Here is the conversation so far: <conversation>",
     "The conversation history before this point was compacted into the following summary:",

@@ -91,7 +91,7 @@ class QwenCode(Chatting):
 
 
 class Copilot(Chatting):
-    """Copilot's terminal program: the time in each message of the user."""
+    """Copilot's terminal program: the time in each message of the user; it goes on from a summary and nothing else."""
 
     name = "copilot"
     frame = 10_000
@@ -106,7 +106,16 @@ class Copilot(Chatting):
 
     def headers(self, kind: RequestKind) -> dict[str, str]:
         initiator = "user" if self.history and self.history[-1]["role"] == "user" else "agent"
-        return {**super().headers(kind), "x-initiator": initiator, "x-interaction-type": "conversation-agent"}
+        about = "conversation-compaction" if kind == "compaction" else "conversation-user"
+        return {**super().headers(kind), "x-initiator": initiator, "x-interaction-type": about}
+
+    def compact(self, summary: str) -> Iterator[ClientRequest]:
+        wish = "Please create a detailed summary of the conversation so far. The history is being compacted"
+        asked = [*self.history, *self.tongue.asked(f"{wish} now. {self.own.prose(400)}")]
+        yield self.sent("compaction", self.written(self.system, self.tools, asked))
+        opening = "Some of the conversation history has been summarized to free up context."
+        told = f"<user_message>\n{self.asked}\n</user_message>\n\n<summary>\n{summary}\n</summary>\n"
+        self.history = self.tongue.asked(f"{opening}\n\n{told}")
 
 
 class Crush(Chatting):
