@@ -143,18 +143,26 @@ class Stage:
         self.statuses |= set(re.findall(r'clew_requests_total\{status="(\d+)"', self.told))
         assert "clew_failed_open_total 0" in self.told, self.told
 
+    @contextmanager
+    def alone(self) -> Iterator[str]:
+        """The provider itself, with nothing between."""
+        self.url = self.provider.url
+        yield self.url
+
     def run(
-        self, program: str | Path, *arguments: str, env: Mapping[str, str], well: bool = True, stdin: str = ""
+        self, program: str | Path, *arguments: str, env: Mapping[str, str], well: bool | None = True, stdin: str = ""
     ) -> str:
-        """What a program says that knows nothing of this machine's settings."""
+        """What a program says that knows nothing of this machine's settings; it must do `well`, or must not."""
         path = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
         given = {"PATH": path, "HOME": str(self.home), "TERM": "dumb", "LANG": "C.UTF-8", **env}
-        self.work.mkdir(exist_ok=True)
+        self.work.mkdir(parents=True, exist_ok=True)
         done = subprocess.run(
             [PROGRAMS / program, *arguments], cwd=self.work, env=given, input=stdin, capture_output=True, text=True
         )
         self.ran.append(done)
-        assert (done.returncode == 0) == well, f"{program}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        assert well is None or (done.returncode == 0) == well, (
+            f"{program}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        )
         return done.stdout + done.stderr
 
     def check(self, *, refused: bool = False) -> None:
@@ -192,6 +200,11 @@ class Said:
 
     session: Session
     text: str = field(repr=False)
+
+
+def outcome(on: Stage) -> tuple[int, str]:
+    """How the last run ended, and what it said."""
+    return on.ran[-1].returncode, on.ran[-1].stdout
 
 
 @contextmanager

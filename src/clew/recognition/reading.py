@@ -109,7 +109,8 @@ def rewritten(gaps: Sequence[Patch], old: dict[int, Item], new: Sequence[Entry],
     """Items in the gaps that are the same under another coat; beyond the log's end only its last items can be."""
     pairs: list[Match] = []
     for gap in gaps:
-        end = gap.end if gap.stop < said else min(len(new), gap.begin + (gap.stop - gap.start) + 4)
+        # Twice as many: some clients say each result twice.
+        end = gap.end if gap.stop < said else min(len(new), gap.begin + 2 * (gap.stop - gap.start) + 4)
         was = {i: old[i] for i in range(gap.start, gap.stop) if i in old}
         now = {j: item for j in range(gap.begin, end) if (item := new[j].item) is not None}
         if was and now and len(was) * len(now) <= 1_000_000:

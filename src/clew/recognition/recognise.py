@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from clew.core.items import Digests, Frame, Item, Scope, new_id
 from clew.core.threads import LONG, are_large, in_thread_if
 from clew.recognition.continuation import Continuation, Recognition, Sent
-from clew.recognition.reading import Entry, chained, compare, unfold
+from clew.recognition.reading import Entry, chained, unfold
 from clew.recognition.sameness import (
     ENOUGH,
     evidence,
@@ -149,9 +149,7 @@ class Recogniser:
 
     async def _has_words_of(self, trace: Trace, sent: Sent) -> bool:
         """Whether enough was said in both to know that one comes from the other."""
-        reading = compare(trace.said, [Entry(c, i) for c, i in sent.pairs()])
-        both = [m.new for m in reading.found] or range(reading.prefix)
-        return evidence(sent.items[j] for j in both) >= ENOUGH
+        return evidence(await self._history.common(trace, sent)) >= ENOUGH
 
     async def _fork(self, trace: Trace, past: int, sent: Sent, session: str | None) -> Recognition | None:
         """A new branch of the newest call that is wholly in this history's past, if there is one."""

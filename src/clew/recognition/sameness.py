@@ -237,6 +237,7 @@ def _counted(item: Item) -> int:
 def is_mostly_kept(change: Change) -> bool:
     """Whether what stands after the first change and is equal says at least twice as much as what was put in."""
     now = {m.new for m in change.pairs}
+    twice = _repeats(change)
     put = 0
     for gap in change.gaps:
         if gap.stop == change.said:
@@ -244,7 +245,7 @@ def is_mostly_kept(change: Change) -> bool:
         lost = [lasting(change.old[i].text) for i in range(gap.start, gap.stop) if i in change.old]
         for j in range(gap.begin, gap.end):
             item = change.new[j]
-            if j not in now and item is not None and not _is_aside(item):
+            if j not in now and j not in twice and item is not None and not _is_aside(item):
                 put += 0 if lasting(item.text) in "\n".join(lost) else _counted(item)
     first = change.gaps[0].begin
     kept = [change.new[m.new] for m in (*change.found, *change.pairs) if m.new >= first]
@@ -253,10 +254,32 @@ def is_mostly_kept(change: Change) -> bool:
 
 def is_all_there(change: Change) -> bool:
     """Whether the log is in what was sent, with only passing notes between: then no word of it is somebody else's."""
-    return not change.pairs and all(
-        gap.start == gap.stop and all((i := change.new[j]) is None or _is_aside(i) for j in range(gap.begin, gap.end))
-        for gap in change.gaps
-    )
+    if not all(_is_written_otherwise(change.old[m.old], change.new[m.new]) for m in change.pairs):
+        return False
+    was, now = {m.old for m in change.pairs}, {m.new for m in change.pairs}
+    twice = _repeats(change)
+    for gap in change.gaps:
+        end = gap.end if gap.stop < change.said else max((j + 1 for j in now if j >= gap.begin), default=gap.end)
+        put = (change.new[j] for j in range(gap.begin, end) if j not in now and j not in twice)
+        if not was.issuperset(range(gap.start, gap.stop)) or not all(i is None or _is_aside(i) for i in put):
+            return False
+    return True
+
+
+def _is_written_otherwise(was: Item, now: Item | None) -> bool:
+    """Whether two items say the same to the letter, under the same id: only what a provider marked it with differs."""
+    return now is not None and (was.text, was.name, was.call_id) == (now.text, now.name, now.call_id)
+
+
+def _repeats(change: Change) -> set[int]:
+    """Results that stand there once more: Gemini CLI, when it resumes a session, says each of them twice."""
+    known = {m.new for m in (*change.found, *change.pairs)}
+    said = {(i.call_id, i.text) for j in known if (i := change.new[j]) is not None and i.kind == "result"}
+    return {
+        j
+        for j, item in enumerate(change.new)
+        if item is not None and item.kind == "result" and j not in known and (item.call_id, item.text) in said
+    }
 
 
 # --- whose request it is --------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ class SideRequest(NamedTuple):
     begins: int = 0  # the item that asks, and is no part of the conversation; no item does: as many as there are
 
 
+SNAPSHOT = "<state_snapshot>"  # with which such a summary begins
 # How the newest message of such a request begins, or the system prompt of such an agent. What a user types may
 # begin so, too: then it is answered on a branch of its own, and nothing else is different.
 _REQUESTS: dict[str, SummaryForm | None] = {
@@ -45,7 +46,7 @@ _CONTINUED = (
     "Another language model started to solve this problem and produced a summary",
     "The conversation history before this point was compacted into the following summary",
     "What did we do so far?",
-    "<state_snapshot>",
+    SNAPSHOT,
 )
 _TRIGGER = "compaction_trigger"  # the item by which a client asks its provider to do it
 _LOG_LINE = "[clew log %s: all of it is kept, and `recall` with an id from above gives the original]"
@@ -62,11 +63,22 @@ def side_request(frame: Frame, items: Sequence[Item]) -> SideRequest | None:
     asked = last.text.lstrip() if last is not None and last.kind == "text" and last.role != "assistant" else ""
     for words, form in _REQUESTS.items():
         if asked.startswith(words):
-            return SideRequest("request", form, at)
+            return SideRequest("request", form, _first_asked(items))
     for words, form in _AGENTS.items():
         if frame.system.lstrip().startswith(words):
             return SideRequest("agent", form, at if asked else len(items))
     return None
+
+
+def _first_asked(items: Sequence[Item]) -> int:
+    """Where a client begins to ask: Gemini CLI asks twice, and shows at the second time what it was told."""
+    at = len(items) - 1
+    while at > 0 and items[at - 1].kind == "text":
+        said, ours = items[at - 1].text.lstrip(), items[at - 1].role == "assistant"
+        if not said.startswith(SNAPSHOT if ours else tuple(_REQUESTS)):
+            break
+        at -= 1
+    return at
 
 
 def aside(frame: Frame, items: Sequence[Item]) -> Aside | None:
