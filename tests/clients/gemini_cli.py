@@ -53,7 +53,11 @@ async def test_a_sub_agent_has_a_branch_of_its_own(tmp_path: Path) -> None:
             Call("invoke_agent", {"agent_name": "generalist", "prompt": "look for cobalt now"}),
             "echo amber-after",
         ],
-        "look for cobalt": ["echo cobalt-1", "echo cobalt-2", Call("complete_task", {"response": "found copper"})],
+        "look for cobalt": [
+            "echo cobalt-1",
+            "echo cobalt-2",
+            Call("complete_task", {"result": {"response": "found copper"}}),
+        ],
     }
     with stage(tmp_path, Model(plans)) as on, on.serving():
         assert "Done: delegate-amber." in gemini(on, "delegate amber")

@@ -17,6 +17,7 @@ from clew.secrets.guard import Guard
 from clew.store.protocol import Store
 from clew.store.records import Event, Fork, Origin, Said
 from clew.store.trace import Trace
+from clew.text.decorations import is_passing
 from clew.wire import AMBIGUOUS
 
 CANDIDATES = 4  # branches compared before a new one begins
@@ -71,7 +72,7 @@ class Recogniser:
         if session is not None and (own := await self.store.session(self.scope, session)):
             return own
         sent = await self._sent(items)
-        async for trace in self._candidates(sent.contents):
+        async for trace in self._candidates(sent):
             if await self._has_words_of(trace, sent):
                 return trace.branch
         return None
@@ -110,7 +111,7 @@ class Recogniser:
         """The branch that has this history, by what was said in it; `own` is the session that it speaks beside."""
         behind: tuple[Trace, int] | None = None
         origin = Origin("subagent", own) if own else None
-        async for trace in self._candidates(sent.contents):
+        async for trace in self._candidates(sent):
             found, past = await self._history.relate(trace, sent)
             if found and _may_continue(beside, trace) and await self._may_join(trace, own):
                 found.refold = True
@@ -124,14 +125,18 @@ class Recogniser:
             found.origin = origin
         return found
 
-    async def _candidates(self, contents: Sequence[str]) -> AsyncIterator[Trace]:
+    async def _candidates(self, sent: Sent) -> AsyncIterator[Trace]:
         """Branches that have seen the beginning of this history, the longest first; then the one with most of it."""
+        contents = sent.contents
         chains = await in_thread_if(len(contents) > LONG, lambda: self.digests.chains(contents))
         known = [f.branch for f in await self.store.find(self.scope, chains)]
         names = list(dict.fromkeys(known))[:CANDIDATES]
         for name in names:
             yield await self.store.load(self.scope, name)
-        if (most := await self.store.alike(self.scope, contents[-SAMPLE:])) and most not in names:
+        # Reminders are the same in all conversations of a client in one folder.
+        newest = zip(contents[-SAMPLE:], sent.items[-SAMPLE:], strict=True)
+        telling = [content for content, item in newest if not (item.kind == "text" and is_passing(item.text))]
+        if (most := await self.store.alike(self.scope, telling)) and most not in names:
             yield await self.store.load(self.scope, most)
 
     async def _may_join(self, trace: Trace, own: str | None) -> bool:

@@ -253,15 +253,18 @@ def is_mostly_kept(change: Change) -> bool:
 
 
 def is_all_there(change: Change) -> bool:
-    """Whether the log is in what was sent, with only passing notes between: then no word of it is somebody else's."""
+    """Whether both say the same but for passing notes: then no word of the log is somebody else's."""
+    shared = [change.new[m.new] for m in (*change.found, *change.pairs)]
+    if all(i is not None and _is_aside(i) for i in shared):
+        return False
     if not all(_is_written_otherwise(change.old[m.old], change.new[m.new]) for m in change.pairs):
         return False
-    was, now = {m.old for m in change.pairs}, {m.new for m in change.pairs}
-    twice = _repeats(change)
+    was, now = {m.old for m in change.pairs}, {m.new for m in change.pairs} | _repeats(change)
     for gap in change.gaps:
         end = gap.end if gap.stop < change.said else max((j + 1 for j in now if j >= gap.begin), default=gap.end)
-        put = (change.new[j] for j in range(gap.begin, end) if j not in now and j not in twice)
-        if not was.issuperset(range(gap.start, gap.stop)) or not all(i is None or _is_aside(i) for i in put):
+        lost = (change.old.get(i) for i in range(gap.start, gap.stop) if i not in was)
+        put = (change.new[j] for j in range(gap.begin, end) if j not in now)
+        if not all(i is not None and _is_aside(i) for i in lost) or not all(i is None or _is_aside(i) for i in put):
             return False
     return True
 
