@@ -126,7 +126,7 @@ class Recogniser:
         return found
 
     async def _candidates(self, sent: Sent) -> AsyncIterator[Trace]:
-        """Branches that have seen the beginning of this history, the longest first; then the one with most of it."""
+        """Branches that have seen the beginning of this history, the longest first; then those with most of it."""
         contents = sent.contents
         chains = await in_thread_if(len(contents) > LONG, lambda: self.digests.chains(contents))
         known = [f.branch for f in await self.store.find(self.scope, chains)]
@@ -136,8 +136,10 @@ class Recogniser:
         # Reminders are the same in all conversations of a client in one folder.
         newest = zip(contents[-SAMPLE:], sent.items[-SAMPLE:], strict=True)
         telling = [content for content, item in newest if not (item.kind == "text" and is_passing(item.text))]
-        if (most := await self.store.alike(self.scope, telling)) and most not in names:
-            yield await self.store.load(self.scope, most)
+        # Several: who extracts memories from a conversation says all of it, too.
+        for name in await self.store.alike(self.scope, telling):
+            if name not in names:
+                yield await self.store.load(self.scope, name)
 
     async def _may_join(self, trace: Trace, own: str | None) -> bool:
         """Whether it is the same agent's, and comes after the same session: by that it may recall more than its own."""
