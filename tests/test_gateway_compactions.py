@@ -223,3 +223,40 @@ async def test_a_resumed_session_without_a_compaction_is_the_same_one() -> None:
         sent = json.dumps(served.provider.heard[-1].body)
         assert sent.count("line 7 of 0") == 1  # what came twice is shown once
         assert len({s.branch for s in await served.gateway.engine.store.sessions("default")}) == 1
+
+
+async def test_what_aider_moves_before_each_question_parts_nothing_and_its_summary_comes_from_the_log() -> None:
+    def said(role: str, text: str) -> dict[str, Any]:
+        return {"role": role, "content": text}
+
+    def asked(n: int) -> list[dict[str, Any]]:
+        return [said("user", f"write fact-{n}.txt"), said("assistant", f"I write fact-{n}.txt. " + "It is done. " * 90)]
+
+    path, system = "/v1/chat/completions", said("system", "Act as an expert.")
+    rules = said("system", "# Rules\n\nEvery block must be a block.")
+    with serving() as served:
+        past = list[dict[str, Any]]()
+        for n in range(6):
+            listed = "".join(f"fact-{i}.txt\n" for i in range(n))
+            map = [said("user", f"Here are summaries of some files present in my git repository.\n{listed}")]
+            map.append(said("assistant", "Ok, I won't try and edit those files without asking first."))
+            files = [said("user", f"I have *added these files to the chat* so you can edit them.\n{listed}")]
+            files.append(said("assistant", "Ok, any changes I propose will be to those files."))
+            messages = [system, *map, *past, *files, asked(n)[0], rules]
+            assert served.ask(path, {"model": "gpt-4o", "messages": messages}).status == 200
+            past += asked(n)
+        heard = len(served.provider.heard)
+        quoted = "".join(f"# {m['role'].upper()}\n{m['content']}\n" for m in past)
+        summarise = said("system", "*Briefly* summarize this partial conversation about programming.\nDo it.")
+        commit = "You are an expert software engineer that generates concise, one-line Git commit messages based on it."
+        summary = served.ask(path, {"model": "gpt-4o-mini", "messages": [summarise, said("user", quoted)]})
+        text = str(summary.spoken("openai_chat").text)
+        assert len(served.provider.heard) == heard
+        assert [n for n in range(6) if f"write fact-{n}.txt" not in text] == []
+        served.ask(path, {"model": "gpt-4o-mini", "messages": [said("system", commit), said("user", quoted)]})
+        begins = said("user", f"I spoke to you previously about a number of things.\n{text}")
+        served.ask(
+            path, {"model": "gpt-4o", "messages": [system, begins, said("assistant", "Ok."), asked(7)[0], rules]}
+        )
+        begun = [s.cause for s in await served.gateway.engine.store.sessions("default") if s.number == 1]
+    assert sorted(begun) == ["compaction", "start"]

@@ -24,11 +24,9 @@ from clew.text.decorations import undecorated
 from clew.text.framing import neutral
 from clew.tokens.target import Target
 
-SUMMARY_SHARE, LEAST_SUMMARY, MOST_SUMMARY = (
-    0.08,
-    2_000,
-    12_000,
-)  # of a window, and tokens: how long an answered summary is
+# How long an answered summary is: its share of a window, and tokens at least and at most. Aider asks again if a summary
+# takes more than half of what it allows its history, a 16th of the window.
+LENGTHS = {"full": (0.08, 2_000, 12_000), "brief": (0.02, 400, 3_000)}
 VERBATIM_SHARE = 0.4  # of those, for the newest of what was said, word for word
 EARLIER_SHARE = 0.5  # as much again, at most, for what earlier summaries stood for
 CHARACTERS = 3  # in a token, at least, of such texts
@@ -37,6 +35,7 @@ EARLIER = "What was done before that, from the log:"
 PARAGRAPHS, LONG_ENOUGH = 6, 60  # of a quoted conversation, and characters: by which it is looked for
 SEALED = "clew-log-1:"  # with which an item begins that only clew reads
 LARGEST_SEAL = 1 << 20  # bytes of what is in one: anybody can make one
+_PARTS = re.compile(r"\n\s*\n|^# (?:USER|ASSISTANT)\n", re.MULTILINE)  # the latter between what aider quotes
 
 
 Beside = tuple[SideRequest, Frame, list[Item]]
@@ -87,7 +86,8 @@ class Compactions:
         if view is None:
             return None
         window = (await self._engine.limits.target(scope, view.frame)).window
-        brief = Brief(self._engine.settings.step, min(MOST_SUMMARY, max(LEAST_SUMMARY, int(SUMMARY_SHARE * window))))
+        share, least, most = LENGTHS["brief" if side.form == "brief" else "full"]
+        brief = Brief(self._engine.settings.step, min(most, max(least, int(share * window))))
         with suppress(NotFound):  # somebody took a turn meanwhile: what is there will do
             view = await self._engine.compact(view, step=brief, method="client")
         before = _middle_out(await self._before(scope, view.branch), int(EARLIER_SHARE * brief.size) * CHARACTERS)
@@ -124,7 +124,7 @@ class Compactions:
     async def _quoted(self, scope: Scope, text: str) -> str | None:
         """The branch whose words stand in a text, to the letter, more than those of any other."""
         store = self._engine.store
-        paragraphs = [p for p in re.split(r"\n\s*\n", text) if LONG_ENOUGH <= len(p) <= 20 * LONG_ENOUGH]
+        paragraphs = [p[: 20 * LONG_ENOUGH] for p in _PARTS.split(text) if len(p) >= LONG_ENOUGH]
         step = max(1, len(paragraphs) // PARAGRAPHS)
         found: set[str] = set()
         for paragraph in paragraphs[::step][:PARAGRAPHS]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from clew.core.align import Match, Patch
 from clew.core.items import SHORT, Frame, Item, canonical
-from clew.text.decorations import is_passing, lasting
+from clew.text.decorations import is_moving, is_passing, lasting
 
 ENOUGH = 200  # characters of answers and results in common: a greeting and its answer are said in many conversations
 COUNTED = 200  # characters of one item that count: one long file that both have read is one thing in common
@@ -89,7 +89,7 @@ def without_trailing(found: list[Match], new: Sequence[Item | None], said: int) 
     """Without notes at the end of the log that now stand after something new: some clients put them last each time."""
     kept = list(found)
     last = said
-    while kept and kept[-1].old == last - 1 and (item := new[kept[-1].new]) is not None and _is_aside(item):
+    while kept and kept[-1].old == last - 1 and _trails(new[kept[-1].new]):
         last = kept.pop().old
     first = found[len(kept)].new if len(kept) < len(found) else 0
     return kept if first > (kept[-1].new + 1 if kept else 0) else found
@@ -189,12 +189,12 @@ def contradicts(change: Change) -> bool:
 
 def _put_before(change: Change, gap: Patch, same: Set[int]) -> list[Item]:
     """What stands at the log's end before something that says the same as the log: it was not there."""
-    until = max((j for j in same if j >= gap.begin), default=gap.begin)
+    until = max((j for j in same if j >= gap.begin and not _trails(change.new[j])), default=gap.begin)
     return [item for j in range(gap.begin, until) if j not in same and (item := change.new[j]) is not None]
 
 
 def _spoke(items: Iterable[Item]) -> bool:
-    return any(i.role == "assistant" and i.kind not in SOFT for i in items)
+    return any(i.role == "assistant" and i.kind not in SOFT and not is_moved(i) for i in items)
 
 
 def _said_otherwise(lost: Sequence[Item], put: Sequence[Item]) -> bool:
@@ -212,7 +212,21 @@ def _said_otherwise(lost: Sequence[Item], put: Sequence[Item]) -> bool:
 
 
 def _is_aside(item: Item) -> bool:
-    return item.kind in SOFT or (item.kind == "text" and item.role != "assistant" and is_passing(item.text))
+    return item.kind in SOFT or is_moved(item) or (_is_told(item) and is_passing(item.text))
+
+
+def _is_told(item: Item) -> bool:
+    return item.kind == "text" and item.role != "assistant"
+
+
+def is_moved(item: Item) -> bool:
+    """Whether a client writes it anew before each question."""
+    return item.kind == "text" and is_moving(item.text)
+
+
+def _trails(item: Item | None) -> bool:
+    """Whether it may be what a client puts last each time: a note, or instructions once more."""
+    return item is not None and (_is_aside(item) or (_is_told(item) and item.role == "system"))
 
 
 def is_stand_in(item: Item) -> bool:
@@ -261,7 +275,8 @@ def is_all_there(change: Change) -> bool:
         return False
     was, now = {m.old for m in change.pairs}, {m.new for m in change.pairs} | _repeats(change)
     for gap in change.gaps:
-        end = gap.end if gap.stop < change.said else max((j + 1 for j in now if j >= gap.begin), default=gap.end)
+        known = (j + 1 for j in now if j >= gap.begin and not _trails(change.new[j]))
+        end = gap.end if gap.stop < change.said else max(known, default=gap.end)
         lost = (change.old.get(i) for i in range(gap.start, gap.stop) if i not in was)
         put = (change.new[j] for j in range(gap.begin, end) if j not in now)
         if not all(i is not None and _is_aside(i) for i in lost) or not all(i is None or _is_aside(i) for i in put):

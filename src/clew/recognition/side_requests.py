@@ -8,8 +8,9 @@ from clew.core.items import Frame, Item
 
 # `request`: asked once, amid a conversation that then goes on without it; `agent`: one that does nothing else.
 Aside = Literal["request", "agent"]
-# How a summary is to be written: as plain text, in a tag of this name, or as an item that only its provider reads.
-SummaryForm = Literal["text", "summary", "state_snapshot", "item"]
+# How a summary is to be written: as text, at length or briefly, in a tag of this name, or as an item that only its
+# provider reads.
+SummaryForm = Literal["text", "brief", "summary", "state_snapshot", "item"]
 
 
 class SideRequest(NamedTuple):
@@ -38,7 +39,9 @@ _AGENTS: dict[str, SummaryForm | None] = {
     "You are a specialized system component responsible for distilling chat history": "state_snapshot",
     "You are the component that summarizes": "state_snapshot",
     "You are summarizing a conversation to preserve context": "text",
+    "*Briefly* summarize this partial conversation about programming": "brief",
     "You are a title generator": None,
+    "You are an expert software engineer that generates concise, one-line Git commit messages": None,
 }
 # How the first message begins once a client has replaced its own past by a summary.
 _CONTINUED = (
@@ -46,6 +49,7 @@ _CONTINUED = (
     "Another language model started to solve this problem and produced a summary",
     "The conversation history before this point was compacted into the following summary",
     "What did we do so far?",
+    "I spoke to you previously about a number of things.",
     SNAPSHOT,
 )
 _TRIGGER = "compaction_trigger"  # the item by which a client asks its provider to do it
