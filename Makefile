@@ -27,8 +27,15 @@ test-python:  ## The tests on another Python, beside: make test-python PYTHON=py
 $(FRAMEWORKS): %: frameworks/%/.venv/ready
 	frameworks/$@/.venv/bin/python -m pytest -c frameworks/pytest.ini --rootdir . frameworks/$@ frameworks/test_docs.py
 
-test-clients: $(VENV)/ready tests/clients/node_modules/ready  ## The real programs resume sessions that clew wrote, and work through the gateway. Minutes; wants npm and 1.5 GB.
-	$(ENV)/python -m pytest -n auto $(addprefix tests/clients/,resuming.py claude_code.py codex.py opencode.py pi.py copilot.py installed.py)
+CLIENTS := resuming claude_code codex opencode pi copilot installed gemini_cli qwen_code aider sdks litellm_sdk
+
+test-clients: $(VENV)/ready tests/clients/node_modules/ready tests/clients/.venv-aider/ready tests/clients/.venv-litellm/ready  ## The real programs resume sessions that clew wrote, and work through the gateway. Minutes; wants npm and 2.5 GB.
+	$(ENV)/python -m pytest -n auto $(CLIENTS:%=tests/clients/%.py)
+
+tests/clients/.venv-%/ready: tests/clients/%.txt | $(UV)
+	@$(UV) venv --quiet --clear tests/clients/.venv-$*
+	@$(UV) pip install --quiet --python tests/clients/.venv-$*/bin/python -r $<
+	@touch $@
 
 tests/clients/node_modules/ready: tests/clients/package.json
 	npm install --prefix tests/clients --no-audit --no-fund --no-package-lock
@@ -93,9 +100,13 @@ relock: $(UV)  ## The newest releases of the tools and of the frameworks.
 	  $(UV) pip compile --quiet --upgrade --universal --no-header --no-annotate --python-version 3.11 \
 	    frameworks/$$name/wanted.txt pyproject.toml --extra $$name -o frameworks/$$name/requirements.txt; \
 	done
+	@for wanted in aider-chat:aider "litellm mcp:litellm"; do \
+	  printf '%s\n' $${wanted%%:*} | $(UV) pip compile --quiet --upgrade --universal --no-header --no-annotate \
+	    --python-version 3.11 - -o tests/clients/$${wanted##*:}.txt; \
+	done
 
 clean:
-	rm -rf .venv .venv-* frameworks/*/.venv tests/clients/node_modules .uv .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* dist
+	rm -rf .venv .venv-* frameworks/*/.venv tests/clients/node_modules tests/clients/.venv-* .uv .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* dist
 
 # Not by `uv sync`: its lock names the host of the package index that made it, and that is nobody else's.
 $(VENV)/ready: $(PINNED) pyproject.toml | $(UV)

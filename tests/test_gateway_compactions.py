@@ -201,3 +201,137 @@ def test_a_newest_result_that_is_long_takes_no_room_from_what_was_done_before() 
             assert served.ask("/v1/messages", body(history), HEADERS).status == 200
         summary = compacted(served, history)
         assert [n for n in range(8) if f"fact-{n}.o" not in summary] == []
+
+
+RUN = {"type": "function", "function": {"name": "run_shell_command", "parameters": {"type": "object"}}}
+
+
+def qwen_body(*said: dict[str, Any]) -> dict[str, Any]:
+    system = {"role": "system", "content": "You are a command line agent. Work."}
+    return {"model": "qwen3-coder-plus", "messages": [system, *said], "tools": [RUN]}
+
+
+def qwen_ran(n: int) -> list[dict[str, Any]]:
+    call = {"name": "run_shell_command", "arguments": json.dumps({"command": f"make fact-{n}.o"})}
+    said = f"built {n}\n" + "\n".join(f"line {i} of {n}" for i in range(300))
+    return [
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": f"call_{n}", "type": "function", "function": call}],
+        },
+        {"role": "tool", "tool_call_id": f"call_{n}", "content": [{"type": "text", "text": said}]},
+    ]
+
+
+async def test_reminders_that_come_back_after_a_compaction_begin_no_third_conversation() -> None:
+    """As Qwen Code does it: the first request after a compaction is without them, the next one has them again."""
+    path = "/v1/chat/completions"
+    notes = [{"type": "text", "text": f"<system-reminder>\nNote {n}.\n</system-reminder>"} for n in range(3)]
+    history = [{"role": "user", "content": [*notes, {"type": "text", "text": "Build the amber parts"}]}]
+    with serving(settings=GatewaySettings(compaction="answer")) as served:
+        for n in range(4):
+            history += qwen_ran(n)
+            served.ask(path, qwen_body(*history))
+        asked = {"role": "user", "content": "You are the component that summarizes a conversation. Do it."}
+        summary = served.ask(path, qwen_body(*history, asked)).spoken("openai_chat").text
+        assert [n for n in range(4) if f"fact-{n}.o" not in summary] == []
+        first = {"type": "text", "text": f"{summary}\n\nGo on."}
+        ack = {**history[-2], "content": "Got it."}
+        served.ask(path, qwen_body({"role": "user", "content": [first]}, ack, history[-1]))
+        again = {"role": "user", "content": [*notes, first]}
+        served.ask(path, qwen_body(again, ack, history[-1], *qwen_ran(4)))
+        store = served.gateway.engine.store
+        begun = [s.cause for s in await store.sessions("default") if s.number == 1]
+    assert sorted(begun) == ["compaction", "start"]
+
+
+def gemini_ran(n: int, resumed: bool) -> list[dict[str, Any]]:
+    """A call and what came back, as Gemini CLI sends them: once it resumed a session, unsigned, and results twice."""
+    call = {"functionCall": {"id": f"run_{n}", "name": "run_shell_command", "args": {"command": f"make fact-{n}.o"}}}
+    said = {"output": f"built {n}\n" + "\n".join(f"line {i} of {n}" for i in range(300))}
+    back = {"functionResponse": {"id": f"run_{n}", "name": "run_shell_command", "response": said}}
+    signed = call if resumed else {**call, "thoughtSignature": "skip_thought_signature_validator"}
+    return [{"role": "model", "parts": [signed]}, {"role": "user", "parts": [back, back] if resumed else [back]}]
+
+
+def gemini_body(history: list[dict[str, Any]], system: str = "You work.", tools: bool = True) -> dict[str, Any]:
+    declared = [{"functionDeclarations": [{"name": "run_shell_command", "parameters": {"type": "object"}}]}]
+    about = {"systemInstruction": {"parts": [{"text": system}]}, "contents": history}
+    return {**about, "tools": declared} if tools else about
+
+
+def user(text: str) -> dict[str, Any]:
+    return {"role": "user", "parts": [{"text": text}]}
+
+
+async def test_a_session_that_gemini_cli_resumes_is_summed_up_once_and_goes_on() -> None:
+    path, ask = "/v1beta/models/gemini-2.5-flash:", "Build the amber parts"
+    component = "You are a specialized system component responsible for distilling chat history. Do it."
+    with serving(settings=GatewaySettings(compaction="answer")) as served:
+        history = [user(ask)]
+        for n in range(6):
+            history += gemini_ran(n, resumed=False)
+            served.ask(f"{path}streamGenerateContent?alt=sse", gemini_body(history))
+        again = [user(ask), *(m for n in range(6) for m in gemini_ran(n, resumed=True))]
+        again.append({"role": "model", "parts": [{"text": "All is built."}]})
+        heard = len(served.provider.heard)
+        told = list[str]()
+        for words in ("Generate a new <state_snapshot> of it.", "Critically evaluate the <state_snapshot> you wrote."):
+            seen = [{"role": "model", "parts": [{"text": text}]} for text in told]
+            asked = gemini_body([*again, *seen, user(words)], component, tools=False)
+            told.append(str(served.ask(f"{path}generateContent", asked).spoken("gemini").text))
+        assert len(served.provider.heard) == heard
+        assert told[0].count("make fact-0.o") == told[1].count("make fact-0.o") == 1
+        more = [user(told[1]), {"role": "model", "parts": [{"text": "Got it."}]}, user("Go on")]
+        assert served.ask(f"{path}streamGenerateContent?alt=sse", gemini_body(more)).status == 200
+        begun = [s.cause for s in await served.gateway.engine.store.sessions("default") if s.number == 1]
+    assert sorted(begun) == ["compaction", "start"]
+
+
+async def test_a_resumed_session_without_a_compaction_is_the_same_one() -> None:
+    path = "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse"
+    with serving() as served:
+        for resumed in (False, True):
+            history = [user("Hi"), *gemini_ran(0, resumed), user("Go on")]
+            assert served.ask(path, gemini_body(history)).status == 200
+        sent = json.dumps(served.provider.heard[-1].body)
+        assert sent.count("line 7 of 0") == 1  # what came twice is shown once
+        assert len({s.branch for s in await served.gateway.engine.store.sessions("default")}) == 1
+
+
+async def test_what_aider_moves_before_each_question_parts_nothing_and_its_summary_comes_from_the_log() -> None:
+    def said(role: str, text: str) -> dict[str, Any]:
+        return {"role": role, "content": text}
+
+    def asked(n: int) -> list[dict[str, Any]]:
+        return [said("user", f"write fact-{n}.txt"), said("assistant", f"I write fact-{n}.txt. " + "It is done. " * 90)]
+
+    path, system = "/v1/chat/completions", said("system", "Act as an expert.")
+    rules = said("system", "# Rules\n\nEvery block must be a block.")
+    with serving() as served:
+        past = list[dict[str, Any]]()
+        for n in range(6):
+            listed = "".join(f"fact-{i}.txt\n" for i in range(n))
+            map = [said("user", f"Here are summaries of some files present in my git repository.\n{listed}")]
+            map.append(said("assistant", "Ok, I won't try and edit those files without asking first."))
+            files = [said("user", f"I have *added these files to the chat* so you can edit them.\n{listed}")]
+            files.append(said("assistant", "Ok, any changes I propose will be to those files."))
+            messages = [system, *map, *past, *files, asked(n)[0], rules]
+            assert served.ask(path, {"model": "gpt-4o", "messages": messages}).status == 200
+            past += asked(n)
+        heard = len(served.provider.heard)
+        quoted = "".join(f"# {m['role'].upper()}\n{m['content']}\n" for m in past)
+        summarise = said("system", "*Briefly* summarize this partial conversation about programming.\nDo it.")
+        commit = "You are an expert software engineer that generates concise, one-line Git commit messages based on it."
+        summary = served.ask(path, {"model": "gpt-4o-mini", "messages": [summarise, said("user", quoted)]})
+        text = str(summary.spoken("openai_chat").text)
+        assert len(served.provider.heard) == heard
+        assert [n for n in range(6) if f"write fact-{n}.txt" not in text] == []
+        served.ask(path, {"model": "gpt-4o-mini", "messages": [said("system", commit), said("user", quoted)]})
+        begins = said("user", f"I spoke to you previously about a number of things.\n{text}")
+        served.ask(
+            path, {"model": "gpt-4o", "messages": [system, begins, said("assistant", "Ok."), asked(7)[0], rules]}
+        )
+        begun = [s.cause for s in await served.gateway.engine.store.sessions("default") if s.number == 1]
+    assert sorted(begun) == ["compaction", "start"]

@@ -10,7 +10,8 @@ import clew
 from clew import Budget, Engine, Request, View
 from clew.core.align import Match, Patch
 from clew.core.items import Frame, Item
-from clew.recognition.sameness import Change, alike, is_edit, is_shortened, likeness, same_agent
+from clew.recognition.agents import same_agent
+from clew.recognition.sameness import Change, alike, is_edit, is_shortened, likeness
 from clew.store.sql import SQLStore
 
 Body = dict[str, Any]

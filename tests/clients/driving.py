@@ -123,6 +123,7 @@ class Stage:
     window: int
     url: str = ""
     gateway: Gateway | None = None
+    ran: list["subprocess.CompletedProcess[str]"] = field(default_factory=list)
     told: str = ""  # what the last gateway counted
     statuses: set[str] = field(default_factory=set)  # that clients got
 
@@ -145,19 +146,34 @@ class Stage:
         self.statuses |= set(re.findall(r'clew_requests_total\{status="(\d+)"', self.told))
         assert "clew_failed_open_total 0" in self.told, self.told
 
+    @contextmanager
+    def alone(self) -> Iterator[str]:
+        """The provider itself, with nothing between."""
+        self.url = self.provider.url
+        yield self.url
+
     def run(
         self,
         program: str | Path,
         *arguments: str,
         env: Mapping[str, str],
-        well: bool = True,
+        well: bool | None = True,
         stdin: str = "",
         until: str = "",
     ) -> str:
         """What a program says that knows nothing of this machine; it is not left alone `until` it says this."""
         path = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
         given = {"PATH": path, "HOME": str(self.home), "TERM": "dumb", "LANG": "C.UTF-8", **env}
-        self.work.mkdir(exist_ok=True)
+        self.work.mkdir(parents=True, exist_ok=True)
+        if not until:
+            done = subprocess.run(
+                [PROGRAMS / program, *arguments], cwd=self.work, env=given, input=stdin, capture_output=True, text=True
+            )
+            self.ran.append(done)
+            assert well is None or (done.returncode == 0) == well, (
+                f"{program}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+            )
+            return done.stdout + done.stderr
         with subprocess.Popen(
             [PROGRAMS / program, *arguments],
             cwd=self.work,
@@ -168,7 +184,7 @@ class Stage:
             text=True,
         ) as running:
             heard = ""
-            if until and running.stdin and running.stdout:
+            if running.stdin and running.stdout:
                 running.stdin.write(stdin)
                 running.stdin.flush()
                 stdin = ""
@@ -177,7 +193,7 @@ class Stage:
                     if until in line:
                         break
             heard += running.communicate(stdin)[0]
-        assert (running.returncode == 0) == well, f"{program}: {running.returncode}\n{heard}"
+        assert well is None or (running.returncode == 0) == well, f"{program}: {running.returncode}\n{heard}"
         return heard
 
     def check(self, *, refused: bool = False) -> None:
@@ -215,6 +231,11 @@ class Said:
 
     session: Session
     text: str = field(repr=False)
+
+
+def outcome(on: Stage) -> tuple[int, str]:
+    """How the last run ended, and what it said."""
+    return on.ran[-1].returncode, on.ran[-1].stdout
 
 
 @contextmanager

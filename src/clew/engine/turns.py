@@ -22,9 +22,9 @@ from clew.engine.settings import Settings
 from clew.engine.turn import Turn, fitted, recognised, sent, shown, written
 from clew.errors import Conflict, NotFound, Purged
 from clew.events import tell
+from clew.recognition.agents import same_agent
 from clew.recognition.last_body import Body, Known
 from clew.recognition.recognise import Recogniser
-from clew.recognition.sameness import same_agent
 from clew.secrets.guard import Guard
 from clew.store.protocol import Store
 from clew.store.records import Batch, Began, Cause, Event, Method, NamedValue, Origin, Usage

@@ -24,11 +24,9 @@ from clew.text.decorations import undecorated
 from clew.text.framing import neutral
 from clew.tokens.target import Target
 
-SUMMARY_SHARE, LEAST_SUMMARY, MOST_SUMMARY = (
-    0.08,
-    2_000,
-    12_000,
-)  # of a window, and tokens: how long an answered summary is
+# How long an answered summary is: its share of a window, and tokens at least and at most. Aider asks again if a summary
+# takes more than half of what it allows its history, a 16th of the window.
+LENGTHS = {"full": (0.08, 2_000, 12_000), "brief": (0.02, 400, 3_000)}
 VERBATIM_SHARE = 0.4  # of those, for the newest of what was said, word for word
 EARLIER_SHARE = 0.5  # as much again, at most, for what earlier summaries stood for
 CHARACTERS = 3  # in a token, at least, of such texts
@@ -39,6 +37,7 @@ LONGEST_QUOTE = 1_200  # characters: pi cuts off what is longer than 2,000
 LIKELY = 4  # branches that are compared with a quoted conversation
 SEALED = "clew-log-1:"  # with which an item begins that only clew reads
 LARGEST_SEAL = 1 << 20  # bytes of what is in one: anybody can make one
+_PARTS = re.compile(r"\n\s*\n|^# (?:USER|ASSISTANT)\n", re.MULTILINE)  # the latter between what aider quotes
 
 
 Beside = tuple[SideRequest, Frame, list[Item]]
@@ -105,13 +104,14 @@ class Compactions:
             return None
         window = (await self._engine.limits.target(scope, view.frame)).window
         step = briefed(self._engine.settings.step, focus)
-        brief = Brief(step, min(MOST_SUMMARY, max(LEAST_SUMMARY, int(SUMMARY_SHARE * window))))
+        share, shortest, longest = LENGTHS["brief" if side.form == "brief" else "full"]
+        brief = Brief(step, min(longest, max(shortest, int(share * window))))
         try:
             view = await self._engine.compact(view, step=brief, method="client")
         except (NotFound, Conflict):  # somebody took a turn meanwhile, as Copilot does: this one is not written down
             view = await self._engine.preview(view, step=brief)
         before = _middle_out(await self._before(scope, view.branch), int(EARLIER_SHARE * brief.size) * CHARACTERS)
-        said = told(view, brief.size * CHARACTERS)
+        said = told(view, int(VERBATIM_SHARE * brief.size) * CHARACTERS)
         parts = [*([f"{EARLIER}\n{before}"] if before else []), said, log_line(view.branch)]
         return "\n\n".join(parts)
 
@@ -148,7 +148,7 @@ class Compactions:
     async def _quoted(self, scope: Scope, text: str) -> str | None:
         """The branch whose words stand in a text, to the letter, more than those of any other."""
         store = self._engine.store
-        paragraphs = [p[:LONGEST_QUOTE] for p in re.split(r"\n\s*\n", text) if len(p) >= LONG_ENOUGH]
+        paragraphs = [p[:LONGEST_QUOTE] for p in _PARTS.split(text) if len(p) >= LONG_ENOUGH]
         step = max(1, len(paragraphs) // PARAGRAPHS)
         found: set[str] = set()
         for paragraph in paragraphs[::step][:PARAGRAPHS]:
@@ -175,20 +175,33 @@ def _quoted_of(said: str, text: str) -> int:
 
 
 def told(view: View, most: int) -> str:
-    """A view as one text: its log, and the newest of what was said in its own words, so many characters of each."""
-    parts, verbatim = list[str](), False
+    """A view as one text: its log, and the newest of what was said in so many characters; what is older, in short."""
+    parts, verbatim, lines = list[str](), False, _in_room(view, most)
     for node in view.nodes:
         if node.item.kind == "summary" and node.item.text.endswith(SILENT):
             continue
         if node.item.kind == "summary":
             parts.append(node.item.text)
             verbatim = False
-        elif line := _line(node):
+        elif line := lines[node.id]:
             if not verbatim:
                 parts.append("What was said next, word for word:" if parts else "What was said, word for word:")
                 verbatim = True
-            parts.append(_middle_out(line, most))  # no step shortens what came back last
+            parts.append(line)
     return "\n\n".join(parts)
+
+
+def _in_room(view: View, most: int) -> dict[str, str]:
+    """What was said, the newest as long as there is room; no step shortens what came back last. Wishes stay whole."""
+    found = dict[str, str]()
+    left = most
+    for node in reversed(view.nodes):
+        line = _middle_out(_line(node), most)
+        if len(line) > left and (node.item.role != "user" or node.item.kind != "text"):
+            line = _middle_out(line, LONGEST_LINE)
+        left -= len(line)
+        found[node.id] = line
+    return found
 
 
 def noted(view: View) -> str:

@@ -89,6 +89,16 @@ class Continuation:
         self._freshen(found, trace, reading, entries, 0)
         return found
 
+    async def common(self, trace: Trace, sent: Sent) -> list[Item]:
+        """What of a history is in this branch, too, to the letter or written otherwise."""
+        entries = [Entry(c, i) for c, i in sent.pairs()]
+        reading = compare(trace.said, entries)
+        places = {m.new for m in reading.found} or set(range(reading.prefix))
+        if reading.gaps:
+            old = await self._bodies(trace, reading.gaps)
+            places |= {m.new for m in rewritten(reading.gaps, old, entries, len(trace.said))}
+        return [sent.items[j] for j in sorted(places)]
+
     async def _is_written_anew(self, trace: Trace, entries: Sequence[Entry]) -> bool:
         if trace.format in ("", self.format):
             return False

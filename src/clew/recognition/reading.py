@@ -8,7 +8,7 @@ from typing import NamedTuple
 from clew.core.align import Match, Patch, matches, patches, shared
 from clew.core.items import Digests, Edit, Item, Node
 from clew.core.view import originals
-from clew.recognition.sameness import likeness, with_their_calls, without_trailing
+from clew.recognition.sameness import is_moved, likeness, with_their_calls, without_trailing
 from clew.store.records import ABSENT, Place
 from clew.store.trace import PINS, Trace
 
@@ -95,7 +95,8 @@ def compare(said: Sequence[Place], entries: Sequence[Entry], offset: int = 0) ->
     if first == len(old):
         return Reading(offset + first, [], [], first)
     items = [e.item for e in entries]
-    found = with_their_calls(without_trailing(matches(old, new), items, len(old)), items)
+    still = _still(old, new, items, first)
+    found = with_their_calls(without_trailing(matches(still, new), items, len(old)), items)
     gaps = patches(found, len(old), len(new))
     news = found[-1].new + 1 if found else 0
     if gaps and gaps[-1].stop == len(old):
@@ -105,11 +106,18 @@ def compare(said: Sequence[Place], entries: Sequence[Entry], offset: int = 0) ->
     return Reading(offset + first, found, gaps, news)
 
 
+def _still(old: Sequence[str], new: Sequence[str], items: Sequence[Item | None], first: int) -> Sequence[str]:
+    """What the log has, without what a client moves before each of its questions: by that nothing is aligned."""
+    moved = {c for c, item in zip(new, items, strict=True) if item is not None and is_moved(item)}
+    return [*old[:first], *("" if c in moved else c for c in old[first:])] if moved else old
+
+
 def rewritten(gaps: Sequence[Patch], old: dict[int, Item], new: Sequence[Entry], said: int) -> list[Match]:
     """Items in the gaps that are the same under another coat; beyond the log's end only its last items can be."""
     pairs: list[Match] = []
     for gap in gaps:
-        end = gap.end if gap.stop < said else min(len(new), gap.begin + (gap.stop - gap.start) + 4)
+        # Twice as many: some clients say each result twice.
+        end = gap.end if gap.stop < said else min(len(new), gap.begin + 2 * (gap.stop - gap.start) + 4)
         was = {i: old[i] for i in range(gap.start, gap.stop) if i in old}
         now = {j: item for j in range(gap.begin, end) if (item := new[j].item) is not None}
         if was and now and len(was) * len(now) <= 1_000_000:

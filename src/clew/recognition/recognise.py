@@ -5,18 +5,16 @@ from dataclasses import dataclass
 
 from clew.core.items import Digests, Frame, Item, Scope, new_id
 from clew.core.threads import LONG, are_large, in_thread_if
+from clew.recognition.agents import same_agent
 from clew.recognition.continuation import Continuation, Recognition, Sent
-from clew.recognition.reading import Entry, chained, compare, unfold
-from clew.recognition.sameness import (
-    ENOUGH,
-    evidence,
-    same_agent,
-)
+from clew.recognition.reading import Entry, chained, unfold
+from clew.recognition.sameness import ENOUGH, evidence
 from clew.recognition.side_requests import FIRST, Aside, aside, is_continued, summary_at
 from clew.secrets.guard import Guard
 from clew.store.protocol import Store
 from clew.store.records import Event, Fork, Origin, Said
 from clew.store.trace import Trace
+from clew.text.decorations import is_passing
 from clew.wire import AMBIGUOUS
 
 CANDIDATES = 4  # branches compared before a new one begins
@@ -79,7 +77,7 @@ class Recogniser:
         if session is not None and (own := await self.store.session(self.scope, session)):
             return own
         sent = await self._sent(items)
-        async for trace in self._candidates(sent.contents):
+        async for trace in self._candidates(sent):
             if await self._has_words_of(trace, sent):
                 return trace.branch
         return None
@@ -118,7 +116,7 @@ class Recogniser:
         """The branch that has this history, by what was said in it; `own` is the session that it speaks beside."""
         behind: tuple[Trace, int] | None = None
         origin = Origin("subagent", own) if own else None
-        async for trace in self._candidates(sent.contents):
+        async for trace in self._candidates(sent):
             found, past = await self._relate(trace, sent)
             if found and _may_continue(beside, trace) and await self._may_join(trace, own):
                 found.refold = True
@@ -136,15 +134,21 @@ class Recogniser:
         """As a continuation says, but with a summary in the place of its past it is a conversation of its own."""
         return (None, 0) if _replaces(trace, sent) else await self._history.relate(trace, sent)
 
-    async def _candidates(self, contents: Sequence[str]) -> AsyncIterator[Trace]:
-        """Branches that have seen the beginning of this history, the longest first; then the one with most of it."""
+    async def _candidates(self, sent: Sent) -> AsyncIterator[Trace]:
+        """Branches that have seen the beginning of this history, the longest first; then those with most of it."""
+        contents = sent.contents
         chains = await in_thread_if(len(contents) > LONG, lambda: self.digests.chains(contents))
         known = [f.branch for f in await self.store.find(self.scope, chains)]
         names = list(dict.fromkeys(known))[:CANDIDATES]
         for name in names:
             yield await self.store.load(self.scope, name)
-        if (most := await self.store.alike(self.scope, contents[-SAMPLE:])) and most not in names:
-            yield await self.store.load(self.scope, most)
+        # Reminders are the same in all conversations of a client in one folder.
+        newest = zip(contents[-SAMPLE:], sent.items[-SAMPLE:], strict=True)
+        telling = [content for content, item in newest if not (item.kind == "text" and is_passing(item.text))]
+        # Several: who extracts memories from a conversation says all of it, too.
+        for name in await self.store.alike(self.scope, telling):
+            if name not in names:
+                yield await self.store.load(self.scope, name)
 
     async def _may_join(self, trace: Trace, own: str | None) -> bool:
         """Whether it is the same agent's, and comes after the same session: by that it may recall more than its own."""
@@ -161,9 +165,7 @@ class Recogniser:
 
     async def _has_words_of(self, trace: Trace, sent: Sent) -> bool:
         """Whether enough was said in both to know that one comes from the other."""
-        reading = compare(trace.said, [Entry(c, i) for c, i in sent.pairs()])
-        both = [m.new for m in reading.found] or range(reading.prefix)
-        return evidence(sent.items[j] for j in both) >= ENOUGH
+        return evidence(await self._history.common(trace, sent)) >= ENOUGH
 
     async def _fork(self, trace: Trace, past: int, sent: Sent, session: str | None) -> Recognition | None:
         """A new branch of the newest call that is wholly in this history's past, if there is one."""

@@ -10,13 +10,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from clew.core.align import Match, Patch
-from clew.core.items import SHORT, Frame, Item, canonical
-from clew.text.decorations import is_passing, lasting
+from clew.core.items import SHORT, Item, canonical
+from clew.text.decorations import is_moving, is_passing, lasting
 
 ENOUGH = 200  # characters of answers and results in common: a greeting and its answer are said in many conversations
 COUNTED = 200  # characters of one item that count: one long file that both have read is one thing in common
 KIN = 16  # characters that one text must share with another to be that text, shortened or lengthened
-PHRASE = 3  # words
 SOFT = ("reasoning", "opaque")  # what one provider makes for itself: clients drop it and bring it back
 _SHORTENED = r"(?:trunc|trimm|clear|omit|elid|prun|compact|shorten|cut off|snip|skipp)"
 _NOTE = re.compile(
@@ -89,7 +88,7 @@ def without_trailing(found: list[Match], new: Sequence[Item | None], said: int) 
     """Without notes at the end of the log that now stand after something new: some clients put them last each time."""
     kept = list(found)
     last = said
-    while kept and kept[-1].old == last - 1 and (item := new[kept[-1].new]) is not None and _is_aside(item):
+    while kept and kept[-1].old == last - 1 and _trails(new[kept[-1].new]):
         last = kept.pop().old
     first = found[len(kept)].new if len(kept) < len(found) else 0
     return kept if first > (kept[-1].new + 1 if kept else 0) else found
@@ -189,12 +188,12 @@ def contradicts(change: Change) -> bool:
 
 def _put_before(change: Change, gap: Patch, same: Set[int]) -> list[Item]:
     """What stands at the log's end before something that says the same as the log: it was not there."""
-    until = max((j for j in same if j >= gap.begin), default=gap.begin)
+    until = max((j for j in same if j >= gap.begin and not _trails(change.new[j])), default=gap.begin)
     return [item for j in range(gap.begin, until) if j not in same and (item := change.new[j]) is not None]
 
 
 def _spoke(items: Iterable[Item]) -> bool:
-    return any(i.role == "assistant" and i.kind not in SOFT for i in items)
+    return any(i.role == "assistant" and i.kind not in SOFT and not is_moved(i) for i in items)
 
 
 def _said_otherwise(lost: Sequence[Item], put: Sequence[Item]) -> bool:
@@ -212,7 +211,21 @@ def _said_otherwise(lost: Sequence[Item], put: Sequence[Item]) -> bool:
 
 
 def _is_aside(item: Item) -> bool:
-    return item.kind in SOFT or (item.kind == "text" and item.role != "assistant" and is_passing(item.text))
+    return item.kind in SOFT or is_moved(item) or (_is_told(item) and is_passing(item.text))
+
+
+def _is_told(item: Item) -> bool:
+    return item.kind == "text" and item.role != "assistant"
+
+
+def is_moved(item: Item) -> bool:
+    """Whether a client writes it anew before each question."""
+    return item.kind == "text" and is_moving(item.text)
+
+
+def _trails(item: Item | None) -> bool:
+    """Whether it may be what a client puts last each time: a note, or instructions once more."""
+    return item is not None and (_is_aside(item) or (_is_told(item) and item.role == "system"))
 
 
 def is_stand_in(item: Item) -> bool:
@@ -237,6 +250,7 @@ def _counted(item: Item) -> int:
 def is_mostly_kept(change: Change) -> bool:
     """Whether what stands after the first change and is equal says at least twice as much as what was put in."""
     now = {m.new for m in change.pairs}
+    twice = _repeats(change)
     put = 0
     for gap in change.gaps:
         if gap.stop == change.said:
@@ -244,7 +258,7 @@ def is_mostly_kept(change: Change) -> bool:
         lost = [lasting(change.old[i].text) for i in range(gap.start, gap.stop) if i in change.old]
         for j in range(gap.begin, gap.end):
             item = change.new[j]
-            if j not in now and item is not None and not _is_aside(item):
+            if j not in now and j not in twice and item is not None and not _is_aside(item):
                 put += 0 if lasting(item.text) in "\n".join(lost) else _counted(item)
     first = change.gaps[0].begin
     kept = [change.new[m.new] for m in (*change.found, *change.pairs) if m.new >= first]
@@ -252,44 +266,35 @@ def is_mostly_kept(change: Change) -> bool:
 
 
 def is_all_there(change: Change) -> bool:
-    """Whether the log is in what was sent, but for thoughts, with only passing notes between: no word is another's."""
-    return not change.pairs and all(
-        all(i in change.old and change.old[i].kind in SOFT for i in range(gap.start, gap.stop))
-        and all((i := change.new[j]) is None or _is_aside(i) for j in range(gap.begin, gap.end))
-        for gap in change.gaps
-    )
+    """Whether both say the same but for passing notes: then no word of the log is somebody else's."""
+    shared = [change.new[m.new] for m in (*change.found, *change.pairs)]
+    if all(i is not None and _is_aside(i) for i in shared):
+        return False
+    if not all(_is_written_otherwise(change.old[m.old], change.new[m.new]) for m in change.pairs):
+        return False
+    was, now = {m.old for m in change.pairs}, {m.new for m in change.pairs} | _repeats(change)
+    for gap in change.gaps:
+        known = (j + 1 for j in now if j >= gap.begin and not _trails(change.new[j]))
+        end = gap.end if gap.stop < change.said else max(known, default=gap.end)
+        lost = (change.old.get(i) for i in range(gap.start, gap.stop) if i not in was)
+        put = (change.new[j] for j in range(gap.begin, end) if j not in now)
+        gone = all(i is not None and (i.kind in SOFT or _is_aside(i)) for i in lost)  # clients drop thoughts
+        if not gone or not all(i is None or _is_aside(i) for i in put):
+            return False
+    return True
 
 
-# --- whose request it is --------------------------------------------------------------------------------------------
+def _is_written_otherwise(was: Item, now: Item | None) -> bool:
+    """Whether two items say the same to the letter, under the same id: only what a provider marked it with differs."""
+    return now is not None and (was.text, was.name, was.call_id) == (now.text, now.name, now.call_id)
 
 
-def same_agent(was: Frame, now: Frame) -> bool:
-    """Whether one agent may have sent both; one with other tools and another system prompt is another agent."""
-    return _kin_tools(was, now) or _kin_words(was.system, now.system)
-
-
-def _kin_tools(was: Frame, now: Frame) -> bool:
-    a, b = _names(was.tools), _names(now.tools)
-    return a == b or 2 * len(a & b) >= max(1, len(a), len(b))
-
-
-def _names(tools: Iterable[Mapping[str, Any]]) -> set[str]:
-    """What tools are called, wherever a format has it."""
-    named: set[str] = set()
-    for tool in tools:
-        for holder in (tool, tool.get("function"), tool.get("toolSpec")):
-            if isinstance(holder, Mapping) and isinstance(name := holder.get("name"), str):
-                named.add(name)
-    return named
-
-
-def _kin_words(was: str, now: str) -> bool:
-    a, b = _phrases(was), _phrases(now)
-    return a == b or 2 * len(a & b) >= max(1, len(a), len(b))
-
-
-def _phrases(text: str) -> set[tuple[str, ...]]:
-    """Words with their neighbours: by single words, all prompts are alike."""
-    words = text.split()
-    size = PHRASE if len(words) > 4 * PHRASE else 1
-    return set(zip(*(words[n:] for n in range(size)), strict=False))
+def _repeats(change: Change) -> set[int]:
+    """Results that stand there once more: Gemini CLI, when it resumes a session, says each of them twice."""
+    known = {m.new for m in (*change.found, *change.pairs)}
+    said = {(i.call_id, i.text) for j in known if (i := change.new[j]) is not None and i.kind == "result"}
+    return {
+        j
+        for j, item in enumerate(change.new)
+        if item is not None and item.kind == "result" and j not in known and (item.call_id, item.text) in said
+    }

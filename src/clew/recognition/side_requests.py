@@ -8,8 +8,9 @@ from clew.core.items import Frame, Item
 
 # `request`: asked once, amid a conversation that then goes on without it; `agent`: one that does nothing else.
 Aside = Literal["request", "agent"]
-# How a summary is to be written: as plain text, in a tag of this name, or as an item that only its provider reads.
-SummaryForm = Literal["text", "summary", "state_snapshot", "item"]
+# How a summary is to be written: as text, at length or briefly, in a tag of this name, or as an item that only its
+# provider reads.
+SummaryForm = Literal["text", "brief", "summary", "state_snapshot", "item"]
 
 
 class SideRequest(NamedTuple):
@@ -20,6 +21,7 @@ class SideRequest(NamedTuple):
     begins: int = 0  # the item that asks, and is no part of the conversation; no item does: as many as there are
 
 
+SNAPSHOT = "<state_snapshot>"  # with which such a summary begins
 # How the newest message of such a request begins, or the system prompt of such an agent. What a user types may
 # begin so, too: then it is answered on a branch of its own, and nothing else is different.
 _REQUESTS: dict[str, SummaryForm | None] = {
@@ -38,7 +40,9 @@ _AGENTS: dict[str, SummaryForm | None] = {
     "You are a specialized system component responsible for distilling chat history": "state_snapshot",
     "You are the component that summarizes": "state_snapshot",
     "You are summarizing a conversation to preserve context": "text",
+    "*Briefly* summarize this partial conversation about programming": "brief",
     "You are a title generator": None,
+    "You are an expert software engineer that generates concise, one-line Git commit messages": None,
 }
 # How the first message begins once a client has replaced its own past by a summary.
 _ASKED_FIRST = "What did we do so far?"  # the summary is the answer to it
@@ -48,7 +52,8 @@ _CONTINUED = (
     "The conversation history before this point was compacted into the following summary",
     _ASKED_FIRST,
     "Some of the conversation history has been summarized to free up context",
-    "<state_snapshot>",
+    "I spoke to you previously about a number of things.",
+    SNAPSHOT,
 )
 _TRIGGER = "compaction_trigger"  # the item by which a client asks its provider to do it
 _LOG_LINE = "[clew log %s: all of it is kept, and `recall` with an id from above gives the original]"
@@ -65,11 +70,22 @@ def side_request(frame: Frame, items: Sequence[Item]) -> SideRequest | None:
     asked = last.text.lstrip() if last is not None and last.kind == "text" and last.role != "assistant" else ""
     for words, form in _REQUESTS.items():
         if asked.startswith(words):
-            return SideRequest("request", form, at)
+            return SideRequest("request", form, _first_asked(items))
     for words, form in _AGENTS.items():
         if frame.system.lstrip().startswith(words):
             return SideRequest("agent", form, at if asked else len(items))
     return None
+
+
+def _first_asked(items: Sequence[Item]) -> int:
+    """Where a client begins to ask: Gemini CLI asks twice, and shows at the second time what it was told."""
+    at = len(items) - 1
+    while at > 0 and items[at - 1].kind == "text":
+        said, ours = items[at - 1].text.lstrip(), items[at - 1].role == "assistant"
+        if not said.startswith(SNAPSHOT if ours else tuple(_REQUESTS)):
+            break
+        at -= 1
+    return at
 
 
 def aside(frame: Frame, items: Sequence[Item]) -> Aside | None:

@@ -1,6 +1,6 @@
 """Repair: a history that a provider would refuse becomes one it accepts, with nothing lost."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from clew.core.cuts import continues, groups, pairs
@@ -14,6 +14,8 @@ from clew.tokens.target import Target
 # Formats whose providers refuse empty text, and empty results.
 STRICT = frozenset({"anthropic", "bedrock", "gemini"})
 STRICT_RESULTS = frozenset({"bedrock"})
+
+TWICE = "[the same result, sent twice]"
 
 # Keys that say the provider has a part of the history: what looks like an orphan here may be whole there.
 PROVIDER_STATE = ("previous_response_id", "conversation", "thread")
@@ -32,19 +34,22 @@ def repair(view: View, since: int = 0, by: object = Repair()) -> View:
     stateful = any(view.frame.body.get(key) for key in PROVIDER_STATE)
     nodes = view.nodes[since:]
     paired = {i for start, stop in pairs(nodes) for i in (start, stop - 1)}
+    answered = {(nodes[i].item.call_id, nodes[i].item.text) for i in paired if nodes[i].item.kind == "result"}
     swaps = [
         # Which call it was: should its result come after all, the mending is taken back.
         Swap(since + i, since + i + 1, [mended], {"call": node.item.call_id} if node.item.kind == "call" else {})
         for i, node in enumerate(nodes)
-        if (mended := _mended(node.item, i in paired or stateful, view.frame.format)) is not node.item
+        if (mended := _mended(node.item, i in paired or stateful, view.frame.format, answered)) is not node.item
     ]
     return _ordered(view.replace_all(swaps, by=by), since, by)
 
 
-def _mended(item: Item, paired: bool, format: str) -> Item:
+def _mended(item: Item, paired: bool, format: str, answered: Set[tuple[str, str]]) -> Item:
     if item.kind == "call" and not paired:
         opens = Opening(item.opens.keys, bare=True) if item.opens else None
         return Item("text", item.role, f"[called {item.name} {item.text}: no result]", opens=opens)
+    if item.kind == "result" and not paired and (item.call_id, item.text) in answered:
+        return Item("text", "user", TWICE)
     if item.kind == "result" and not paired:
         # No call to answer, so it must stand as text: fenced, for it is what a tool said, not what the user wants.
         return Item("text", "user", framed(item.text, "the result of a call that is not here"))

@@ -36,10 +36,11 @@ class Store(Protocol):
         branch.
         """
 
-    async def alike(self, scope: Scope, contents: Sequence[str]) -> str | None:
-        """The branch without a session's name in which most of these contents were first said; of several, the newest.
+    async def alike(self, scope: Scope, contents: Sequence[str]) -> list[str]:
+        """The few branches without a session's name in which most of these contents were first said, that first which
+        has the most of them, and of several the newest.
 
-        What is said in very many places may be left out of account. None if there is no such branch.
+        What is said in very many places may be left out of account.
         """
 
     async def session(self, scope: Scope, session: str) -> str | None:

@@ -23,7 +23,7 @@ where not exists (  -- what is said everywhere, such as "continue", tells nothin
     limit 1 offset 100)
 group by n.branch
 order by hits desc, max(b.at) desc  -- not by id: that is random
-limit 1;
+limit 3;
 
 -- name: session
 -- Whatever the clock said: a branch that another one of its name forked from is older than that.

@@ -34,10 +34,9 @@ def find(db: Database, scope: Scope, chains: Sequence[str]) -> list[KnownHead]:
     return sorted(found, key=lambda f: (-f.known, -f.seq))
 
 
-def alike(db: Database, scope: Scope, digests: Sequence[str]) -> str | None:
+def alike(db: Database, scope: Scope, digests: Sequence[str]) -> list[str]:
     given = {"scope": scope, "contents": listed(dict.fromkeys(digests))}
-    found: str | None = _first(db.ask("alike", **given))
-    return found
+    return [row[0] for row in db.ask("alike", **given)]
 
 
 def session(db: Database, scope: Scope, name: str) -> str | None:

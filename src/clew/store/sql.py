@@ -44,8 +44,8 @@ class SQLStore(ABC):
         """Known histories among these chain digests, longest first."""
         return await self._read(lambda db: reading.find(db, scope, chains))
 
-    async def alike(self, scope: Scope, contents: Sequence[str]) -> str | None:
-        """The branch in which most of these contents were said."""
+    async def alike(self, scope: Scope, contents: Sequence[str]) -> list[str]:
+        """The branches in which most of these contents were said."""
         return await self._read(lambda db: reading.alike(db, scope, contents))
 
     async def session(self, scope: Scope, session: str) -> str | None:

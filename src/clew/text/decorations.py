@@ -70,6 +70,19 @@ OPENINGS = (
     "You are the component that summarizes",
 )
 
+# How messages begin that aider puts before each question anew, the answers that it makes up to them included.
+MOVING = (
+    "I have *added these files to the chat*",
+    "Here are summaries of some files present in my git repository",
+    "Here are some READ ONLY files, provided for your reference",
+    "I am not sharing any files that you can edit yet.",
+    "Don't try and edit any existing code without asking me to add",
+    "Ok, based on your requests I will suggest which files need to be edited",
+    "Ok, any changes I propose will be to those files.",
+    "Ok, I won't try and edit those files without asking first.",
+    "Ok, I will use these files as references.",
+)
+
 
 _PASSING = tuple((f"<{tag}>", f"</{tag}>") for tag in PASSING)
 
@@ -82,6 +95,11 @@ def lasting(text: str) -> str:
 def is_passing(text: str) -> bool:
     """Whether there is nothing but what comes and goes."""
     return not _without(text, _PASSING).strip()
+
+
+def is_moving(text: str) -> bool:
+    """Whether it stands before the newest question, whichever that is."""
+    return text.startswith(MOVING)
 
 
 def undecorated(text: str) -> str:
