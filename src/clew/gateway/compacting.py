@@ -73,9 +73,9 @@ class Brief:
         left = await self.step(view, aimed.to(target.frame + self.size))
         last = max((n for n, node in enumerate(left.nodes) if node.item.role == "assistant"), default=-1)
         newest = target.meter.nodes(left.nodes[last + 1 :]).tokens
-        if 2 * newest <= self.size:
+        if 2 * newest <= self.size:  # else it has the room of all else, and no step shortens it
             return left
-        return await self.step(view, aimed.to(target.frame + self.size + newest))  # else it has the room of all else
+        return await self.step(view, aimed.to(target.frame + self.size + min(newest, self.size)))
 
 
 class Compactions:
