@@ -375,7 +375,7 @@ async def test_what_is_no_answer_is_a_fault(raw: bytes, fault: str, format: str)
         with pytest.raises(ModelError) as caught:
             await listen(speaker, body(format))
         await speaker.close()
-    assert caught.value.fault == fault
+    assert caught.value.fault == fault, caught.value
 
 
 @each_format

@@ -31,10 +31,12 @@ class Summarize(PureStep):
 
     def apply(self, view: View, target: Target) -> View:
         target = beside(view, target)
-        if not target.excess(view):
-            return view
-        swaps = LogFold(History(view, target, self.focus, self.draft), self.most).swaps()
-        return view.replace_all(swaps, by=self)
+        while target.excess(view):  # beside blocks that one pass wrote, the next may find room for another
+            swaps = LogFold(History(view, target, self.focus, self.draft), self.most).swaps()
+            before, view = view, view.replace_all(swaps, by=self)
+            if target.size(view).tokens >= target.size(before).tokens:
+                break
+        return view
 
 
 def briefed(step: Step, focus: str = "", draft: Draft | None = None) -> Step:
