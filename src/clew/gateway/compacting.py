@@ -120,7 +120,7 @@ class Compactions:
         store, parts, at = self._engine.store, list[str](), branch
         for id, last in await store.ancestry(scope, branch):
             began = await store.sessions(scope, at)
-            if began[-1].cause != "compaction":  # a sub-agent has a past of its own
+            if not began or began[-1].cause != "compaction":  # a sub-agent has a past of its own
                 break
             parts.append(noted(await self._engine.view(scope, id, last)))
             at = id
