@@ -23,6 +23,7 @@ class Events:
         self._tail = b""  # its last bytes: a blank line may come in two chunks
         self._whole = False
         self._found = False  # there was an event
+        self.is_other = False  # it ended, and neither events nor JSON came
 
     def add(self, chunk: bytes) -> list[bytes]:
         """Every event that ends in this chunk, as it came, with what stood before it and is none."""
@@ -58,7 +59,8 @@ class Events:
         if left.lstrip().startswith(b"{"):
             return [*events, left]
         # Where nothing is an event, this is something else under a false name: whoever passes it on must have it.
-        return events if self._found or not left.strip() else [left.removesuffix(b"\n\n")]
+        self.is_other = not self._found and bool(left.strip())
+        return [left.removesuffix(b"\n\n")] if self.is_other else events
 
 
 def data_of(event: bytes) -> bytes:

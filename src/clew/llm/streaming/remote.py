@@ -63,18 +63,19 @@ class RemoteSpeaker(Remote):
 
     async def _pieces(self, body: Mapping[str, Any], answer: AnswerBuilder) -> AsyncGenerator[Piece, None]:
         response = await self._open(body)
-        events, silent = Events(), True
+        events = Events()
         try:
             async with aclosing(self._chunks(response, answer)) as chunks:
                 async for chunk in chunks:
-                    for event in events.add(chunk) if chunk else events.end():
-                        silent = False
+                    heard = events.add(chunk) if chunk else events.end()
+                    if events.is_other:
+                        told = f"{self.name} answered with neither events nor JSON; is the base URL right?"
+                        raise ModelError(told, "refused")
+                    for event in heard:
                         for piece in self._hear(event, answer):
                             yield piece
         finally:
             await response.aclose()
-        if events.bytes and silent:
-            raise ModelError(f"{self.name} answered with neither events nor JSON; is the base URL right?", "refused")
 
     async def _chunks(self, response: Any, answer: AnswerBuilder) -> AsyncGenerator[bytes, None]:
         """The bytes of an answer as they come, with an empty chunk after the last."""
