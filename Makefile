@@ -55,7 +55,7 @@ types-%: frameworks/%/.venv/ready
 laws: $(VENV)/ready  ## Laws and fuzzers with a new seed, or with SEED=; EXAMPLES= and SESSIONS= say how many.
 	@seed=$${SEED:-$$(date +%s)}; failed=0; \
 	echo "make laws SEED=$$seed EXAMPLES=$(or $(EXAMPLES),1000) SESSIONS=$(or $(SESSIONS),2000)"; \
-	LAWS_SEED=$$seed LAWS_EXAMPLES=$(or $(EXAMPLES),1000) \
+	LAWS_SEED=$$seed LAWS_EXAMPLES=$(or $(EXAMPLES),1000) CASES=5 \
 	  $(ENV)/python -m pytest -n auto --dist loadgroup -m hypothesis --hypothesis-seed=$$seed || failed=1; \
 	$(ENV)/python bench/fuzz.py --sessions $(or $(SESSIONS),2000) --seed $$seed --processes 2 || failed=1; \
 	exit $$failed

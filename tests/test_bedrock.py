@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from amounts import cases
 from bodies_bedrock import (
     BEDROCK,
     BEDROCK_BAD,
@@ -145,7 +146,7 @@ BLOCK = (
         )
     )
 )
-@settings(max_examples=500)
+@settings(max_examples=cases(150))
 def test_anything_that_can_be_read_comes_back_equal(messages: list[dict[str, Any]]) -> None:
     body = {"messages": messages, "extra": 1}
     assert again(body) == body

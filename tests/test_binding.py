@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from amounts import cases
 from clew import Budget, Engine, Request, SQLite, View, body, compress
 from clew.agent.control import ContextController
 from clew.engine.settings import Settings
@@ -334,7 +335,7 @@ async def anything(client: Client, engine: Engine, view: View, names: list[str])
     return engine
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(8), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 10**9))
 def test_whatever_happens_each_body_is_taken(seed: int) -> None:
     async def run() -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from amounts import cases
 from clew import open_store
 from clew.core.bridge import run
 from clew.core.items import Digests, Edit, Item, Node
@@ -138,7 +139,7 @@ async def problems(store: SQLStore) -> list[str]:
     return [p.what for p in await store.check(deep=True) if "frame" not in p.what]  # there are none here
 
 
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(20), suppress_health_check=list(HealthCheck))
 @given(
     seed=st.integers(0, 2**32),
     acts=st.lists(st.sampled_from("go go go go check check fork purge".split()), max_size=25),

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import clew
+from amounts import cases
 from clew import Budget, Engine, Request, SQLite, wire
 from clew.core.align import matches, patches
 from clew.engine.settings import Settings
@@ -42,7 +43,7 @@ def meddle(random: Random, messages: list[Body], first: int) -> None:
                 message["content"] = message["content"][:20]
 
 
-@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(12), suppress_health_check=list(HealthCheck))
 @given(
     number=st.integers(0, 2**32),
     format=st.sampled_from(("anthropic", "openai_chat")),

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from amounts import cases
 from bodies import (
     ANTHROPIC,
     ANTHROPIC_ODD,
@@ -153,7 +154,7 @@ def test_all_that_can_be_read_goes_over_and_comes_back(was: str, to: str) -> Non
 
 
 @given(**MADE, was=st.sampled_from(sorted(wire.FORMATS)), to=st.sampled_from(sorted(wire.FORMATS)))
-@settings(max_examples=150)
+@settings(max_examples=cases(60))
 def test_a_conversation_is_told_word_for_word(seed: int, turns: int, was: str, to: str) -> None:
     body = conversation(seed, turns, was, wordy=10)
     over = convert(body, to, was, MODELS.get(to) if was != to else None)
@@ -177,7 +178,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 @given(st.data(), st.sampled_from(sorted(wire.FORMATS)), st.sampled_from(JUNK))
-@settings(max_examples=400)
+@settings(max_examples=cases(150))
 def test_a_body_with_junk_in_it_is_refused_or_goes_over(data: st.DataObject, was: str, junk: Any) -> None:
     body = copy.deepcopy(data.draw(st.sampled_from(BODIES[was])))
     *way, last = data.draw(st.sampled_from(list(places(body))))

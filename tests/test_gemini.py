@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import clew
+from amounts import cases
 from bodies_gemini import (
     GEMINI,
     GEMINI_BAD,
@@ -137,7 +138,7 @@ PART = (
         )
     )
 )
-@settings(max_examples=500)
+@settings(max_examples=cases(150))
 def test_anything_that_can_be_read_comes_back_equal(contents: list[dict[str, Any]]) -> None:
     body = {"contents": contents, "extra": 1}
     assert again(body) == body

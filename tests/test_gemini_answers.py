@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from amounts import cases
 from clew.agent.results import CallResult, messages
 from clew.catalog.usage import Spent, spent
 from clew.core import rawjson
@@ -210,7 +211,7 @@ def words_of(parts: list[Chunk], thought: bool) -> str:
 
 
 @given(st.lists(answers, min_size=1, max_size=4), st.integers(1, 200), st.booleans())
-@settings(max_examples=300)
+@settings(max_examples=cases(100))
 def test_several_answers_are_one_stream(rounds: list[list[list[Chunk]]], size: int, lone_end: bool) -> None:
     rounds = [signed(chunks) for chunks in rounds]
     joined = STREAMS["gemini"](OURS.__contains__)
@@ -243,7 +244,7 @@ def test_several_answers_are_one_stream(rounds: list[list[list[Chunk]]], size: i
 
 
 @given(answers, st.integers(1, 200))
-@settings(max_examples=200)
+@settings(max_examples=cases(80))
 def test_a_stream_without_clews_calls_is_the_providers_to_the_byte(chunks: list[list[Chunk]], size: int) -> None:
     chunks = [[part for part in parts if not is_ours(part)] for parts in chunks]
     content = b": hello\r\n\r\n" + events_of(chunks, "1", lone_end=False)
@@ -254,7 +255,7 @@ def test_a_stream_without_clews_calls_is_the_providers_to_the_byte(chunks: list[
 
 
 @given(answers, answers, st.data())
-@settings(max_examples=200)
+@settings(max_examples=cases(80))
 def test_what_is_cut_tells_no_call_of_clews(first: list[Any], second: list[Any], data: st.DataObject) -> None:
     joined = STREAMS["gemini"](OURS.__contains__)
     out = b""

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from amounts import cases
 from clew import Conflict, Engine, Request, SQLite, StoreError
 from clew.core.items import Digests, Item
 from clew.store.alone import FileTurns
@@ -62,7 +63,7 @@ def batch(store: SQLite, branch: str, seq: int, text: str, opened: bool = False)
 ACTS = st.lists(st.tuples(st.sampled_from(BRANCHES), st.sampled_from([0, 0, 0, -2, 2, None])), min_size=2, max_size=40)
 
 
-@settings(max_examples=25)
+@settings(max_examples=cases(10))
 @given(ACTS)
 def test_what_one_does_wrong_concerns_nobody_else(acts: list[tuple[str, int | None]]) -> None:
     asyncio.run(_all_at_once(acts))

@@ -71,9 +71,9 @@ STEPS: list[tuple[Step, bool]] = [
 METERS = {
     format: Meter(counter_for("gpt-4o" if "openai" in format else "claude-sonnet-4-5", format)) for format in FORMATS
 }
-# The same cases each time here, 6,000 in all, each with three runs of its step; `make laws` has others, and more.
+# The same cases each time here, 3,200 in all, each with three runs of its step; `make laws` has others, and more.
 FIRST = int(os.environ.get("LAWS_SEED", "0"))
-EXAMPLES = int(os.environ.get("LAWS_EXAMPLES", "75"))
+EXAMPLES = int(os.environ.get("LAWS_EXAMPLES", "40"))
 
 pytestmark = pytest.mark.hypothesis
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from amounts import cases
 from clew import Budget, Engine, OverBudget, Request, body
 from clew.engine.settings import Settings
 from clew.steps import PRESETS
@@ -219,7 +220,7 @@ async def test_a_request_for_a_summary_passes_unfolded_while_it_fits(store: SQLS
     assert body(view) == asked
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(25), deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(sorted(PRESETS)), st.integers(900, 12_000), st.integers(0, 3))
 @example(510511, "clearing", 900, 0)
 @example(2942, "clearing", 2892, 0)

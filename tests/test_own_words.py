@@ -86,7 +86,7 @@ async def loop(client: Any, format: str, name: str) -> None:
         so_far += [*said(format, answer), *results(format, {id: f"error at {tag}: password is {tag}\n{LINE * 40}"})]
 
 
-@pytest.mark.parametrize(("format", "crowd"), [("openai_chat", 80), ("anthropic", 40)])
+@pytest.mark.parametrize(("format", "crowd"), [("openai_chat", 30), ("anthropic", 20)])
 async def test_so_it_is_through_wrapped_clients_in_a_crowd(tmp_path: Path, format: str, crowd: int) -> None:
     names = ["".join(letters) for letters in islice(product(ascii_lowercase, repeat=3), crowd)]
     with StrictProvider(assistant, conversation=lambda _: 0) as provider:

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from amounts import cases
 from clew import Budget, Engine, NotFound, Request, open_store
 from clew.core.items import Node
 from clew.engine.engine import body
@@ -265,7 +266,7 @@ def histories(random: Random) -> Iterator[tuple[str, list[Message], int]]:
         yield own, messages, known
 
 
-@settings(max_examples=12)
+@settings(max_examples=cases(8))
 @given(st.integers(0, 2**32))
 def test_what_remains_is_as_it_was_and_what_went_is_gone(seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from amounts import cases
 from clew.core import rawjson
 from clew.errors import BadRequest
 
@@ -79,7 +80,7 @@ def check(data: bytes | str) -> None:
         assert same(found, wanted)
 
 
-@settings(max_examples=600)
+@settings(max_examples=cases(250))
 @given(TEXTS, AROUND, AROUND)
 @example('{"a":1,"b":2,"a":18446744073709551616}', "", "")
 @example("9" * 4_301, "", "")
@@ -88,7 +89,7 @@ def test_what_is_read_is_what_the_standard_library_reads(text: str, before: str,
     check((before + text + after).encode("utf-8", "surrogatepass"))
 
 
-@settings(max_examples=500)
+@settings(max_examples=cases(250))
 @given(TEXTS, st.integers(0), st.integers(0, 255))
 def test_so_it_is_with_a_byte_that_does_not_belong(text: str, at: int, byte: int) -> None:
     data = bytearray(text.encode("utf-8", "surrogatepass"))

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from amounts import cases
 from clew import Budget, Engine, NotFound, OverBudget, Request, SQLite, View
 from clew.core.items import Digests, Edit, Item, Node, Scope
 from clew.store.records import Batch, Began, Pin, Revert, Said
@@ -80,7 +81,7 @@ class Client:
         return await self.send()
 
 
-@settings(max_examples=30)
+@settings(max_examples=cases(15))
 @given(steps=st.lists(STEPS, max_size=14))
 async def test_a_branch_in_memory_is_what_a_replay_of_its_log_gives(steps: list[tuple[str, int]]) -> None:
     store = Witness()

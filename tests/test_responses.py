@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from openai.types.responses.response_input_param import ResponseInputItemParam
 from typing_extensions import get_type_hints, is_typeddict
 
+from amounts import cases
 from bodies import strict
 from bodies_responses import (
     HELLO,
@@ -93,7 +94,7 @@ OTHER = st.fixed_dictionaries(
 
 
 @given(st.text() | st.lists(MESSAGE | OTHER, max_size=6))
-@settings(max_examples=400)
+@settings(max_examples=cases(150))
 def test_anything_that_can_be_read_comes_back_equal(given_: Any) -> None:
     request = {"input": given_, "extra": 1}
     assert encode(*decode(request)) == request

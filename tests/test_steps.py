@@ -320,7 +320,7 @@ async def test_real_conversations_stay_valid() -> None:
         messages = real["messages"][: 150 if n else None]  # the longest take as long as all others; the first is ours
         view = view_of(convert({"messages": messages}, format, "openai_chat"), format)
         tokens = meters[format].nodes(view.nodes).tokens
-        for share in (0.1, 0.3, 0.7) if tokens < 60_000 or not n else ():
+        for share in (0.1, 0.3, 0.7) if tokens < 20_000 or not n else ():
             window = max(64, int(share * tokens))
             budget = Target.of(Budget(window, reserve=0, high=1, low=1), meters[format])
             for step in CHEAP:

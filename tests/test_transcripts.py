@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from amounts import cases
 from clew import BadRequest, wire
 from clew.sessions.transcripts import (
     AGENTS,
@@ -310,7 +311,7 @@ def test_a_corpus_holds_many() -> None:
         read(lines([{"messages": []}] * 2))
 
 
-@settings(max_examples=60)
+@settings(max_examples=cases(25))
 @given(
     steps=st.lists(st.tuples(st.integers(0, 6), st.sampled_from(["user", "answer", "more", "compact"])), max_size=25)
 )
@@ -388,7 +389,7 @@ def test_files_tell_their_format(file: Path, format: str) -> None:
 
 
 @pytest.mark.parametrize("format", WRITERS)
-@settings(max_examples=25)
+@settings(max_examples=cases(12))
 @given(
     places=st.lists(st.floats(0, 1), max_size=3), kept=st.integers(0, 5), summary=st.none() | st.just("so far"), **MADE
 )
@@ -493,7 +494,7 @@ def test_a_half_written_last_line_is_skipped_and_noted(name: str) -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f.name)
-@settings(max_examples=60)
+@settings(max_examples=cases(25))
 @given(data=st.data())
 def test_a_strange_file_is_read_or_refused(file: Path, data: st.DataObject) -> None:
     text = file.read_text(encoding="utf-8")

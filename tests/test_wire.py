@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from amounts import cases
 from bodies import ANTHROPIC, ANTHROPIC_ODD, OPENAI_CHAT, OPENAI_CHAT_ODD, judge_anthropic, judge_openai
 from clew import BadRequest, Item, wire
 from clew.core.items import Digests
@@ -61,7 +62,7 @@ JSON = st.recursive(
         )
     ),
 )
-@settings(max_examples=200)
+@settings(max_examples=cases(80))
 def test_anything_that_can_be_read_comes_back_equal(format: str, messages: list[dict[str, Any]]) -> None:
     body = {"messages": messages, "extra": 1}
     frame, items = wire.decode(body, format)
