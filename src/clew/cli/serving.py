@@ -1,4 +1,4 @@
-"""The command that serves: a gateway between clients and their providers."""
+"""Commands that serve: a gateway between clients and their providers, and the page on which conversations are seen."""
 
 import asyncio
 import gc
@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from clew.cli.app import StorePath, UsageError, app, configured, opened
+from clew.cli.app import PerhapsName, ScopeName, StorePath, UsageError, app, configured, looking, opened
 from clew.errors import BadConfig, MissingExtra
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from clew.config import Config
+    from clew.events import Listener
     from clew.gateway.app import Gateway
     from clew.gateway.upstreams import Upstream
     from clew.store.sql import SQLStore
@@ -44,8 +47,7 @@ def serve(
     Requests go on to their provider, fitted to its window. A client's own compaction is answered from the log.
     Upstreams come from gateway.upstreams, or are the providers themselves with the keys in the environment.
     """
-    if find_spec("aiohttp") is None or find_spec("uvicorn") is None:
-        raise MissingExtra("clew serve needs aiohttp and uvicorn: pip install 'clew[gateway]'")
+    check_extra("clew serve")
     config = configured()
     own = config.gateway
     own = replace(
@@ -65,18 +67,35 @@ def serve(
     from clew.gateway.server import loop
 
     with ExitStack() as stack, asyncio.Runner(loop_factory=loop()) as runner:
-        runner.run(_serve(config, opened(store, create=True), demo, stack))
+        runner.run(_serve(config, opened(store, create=True), demo, stack, store or config.store))
 
 
-async def _serve(config: "Config", store: "SQLStore", demo: bool, stack: ExitStack) -> None:
+async def _serve(config: "Config", store: "SQLStore", demo: bool, stack: ExitStack, where: object) -> None:
+    from clew.config import Places
     from clew.gateway.server import listening, server
+    from clew.page.app import Page
+    from clew.page.changes import Changes
+    from clew.page.instructions import KeptInstructions
+    from clew.page.overall import Summaries
+    from clew.page.site import Site
 
     try:
         known = [_demo(stack, kind) for kind in ("openai", "anthropic")] if demo else upstreams(config)
-        gateway = made(config, store, known)
-        served = server(gateway, config.gateway.host, config.gateway.port)
+        changes, summaries = Changes(), Summaries()
+        gateway = made(config, store, known, [changes, summaries])
+        page = Page(
+            gateway.engine,
+            config.scope,
+            KeptInstructions(Places(os.environ, Path.cwd()), gateway.deciding),
+            changes=changes,
+            summaries=summaries,
+            keys=gateway.settings.keys,
+            hosts=gateway.settings.hosts,
+        )
+        own = config.gateway
+        served = server(Site(page, gateway), own.client_silence, own.host, own.port)
         listener = listening(config.gateway.host, config.gateway.port)
-        _say(config, known, listener.getsockname()[1], demo)
+        _say(config, known, listener.getsockname()[1], demo, where)
         # What is there now stays: a full collection need not look at it, and is rare enough not to be felt.
         gc.collect()
         gc.freeze()
@@ -89,6 +108,56 @@ async def _serve(config: "Config", store: "SQLStore", demo: bool, stack: ExitSta
             listener.close()
     finally:
         await store.close()
+
+
+# --- clew open --------------------------------------------------------------------------------------------------------
+
+
+@app.command("open", epilog="Example: clew open demo --scope demo")
+def open_(
+    name: PerhapsName = None,
+    port: Annotated[int, typer.Option("--port", metavar="N", help="Port to listen on; 0: any free one.")] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Open the page: conversations, what each cost, what a compaction left out, and the ways back.
+
+    It is served on this machine only, until Ctrl+C. clew serve has the same page at its own address.
+    """
+    check_extra("clew open")
+    asyncio.run(_open(name, port, browser, scope, store))
+
+
+async def _open(name: str | None, port: int, browser: bool, scope: str, path: str | None) -> None:
+    import webbrowser
+
+    from clew.config import Places
+    from clew.gateway.server import listening, server
+    from clew.page.app import Page
+    from clew.page.instructions import KeptInstructions
+    from clew.page.site import Site, nothing
+
+    async with looking(scope, path) as found:
+        at = f"clew/c/{(await found.get(name)).branch}" if name else ""
+        page = Page(found.engine, scope, KeptInstructions(Places(os.environ, Path.cwd())))
+        listener = listening("127.0.0.1", port)
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}/{at}"
+        typer.echo(f"{address} (Ctrl+C ends it)")
+        if browser:
+            await asyncio.to_thread(webbrowser.open, address)
+        try:
+            await server(Site(page, nothing), 60.0, graceful=1).serve(sockets=[listener])
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            pass
+        finally:
+            listener.close()
+
+
+def check_extra(command: str) -> None:
+    """Raise `MissingExtra` where what serves is not installed."""
+    if not all(find_spec(name) for name in ("aiohttp", "jinja2", "starlette", "uvicorn")):
+        raise MissingExtra(f"{command} needs a server: pip install 'clew[gateway]'")
 
 
 def upstreams(config: "Config") -> "list[Upstream]":
@@ -104,8 +173,8 @@ def upstreams(config: "Config") -> "list[Upstream]":
     return [*found, *from_environment(os.environ)]
 
 
-def made(config: "Config", store: "SQLStore", known: "list[Upstream]") -> "Gateway":
-    """The gateway as it is configured, over a store."""
+def made(config: "Config", store: "SQLStore", known: "list[Upstream]", more: "Sequence[Listener]" = ()) -> "Gateway":
+    """The gateway as it is configured, over a store; `more` hear what happens."""
     from clew.config import engine
     from clew.config.wiring import listeners
     from clew.gateway.app import Gateway
@@ -116,7 +185,7 @@ def made(config: "Config", store: "SQLStore", known: "list[Upstream]") -> "Gatew
     own, metrics = config.gateway, Metrics()
     if own.compaction == "pass":
         config = replace(config, compaction="off")
-    core = engine(config, store, listeners=[*listeners(config), metrics])
+    core = engine(config, store, listeners=[*listeners(config), metrics, *more])
     settings = GatewaySettings(
         compaction=own.compaction,
         tools=own.tools,
@@ -153,15 +222,15 @@ def _demo(stack: ExitStack, kind: str) -> "Upstream":
     return Upstream("demo", kind, provider.url, "demo")
 
 
-def _say(config: "Config", known: "list[Upstream]", port: int, demo: bool) -> None:
+def _say(config: "Config", known: "list[Upstream]", port: int, demo: bool, where: object) -> None:
     from clew.config import Places
     from clew.installing.programs import pasted
 
     own = config.gateway
     at = f"[{own.host}]" if ":" in own.host else own.host
     base = f"http://{at}:{port}"
-    typer.echo(f"clew serves at {base} (Ctrl+C ends it)")
-    typer.echo(f"  log         {config.store}")
+    typer.echo(f"clew serves at {base} (Ctrl+C ends it); open it in a browser to look at conversations")
+    typer.echo(f"  log         {where}")
     typer.echo(f"  compaction  {own.compaction}, method {config.compaction_method}")
     for upstream in known:
         key = "its key is held here" if upstream.key else "the client's key is passed on"

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+from clew.agent.control import ContextController
 from clew.core import bridge
 from clew.core.caches import Recent
 from clew.engine.engine import Engine
@@ -57,6 +58,11 @@ class Gateway:
         self._scopes = {_digest(key): scope for key, scope in self.settings.keys.items()}
         self._minutes: Recent[str, tuple[float, float]] = Recent(4_096)
         self._http: aiohttp.ClientSession | None = None
+
+    @property
+    def deciding(self) -> ContextController:
+        """What tells agents that decide themselves when and how to: its words may be changed."""
+        return self._calls.deciding
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":

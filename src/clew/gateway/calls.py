@@ -62,8 +62,8 @@ class ModelCalls:
         self._engine, self._upstreams, self._settings, self._metrics = engine, upstreams, settings, metrics
         self._compactions = Compactions(engine)
         self._methods = ConversationMethods(engine)
-        self._deciding = ContextController(engine, when=when, how=how)
-        self._deciding.method = "llm"
+        self.deciding = ContextController(engine, when=when, how=how)
+        self.deciding.method = "llm"
         self._looking = ContextController(engine)
         self._looking.method = "auto"
         # In `answer` a client decides, whom nobody tells: clew acts only just before it is too late.
@@ -119,7 +119,7 @@ class ModelCalls:
         """The answer of a model to what fits its window."""
         controller, body, asides = self._plain, None, None
         if whose.method == "llm" or self._settings.tools:
-            wanted = self._deciding if whose.method == "llm" else self._looking
+            wanted = self.deciding if whose.method == "llm" else self._looking
             if body := _offerable(given, call.format, wanted):
                 controller, asides = wanted, self._asides_of(whose.scope)
         check = _check_kept if self._settings.compaction == "pass" else _check

@@ -4,10 +4,11 @@ import asyncio
 import os
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from importlib import import_module
 from importlib.util import find_spec
 from types import TracebackType
+from typing import Any
 
 import uvicorn
 
@@ -16,6 +17,8 @@ from clew.gateway.app import Gateway
 from clew.gateway.connection import connection
 
 BACKLOG = 1_024
+
+Asgi = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 def loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -35,14 +38,16 @@ def listening(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def server(gateway: Gateway, host: str = "127.0.0.1", port: int = 0, graceful: int = 30) -> uvicorn.Server:
-    """A server for a gateway; it stops taking requests when it is told to end, and waits `graceful` seconds for those
-    that are being answered."""
+def server(app: Asgi, silence: float, host: str = "127.0.0.1", port: int = 0, graceful: int = 30) -> uvicorn.Server:
+    """A server for a gateway, or for what stands around one; `silence` are the seconds in which something must come.
+
+    It stops taking requests when it is told to end, and waits `graceful` seconds for those that are being answered.
+    """
     config = uvicorn.Config(
-        gateway,
+        app,
         host=host,
         port=port,
-        http=connection(gateway.settings.client_silence),
+        http=connection(silence),
         ws="none",
         lifespan="on",
         access_log=False,
@@ -57,14 +62,14 @@ def server(gateway: Gateway, host: str = "127.0.0.1", port: int = 0, graceful: i
 
 
 class GatewayThread:
-    """A gateway on a free port of loopback, in a thread of its own, for a `with` block."""
+    """A gateway on a free port of loopback, in a thread of its own, for a `with` block; or an app around it."""
 
-    def __init__(self, gateway: Gateway) -> None:
-        self._gateway = gateway
+    def __init__(self, gateway: Gateway, around: Asgi | None = None) -> None:
+        self._app, self._silence = around or gateway, gateway.settings.client_silence
 
     def __enter__(self) -> str:
         listener = socket.create_server(("127.0.0.1", 0), backlog=BACKLOG)
-        self._server = server(self._gateway, graceful=1)
+        self._server = server(self._app, self._silence, graceful=1)
         self._thread = threading.Thread(target=self._run, args=(listener,), name="clew-gateway")
         self._thread.start()
         while not self._server.started and self._thread.is_alive():

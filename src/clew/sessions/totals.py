@@ -7,6 +7,7 @@ from itertools import accumulate
 from clew.catalog.cost import cost
 from clew.catalog.usage import Spent
 from clew.core.items import Digests, Scope
+from clew.core.threads import LONG, in_thread_if
 from clew.core.view import View
 from clew.engine.engine import Engine
 from clew.sessions.bill import CallBill
@@ -69,15 +70,10 @@ async def _add(found: Totals, engine: Engine, scope: Scope, branch: str, own: Co
     calls = await engine.store.calls(scope, branch)
     if not calls:
         return
-    # Where nothing was ever taken out of view, what was sent is all there was: nothing needs to be counted.
-    if all(s.cause not in ("compaction", "fork") for s in own):
-        wholes = [call.predicted for call in calls]
-        said = wholes[-1]
-    else:
-        wholes, said = await _counted(engine, scope, branch, calls, sum(s.items for s in own))
+    everything, said = await wholes(engine, scope, branch, calls, own)
     found.said += said
     before = 0
-    for call, whole in zip(calls, wholes, strict=True):
+    for call, whole in zip(calls, everything, strict=True):
         if call.branch == branch:
             prices = (await engine.limits.windows.model(scope, call.model)).prices
             again = min(before, whole)
@@ -85,6 +81,18 @@ async def _add(found: Totals, engine: Engine, scope: Scope, branch: str, own: Co
             found.cost_sent += CallBill.of(call, prices).foretold or 0.0
             found.cost_everything += cost(prices, Spent(whole, 0, again, whole - again)) if prices else 0.0
         before = whole
+
+
+async def wholes(
+    engine: Engine, scope: Scope, branch: str, calls: Sequence[Call], own: Collection[Session] | None = None
+) -> tuple[list[int], int]:
+    """The tokens of all that had been said at each call of a branch, and those that it said itself in the end."""
+    own = await engine.store.sessions(scope, branch) if own is None else own
+    # Where nothing was ever taken out of view, what was sent is all there was: nothing needs to be counted.
+    if not calls or all(s.cause not in ("compaction", "handoff", "fork") for s in own):
+        sent = [call.predicted for call in calls]
+        return sent, sent[-1] if sent else 0
+    return await _counted(engine, scope, branch, calls, sum(s.items for s in own))
 
 
 async def _counted(
@@ -97,8 +105,12 @@ async def _counted(
     target, size = await engine.limits.target(scope, frame), ProviderSize()
     await engine.limits.weigh(scope, size, target, frame)
     view = View(frame, tuple(nodes[place.id] for place in trace.said), Digests(engine.store.secret, scope))
-    rate = size.expected(view) / max(1, target.size(view).tokens)  # of the provider's tokens to ours
-    sizes = [target.meter.node(node).tokens * rate for node in view.nodes]
+
+    def counted() -> tuple[float, list[float]]:
+        rate = size.expected(view) / max(1, target.size(view).tokens)  # of the provider's tokens to ours
+        return rate, [target.meter.node(node).tokens * rate for node in view.nodes]
+
+    rate, sizes = await in_thread_if(len(view.nodes) > LONG, counted)
     until = [round(n) for n in accumulate(sizes, initial=target.meter.frame(frame).tokens * rate)]
     wholes = [max(call.predicted, until[min(call.said, len(sizes))]) for call in calls]
     inherited = len(sizes) - items

@@ -1,0 +1,68 @@
+"""What a conversation is about, in a few words: its first request, the agent that leads it, the folder it works in."""
+
+import re
+from typing import NamedTuple
+
+from clew.core.items import Frame, Scope
+from clew.store.protocol import Store
+from clew.store.records import Session
+from clew.text.decorations import is_program_made, undecorated
+
+OPENING = 20  # items among which the first words of a user are
+CALL = 3  # events after which the first call has been written
+TITLE = 160  # characters
+HEAD = 4_000  # characters of a system prompt in which an agent says who it is
+
+# As each agent calls itself where its prompt begins; those whose names others mention come last.
+AGENTS = (
+    ("Claude Code", r"\bClaude Code\b|\bClaude Agent SDK\b"),
+    ("Qwen Code", r"\bQwen Code\b"),
+    ("Gemini CLI", r"\bGemini CLI\b|\binteractive CLI agent specializing in software engineering\b"),
+    ("Copilot CLI", r"\bGitHub Copilot\b"),
+    ("opencode", r"\bopencode\b|\bOpenCode\b"),
+    ("Crush", r"\bYou are Crush\b"),
+    ("Codex", r"\bCodex\b"),
+    ("pi", r"\binside pi\b|\bYou are pi\b"),
+    ("aider", r"\b[Aa]ct as an expert software developer\b|\baider\b"),
+    ("clew", r"\bclew\b"),
+)
+_AGENTS = [(name, re.compile(pattern)) for name, pattern in AGENTS]
+_FOLDER = re.compile(
+    r"(?:<cwd>|(?:[Ww]orking|[Cc]urrent|[Pp]roject|[Ww]orkspace) (?:directory|folder|root)[^\n/~:]{0,30}[:`'\" ]\s*"
+    r"[`'\"]?)"
+    r"((?:/|~/|[A-Z]:\\)[^\s`'\"<>]{1,300})"
+)
+
+
+class About(NamedTuple):
+    """A conversation in a few words; nothing where that is not known."""
+
+    title: str = ""
+    agent: str = ""
+    folder: str = ""
+
+    @property
+    def project(self) -> str:
+        """The last part of the folder."""
+        return re.split(r"[/\\]", self.folder.rstrip("/\\"))[-1]
+
+
+async def about(store: Store, scope: Scope, first: Session) -> About:
+    """What the conversation is about that begins with a session; read each time, for it may be purged meanwhile."""
+    trace = await store.load(scope, first.branch, first.seq + CALL)
+    places = trace.said[-OPENING:] if first.cause == "fork" else trace.said[:OPENING]
+    nodes = await store.nodes(scope, [place.id for place in places])
+    typed = [n.item.text for n in nodes.values() if n.item.kind == "text" and n.item.role == "user"]
+    frame = await store.frame(scope, trace.frame) if trace.frame else None
+    title = next((said for text in typed if not is_program_made(text) and (said := undecorated(text).strip())), "")
+    agent = _agent(frame) or (first.method.replace("_", " ") if first.cause == "import" else "")
+    return About(" ".join(title[: 2 * TITLE].split())[:TITLE], agent, _folder([frame.system if frame else "", *typed]))
+
+
+def _agent(frame: Frame | None) -> str:
+    head = frame.system[:HEAD] if frame else ""
+    return next((name for name, pattern in _AGENTS if pattern.search(head)), "")
+
+
+def _folder(texts: list[str]) -> str:
+    return next((found[1].rstrip(".,;)") for text in texts if (found := _FOLDER.search(text))), "")

@@ -1,0 +1,56 @@
+"""What every handler of the page works with."""
+
+from typing import Any, Protocol
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from clew.core.items import Scope
+from clew.engine.engine import Engine
+from clew.page import rendering
+from clew.page.acting import Instructions, Subject
+from clew.page.guard import Forbidden, PageGuard
+from clew.page.saving import Savings
+
+LISTED = 50  # conversations that are loaded at once
+FORM = 100_000  # bytes of a form
+
+
+class Handler(Protocol):
+    """Answers a request of somebody whose conversations are those of a scope."""
+
+    async def __call__(self, request: Request, scope: Scope, /) -> Response:
+        """The answer. Raises a `ClewError` whose words are shown."""
+
+
+class PageContext:
+    """The engine, and what is known of conversations beside the log."""
+
+    def __init__(self, engine: Engine, guard: PageGuard, instructions: Instructions) -> None:
+        self.engine, self.store = engine, engine.store
+        self.guard, self.instructions = guard, instructions
+        self.savings = Savings(engine)
+
+    async def show(self, template: str, scope: Scope, status: int = 200, **values: Any) -> HTMLResponse:
+        """A template as an answer."""
+        return HTMLResponse(await rendering.render(template, token=self.guard.token(scope), **values), status)
+
+    def subject(self, request: Request, scope: Scope, branch: str = "") -> Subject:
+        """The conversation that a request is about."""
+        return Subject(self.engine, scope, branch or request.path_params["branch"], self.instructions)
+
+
+async def form(request: Request) -> dict[str, str]:
+    """What a form says. Raises `Forbidden` for one that is too long."""
+    raw = b""
+    async for chunk in request.stream():
+        raw += chunk
+        if len(raw) > FORM:
+            raise Forbidden(413, f"a form has at most {FORM:,} bytes")
+    return dict(parse_qsl(raw.decode("utf-8", "replace"), keep_blank_values=True))
+
+
+def number(text: str | None, default: int = 0) -> int:
+    """A number of a query, or another one where it is none."""
+    return int(text) if text and text.isdecimal() and len(text) < 10 else default

@@ -1,0 +1,131 @@
+"""The pages about one conversation: its turns, its window, its compactions, and what can be done with it."""
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from clew.core import rawjson
+from clew.core.items import Scope
+from clew.errors import NotFound
+from clew.page.about import about
+from clew.page.acting import ACTS, Act, method
+from clew.page.context import LISTED, PageContext, form, number
+from clew.page.listing import family
+from clew.page.timeline import chart, timeline, turns
+from clew.page.window import window
+from clew.screens.originals import original
+from clew.sessions.export_agent import tell
+from clew.sessions.export_log import export
+from clew.sessions.transcripts import WRITERS, write
+
+OWN = "clew"  # the format that keeps everything
+
+
+class ConversationPages:
+    """Answers what is asked about one conversation."""
+
+    def __init__(self, page: PageContext) -> None:
+        self._page = page
+
+    async def conversation(self, request: Request, scope: Scope) -> Response:
+        return await self._told(request, scope, "conversation.html")
+
+    async def head(self, request: Request, scope: Scope) -> Response:
+        return await self._told(request, scope, "conversation_head.html")
+
+    async def _told(self, request: Request, scope: Scope, template: str) -> Response:
+        on = self._page.subject(request, scope)
+        newest = await on.newest()
+        every = await self._page.store.sessions(scope)
+        tree = family(every, on.branch)
+        own = next(chain for chain, _ in tree if chain.first.branch == on.branch)
+        found = await timeline(self._page.engine, scope, on.branch)
+        abouts = {chain.first.branch: await about(self._page.store, scope, chain.first) for chain, _ in tree[:LISTED]}
+        values: dict[str, Any] = {
+            "on": on,
+            "newest": newest,
+            "own": own,
+            "tree": tree[:LISTED],
+            "abouts": abouts,
+            "about": await about(self._page.store, scope, own.first),
+            "found": found,
+            "rows": await turns(self._page.engine, scope, found, *(found.chunks[0] if found.chunks else (0, 0))),
+            "method": await method(on, newest.name),
+            "totals": self._page.savings.known(scope, own.sessions),
+            "formats": (OWN, *WRITERS),
+        }
+        return await self._page.show(template, scope, **values)
+
+    async def turns(self, request: Request, scope: Scope) -> Response:
+        on, asked = self._page.subject(request, scope), request.query_params
+        found = await timeline(self._page.engine, scope, on.branch)
+        rows = await turns(self._page.engine, scope, found, number(asked.get("start")), number(asked.get("stop")))
+        return await self._page.show("turns.html", scope, rows=rows, on=on)
+
+    async def chart(self, request: Request, scope: Scope) -> Response:
+        return JSONResponse(await chart(self._page.engine, scope, self._page.subject(request, scope).branch))
+
+    async def window(self, request: Request, scope: Scope) -> Response:
+        on, before = self._page.subject(request, scope), request.query_params.get("before")
+        shown = await window(self._page.engine, scope, on.branch, number(before) if before else None)
+        return await self._page.show("pieces.html" if before else "window.html", scope, shown=shown, on=on)
+
+    async def text(self, request: Request, scope: Scope) -> Response:
+        """All of something that is in view."""
+        nodes = await self._page.store.nodes(scope, [await self._own_id(request, scope)])
+        return await self._page.show("text.html", scope, texts=[original(n.item) for n in nodes.values()])
+
+    async def behind(self, request: Request, scope: Scope) -> Response:
+        """What a stand-in stands for."""
+        on = self._page.subject(request, scope)
+        nodes = await self._page.engine.recall(scope, request.path_params["id"], on.branch)
+        return await self._page.show("behind.html", scope, nodes=nodes, on=on)
+
+    async def _own_id(self, request: Request, scope: Scope) -> str:
+        on = self._page.subject(request, scope)
+        return await self._page.engine.resolve(scope, request.path_params["id"], on.branch)
+
+    async def compaction(self, request: Request, scope: Scope) -> Response:
+        on = self._page.subject(request, scope)
+        await on.newest()
+        diff = await on.sessions.diff(request.path_params["session"])
+        calls = [c for c in await self._page.store.calls(scope, diff.session.branch) if c.seq > diff.session.seq]
+        own = sorted(await self._page.store.sessions(scope, on.branch), key=lambda s: s.number)
+        title = await about(self._page.store, scope, own[0])
+        newest = max((s.number for s in own if not s.undone), default=0)
+        values: dict[str, Any] = {"on": on, "diff": diff, "next": calls[0] if calls else None, "about": title}
+        return await self._page.show("compaction.html", scope, **values, is_newest=diff.session.number == newest)
+
+    async def export(self, request: Request, scope: Scope) -> Response:
+        on, format = self._page.subject(request, scope), request.query_params.get("format", OWN)
+        name = f"{on.branch[:10]}.{format}.jsonl"
+        headers = {"content-disposition": f'attachment; filename="{name}"'}
+        await on.newest()
+        if format != OWN:
+            made = write(await tell(self._page.engine, scope, on.branch), format)
+            return Response(rawjson.visible(made), media_type="application/octet-stream", headers=headers)
+        lines = export(self._page.store, scope, [on.branch])
+        return StreamingResponse(
+            (rawjson.visible(line) async for line in lines), media_type="application/octet-stream", headers=headers
+        )
+
+    # --- acts ---------------------------------------------------------------------------------------------------------
+
+    async def ask(self, request: Request, scope: Scope) -> Response:
+        on, act = self._page.subject(request, scope), request.path_params["act"]
+        effect = await _act(act).ask(on, request.query_params)
+        return await self._page.show("act.html", scope, effect=effect, act=act, on=on)
+
+    async def do(self, request: Request, scope: Scope) -> Response:
+        on = self._page.subject(request, scope)
+        told = await _act(request.path_params["act"]).do(on, await form(request))
+        reply = await self._page.show("done.html", scope, told=told)
+        reply.headers["hx-trigger"] = "changed"
+        return reply
+
+
+def _act(name: str) -> Act:
+    if name not in ACTS:
+        raise NotFound("there is no such act")
+    return ACTS[name]

@@ -1,0 +1,115 @@
+"""The conversations of a scope, as the list shows them: the newest first, with what came of each under it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from clew.core.items import Scope
+from clew.engine.engine import Engine
+from clew.page.about import About, about
+from clew.page.saving import Savings
+from clew.screens.tree import Chain, conversations
+from clew.sessions.totals import Totals
+from clew.store.records import Session
+
+SPARKS = 40  # sessions that a spark line shows
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationRow:
+    """A line of the list: a conversation, or one that came of it."""
+
+    chain: Chain
+    depth: int
+    about: About
+    totals: Totals | None  # None: not counted yet
+
+    @property
+    def branch(self) -> str:
+        return self.chain.first.branch
+
+    @property
+    def last(self) -> float:
+        """When something was last begun in it."""
+        return max(s.ended or s.at for s in self.chain.sessions)
+
+    @property
+    def model(self) -> str:
+        return next((s.model for s in reversed(self.chain.sessions) if s.model), "")
+
+    @property
+    def compactions(self) -> int:
+        return sum(s.cause in ("compaction", "handoff") and not s.undone for s in self.chain.sessions)
+
+    @property
+    def sent(self) -> int:
+        return sum(s.sent for s in self.chain.sessions)
+
+    @property
+    def calls(self) -> int:
+        return sum(s.calls for s in self.chain.sessions)
+
+    @property
+    def cost(self) -> float:
+        return sum(s.cost for s in self.chain.sessions)
+
+    @property
+    def spark(self) -> str:
+        """Points of a line through the tokens of a call, session by session, in a box of 100 by 20."""
+        sizes = [s.sent / s.calls for s in self.chain.sessions if s.calls][-SPARKS:]
+        if len(sizes) < 2:
+            return ""
+        most, step = max(sizes) or 1, 100 / (len(sizes) - 1)
+        return " ".join(f"{n * step:.1f},{19 - 18 * size / most:.1f}" for n, size in enumerate(sizes))
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPage:
+    """Some of the conversations."""
+
+    rows: Sequence[ConversationRow]
+    start: int
+    stop: int
+    of: int
+
+    @property
+    def uncounted(self) -> list[str]:
+        return [row.branch for row in self.rows if row.totals is None]
+
+
+class Listing:
+    """The list of conversations."""
+
+    def __init__(self, engine: Engine, savings: Savings) -> None:
+        self._engine, self._savings = engine, savings
+
+    async def some(self, scope: Scope, start: int, count: int, tag: str = "", archived: bool = False) -> ListedPage:
+        """So many conversations from the one at `start` on."""
+        every = await self._engine.store.sessions(scope)
+        roots = conversations(s for s in every if bool(s.archived) == archived)
+        if tag:
+            roots = [root for root in roots if any(tag in chain.first.tags for chain in root.all())]
+        some = roots[start : start + count]
+        rows = [await self._row(scope, chain, depth) for root in some for chain, depth in nested(root)]
+        return ListedPage(rows, start, start + len(some), len(roots))
+
+    async def _row(self, scope: Scope, chain: Chain, depth: int) -> ConversationRow:
+        told = await about(self._engine.store, scope, chain.first)
+        return ConversationRow(chain, depth, told, self._savings.known(scope, chain.sessions))
+
+
+def nested(root: Chain) -> Iterator[tuple[Chain, int]]:
+    """A chain and all that came of it, each with how deep it stands."""
+    stack = [(root, 0)]
+    while stack:
+        chain, depth = stack.pop()
+        yield chain, depth
+        came = [child for s in chain.sessions for child in chain.children.get(s.id, ())]
+        stack += [(child, depth + 1) for child in reversed(came)]
+
+
+def family(every: Sequence[Session], branch: str) -> list[tuple[Chain, int]]:
+    """All conversations that belong together with one, as a tree."""
+    for root in conversations(every):
+        if any(chain.first.branch == branch for chain in root.all()):
+            return list(nested(root))
+    return []

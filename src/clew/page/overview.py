@@ -1,0 +1,79 @@
+"""The pages about all conversations: the list, the search, what everything came to."""
+
+from collections.abc import AsyncIterator
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from clew.core.items import Scope
+from clew.page.about import about
+from clew.page.changes import Changes
+from clew.page.context import LISTED, PageContext, number
+from clew.page.listing import Listing
+from clew.page.overall import Summaries, by_day, by_model, everything
+from clew.sessions.sessions import Sessions
+
+FOUND = 40  # texts that a search shows
+
+
+class OverviewPages:
+    """Answers what is asked about all conversations of a scope."""
+
+    def __init__(self, page: PageContext, changes: Changes, summaries: Summaries) -> None:
+        self._page, self._changes, self._summaries = page, changes, summaries
+        self._listing = Listing(page.engine, page.savings)
+
+    async def list(self, request: Request, scope: Scope) -> Response:
+        return await self._listed(request, scope, "list.html")
+
+    async def list_more(self, request: Request, scope: Scope) -> Response:
+        return await self._listed(request, scope, "list_rows.html")
+
+    async def _listed(self, request: Request, scope: Scope, template: str) -> Response:
+        asked = request.query_params
+        tag, archived = asked.get("tag", ""), "archived" in asked
+        start, count = number(asked.get("start")), number(asked.get("count"), LISTED)
+        found = await self._listing.some(scope, start, min(count, 20 * LISTED), tag, archived)
+        return await self._page.show(template, scope, found=found, tag=tag, archived=archived)
+
+    async def list_savings(self, request: Request, scope: Scope) -> Response:
+        """What takes counting, for the lines that are on the screen."""
+        asked = request.query_params.getlist("branch")[: 20 * LISTED]
+        own = {b: sorted(await self._page.store.sessions(scope, b), key=lambda s: s.number) for b in asked}
+        rows = [(branch, await self._page.savings.of(scope, those)) for branch, those in own.items() if those]
+        return await self._page.show("list_savings.html", scope, rows=rows)
+
+    async def search(self, request: Request, scope: Scope) -> Response:
+        text, branch = request.query_params.get("q", "").strip(), request.query_params.get("in", "")
+        sessions = Sessions(self._page.engine, scope)
+        name = (await self._page.subject(request, scope, branch).newest()).id if branch else None
+        hits = await sessions.search(text, name, limit=FOUND) if text else []
+        firsts = {s.branch: s for s in sorted(await sessions.all(), key=lambda s: -s.number)}
+        abouts = {
+            hit.branch: await about(self._page.store, scope, firsts[hit.branch]) for hit in hits if hit.branch in firsts
+        }
+        return await self._page.show(
+            "search.html", scope, text=text, hits=hits, abouts=abouts, firsts=firsts, branch=branch
+        )
+
+    async def overall(self, request: Request, scope: Scope) -> Response:
+        sessions = await self._page.store.sessions(scope)
+        days, models = by_day(sessions), by_model(sessions)
+        own = self._page.engine.settings.writer is not None
+        return await self._page.show(
+            "overall.html", scope, days=days, models=models, sessions=sessions, summaries=self._summaries, writer=own
+        )
+
+    async def everything(self, request: Request, scope: Scope) -> Response:
+        sums = await everything(self._page.savings, scope, await self._page.store.sessions(scope))
+        return await self._page.show("overall_sums.html", scope, sums=sums)
+
+    async def live(self, request: Request, scope: Scope) -> Response:
+        branch = request.query_params.get("branch") or None
+
+        async def told() -> AsyncIterator[bytes]:
+            yield b"retry: 1000\n\n"
+            async for changed in self._changes.of(self._page.store, scope, branch):
+                yield b"event: changed\ndata: {}\n\n" if changed else b": still here\n\n"
+
+        return StreamingResponse(told(), media_type="text/event-stream")

@@ -1,0 +1,118 @@
+"use strict";
+// Small comforts; all that matters is in the HTML.
+
+const dialog = document.getElementById("dialog");
+
+// --- themes, times ---------------------------------------------------------------------------------------------------
+document.getElementById("theme").addEventListener("click", () => {
+  const chosen = document.documentElement.dataset.theme;
+  const dark = chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  document.documentElement.dataset.theme = dark ? "light" : "dark";
+  localStorage.setItem("theme", dark ? "light" : "dark");
+  drawAll();
+});
+
+function tellTimes(root) {
+  const now = Date.now();
+  for (const time of root.querySelectorAll("time[datetime]")) {
+    const at = new Date(time.dateTime);
+    const minutes = Math.round((now - at) / 60000);
+    time.title = at.toLocaleString();
+    time.textContent =
+      minutes < 1 ? "now" : minutes < 60 ? `${minutes} min ago` : minutes < 1440 ? `${Math.round(minutes / 60)} h ago`
+        : at.toLocaleDateString(undefined, { year: "numeric", month: "short", day: "numeric" });
+  }
+}
+
+function holdPlaces(root) {
+  // What is not loaded yet takes the room it will take, so that the scroll bar tells the truth.
+  for (const body of root.querySelectorAll("tbody.later[data-rows]"))
+    body.firstElementChild.firstElementChild.style.height = `${body.dataset.rows * 29}px`;
+}
+
+// --- dialogs ---------------------------------------------------------------------------------------------------------
+document.body.addEventListener("htmx:afterSwap", (event) => {
+  if (event.detail.target.id === "dialog-body" && !dialog.open) dialog.showModal();
+  tellTimes(event.detail.target);
+});
+document.body.addEventListener("click", (event) => {
+  if (event.target.closest("dialog .close")) dialog.close();
+});
+document.body.addEventListener("htmx:responseError", () => say("The server refused this; load the page again."));
+document.body.addEventListener("htmx:sendError", () => say("The server does not answer. Is clew still running?"));
+document.body.addEventListener("changed", () => drawAll());
+document.body.addEventListener("htmx:sseMessage", () => drawAll());
+
+function say(text) {
+  const toast = document.getElementById("toast");
+  toast.textContent = text;
+  setTimeout(() => (toast.textContent = ""), 6000);
+}
+
+// --- keys ------------------------------------------------------------------------------------------------------------
+let last = "";
+document.addEventListener("keydown", (event) => {
+  if (event.target.closest("input, textarea, select, dialog") || event.ctrlKey || event.metaKey || event.altKey) return;
+  const rows = [...document.querySelectorAll(".row a[href^='/clew/c/']")];
+  const at = rows.indexOf(document.activeElement);
+  if (event.key === "/") {
+    event.preventDefault();
+    document.getElementById("q").focus();
+  } else if (event.key === "j" && rows.length) rows[Math.min(rows.length - 1, at + 1)].focus();
+  else if (event.key === "k" && rows.length) rows[Math.max(0, at - 1)].focus();
+  else if (event.key === "g" && last === "g" && rows.length) rows[0].focus();
+  else if (event.key === "u" && document.querySelector("[hx-get$='/act/undo']")) document.querySelector("[hx-get$='/act/undo']").click();
+  else if (event.key === "c" && document.querySelector("[hx-get$='/act/compact']")) document.querySelector("[hx-get$='/act/compact']").click();
+  else if (event.key === "?") say("/ search · j k move · Enter open · g g first · c compact · u undo · Esc close");
+  last = event.key;
+});
+
+// --- charts ----------------------------------------------------------------------------------------------------------
+async function draw(figure) {
+  const answer = await fetch(figure.dataset.chart);
+  if (!answer.ok) return;
+  const { columns, marks } = await answer.json();
+  if (!columns[0].length) return;
+  const color = (name) => {
+    figure.style.color = `var(${name})`;
+    return getComputedStyle(figure).color;
+  };
+  const axis = { stroke: color("--dim"), grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line") } };
+  const lines = [["everything said", "--c1"], ["sent", "--c2"], ["reported", "--c5"], ["from the cache", "--c3"], ["limit", "--c4"]];
+  const options = {
+    width: figure.clientWidth, height: 220, scales: { x: { time: false }, y: { range: (_, low, high) => [0, high * 1.05] } },
+    axes: [{ ...axis }, { ...axis, size: 56, values: (_, ticks) => ticks.map((n) => (n >= 1e6 ? `${n / 1e6}M` : n >= 1e3 ? `${n / 1e3}k` : n)) }],
+    series: [{ label: "turn" }, ...lines.map(([label, name], n) => ({
+      label, stroke: color(name), width: n === 1 ? 2 : 1.2, dash: n === 4 ? [4, 4] : undefined,
+      points: { show: columns[0].length < 3 }, spanGaps: true,
+    }))],
+    hooks: { draw: [(plot) => {
+      plot.ctx.save();
+      plot.ctx.strokeStyle = dashed;
+      plot.ctx.setLineDash([3, 3]);
+      for (const mark of marks) {
+        const x = Math.round(plot.valToPos(mark.turn, "x", true)) + 0.5;
+        plot.ctx.beginPath();
+        plot.ctx.moveTo(x, plot.bbox.top);
+        plot.ctx.lineTo(x, plot.bbox.top + plot.bbox.height);
+        plot.ctx.stroke();
+      }
+      plot.ctx.restore();
+    }] },
+  };
+  figure.querySelector(".uplot")?.remove();
+  const dashed = color("--mark");
+  figure.style.color = "";
+  new uPlot(options, columns, figure);
+}
+
+function drawAll() {
+  for (const figure of document.querySelectorAll("[data-chart]")) draw(figure);
+}
+
+tellTimes(document);
+holdPlaces(document);
+drawAll();
+let resized;
+addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(drawAll, 150); });
+if (location.hash) document.body.addEventListener("htmx:afterSettle", () => document.getElementById(location.hash.slice(1))?.scrollIntoView(), { once: true });

@@ -1,0 +1,80 @@
+"""The turns of a conversation: what was said, sent, cached and paid, with its compactions among them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from clew.core.items import Scope
+from clew.engine.engine import Engine
+from clew.sessions.bill import CallBill
+from clew.sessions.totals import wholes
+from clew.store.records import Call, Session
+
+CHUNK = 200  # turns that are loaded at once
+POINTS = 1_500  # of a chart: more than a screen has
+
+
+class TurnRow(NamedTuple):
+    """A call, and the sessions that began with it."""
+
+    number: int
+    call: Call
+    bill: CallBill
+    began: tuple[Session, ...]
+
+
+class Timeline(NamedTuple):
+    """The turns of a branch, and what it has from its parents."""
+
+    calls: Sequence[Call]
+    began: Mapping[int, tuple[Session, ...]]  # by the place of the call that came next
+
+    @property
+    def chunks(self) -> list[tuple[int, int]]:
+        """Stretches of turns, the newest first."""
+        return [(max(0, stop - CHUNK), stop) for stop in range(len(self.calls), 0, -CHUNK)]
+
+
+async def timeline(engine: Engine, scope: Scope, branch: str) -> Timeline:
+    """All turns of a branch."""
+    calls = await engine.store.calls(scope, branch)
+    own = sorted(await engine.store.sessions(scope, branch), key=lambda s: (s.seq, s.number))
+    began: dict[int, tuple[Session, ...]] = {}
+    at = 0
+    for session in own:
+        while at < len(calls) and calls[at].seq < session.seq:
+            at += 1
+        if session.number > 1 or session.cause != "start":
+            began[at] = (*began.get(at, ()), session)
+    return Timeline(calls, began)
+
+
+async def turns(engine: Engine, scope: Scope, found: Timeline, start: int, stop: int) -> list[TurnRow]:
+    """Some of the turns, the newest first."""
+    rows = []
+    for at in range(min(stop, len(found.calls)) - 1, max(0, start) - 1, -1):
+        call = found.calls[at]
+        prices = (await engine.limits.windows.model(scope, call.model)).prices
+        rows.append(TurnRow(at + 1, call, CallBill.of(call, prices), found.began.get(at, ())))
+    return rows
+
+
+async def chart(engine: Engine, scope: Scope, branch: str) -> dict[str, Any]:
+    """The timeline as columns of numbers, the largest of neighbours where there are very many."""
+    found = await timeline(engine, scope, branch)
+    everything, _ = await wholes(engine, scope, branch, found.calls)
+    columns = (
+        list(range(1, len(found.calls) + 1)),
+        everything,
+        [call.predicted for call in found.calls],
+        [(call.usage or {}).get("input") or None for call in found.calls],
+        [(call.usage or {}).get("cache_read") or call.cached for call in found.calls],
+        [call.limit for call in found.calls],
+    )
+    step = max(1, -(-len(found.calls) // POINTS))
+    thin = [[_largest(column[at : at + step]) for at in range(0, len(column), step)] for column in columns]
+    marks = [{"turn": at + 1, "cause": s.cause, "id": s.id} for at, those in found.began.items() for s in those]
+    return {"columns": thin, "marks": [mark for mark in marks if mark["cause"] in ("compaction", "handoff")]}
+
+
+def _largest(values: Sequence[int | None]) -> int | None:
+    return max((value for value in values if value is not None), default=None)

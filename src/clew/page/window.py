@@ -1,0 +1,85 @@
+"""The window of a conversation as the model sees it now: by kind, and piece by piece, with what stands behind each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clew.core.items import Scope
+from clew.core.threads import in_thread
+from clew.engine.engine import Engine
+from clew.sessions.composition import CompositionPart, Shown, parts, shown
+from clew.steps.lines import clip
+
+PIECES = 60  # that are loaded at once, the newest first
+CLIPPED = 700  # characters of a piece that are shown before somebody asks for all of it
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPiece:
+    """Something in view: what was said, or what stands in for it."""
+
+    place: int
+    id: str
+    role: str
+    kind: str  # as the composition has it
+    name: str  # of a tool
+    tokens: int
+    text: str
+    left: int  # characters that are not shown
+    by: str  # the step that made it; nothing: it was said
+    pinned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShownWindow:
+    """What the model sees, and how much of the room that takes."""
+
+    parts: Sequence[CompositionPart]
+    pieces: Sequence[WindowPiece]
+    start: int  # of the pieces, among all
+    of: int
+    sent: int  # tokens, as the provider counts
+    limit: int
+    window: int
+    system: str
+    tools: int
+
+    @property
+    def share(self) -> float:
+        return self.sent / self.limit if self.limit else 0.0
+
+
+async def window(engine: Engine, scope: Scope, branch: str, before: int | None = None) -> ShownWindow:
+    """The window of a branch, with the newest of its pieces, or those before a place."""
+    view = await engine.view(scope, branch)
+    target = await engine.limits.target(scope, view.frame)
+    sent = await engine.expected(view)
+
+    def looked() -> ShownWindow:
+        counted = shown(view.nodes, view.edits, target.meter)
+        framed = target.meter.frame(view.frame).tokens
+        rate = sent / max(1, framed + sum(one.tokens for one in counted))  # of the provider's tokens to ours
+        every = [one._replace(tokens=round(rate * one.tokens)) for one in counted]
+        stop = len(every) if before is None else min(before, len(every))
+        start = max(0, stop - PIECES)
+        pieces = [_piece(at, every[at], every[at].node.id in view.pinned) for at in range(start, stop)]
+        return ShownWindow(
+            parts(every, round(rate * framed)),
+            pieces,
+            start,
+            of=len(every),
+            sent=sent,
+            limit=target.limit.tokens,
+            window=target.window,
+            system=clip(view.frame.system, CLIPPED),
+            tools=len(view.frame.tools),
+        )
+
+    return await in_thread(looked)
+
+
+def _piece(place: int, found: Shown, pinned: bool) -> WindowPiece:
+    item, by = found.node.item, found.by.partition("(")[0]
+    text = item.text[:CLIPPED]
+    left = len(item.text) - len(text)
+    # A stand-in may have the id of what it stands for at its end; by its own it is found as well.
+    return WindowPiece(place, found.node.id, item.role, found.kind, item.name, found.tokens, text, left, by, pinned)
