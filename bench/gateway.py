@@ -121,20 +121,21 @@ async def load(target: Target, kind: Kind, clients: int, requests: int) -> tuple
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=timeout) as http:
 
         async def talk(n: int, many: int, measured: bool) -> None:
-            raw = body(kind, f"client {n} {target.name}") if kind.hot else small
-            said = json.loads(raw) if kind.hot else None
-            for turn in range(many):
-                if said:  # one exchange more each time, as in a real talk
-                    more = [
+            raw = small
+            for _ in range(many):
+                if kind.hot:  # one exchange more each time, as in a real talk
+                    said = talks.setdefault(n, json.loads(body(kind, f"client {n} {target.name}")))
+                    turn = len(said["messages"])
+                    said["messages"] += [
                         {"role": "assistant", "content": f"ok {turn}"},
                         {"role": "user", "content": f"go on {turn}"},
                     ]
-                    said["messages"] += more if measured or turn else []
                     raw = json.dumps(said, separators=(",", ":")).encode()
                 took = await ask(http, target.url + kind.path, raw)
                 firsts.extend([took] if measured else [])
 
         firsts: list[float] = []
+        talks: dict[int, Any] = {}  # that go on
         small = body(kind, "the same")
         await asyncio.gather(*(talk(n, 3, False) for n in range(clients)))
         began, spent = time.perf_counter(), cpu(target.pid) if target.pid else 0.0
