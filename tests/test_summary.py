@@ -235,7 +235,7 @@ async def test_every_fact_has_a_fate() -> None:
     store = SQLite(":memory:")
     engine = Engine(store, Budget(window=6_000, reserve=500))
     view = await engine.prepare(Request({"model": "gpt-4o", "messages": long_work(60)}))
-    ledger = await engine.coverage("default", (await store.calls("default", view.branch))[-1])
+    ledger = await engine.covered(await engine.resume("default", (await store.calls("default", view.branch))[-1]))
     assert len(ledger.fates) == sum(ledger.count(s) for s in ("in view", "recallable", "flagged")) > 500
     for fate in ledger.missing()[:20]:
         (node,) = await engine.recall("default", fate.id)

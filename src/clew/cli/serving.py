@@ -76,12 +76,12 @@ async def _serve(config: "Config", store: "SQLStore", demo: bool, stack: ExitSta
     from clew.page.app import Page
     from clew.page.changes import Changes
     from clew.page.instructions import KeptInstructions
-    from clew.page.overall import Summaries
+    from clew.page.overall import SummaryWriters
     from clew.page.site import Site
 
     try:
         known = [_demo(stack, kind) for kind in ("openai", "anthropic")] if demo else upstreams(config)
-        changes, summaries = Changes(), Summaries()
+        changes, summaries = Changes(), SummaryWriters()
         gateway = made(config, store, known, [changes, summaries])
         page = Page(
             gateway.engine,

@@ -18,6 +18,7 @@ from clew.engine.due import part
 from clew.engine.model_limits import Budgeting, ModelLimits
 from clew.engine.pins import Back, back
 from clew.engine.recall import candidates, resolve
+from clew.engine.reopening import reopened
 from clew.engine.replay import replay
 from clew.engine.settings import FIXED, Settings
 from clew.engine.turns import Request, Turns
@@ -93,6 +94,10 @@ class Engine:
         """Write down what a request says, without sending anything: its conversation as it stands then."""
         return await self._turns.take(request, silent=True)
 
+    async def reopen(self, scope: Scope, branch: str) -> View:
+        """A conversation as it stands, to be compacted. Raises `Conflict` if a newer one goes on from it."""
+        return await reopened(self._turns, scope, branch)
+
     async def whose(self, scope: Scope, frame: Frame, items: Sequence[Item], session: str | None) -> str | None:
         """The branch of which a history is, whoever asks about it; None if it is like none."""
         return await self._turns.recogniser(scope, frame).whose(items, session)
@@ -102,8 +107,7 @@ class Engine:
         report = spent(usage)
         cost = await self.limits.cost(view.scope, view.frame.model, report)
         learned = await self.limits.windows.took(view.scope, view.frame.model, report.input)
-        branch = self._turns.branches.newest(view)
-        if branch and len(branch.view.edits) != len(view.edits):
+        if (branch := self._turns.branches.newest(view)) and len(branch.view.edits) != len(view.edits):
             branch = None  # compacted since: the report is of what is no longer shown
         if branch:
             learned += self.limits.observe(view.scope, branch.ledger.size, branch.view, report.input)
@@ -165,10 +169,6 @@ class Engine:
         ids = [f.id for f in await self.find(scope, text, branch, limit)]
         nodes = await self.store.nodes(scope, ids)
         return [nodes[id] for id in ids]
-
-    async def coverage(self, scope: Scope, call: Call) -> CoverageLedger:
-        """What became of every fact that a call left out of view."""
-        return await self.covered(await self.resume(scope, call))
 
     async def with_originals(self, view: View) -> View:
         """A view that also has what is behind its stand-ins (`View.originals`)."""

@@ -8,10 +8,10 @@ from clew.store.protocol import Store
 from clew.store.records import Session
 from clew.text.decorations import is_program_made, undecorated
 
-OPENING = 20  # items among which the first words of a user are
-CALL = 3  # events after which the first call has been written
-TITLE = 160  # characters
-HEAD = 4_000  # characters of a system prompt in which an agent says who it is
+OPENING_ITEMS = 20  # items among which the first words of a user are
+FIRST_CALL = 3  # events after which the first call has been written
+TITLE_LENGTH = 160  # characters
+PROMPT_HEAD = 4_000  # characters of a system prompt in which an agent says who it is
 
 # As each agent calls itself where its prompt begins; those whose names others mention come last.
 AGENTS = (
@@ -49,18 +49,22 @@ class About(NamedTuple):
 
 async def about(store: Store, scope: Scope, first: Session) -> About:
     """What the conversation is about that begins with a session; read each time, for it may be purged meanwhile."""
-    trace = await store.load(scope, first.branch, first.seq + CALL)
-    places = trace.said[-OPENING:] if first.cause == "fork" else trace.said[:OPENING]
+    trace = await store.load(scope, first.branch, first.seq + FIRST_CALL)
+    places = trace.said[-OPENING_ITEMS:] if first.cause == "fork" else trace.said[:OPENING_ITEMS]
     nodes = await store.nodes(scope, [place.id for place in places])
     typed = [n.item.text for n in nodes.values() if n.item.kind == "text" and n.item.role == "user"]
     frame = await store.frame(scope, trace.frame) if trace.frame else None
     title = next((said for text in typed if not is_program_made(text) and (said := undecorated(text).strip())), "")
     agent = _agent(frame) or (first.method.replace("_", " ") if first.cause == "import" else "")
-    return About(" ".join(title[: 2 * TITLE].split())[:TITLE], agent, _folder([frame.system if frame else "", *typed]))
+    return About(
+        " ".join(title[: 2 * TITLE_LENGTH].split())[:TITLE_LENGTH],
+        agent,
+        _folder([frame.system if frame else "", *typed]),
+    )
 
 
 def _agent(frame: Frame | None) -> str:
-    head = frame.system[:HEAD] if frame else ""
+    head = frame.system[:PROMPT_HEAD] if frame else ""
     return next((name for name, pattern in _AGENTS if pattern.search(head)), "")
 
 

@@ -71,7 +71,7 @@ class Subject:
         return max(found, key=lambda s: s.number)
 
 
-class Act(Protocol):
+class PageAct(Protocol):
     """Something that can be done with a conversation."""
 
     async def ask(self, on: Subject, given: FormValues) -> ActEffect:
@@ -105,7 +105,7 @@ class CompactNow:
         return ActEffect("Compact now", tuple(told), "Compact", (field,), diff, "Preview")
 
     async def do(self, on: Subject, given: FormValues) -> str:
-        view = await on.engine.view(on.scope, on.branch)
+        view = await on.engine.reopen(on.scope, on.branch)
         after = await on.engine.compact(view, given.get("focus", "").strip())
         return "Nothing could leave the window." if after is view else "Compacted."
 
@@ -268,7 +268,7 @@ class EditInstructions:
         return f"They hold from the next request on, {await on.instructions.write(when, how)}."
 
 
-ACTS: Mapping[str, Act] = {
+ACTS: Mapping[str, PageAct] = {
     "compact": CompactNow(),
     "undo": UndoCompaction(),
     "pin": PinItem(),

@@ -18,7 +18,7 @@ from clew.page.changes import Changes
 from clew.page.context import Handler, PageContext, form
 from clew.page.conversation import ConversationPages
 from clew.page.guard import COOKIE, Forbidden, PageGuard
-from clew.page.overall import Summaries
+from clew.page.overall import SummaryWriters
 from clew.page.overview import OverviewPages
 from clew.page.rendering import secured
 
@@ -35,13 +35,13 @@ class Page:
         instructions: Instructions,
         *,
         changes: Changes | None = None,
-        summaries: Summaries | None = None,
+        summaries: SummaryWriters | None = None,
         keys: Mapping[str, Scope] | None = None,
         hosts: Collection[str] = (),
     ) -> None:
         self._guard = PageGuard(engine.store.secret, scope, keys or {}, hosts)
         self._page = PageContext(engine, self._guard, instructions)
-        many = OverviewPages(self._page, changes or Changes(), summaries or Summaries())
+        many = OverviewPages(self._page, changes or Changes(), summaries or SummaryWriters())
         one = ConversationPages(self._page)
         shown: Mapping[str, Handler] = {
             "/": many.list,

@@ -9,7 +9,7 @@ from clew.core import rawjson
 from clew.core.items import Scope
 from clew.errors import NotFound
 from clew.page.about import about
-from clew.page.acting import ACTS, Act, method
+from clew.page.acting import ACTS, PageAct, method
 from clew.page.context import LISTED, PageContext, form, number
 from clew.page.listing import family
 from clew.page.timeline import chart, timeline, turns
@@ -125,7 +125,7 @@ class ConversationPages:
         return reply
 
 
-def _act(name: str) -> Act:
+def _act(name: str) -> PageAct:
     if name not in ACTS:
         raise NotFound("there is no such act")
     return ACTS[name]

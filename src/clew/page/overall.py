@@ -37,7 +37,7 @@ class SpentLine:
         return self.cached / self.input if self.input else 0.0
 
 
-class Summaries:
+class SummaryWriters:
     """Who wrote the summaries since this process began: a listener of the engine's."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from clew.page.about import about
 from clew.page.changes import Changes
 from clew.page.context import LISTED, PageContext, number
 from clew.page.listing import Listing
-from clew.page.overall import Summaries, by_day, by_model, everything
+from clew.page.overall import SummaryWriters, by_day, by_model, everything
 from clew.sessions.sessions import Sessions
 
 FOUND = 40  # texts that a search shows
@@ -19,7 +19,7 @@ FOUND = 40  # texts that a search shows
 class OverviewPages:
     """Answers what is asked about all conversations of a scope."""
 
-    def __init__(self, page: PageContext, changes: Changes, summaries: Summaries) -> None:
+    def __init__(self, page: PageContext, changes: Changes, summaries: SummaryWriters) -> None:
         self._page, self._changes, self._summaries = page, changes, summaries
         self._listing = Listing(page.engine, page.savings)
 

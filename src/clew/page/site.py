@@ -1,11 +1,10 @@
 """The page beside a gateway, on one port: what a browser asks for is the page's, all else the gateway's."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
+from clew.gateway.server import Asgi
 from clew.page.app import Page
 
-Asgi = Callable[[Any, Any, Any], Awaitable[None]]
 PREFIX = "/clew/"  # no provider has a path that begins so
 
 

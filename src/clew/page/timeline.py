@@ -9,7 +9,7 @@ from clew.sessions.bill import CallBill
 from clew.sessions.totals import wholes
 from clew.store.records import Call, Session
 
-CHUNK = 200  # turns that are loaded at once
+TURNS_AT_ONCE = 200  # turns that are loaded at once
 POINTS = 1_500  # of a chart: more than a screen has
 
 
@@ -31,7 +31,7 @@ class Timeline(NamedTuple):
     @property
     def chunks(self) -> list[tuple[int, int]]:
         """Stretches of turns, the newest first."""
-        return [(max(0, stop - CHUNK), stop) for stop in range(len(self.calls), 0, -CHUNK)]
+        return [(max(0, stop - TURNS_AT_ONCE), stop) for stop in range(len(self.calls), 0, -TURNS_AT_ONCE)]
 
 
 async def timeline(engine: Engine, scope: Scope, branch: str) -> Timeline:

@@ -1,0 +1,307 @@
+"""The page over HTTP: who may look, who may act, and that nothing anybody said is more than text on it."""
+
+import json
+import re
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clew.gateway.settings import GatewaySettings
+from clew.page.app import Page
+from clew.page.rendering import tokens
+from paging import CHAT, Looked, looking
+
+HOSTILE = (
+    '</pre></td><script>alert(1)</script><img src=x onerror=alert(2)>"\' autofocus onfocus="alert(3) {{7*7}} &lt;b&gt;'
+)
+ACTS = ("compact", "undo", "pin", "method", "fork", "tag", "archive", "instruct")
+
+
+class Elements(HTMLParser):
+    """What a browser would make of a page: its elements, and all their attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def token(page: Looked) -> str:
+    found = re.search(r'"x-clew-token": "(\w+)"', page.get("/").raw.decode())
+    assert found
+    return found[1]
+
+
+def act(page: Looked, branch: str, name: str, form: str = "", **headers: str) -> Any:
+    given = {"content-type": "application/x-www-form-urlencoded", "x-clew-token": token(page), "hx-request": "true"}
+    sent = given | {key.replace("_", "-"): value for key, value in headers.items()}
+    return page.ask(f"/clew/c/{branch}/act/{name}", form.encode(), sent)
+
+
+def addresses(branch: str, session: str) -> list[str]:
+    one = f"/clew/c/{branch}"
+    return [
+        "/",
+        "/?tag=x",
+        "/?archived",
+        "/clew/list?count=9",
+        f"/clew/savings?branch={branch}",
+        "/clew/search?q=step",
+        f"/clew/search?q=alert&in={branch}",
+        "/clew/overall",
+        "/clew/overall/everything",
+        one,
+        f"{one}/head",
+        f"{one}/turns?start=0&stop=9",
+        f"{one}/window",
+        f"{one}/window?before=3",
+        f"{one}/compaction/{session}",
+        *(f"{one}/act/{name}" for name in ACTS if name not in ("undo", "pin")),
+    ]
+
+
+def compaction(page: Looked, branch: str) -> str:
+    """The id of the first compaction."""
+    found = re.search(rf"/clew/c/{branch}/compaction/(\w+)", page.get(f"/clew/c/{branch}").raw.decode())
+    assert found
+    return found[1]
+
+
+def test_nothing_that_was_said_is_more_than_text(tmp_path: Path) -> None:
+    with looking(tmp_path) as page:
+        page.talk(HOSTILE[:60], 30, HOSTILE)
+        [branch] = re.findall(r'id="row-(\w+)"', page.get("/").raw.decode())
+        act(page, branch, "tag", "tags=%3Cscript%3Ealert(9)%3C/script%3E")
+        session = compaction(page, branch)
+        for path in [
+            *addresses(branch, session),
+            f"/clew/search?q={'%22%3E%3Cscript%3E'}",
+            "/clew/c/nobody",
+            "/clew/x",
+        ]:
+            got = page.get(path)
+            for tag, attributes in Elements(got.raw.decode()).found:
+                assert not any(name.startswith("on") or name == "autofocus" for name in attributes), (path, attributes)
+                assert tag not in ("iframe", "object", "embed", "style"), path
+                assert tag != "script" or str(attributes.get("src")).startswith("/clew/static/"), path
+                assert tag != "img" or attributes.get("src") == "/clew/static/icon.svg", path
+                assert "style" not in attributes, path
+                link = str(attributes.get("href") or attributes.get("action") or "/")
+                assert link.startswith(("/", "#")), (path, link)
+            assert "49 &amp;lt;" not in got.raw.decode(), "templates do not read what was said"
+
+
+def test_every_answer_keeps_a_browser_in_bounds(tmp_path: Path) -> None:
+    with looking(tmp_path) as page:
+        page.talk("run", 2)
+        branch = page.branch("run")
+        for path in ("/", f"/clew/c/{branch}", f"/clew/c/{branch}/chart.json", "/clew/c/nobody", "/clew/overall"):
+            headers = page.get(path).headers
+            policy = headers["content-security-policy"]
+            assert "default-src 'none'" in policy
+            assert "unsafe" not in policy
+            assert "frame-ancestors 'none'" in policy
+            assert (headers["x-frame-options"], headers["cache-control"]) == ("DENY", "no-store")
+            assert "access-control-allow-origin" not in headers
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "", "localhost.evil.example:80", "[::2]"])
+def test_a_name_that_was_bent_to_this_machine_gets_nothing(tmp_path: Path, host: str) -> None:
+    with looking(tmp_path) as page:
+        page.talk("run", 1)
+        branch = page.branch("run")
+        for path in ("/", f"/clew/c/{branch}", "/clew/live", f"/clew/c/{branch}/export"):
+            got = page.get(path, host=host)
+            assert got.status == 403, path
+            assert b"checkout" not in got.raw
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"x_clew_token": ""},
+        {"x_clew_token": "0" * 64},
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"sec_fetch_site": "cross-site"},
+        {"sec_fetch_site": "same-site"},
+        {"host": "evil.example"},
+    ],
+)
+def test_no_other_page_can_act(tmp_path: Path, headers: dict[str, str]) -> None:
+    with looking(tmp_path) as page:
+        page.talk("run", 1)
+        branch = page.branch("run")
+        for name in ACTS:
+            got = act(page, branch, name, "tags=evil&name=evil&method=llm&when=evil&how=evil", **headers)
+            assert b"problem" in got.raw or got.status == 403
+        shown = page.get(f"/clew/c/{branch}").raw.decode()
+        assert "evil" not in shown
+        assert "Archive …" in shown
+        assert act(page, branch, "tag", "tags=mine").status == 200
+        assert "mine" in page.get("/").raw.decode(), "who may, can"
+
+
+def test_nothing_is_done_by_looking(tmp_path: Path) -> None:
+    with looking(tmp_path) as page:
+        page.talk("run", 30)
+        branch = page.branch("run")
+        before = page.get(f"/clew/c/{branch}/export").raw
+        session = compaction(page, branch)
+        for path in addresses(branch, session):
+            assert page.get(path).status == 200, path
+        assert page.get(f"/clew/c/{branch}/export").raw == before
+
+
+def test_with_keys_everybody_sees_their_own(tmp_path: Path) -> None:
+    settings = GatewaySettings(keys={"key-of-ana": "ana", "key-of-bob": "bob"}, hosts=("127.0.0.1",))
+    with looking(tmp_path, settings) as page:
+        for name in ("ana", "bob"):
+            said = {"model": "gpt-4o", "messages": [{"role": "user", "content": f"The secret of {name}."}]}
+            assert page.ask(CHAT, said, {"x-clew-key": f"key-of-{name}"}).status == 200
+        assert page.get("/").status == 401
+        assert page.ask("/clew/key", b"key=wrong").status == 401
+        got = page.ask("/clew/key", b"key=key-of-ana")
+        assert got.status == 303
+        cookie = got.headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=strict" in cookie
+        own = cookie.partition(";")[0]
+        shown = page.get("/", cookie=own).raw.decode()
+        assert "The secret of ana." in shown
+        assert "bob" not in shown
+        branch = re.findall(r'id="row-(\w+)"', shown)[0]
+        assert page.get(f"/clew/c/{branch}", cookie=own).status == 200
+        other = page.ask("/clew/key", b"key=key-of-bob").headers["set-cookie"].partition(";")[0]
+        for path in ("", "/window", "/export", "/turns", "/chart.json", "/act/compact"):
+            got = page.get(f"/clew/c/{branch}{path}", cookie=other)
+            assert b"secret of ana" not in got.raw, path
+        assert page.get("/", cookie=own[:-2] + "00").status == 401
+
+
+def test_programs_that_look_whether_somebody_answers_see_no_page(tmp_path: Path) -> None:
+    with looking(tmp_path) as page:
+        assert page.ask("/", method="GET").json() == {"status": "ok"}
+        assert page.ask("/", method="HEAD").status == 200
+        assert page.get("/").raw.startswith(b"<!doctype html>")
+
+
+def test_every_act_says_what_it_would_do_and_then_does_it(tmp_path: Path) -> None:
+    with looking(tmp_path) as page:
+        page.talk("run", 14)
+        branch = page.branch("run")
+        one = f"/clew/c/{branch}"
+
+        preview = page.get(f"{one}/act/compact?focus=module_3").raw.decode()
+        less = re.search(r"([\d,]+) → ([\d,]+) tokens", preview)
+        assert less
+        assert b"Compacted" in act(page, branch, "compact", "focus=module_3").raw
+
+        undo = page.get(f"{one}/act/undo").raw.decode()
+        grows = re.search(r"grows from ([\d,]+) to ([\d,]+) tokens", undo)
+        assert grows
+        assert f"{grows[1]} → {grows[2]} tokens".encode() in act(page, branch, "undo").raw
+
+        assert b"Now it is auto" in page.get(f"{one}/act/method").raw
+        assert b"it is llm" in act(page, branch, "method", "method=llm").raw
+        assert b"Now it is llm" in page.get(f"{one}/act/method").raw
+
+        [first] = re.findall(r'id="w-(\w+)"', page.get(f"{one}/window").raw.decode())[:1]
+        assert b"Pin this" in page.get(f"{one}/act/pin?id={first}").raw
+        act(page, branch, "pin", f"id={first}")
+        assert b"Remove this pin" in page.get(f"{one}/act/pin?id={first}").raw
+
+        assert b"goes on from here" in act(page, branch, "fork", "name=another").raw
+        assert page.branch("another") != branch
+        assert b"already exists" in act(page, branch, "fork", "name=another").raw
+
+        act(page, branch, "archive")
+        assert "<small>run</small>" not in page.get("/").raw.decode()
+        assert "<small>run</small>" in page.get("/?archived").raw.decode()
+        act(page, branch, "archive")
+        assert "<small>run</small>" in page.get("/").raw.decode()
+
+        assert b"use 1%" in act(page, branch, "instruct", "when=99%25&how=").raw, "too late is refused"
+        act(page, branch, "instruct", "when=40%25&how=Name+every+file.")
+        assert (page.gateway.deciding.when, page.gateway.deciding.how) == ("40%", "Name every file.")
+        assert "Name every file." in (tmp_path / ".config" / "clew" / "config.toml").read_text()
+
+
+def test_each_stand_in_gives_back_what_it_stands_for(tmp_path: Path) -> None:
+    with looking(tmp_path) as page:
+        page.talk("run", 20)
+        branch = page.branch("run")
+        window = page.get(f"/clew/c/{branch}/window").raw.decode()
+        behind = set(re.findall(rf"/clew/c/{branch}/behind/(\w+)", window))
+        told = "".join(page.get(f"/clew/c/{branch}/behind/{id}").raw.decode() for id in behind)
+        whole = window + told
+        for turn in range(20):
+            assert f"def function_{turn}_0(x)" in whole or f"module_{turn}.py" in whole
+        exported = [json.loads(line) for line in page.get(f"/clew/c/{branch}/export").raw.splitlines()]
+        assert exported[-1] == {"end": 1}
+        assert page.get(f"/clew/c/{branch}/export?format=claude-code").status == 200
+        assert page.get(f"/clew/c/{branch}/export?format=nonsense").status == 400
+
+
+def test_bad_addresses_get_words(tmp_path: Path) -> None:
+    with looking(tmp_path) as page:
+        page.talk("run", 1)
+        branch = page.branch("run")
+        one = f"/clew/c/{branch}"
+        for path, status in [
+            ("/clew/c/nobody", 404),
+            ("/clew/c/nobody/window", 404),
+            ("/clew/c/nobody/export", 404),
+            (f"{one}/behind/zz", 404),
+            (f"{one}/text/00ff", 404),
+            (f"{one}/compaction/{branch}", 404),
+            (f"{one}/compaction/nothing", 404),
+            (f"{one}/act/purge", 404),
+            (f"{one}/turns?start=x&stop=-1", 200),
+            (f"{one}/window?before=99999999999999999999", 200),
+            ("/?start=-5&count=1e9", 200),
+            ("/clew/search", 200),
+            ("/clew/list?count=0", 200),
+        ]:
+            assert page.get(path).status == status, path
+        assert page.ask(f"{one}/act/tag", b"tags=" + b"x" * 200_000, {"x-clew-token": token(page)}).status == 413
+
+
+def test_a_change_is_told_at_once(tmp_path: Path) -> None:
+    import http.client
+    from urllib.parse import urlsplit
+
+    with looking(tmp_path) as page:
+        page.talk("run", 1)
+        line = http.client.HTTPConnection(urlsplit(page.url).netloc, timeout=30)
+        line.request("GET", "/clew/live", headers={"accept": "text/event-stream"})
+        came = line.getresponse()
+        assert came.readline() == b"retry: 1000\n"
+        came.readline()
+        time.sleep(0.1)  # it listens from the next moment on
+        page.talk("other", 1)
+        assert came.readline() == b"event: changed\n"
+        line.close()
+
+
+def test_tokens_are_told_in_few_characters() -> None:
+    assert [tokens(n) for n in (None, 0, 999, 1_000, 12_345, 999_999, 1_234_567, 512_000_000)] == [
+        "–",
+        "0",
+        "999",
+        "1.0k",
+        "12.3k",
+        "1000k",
+        "1.2M",
+        "512M",
+    ]
+
+
+def test_a_page_needs_no_gateway() -> None:
+    assert Page.__doc__
