@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+import paging
 import postgres
 from clew import open_store
 from clew.store.sql import SQLStore
@@ -56,9 +57,10 @@ def _once_too_often(call: Any) -> bool:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    skipped = [r for r in terminalreporter.stats.get("skipped", ()) if postgres.MISSING in str(r.longrepr)]
-    if skipped:
-        terminalreporter.section(f"{postgres.MISSING} ({len(skipped)} tests)", red=True, bold=True)
+    for missing in (postgres.MISSING, paging.MISSING):
+        skipped = [r for r in terminalreporter.stats.get("skipped", ()) if missing in str(r.longrepr)]
+        if skipped:
+            terminalreporter.section(f"{missing} ({len(skipped)} tests)", red=True, bold=True)
 
 
 @pytest.fixture(scope="session")

@@ -246,13 +246,15 @@ class ChatBackend:
         return told if same else f"{told}; it speaks {new.format}, so a new conversation begins"
 
     async def set(self, key: str, value: str) -> str:
-        """Set something in the user's file, and say where it is."""
-        path, text, holds = edited(self.places, key, value)
+        """Set something in the user's file, or take it out where it is blank, and say where it is."""
+        path, text, holds = edited(self.places, key, value or None)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         await asyncio.to_thread(save, path, text.encode())
         self.config = replace(holds, log="off")
         source = holds.sources[write_key(read_key(key))]
         where = self.places.shown(path)
+        if not value:
+            return f"taken out of {where}"
         return f"saved in {where}" if source.endswith(where) else f"saved in {where}, but {source} counts more"
 
     async def write(self, path: str, text: str) -> Path:

@@ -26,8 +26,11 @@ def load(env: Mapping[str, str], folder: Path, platform: str = sys.platform) -> 
     return assembled(Places(env, folder, platform))
 
 
-def edited(places: Places, key: str, value: str, *, project: bool = False) -> tuple[Path, str, Config]:
-    """The file to write to set a key, its new text, and what would hold then. Raises `BadConfig`."""
+def edited(places: Places, key: str, value: str | None, *, project: bool = False) -> tuple[Path, str, Config]:
+    """The file to write to set a key, or to take it out for None; its new text, and what would hold then.
+
+    Raises `BadConfig`.
+    """
     from clew.config.toml import changed  # only who writes a file waits for it
 
     path = (places.project_file() or places.folder / "clew.toml") if project else places.user_file()
@@ -38,7 +41,7 @@ def edited(places: Places, key: str, value: str, *, project: bool = False) -> tu
         raise BadConfig(f"{key} is not a setting; {nearest(key)}") from None
     setting = setting_of(parts)
     assert setting is not None, "it was just read"
-    parsed = _parsed(setting, value, key, problems)
+    parsed = None if value is None else _parsed(setting, value, key, problems)
     text = _text(path, shown, problems) if is_file(path) else ""
     _tree(text, shown, problems)
     if project and is_file(path) and not places.trusted(path):

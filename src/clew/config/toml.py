@@ -38,15 +38,20 @@ def line_of(text: str, key: Key) -> int | None:
 
 
 def changed(text: str, key: Key, value: Any) -> str:
-    """The file with one key set, or `ValueError` where something else is in its place."""
+    """The file with one key set, or without it for None; `ValueError` where something else is in its place."""
     document = tomlkit.parse(text if text.endswith("\n") or not text else f"{text}\n")
     table: Any = document
     try:
         for at, part in enumerate(key[:-1], 1):
+            if value is None and part not in table:
+                return text
             if part not in table:
                 table[part] = tomlkit.table(is_super_table=at < len(key) - 1)
             table = table[part]
-        if table is document and key[-1] not in table:
+        if value is None:
+            table.pop(key[-1], None)
+            result = tomlkit.dumps(document)
+        elif table is document and key[-1] not in table:
             result = _with_new(document, key[-1], value)
         else:
             table[key[-1]] = value

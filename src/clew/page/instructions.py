@@ -23,7 +23,7 @@ class KeptInstructions:
     async def write(self, when: str, how: str) -> str:
         """Have these hold from now on; says where they are kept. Raises `BadConfig`."""
         for key, value in (("new_session.when", when), ("new_session.how", how)):
-            path, text, _ = edited(self._places, key, value)
+            path, text, _ = edited(self._places, key, value or None)
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             await asyncio.to_thread(save, path, text.encode())
         if self._teller:

@@ -31,9 +31,16 @@ function holdPlaces(root) {
 }
 
 // --- dialogs ---------------------------------------------------------------------------------------------------------
+let opening = false; // what was asked for inside a dialog that is closed by now does not open it again
+document.body.addEventListener("htmx:beforeRequest", (event) => {
+  if (event.detail.target.id === "dialog-body" && !event.detail.elt.closest("dialog")) opening = true;
+});
 document.body.addEventListener("htmx:afterSwap", (event) => {
-  if (event.detail.target.id === "dialog-body" && !dialog.open) dialog.showModal();
   tellTimes(event.detail.target);
+  if (event.detail.target.id !== "dialog-body" || dialog.open) return;
+  if (opening) dialog.showModal();
+  else if (event.detail.target.querySelector(".done, .problem")) say(event.detail.target.querySelector("p").textContent);
+  opening = false;
 });
 document.body.addEventListener("click", (event) => {
   if (event.target.closest("dialog .close")) dialog.close();

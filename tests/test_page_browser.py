@@ -1,0 +1,253 @@
+"""The page in Debian's chromium, beside a gateway through which agents talk: all that people do on it."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from paging import Looked, chromium, looking, tab
+
+SHOTS = os.environ.get("CLEW_SHOTS")  # a folder: pictures for the docs are taken there
+
+# One browser for all of them, and one worker: starting one takes longer than most of what is done in it.
+pytestmark = pytest.mark.xdist_group("browser")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Looked]:
+    """A gateway through which two agents have talked, one of them far past its window."""
+    with looking(tmp_path_factory.mktemp("page")) as site:
+        site.talk("checkout", 40)
+        site.talk("docs", 3, "Write docs for the export command.")
+        yield site
+
+
+def shot(page: Page, name: str) -> None:
+    if SHOTS:
+        page.screenshot(path=Path(SHOTS) / f"{name}.png")
+
+
+def opened(page: Page, name: str = "checkout") -> None:
+    """Go to a conversation, as somebody does who looks for it in the list."""
+    page.locator(".list tr", has_text=name).locator(".title a").first.click()
+    expect(page.locator("#window .piece").first).to_be_visible()
+
+
+def confirmed(page: Page, button: str) -> None:
+    """Have it done, read that it was, and go on."""
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name=button, exact=True).click()
+    expect(dialog.locator(".done")).to_be_visible()
+    page.keyboard.press("Escape")
+
+
+def test_the_list_says_what_each_conversation_came_to(browser: Browser, site: Looked) -> None:
+    with tab(browser, site.url) as page:
+        row = page.locator(".list tr", has_text="checkout").first
+        expect(row).to_contain_text("Fix the checkout test in tests/test_checkout.py")
+        for said in ("opencode", "gpt-4o", "shop"):
+            expect(row).to_contain_text(said)
+        expect(row.locator("[id^=saved-]")).to_contain_text("%")
+        expect(row.locator("svg.spark")).to_be_visible()
+        shot(page, "list")
+
+
+def test_a_conversation_shows_its_turns_and_its_window(browser: Browser, site: Looked) -> None:
+    with tab(browser, site.url) as page:
+        opened(page)
+        expect(page.locator(".chart canvas")).to_be_visible()
+        expect(page.locator(".turns tr.mark").first).to_contain_text("compaction by auto")
+        expect(page.locator("#window .fill svg").first).to_be_visible()
+        stand_in = page.locator(".piece.standing").first
+        stand_in.locator("summary").click()
+        expect(stand_in.locator(".behind .piece").first).to_be_visible()
+        shot(page, "conversation")
+
+
+def test_a_compaction_is_seen_from_both_sides(browser: Browser, site: Looked) -> None:
+    with tab(browser, site.url) as page:
+        opened(page)
+        page.locator(".sessions a").first.click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Compaction 1")
+        expect(page.locator(".left li").first).to_be_visible()
+        expect(page.locator(".standin pre").first).to_contain_text("work log")
+        expect(page.locator("#h-facts")).to_contain_text("Facts behind stand-ins")
+        page.locator(".standin summary").first.click()
+        expect(page.locator(".behind .piece").first).to_be_visible()
+        shot(page, "compaction")
+
+
+def test_what_is_done_is_confirmed_first_and_seen_at_once(browser: Browser, tmp_path: Path) -> None:
+    with looking(tmp_path) as site:
+        site.talk("checkout", 14)
+        with tab(browser, site.url) as page:
+            opened(page)
+            marks = page.locator(".sessions li")
+            before = marks.count()
+
+            page.get_by_role("button", name="Compact …").click()
+            dialog = page.get_by_role("dialog")
+            expect(dialog).to_contain_text("tokens of")
+            dialog.get_by_label("What matters most").fill("module_3")
+            dialog.get_by_role("button", name="Preview").click()
+            expect(dialog.locator(".standin pre").first).to_be_visible()
+            shot(page, "preview")
+            dialog.get_by_role("button", name="Cancel").click()
+            assert marks.count() == before, "a look changes nothing"
+
+            page.get_by_role("button", name="Compact …").click()
+            dialog.get_by_role("button", name="Compact", exact=True).click()
+            expect(dialog).to_contain_text("Compacted.")
+            dialog.get_by_role("button", name="Close").click()
+            expect(marks).to_have_count(before + 1)
+
+            page.get_by_role("button", name="Undo …").click()
+            expect(dialog).to_contain_text("The window grows from")
+            dialog.get_by_role("button", name="Undo", exact=True).click()
+            expect(dialog).to_contain_text("Undone:")
+            page.keyboard.press("Escape")
+            expect(page.locator(".sessions li.undone")).to_have_count(1)
+
+            page.get_by_role("button", name="Who decides …").click()
+            dialog.get_by_label("llm").check()
+            confirmed(page, "Switch")
+            expect(page.locator(".figures")).to_contain_text("llm")
+
+            page.locator(".piece").nth(2).get_by_role("button", name="pin").click()
+            confirmed(page, "Pin")
+            expect(page.locator(".piece b", has_text="pinned")).to_have_count(1)
+
+            page.get_by_role("button", name="Tags …").click()
+            dialog.get_by_label("Tags").fill("nightly shop")
+            confirmed(page, "Save")
+            expect(page.locator(".tag", has_text="nightly")).to_be_visible()
+
+            page.get_by_role("button", name="Instructions …").click()
+            dialog.get_by_label("How to sum up").fill("Name every file.")
+            dialog.get_by_role("button", name="Save").click()
+            expect(dialog).to_contain_text("kept in")
+            page.keyboard.press("Escape")
+
+            page.get_by_role("button", name="Fork …", exact=True).click()
+            dialog.get_by_label("Name of the new conversation").fill("another-try")
+            dialog.get_by_role("button", name="Fork", exact=True).click()
+            expect(dialog).to_contain_text("goes on from here")
+            page.keyboard.press("Escape")
+            expect(page.locator(".tree")).to_contain_text("fork")
+
+            with page.expect_download() as file:
+                page.get_by_role("button", name="Export").click()
+            assert Path(file.value.path()).read_bytes().startswith(b'{"clew":')
+
+            page.get_by_role("button", name="Archive …").click()
+            confirmed(page, "Archive")
+            page.get_by_role("link", name="Conversations").click()
+            expect(page.locator(".list")).not_to_contain_text("nightly")
+            page.get_by_role("link", name="archived").click()
+            expect(page.locator(".list")).to_contain_text("nightly")
+
+
+def test_what_agents_do_is_seen_while_they_do_it(browser: Browser, tmp_path: Path) -> None:
+    with looking(tmp_path) as site, tab(browser, site.url) as page:
+        expect(page.locator(".empty")).to_contain_text("No agent has talked through clew yet")
+        shot(page, "empty")
+        site.talk("live", 1)
+        page.reload()
+        expect(page.locator(".list tr.row")).to_have_count(1)
+        site.talk("second", 1, "Refactor the parser.")
+        expect(page.locator(".list tr.row")).to_have_count(2)
+        opened(page, "second")
+        expect(page.locator(".figures div").first).to_contain_text("1")
+        site.talk("second", 2, "Refactor the parser.")  # from the first turn on, which comes again
+        expect(page.locator(".figures div").first).to_contain_text("3")
+        expect(page.locator("#window")).to_contain_text("module_1.py")
+
+
+def test_search_marks_what_was_asked_for(browser: Browser, site: Looked) -> None:
+    with tab(browser, site.url) as page:
+        page.keyboard.press("/")
+        page.keyboard.type("function_7_3")
+        page.keyboard.press("Enter")
+        expect(page.locator(".hits mark").first).to_be_visible()
+        shot(page, "search")
+        page.locator(".hits a").first.click()
+        expect(page.locator("#window .piece").first).to_be_visible()
+
+
+def test_all_of_it_can_be_reached_by_keys(browser: Browser, site: Looked) -> None:
+    with tab(browser, site.url) as page:
+        page.keyboard.press("Tab")
+        expect(page.locator(".skip")).to_be_focused()
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        page.keyboard.press("k")
+        page.keyboard.press("Enter")
+        expect(page.locator("#window .piece").first).to_be_visible()
+        page.keyboard.press("c")
+        expect(page.get_by_role("dialog")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_be_hidden()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1360])
+def test_it_fits_every_screen_and_can_be_read(browser: Browser, site: Looked, theme: str, width: int) -> None:
+    with tab(browser, site.url, color_scheme=theme, viewport={"width": width, "height": 844}) as page:
+        for name in ("list", "conversation", "overall"):
+            if name == "conversation":
+                opened(page)
+            elif name == "overall":
+                page.get_by_role("link", name="Overall").click()
+                expect(page.locator("#sums")).to_contain_text("saved")
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (
+                f"{name} is wider than the screen"
+            )
+            pale = page.evaluate(CONTRAST)
+            assert not pale, f"{name}: too pale to be read: {pale}"
+            unnamed = page.evaluate(UNNAMED)
+            assert not unnamed, f"{name}: nobody can tell what this is: {unnamed}"
+            shot(page, f"{name}-{theme}-{width}")
+
+
+def test_the_theme_can_be_chosen_and_stays(browser: Browser, site: Looked) -> None:
+    with tab(browser, site.url, color_scheme="light") as page:
+        light = page.evaluate("getComputedStyle(document.body.parentElement).backgroundColor")
+        page.get_by_role("button", name="Switch between dark and light").click()
+        page.reload()
+        assert page.evaluate("getComputedStyle(document.body.parentElement).backgroundColor") != light
+
+
+# Texts with less than 4.5 to 1 between them and what is behind them (WCAG AA).
+CONTRAST = """() => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const rgb = (color) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1);
+    return canvas.getImageData(0, 0, 1, 1).data; };
+  const light = ([r, g, b]) => [r, g, b].map((c) => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, c, n) => sum + c * [0.2126, 0.7152, 0.0722][n], 0);
+  const behind = (element) => { const stack = [];
+    for (let at = element; at; at = at.parentElement) stack.unshift(getComputedStyle(at).backgroundColor);
+    canvas.clearRect(0, 0, 1, 1);
+    for (const color of stack) { canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1); }
+    return [...canvas.getImageData(0, 0, 1, 1).data]; };
+  const found = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+    if (!own || !element.checkVisibility() || element.closest("svg, .undone, [disabled], .skip, .u-legend")) continue;
+    const back = behind(element), a = light(rgb(getComputedStyle(element).color)), b = light(back);
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    const said = element.textContent.trim().slice(0, 30);
+    if (ratio < 4.5) found.push(`${element.tagName}.${element.className} ${said} ${ratio.toFixed(1)}`);
+  }
+  return [...new Set(found)].slice(0, 8);
+}"""
+UNNAMED = """() => [...document.querySelectorAll("button, a[href], input:not([type=hidden]), select, textarea")]
+  .filter((e) => e.checkVisibility() && !(e.textContent.trim() || e.getAttribute("aria-label") || e.labels?.length))
+  .map((e) => e.outerHTML.slice(0, 120))"""
