@@ -104,4 +104,4 @@ def tab(browser: Browser, url: str, **given: Any) -> Iterator[Page]:
     page.goto(url)
     yield page
     context.close()
-    assert not amiss
+    assert not amiss, amiss
