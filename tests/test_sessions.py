@@ -363,3 +363,22 @@ async def test_a_list_that_was_lost_is_made_again_from_the_log(store: SQLStore, 
     assert await store.repair()
     assert await store.check() == []
     assert await sessions.all() == before
+
+
+async def test_whoever_asks_sees_that_something_changed(store: SQLStore) -> None:
+    engine = Engine(store, Budget(window=4_000))
+    seen, said = [await store.state("default")], list[dict[str, Any]]()
+    for n in range(12):
+        said += [{"role": "user", "content": f"Step {n}. " + "Words to be folded. " * 100}]
+        view = await engine.prepare(Request({"model": "gpt-4o", "messages": said}, session="a"))
+        seen.append(await store.state("default"))
+        await engine.observe(view, {"input_tokens": 10, "output_tokens": 5})
+        seen.append(await store.state("default", view.branch))
+        said += [{"role": "assistant", "content": f"Done {n}."}]
+    await engine.undo("default", view.branch)
+    seen.append(await store.state("default"))
+    assert len(set(seen)) == len(seen), "after whatever happened"
+    assert await store.state("default") == seen[-1], "and nothing happened since"
+    await store.purge("default", [view.branch], "because")
+    assert (await store.state("default")).purges > seen[-1].purges
+    assert await store.state("elsewhere") == await store.state("nowhere")

@@ -1,8 +1,10 @@
 """What a conversation is about, in a few words: its first request, the agent that leads it, the folder it works in."""
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from clew.core.caches import Recent
 from clew.core.items import Frame, Scope
 from clew.store.protocol import Store
 from clew.store.records import Session
@@ -11,6 +13,7 @@ from clew.text.decorations import is_program_made, undecorated
 OPENING_ITEMS = 20  # items among which the first words of a user are
 FIRST_CALL = 3  # events after which the first call has been written
 TITLE_LENGTH = 160  # characters
+REMEMBERED_TITLES = 20_000
 PROMPT_HEAD = 4_000  # characters of a system prompt in which an agent says who it is
 
 # As each agent calls itself where its prompt begins; those whose names others mention come last.
@@ -47,20 +50,38 @@ class About(NamedTuple):
         return re.split(r"[/\\]", self.folder.rstrip("/\\"))[-1]
 
 
-async def about(store: Store, scope: Scope, first: Session) -> About:
-    """What the conversation is about that begins with a session; read each time, for it may be purged meanwhile."""
-    trace = await store.load(scope, first.branch, first.seq + FIRST_CALL)
-    places = trace.said[-OPENING_ITEMS:] if first.cause == "fork" else trace.said[:OPENING_ITEMS]
-    nodes = await store.nodes(scope, [place.id for place in places])
-    typed = [n.item.text for n in nodes.values() if n.item.kind == "text" and n.item.role == "user"]
-    frame = await store.frame(scope, trace.frame) if trace.frame else None
-    title = next((said for text in typed if not is_program_made(text) and (said := undecorated(text).strip())), "")
-    agent = _agent(frame) or (first.method.replace("_", " ") if first.cause == "import" else "")
-    return About(
-        " ".join(title[: 2 * TITLE_LENGTH].split())[:TITLE_LENGTH],
-        agent,
-        _folder([frame.system if frame else "", *typed]),
-    )
+class Abouts:
+    """What conversations are about, each read once: how one began does not change, unless something is purged."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: Recent[tuple[Scope, str, int], About] = Recent(REMEMBERED_TITLES)
+
+    async def of(self, scope: Scope, firsts: Sequence[Session]) -> dict[str, About]:
+        """What the conversations are about that begin with these sessions, by branch."""
+        purges = (await self._store.state(scope, firsts[0].branch)).purges if firsts else 0
+        found = {}
+        for first in firsts:
+            key = scope, first.branch, purges
+            if key not in self._known:
+                self._known[key] = await self._read(scope, first)
+            found[first.branch] = self._known[key]
+        return found
+
+    async def one(self, scope: Scope, first: Session) -> About:
+        """What one of them is about."""
+        return (await self.of(scope, [first]))[first.branch]
+
+    async def _read(self, scope: Scope, first: Session) -> About:
+        trace = await self._store.load(scope, first.branch, first.seq + FIRST_CALL)
+        places = trace.said[-OPENING_ITEMS:] if first.cause == "fork" else trace.said[:OPENING_ITEMS]
+        nodes = await self._store.nodes(scope, [place.id for place in places])
+        typed = [n.item.text for n in nodes.values() if n.item.kind == "text" and n.item.role == "user"]
+        frame = await self._store.frame(scope, trace.frame) if trace.frame else None
+        title = next((said for text in typed if not is_program_made(text) and (said := undecorated(text).strip())), "")
+        agent = _agent(frame) or (first.method.replace("_", " ") if first.cause == "import" else "")
+        folder = _folder([frame.system if frame else "", *typed])
+        return About(" ".join(title[: 2 * TITLE_LENGTH].split())[:TITLE_LENGTH], agent, folder)
 
 
 def _agent(frame: Frame | None) -> str:

@@ -38,7 +38,7 @@ class Changes:
     async def of(self, store: Store, scope: Scope, branch: str | None) -> AsyncIterator[bool]:
         """True each time something changed, in a conversation or in any; False now and then when nothing did."""
         with self._told(scope, branch) as told:
-            seen, pause, said = await _state(store, scope, branch), POLL, time.monotonic()
+            seen, pause, said = await store.state(scope, branch), POLL, time.monotonic()
             while True:
                 try:
                     async with asyncio.timeout(pause):
@@ -48,7 +48,7 @@ class Changes:
                     pass
                 began = time.monotonic()
                 told.clear()
-                now = await _state(store, scope, branch)
+                now = await store.state(scope, branch)
                 pause = max(POLL, (time.monotonic() - began) / SHARE)
                 if now != seen:
                     seen, said = now, began
@@ -56,9 +56,3 @@ class Changes:
                 elif began - said > ALIVE:
                     said = began
                     yield False
-
-
-async def _state(store: Store, scope: Scope, branch: str | None) -> int:
-    """A number that is another one once something has changed."""
-    sessions = await store.sessions(scope, branch)
-    return hash(tuple((s.id, s.calls, s.items, s.cost, s.undone, s.archived, s.tags) for s in sessions))

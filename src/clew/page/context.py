@@ -9,9 +9,11 @@ from starlette.responses import HTMLResponse, Response
 from clew.core.items import Scope
 from clew.engine.engine import Engine
 from clew.page import rendering
+from clew.page.about import Abouts
 from clew.page.acting import Instructions, Subject
 from clew.page.guard import Forbidden, PageGuard
 from clew.page.saving import Savings
+from clew.page.timeline import Timelines
 
 LISTED = 50  # conversations that are loaded at once
 FORM = 100_000  # bytes of a form
@@ -30,7 +32,7 @@ class PageContext:
     def __init__(self, engine: Engine, guard: PageGuard, instructions: Instructions) -> None:
         self.engine, self.store = engine, engine.store
         self.guard, self.instructions = guard, instructions
-        self.savings = Savings(engine)
+        self.savings, self.abouts, self.timelines = Savings(engine), Abouts(engine.store), Timelines(engine)
 
     async def show(self, template: str, scope: Scope, status: int = 200, **values: Any) -> HTMLResponse:
         """A template as an answer."""

@@ -8,11 +8,10 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from clew.core import rawjson
 from clew.core.items import Scope
 from clew.errors import NotFound
-from clew.page.about import about
 from clew.page.acting import ACTS, PageAct, method
 from clew.page.context import LISTED, PageContext, form, number
 from clew.page.listing import family
-from clew.page.timeline import chart, timeline, turns
+from clew.page.timeline import chart, turns
 from clew.page.window import window
 from clew.screens.originals import original
 from clew.sessions.export_agent import tell
@@ -40,15 +39,15 @@ class ConversationPages:
         every = await self._page.store.sessions(scope)
         tree = family(every, on.branch)
         own = next(chain for chain, _ in tree if chain.first.branch == on.branch)
-        found = await timeline(self._page.engine, scope, on.branch)
-        abouts = {chain.first.branch: await about(self._page.store, scope, chain.first) for chain, _ in tree[:LISTED]}
+        found = await self._page.timelines.of(scope, on.branch)
+        abouts = await self._page.abouts.of(scope, [own.first, *(chain.first for chain, _ in tree[:LISTED])])
         values: dict[str, Any] = {
             "on": on,
             "newest": newest,
             "own": own,
             "tree": tree[:LISTED],
             "abouts": abouts,
-            "about": await about(self._page.store, scope, own.first),
+            "about": abouts[on.branch],
             "found": found,
             "rows": await turns(self._page.engine, scope, found, *(found.chunks[0] if found.chunks else (0, 0))),
             "method": await method(on, newest.name),
@@ -59,12 +58,13 @@ class ConversationPages:
 
     async def turns(self, request: Request, scope: Scope) -> Response:
         on, asked = self._page.subject(request, scope), request.query_params
-        found = await timeline(self._page.engine, scope, on.branch)
+        found = await self._page.timelines.of(scope, on.branch)
         rows = await turns(self._page.engine, scope, found, number(asked.get("start")), number(asked.get("stop")))
         return await self._page.show("turns.html", scope, rows=rows, on=on)
 
     async def chart(self, request: Request, scope: Scope) -> Response:
-        return JSONResponse(await chart(self._page.engine, scope, self._page.subject(request, scope).branch))
+        branch = self._page.subject(request, scope).branch
+        return JSONResponse(await chart(self._page.engine, scope, branch, await self._page.timelines.of(scope, branch)))
 
     async def window(self, request: Request, scope: Scope) -> Response:
         on, before = self._page.subject(request, scope), request.query_params.get("before")
@@ -92,7 +92,7 @@ class ConversationPages:
         diff = await on.sessions.diff(request.path_params["session"])
         calls = [c for c in await self._page.store.calls(scope, diff.session.branch) if c.seq > diff.session.seq]
         own = sorted(await self._page.store.sessions(scope, on.branch), key=lambda s: s.number)
-        title = await about(self._page.store, scope, own[0])
+        title = await self._page.abouts.one(scope, own[0])
         newest = max((s.number for s in own if not s.undone), default=0)
         values: dict[str, Any] = {"on": on, "diff": diff, "next": calls[0] if calls else None, "about": title}
         return await self._page.show("compaction.html", scope, **values, is_newest=diff.session.number == newest)

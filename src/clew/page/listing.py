@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from clew.core.items import Scope
 from clew.engine.engine import Engine
-from clew.page.about import About, about
+from clew.page.about import About, Abouts
 from clew.page.saving import Savings
 from clew.screens.tree import Chain, conversations
 from clew.sessions.totals import Totals
@@ -79,8 +79,8 @@ class ListedPage:
 class Listing:
     """The list of conversations."""
 
-    def __init__(self, engine: Engine, savings: Savings) -> None:
-        self._engine, self._savings = engine, savings
+    def __init__(self, engine: Engine, abouts: Abouts, savings: Savings) -> None:
+        self._engine, self._abouts, self._savings = engine, abouts, savings
 
     async def some(self, scope: Scope, start: int, count: int, tag: str = "", archived: bool = False) -> ListedPage:
         """So many conversations from the one at `start` on."""
@@ -89,12 +89,13 @@ class Listing:
         if tag:
             roots = [root for root in roots if any(tag in chain.first.tags for chain in root.all())]
         some = roots[start : start + count]
-        rows = [await self._row(scope, chain, depth) for root in some for chain, depth in nested(root)]
+        placed = [(chain, depth) for root in some for chain, depth in nested(root)]
+        abouts = await self._abouts.of(scope, [chain.first for chain, _ in placed])
+        rows = [
+            ConversationRow(chain, depth, abouts[chain.first.branch], self._savings.known(scope, chain.sessions))
+            for chain, depth in placed
+        ]
         return ListedPage(rows, start, start + len(some), len(roots))
-
-    async def _row(self, scope: Scope, chain: Chain, depth: int) -> ConversationRow:
-        told = await about(self._engine.store, scope, chain.first)
-        return ConversationRow(chain, depth, told, self._savings.known(scope, chain.sessions))
 
 
 def nested(root: Chain) -> Iterator[tuple[Chain, int]]:

@@ -6,7 +6,6 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from clew.core.items import Scope
-from clew.page.about import about
 from clew.page.changes import Changes
 from clew.page.context import LISTED, PageContext, number
 from clew.page.listing import Listing
@@ -21,7 +20,7 @@ class OverviewPages:
 
     def __init__(self, page: PageContext, changes: Changes, summaries: SummaryWriters) -> None:
         self._page, self._changes, self._summaries = page, changes, summaries
-        self._listing = Listing(page.engine, page.savings)
+        self._listing = Listing(page.engine, page.abouts, page.savings)
 
     async def list(self, request: Request, scope: Scope) -> Response:
         return await self._listed(request, scope, "list.html")
@@ -49,9 +48,8 @@ class OverviewPages:
         name = (await self._page.subject(request, scope, branch).newest()).id if branch else None
         hits = await sessions.search(text, name, limit=FOUND) if text else []
         firsts = {s.branch: s for s in sorted(await sessions.all(), key=lambda s: -s.number)}
-        abouts = {
-            hit.branch: await about(self._page.store, scope, firsts[hit.branch]) for hit in hits if hit.branch in firsts
-        }
+        there = {hit.branch: firsts[hit.branch] for hit in hits if hit.branch in firsts}
+        abouts = await self._page.abouts.of(scope, list(there.values()))
         return await self._page.show(
             "search.html", scope, text=text, hits=hits, abouts=abouts, firsts=firsts, branch=branch
         )

@@ -3,14 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from clew.core.caches import Recent
 from clew.core.items import Scope
 from clew.engine.engine import Engine
 from clew.sessions.bill import CallBill
 from clew.sessions.totals import wholes
-from clew.store.records import Call, Session
+from clew.store.records import Call, Session, StoreState
 
 TURNS_AT_ONCE = 200  # turns that are loaded at once
 POINTS = 1_500  # of a chart: more than a screen has
+REMEMBERED_TIMELINES = 4
 
 
 class TurnRow(NamedTuple):
@@ -34,8 +36,22 @@ class Timeline(NamedTuple):
         return [(max(0, stop - TURNS_AT_ONCE), stop) for stop in range(len(self.calls), 0, -TURNS_AT_ONCE)]
 
 
-async def timeline(engine: Engine, scope: Scope, branch: str) -> Timeline:
-    """All turns of a branch."""
+class Timelines:
+    """The turns of conversations; those that were looked at last are remembered until something happens in them."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._known: Recent[tuple[Scope, str, StoreState], Timeline] = Recent(REMEMBERED_TIMELINES)
+
+    async def of(self, scope: Scope, branch: str) -> Timeline:
+        """All turns of a branch."""
+        key = scope, branch, await self._engine.store.state(scope, branch)
+        if (found := self._known.get(key)) is None:
+            found = self._known[key] = await _read(self._engine, scope, branch)
+        return found
+
+
+async def _read(engine: Engine, scope: Scope, branch: str) -> Timeline:
     calls = await engine.store.calls(scope, branch)
     own = sorted(await engine.store.sessions(scope, branch), key=lambda s: (s.seq, s.number))
     began: dict[int, tuple[Session, ...]] = {}
@@ -58,9 +74,8 @@ async def turns(engine: Engine, scope: Scope, found: Timeline, start: int, stop:
     return rows
 
 
-async def chart(engine: Engine, scope: Scope, branch: str) -> dict[str, Any]:
-    """The timeline as columns of numbers, the largest of neighbours where there are very many."""
-    found = await timeline(engine, scope, branch)
+async def chart(engine: Engine, scope: Scope, branch: str, found: Timeline) -> dict[str, Any]:
+    """A timeline as columns of numbers, the largest of neighbours where there are very many."""
     everything, _ = await wholes(engine, scope, branch, found.calls)
     columns = (
         list(range(1, len(found.calls) + 1)),

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from clew.core.items import Frame, Node, Scope
 from clew.errors import Purged
-from clew.store.records import Batch, BranchInfo, Call, Happened, KnownHead, Session
+from clew.store.records import Batch, BranchInfo, Call, Happened, KnownHead, Session, StoreState
 from clew.store.trace import Trace
 
 
@@ -103,6 +103,9 @@ class Store(Protocol):
 
     async def sessions(self, scope: Scope, branch: str | None = None) -> list[Session]:
         """Every session of a scope, or of a branch, newest first."""
+
+    async def state(self, scope: Scope, branch: str | None = None) -> StoreState:
+        """How far a scope, or a branch, has come: after a turn, an undo or a purge it is another one."""
 
     async def label(
         self, scope: Scope, branch: str, tags: Sequence[str] | None = None, archived: bool | None = None

@@ -196,6 +196,13 @@ class Session:
     archived: float | None = None
 
 
+class StoreState(NamedTuple):
+    """How far a scope, or a branch, has come: another one once anything has changed."""
+
+    purges: int  # another one once something in the scope was purged
+    sums: tuple[float, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class EventRow:
     """An event in columns; `old` and `new` are ids."""

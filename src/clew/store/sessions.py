@@ -2,14 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace as with_
 from typing import Any
 
 from clew.core import rawjson
 from clew.core.items import Scope
 from clew.errors import NotFound
 from clew.store.database import Database, LaterRows
-from clew.store.records import Batch, Began, Call, Event, Revert, Said, Session, Usage
+from clew.store.records import Batch, Began, Call, Event, Revert, Said, Session, StoreState, Usage
 
 _NOTHING: Mapping[str, Any] = dict.fromkeys(("items", "calls", "sent", "input", "output", "cached", "cost"), 0)
 
@@ -110,5 +109,14 @@ def add(db: Database, session: str, totals: Mapping[str, float], model: str = ""
 def sessions(db: Database, scope: Scope, branch: str | None) -> list[Session]:
     """Every session of a scope, or of a branch, newest first."""
     rows = db.ask("sessions", scope=scope, branch=branch)
-    found = [Session(*row) for row in rows]
-    return [with_(s, tags=tuple(rawjson.loads(str(s.tags)))) for s in found]
+    return [Session(*(*row[:-2], _tags(row[-2]), row[-1])) for row in rows]
+
+
+def _tags(text: str) -> tuple[str, ...]:
+    return () if text == "[]" else tuple(rawjson.loads(text))
+
+
+def state(db: Database, scope: Scope, branch: str | None) -> StoreState:
+    """How far a scope, or a branch, has come."""
+    purges, *sums = db.ask("state", scope=scope, branch=branch).fetchone()
+    return StoreState(int(purges), tuple(float(n) for n in sums))

@@ -14,8 +14,8 @@ from clew.core.items import Digests, Frame, Node, Scope
 from clew.errors import BadRequest, Purged, StoreError
 from clew.store import reading
 from clew.store.database import Database
-from clew.store.records import Batch, BranchInfo, Call, Happened, KnownHead, Session
-from clew.store.sessions import sessions
+from clew.store.records import Batch, BranchInfo, Call, Happened, KnownHead, Session, StoreState
+from clew.store.sessions import sessions, state
 from clew.store.trace import Trace
 from clew.store.upkeep import Problem, Progress, Survey, check, repair, survey
 from clew.store.upkeep.blank import purge_item
@@ -107,6 +107,10 @@ class SQLStore(ABC):
     async def sessions(self, scope: Scope, branch: str | None = None) -> list[Session]:
         """Every session of a scope, or of a branch, newest first."""
         return await self._read(lambda db: sessions(db, scope, branch))
+
+    async def state(self, scope: Scope, branch: str | None = None) -> StoreState:
+        """How far a scope, or a branch, has come."""
+        return await self._read(lambda db: state(db, scope, branch))
 
     async def label(
         self, scope: Scope, branch: str, tags: Sequence[str] | None = None, archived: bool | None = None

@@ -188,6 +188,8 @@ async def _check_names(talk: Talk) -> None:
     assert await store.session(HERE, "named") == "c", "a branch by its name"
     assert await store.session(HERE, "nobody") is None, "a name nobody has"
     assert {s.id for s in await store.sessions(HERE, "b")} == {"b", "s"}, "the sessions of a branch"
+    stood = await store.state(HERE), await store.state(HERE, "b")
+    assert stood == (await store.state(HERE), await store.state(HERE, "b")), "nothing happened"
     await store.label(HERE, "c", tags=("x", "y"))
     await store.label(HERE, "c", archived=True)
     [labelled] = await store.sessions(HERE, "c")
