@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from textwrap import shorten
 from typing import NamedTuple
 
 from clew.core.caches import Recent
@@ -12,7 +13,7 @@ from clew.text.decorations import is_program_made, undecorated
 
 OPENING_ITEMS = 20  # items among which the first words of a user are
 FIRST_CALL = 3  # events after which the first call has been written
-TITLE_LENGTH = 160  # characters
+TITLE_LENGTH = 120  # characters
 REMEMBERED_TITLES = 20_000
 PROMPT_HEAD = 4_000  # characters of a system prompt in which an agent says who it is
 
@@ -81,7 +82,7 @@ class Abouts:
         title = next((said for text in typed if not is_program_made(text) and (said := undecorated(text).strip())), "")
         agent = _agent(frame) or (first.method.replace("_", " ") if first.cause == "import" else "")
         folder = _folder([frame.system if frame else "", *typed])
-        return About(" ".join(title[: 2 * TITLE_LENGTH].split())[:TITLE_LENGTH], agent, folder)
+        return About(shorten(title[: 2 * TITLE_LENGTH], TITLE_LENGTH, placeholder=" …"), agent, folder)
 
 
 def _agent(frame: Frame | None) -> str:

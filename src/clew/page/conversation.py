@@ -41,6 +41,9 @@ class ConversationPages:
         own = next(chain for chain, _ in tree if chain.first.branch == on.branch)
         found = await self._page.timelines.of(scope, on.branch)
         abouts = await self._page.abouts.of(scope, [own.first, *(chain.first for chain, _ in tree[:LISTED])])
+        counted = "count" in request.query_params  # what takes longer is asked for once the page is there
+        known = self._page.savings.of(scope, own.sessions) if counted else None
+        sums = await known if known else self._page.savings.known(scope, own.sessions)
         values: dict[str, Any] = {
             "on": on,
             "newest": newest,
@@ -51,7 +54,7 @@ class ConversationPages:
             "found": found,
             "rows": await turns(self._page.engine, scope, found, *(found.chunks[0] if found.chunks else (0, 0))),
             "method": await method(on, newest.name),
-            "totals": self._page.savings.known(scope, own.sessions),
+            "totals": sums,
             "formats": (OWN, *WRITERS),
         }
         return await self._page.show(template, scope, **values)
@@ -68,7 +71,8 @@ class ConversationPages:
 
     async def window(self, request: Request, scope: Scope) -> Response:
         on, before = self._page.subject(request, scope), request.query_params.get("before")
-        shown = await window(self._page.engine, scope, on.branch, number(before) if before else None)
+        calls = (await self._page.timelines.of(scope, on.branch)).calls
+        shown = await window(self._page.engine, scope, on.branch, calls, number(before) if before else None)
         return await self._page.show("pieces.html" if before else "window.html", scope, shown=shown, on=on)
 
     async def text(self, request: Request, scope: Scope) -> Response:

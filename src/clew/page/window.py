@@ -8,6 +8,7 @@ from clew.core.threads import in_thread
 from clew.engine.engine import Engine
 from clew.sessions.composition import CompositionPart, Shown, parts, shown
 from clew.steps.lines import clip
+from clew.store.records import Call
 
 PIECES = 60  # that are loaded at once, the newest first
 CLIPPED = 700  # characters of a piece that are shown before somebody asks for all of it
@@ -39,7 +40,7 @@ class ShownWindow:
     of: int
     sent: int  # tokens, as the provider counts
     limit: int
-    window: int
+    window: int | None  # None: the log does not say, and it is not what this process would take
     system: str
     tools: int
 
@@ -48,11 +49,14 @@ class ShownWindow:
         return self.sent / self.limit if self.limit else 0.0
 
 
-async def window(engine: Engine, scope: Scope, branch: str, before: int | None = None) -> ShownWindow:
-    """The window of a branch, with the newest of its pieces, or those before a place."""
+async def window(
+    engine: Engine, scope: Scope, branch: str, calls: Sequence[Call], before: int | None = None
+) -> ShownWindow:
+    """The window of a branch after these calls, with the newest of its pieces, or those before a place."""
     view = await engine.view(scope, branch)
     target = await engine.limits.target(scope, view.frame)
     sent = await engine.expected(view)
+    limit = calls[-1].limit if calls else target.limit.tokens  # as its agent was allowed, with whatever settings
 
     def looked() -> ShownWindow:
         counted = shown(view.nodes, view.edits, target.meter)
@@ -68,8 +72,8 @@ async def window(engine: Engine, scope: Scope, branch: str, before: int | None =
             start,
             of=len(every),
             sent=sent,
-            limit=target.limit.tokens,
-            window=target.window,
+            limit=limit,
+            window=target.window if limit == target.limit.tokens else None,
             system=clip(view.frame.system, CLIPPED),
             tools=len(view.frame.tools),
         )
