@@ -16,7 +16,7 @@ _ID = re.compile(rf"(?<![0-9a-zA-Z])[0-9a-f]{{{SHORT}}}(?![0-9a-zA-Z])")
 _LONGEST = "0a1b2c3d4e5f"[:SHORT]
 _NAMED = "recall "  # stands in every text that names an id
 
-_CACHED = 16_384  # sizes after which those go that were not asked for meanwhile
+_CACHED = 49_152  # sizes after which those go that were not asked for meanwhile: a history has rarely twice as many
 
 
 # A `Size` and `Traits` as plain tuples of numbers: the garbage collector does not look at those again and again.
