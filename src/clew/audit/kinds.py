@@ -5,10 +5,11 @@ flowed past in the result of a tool is not: nobody expects a summary to hold eve
 
 paths      files: in words, whatever clew's finder takes for a path or a file and ends like one; in calls, the argument
            that names the file, and files in a command. Folders are none.
-commands   command lines that were run, without where (`cd …`) and how much is shown (`| tail`); as in clew's own facts,
-           of 9 to 160 characters and more than one word, and no scripts that stand in their command.
-numbers    measured ones in words: with a unit, an amount of money, or of four signs and more, years apart. Smaller ones
-           stand in any text by chance.
+commands   command lines that were run and do something, without where (`cd …`) and how much is shown (`| tail`); as in
+           clew's own facts, of 9 to 160 characters and more than one word, and no scripts that stand in their command.
+           Those that only show something (`ls`, `git status`) nobody wants in a summary: they are look-ups.
+numbers    measured ones in words: with a unit, an amount of money, or of four to six signs, years apart. Smaller ones
+           stand in any text by chance, longer ones are ids.
 decisions  sentences of the user or the assistant in which somebody chooses: see `clew.audit.sentences`.
 rules      sentences that the user typed, which demand or forbid: those that clew's work log takes for strict rules.
 names      symbols, constants, ids and hashes in words. Plain words with a hyphen or a dot are none.
@@ -28,7 +29,7 @@ from clew.facts import find
 from clew.facts.sheets import QUOTED_COMMAND
 from clew.steps.dedupe import COMMAND_KEYS, PATH_KEYS
 from clew.steps.shorten import parsed
-from clew.steps.worklog.commands import shortened_command
+from clew.steps.worklog.commands import looks, shortened_command
 from clew.steps.worklog.requests import typed
 
 FactKind = Literal["paths", "commands", "numbers", "decisions", "rules", "names", "links", "errors"]
@@ -58,8 +59,9 @@ UNITS = {
     "percent": "%",
     "×": "x",
 }
-BARE = 4  # signs of a number without a unit
+BARE, BARE_MOST = 4, 6  # signs of a number without a unit
 YEAR = re.compile(r"(?:19|20)\d\d")
+NO_NAME = re.compile(r"~.*|\d{1,2}:\d\d.*|[\d-]+(?:-[a-z]+)?")  # ids to clew: a time, 1-2, 12-char
 
 
 class NamedFact(NamedTuple):
@@ -99,7 +101,7 @@ def words(text: str) -> Iterator[NamedFact]:
             yield NamedFact("links", said.rstrip("/"))
         elif kind == "error":
             yield NamedFact("errors", said)
-        elif kind in NAMES and not any(a <= start < b for a, b in spans):
+        elif kind in NAMES and not NO_NAME.fullmatch(said) and not any(a <= start < b for a, b in spans):
             yield NamedFact("names", said)
     yield from (NamedFact("numbers", number) for number in numbers(FENCES.sub("", text) if spans else text))
 
@@ -111,7 +113,7 @@ def numbers(text: str) -> Iterator[str]:
         value = f"{whole.replace(',', '')}{part or ''}"
         if money or unit:
             yield f"{money}{value}{unit_of(unit)}"
-        elif len(value) >= BARE and (part or "," in whole or not YEAR.fullmatch(value)):
+        elif len(value) >= BARE and (part or "," in whole or (len(value) <= BARE_MOST and not YEAR.fullmatch(value))):
             yield value
 
 
@@ -179,7 +181,7 @@ def command_of(given: Mapping[str, Any]) -> str:
 
 def command_fact(line: str) -> str:
     """A command line as it is counted; nothing for one that is not."""
-    if "<<" in line:
+    if "<<" in line or looks(line):
         return ""
     short = shortened_command(line)
     return short if SHORTEST_COMMAND <= len(short) <= QUOTED_COMMAND and " " in short else ""

@@ -8,15 +8,15 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
-from clew.audit.compactions import audited
+from clew.audit.compactions import CompactionAudit, audited
 from clew.audit.report import FileAudit
 from clew.config import Places
 from clew.core import rawjson
 from clew.errors import BadRequest, ClewError
-from clew.sessions.transcripts import AGENTS, plain, read_all
+from clew.sessions.transcripts import AGENTS, Transcript, opencode_store, plain, read_all
 from clew.sessions.transcripts.packed import data_of
 
-ENDINGS = (".jsonl", ".json", ".jsonl.gz", ".json.gz")
+ENDINGS = (".jsonl", ".json", ".jsonl.gz", ".json.gz", opencode_store.DATABASE)
 ONE_PROCESS = 8_000_000  # bytes that one process has read before others have started
 HEAD_LINES = 40  # of a file, in which it shows whose it is
 CUTS = plain.CUTS.encode()
@@ -110,21 +110,31 @@ def _told(one: FileAudit, progress: FileProgress | None) -> FileAudit:
 
 def audit_file(file: FoundFile, content: bool = False) -> FileAudit:
     """What is in one file."""
-    empty = FileAudit(str(file.path), file.bytes)
+    read = FileAudit(str(file.path), file.bytes)
+    count, found = 0, list[CompactionAudit]()
     try:
-        data = data_of(file.path)
-        if (holds := _holds(data)) is None:
-            if file.asked_for:
-                raise BadRequest("no session of an agent that clew knows")
-            return empty
-        if not holds:
-            return with_(empty, sessions=1)
-        sessions = read_all(data, file.path.name)
-        del data
-        compactions = [one for s in sessions for one in audited(s, file.path.stem, content)]
-        return with_(empty, sessions=len(sessions), compactions=compactions)
-    except (ClewError, MemoryError, RecursionError) as error:
-        return with_(empty, fault=str(error) or type(error).__name__)
+        for session in _sessions(file.path):
+            count += 1
+            if session is not None:
+                found += audited(session, file.path.stem, content)
+    except (ClewError, OSError, MemoryError, RecursionError) as error:
+        return with_(read, sessions=count, compactions=found, fault=str(error) or type(error).__name__)
+    if not count and file.asked_for:
+        return with_(read, fault="no session of an agent that clew knows")
+    return with_(read, sessions=count, compactions=found)
+
+
+def _sessions(path: Path) -> Iterator[Transcript | None]:
+    """The sessions of a file; None for one without a compaction, which need not be read."""
+    if path.name == opencode_store.DATABASE:
+        yield from opencode_store.sessions(path)
+        return
+    data = data_of(path)
+    holds = _holds(data)
+    if holds:
+        yield from read_all(data, path.name)
+    elif holds is not None:
+        yield None
 
 
 def _holds(data: bytes) -> bool | None:

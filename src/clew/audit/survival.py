@@ -18,7 +18,8 @@ from clew.facts import find
 
 # The lines of a command are told with semicolons, or under each other; in words it stands between code marks.
 SPACES = re.compile(r"[\s;`]+")
-PART_OF_WORD = re.compile(r"[\w/-]")
+PART_OF_COMMAND, PART_OF_NAME = re.compile(r"[\w/-]"), re.compile(r"\w")
+WORDS = re.compile(r"\w+")
 
 
 class Part:
@@ -48,13 +49,13 @@ class ShownText:
         """Whether it holds a fact."""
         match kind:
             case "commands":
-                return _stands_in(_flat(fact), self._commands)
+                return _stands_in(_flat(fact), self._commands, PART_OF_COMMAND)
             case "numbers":
                 return fact in self._numbers
             case "decisions" | "rules":
                 return self._sentences.tells(fact)
             case _:
-                return fact in self._words
+                return fact in self._words or (not fact.isidentifier() and _stands_in(fact, self.text, PART_OF_NAME))
 
     @cached_property
     def paths(self) -> list[str]:
@@ -64,8 +65,7 @@ class ShownText:
 
     @cached_property
     def _words(self) -> set[str]:
-        found = find(self.text)
-        return {fact.text for fact in found} | {fact.text.rstrip("/") for fact in found if fact.kind == "url"}
+        return set(WORDS.findall(self.text))
 
     @cached_property
     def _numbers(self) -> set[str]:
@@ -84,14 +84,14 @@ def _flat(text: str) -> str:
     return SPACES.sub(" ", text).strip()
 
 
-def _stands_in(command: str, text: str) -> bool:
-    """Whether a text holds a command, and not as a piece of another word."""
-    at = text.find(command)
+def _stands_in(fact: str, text: str, part: re.Pattern[str]) -> bool:
+    """Whether a text holds a fact, and not as a piece of a longer word."""
+    at = text.find(fact)
     while at >= 0:
-        stop = at + len(command)
-        if not (PART_OF_WORD.match(text[at - 1 : at]) or PART_OF_WORD.match(text[stop : stop + 1])):
+        stop = at + len(fact)
+        if not ((at and part.match(text[at - 1])) or (stop < len(text) and part.match(text[stop]))):
             return True
-        at = text.find(command, at + 1)
+        at = text.find(fact, at + 1)
     return False
 
 
