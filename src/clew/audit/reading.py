@@ -17,7 +17,7 @@ from clew.sessions.transcripts import AGENTS, Transcript, opencode_store, plain,
 from clew.sessions.transcripts.packed import data_of
 
 ENDINGS = (".jsonl", ".json", ".jsonl.gz", ".json.gz", opencode_store.DATABASE)
-ONE_PROCESS = 8_000_000  # bytes that one process has read before others have started
+ONE_PROCESS = 60_000_000  # bytes that one process has read before others have started and are worth it
 HEAD_LINES = 40  # of a file, in which it shows whose it is
 CUTS = plain.CUTS.encode()
 
@@ -69,11 +69,15 @@ def _below(folder: Path, faults: list[FileAudit]) -> Iterator[Path]:
 
 
 def read_files(
-    files: Sequence[FoundFile], processes: int = 1, content: bool = False, progress: FileProgress | None = None
+    files: Sequence[FoundFile],
+    processes: int = 1,
+    content: bool = False,
+    progress: FileProgress | None = None,
+    alone: int = ONE_PROCESS,
 ) -> Iterator[FileAudit]:
-    """What is in each of these files, in any order; many bytes are read by several processes."""
+    """What is in each of these files, in any order; more bytes than `alone` are read by several processes."""
     waiting = list(files)
-    if processes < 2 or len(files) < 2 or sum(file.bytes for file in files) < ONE_PROCESS:
+    if processes < 2 or len(files) < 2 or sum(file.bytes for file in files) < alone:
         yield from (_told(audit_file(file, content), progress) for file in waiting)
         return
     while waiting:

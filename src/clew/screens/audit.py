@@ -23,7 +23,6 @@ HEADINGS = {"commands": "cmds", "numbers": "nums", "decisions": "decs"}
 NAME_LENGTH = 8
 WIDE = 104  # columns from which there is room for the model
 SKIPPED_SHOWN = 5
-ONES = {kind: kind.removesuffix("s") for kind in FACT_KINDS} | {"paths": "file path"}
 UNPRICED = "price unknown"
 
 
@@ -91,10 +90,10 @@ def _in_all(console: Console, totals: AuditTotals) -> None:
 
 def sentence(totals: AuditTotals) -> str:
     """What it comes to, for somebody who reads nothing else."""
-    found = [kind for kind in FACT_KINDS if totals.kinds[kind].before][:2]
+    kinds = [(named(kind), totals.kinds[kind]) for kind in FACT_KINDS if totals.kinds[kind].before]
+    parts = " and ".join(f"{found.kept:,} of {found.before:,} {name}" for name, found in kinds[:2])
     made = count(totals.compactions - totals.unreadable, "compaction")
-    parts = [_survived(kind, totals.kinds[kind], made if kind == found[0] else "") for kind in found]
-    first = " and ".join(parts) or f"{count(totals.compactions, 'compaction')}, and nothing in them that can be counted"
+    first = f"{parts} survived {made}" if parts else "Nothing was compacted that can be counted"
     files, every = totals.again["files"], sum(totals.again.values())
     if not every:
         return f"{first}; nothing was looked up again."
@@ -103,12 +102,6 @@ def sentence(totals: AuditTotals) -> str:
     cost = price(totals.cost, totals.again_tokens, totals.unpriced_tokens)
     paid = f" ({cost})" if UNPRICED in cost else f", about {cost}" if cost else ""
     return f"{first}; {' and '.join(filter(None, (again, other)))}{paid}."
-
-
-def _survived(kind: FactKind, found: KindCount, made: str) -> str:
-    if made:
-        return f"Of {count(found.before, ONES[kind])}, {found.kept:,} survived {made}"
-    return f"of {count(found.before, ONES[kind])}, {found.kept:,}"
 
 
 def looked_up(totals: AuditTotals) -> str:
