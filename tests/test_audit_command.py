@@ -102,7 +102,9 @@ def test_it_looks_where_the_agents_keep_their_sessions_and_ends_with_one_sentenc
     assert all(len(row) <= 80 for row in rows)
     told = " ".join(" ".join(rows[-3:]).split())
     # What the user typed to Codex stays as it was: src/b.py is not to be told, and src/a.py is still in view.
-    assert "4 of 7 file paths and 0 of 4 commands survived 4 compactions; 4 files were read again, about $" in told
+    assert (
+        "4 of 7 file paths and 0 of 4 commands survived 4 compactions; files were read again 4 times, about $" in told
+    )
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120, 200])

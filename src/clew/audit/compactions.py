@@ -57,7 +57,7 @@ class CompactionAudit:
     again: Mapping[LookupKind, int]
     again_tokens: int
     cost: float | None  # US dollars for these; None: the model's price is not known
-    digest: str  # of the summary: the same one in two files is one compaction
+    digest: str  # of the summary and what was said last before it: the same in two files is one compaction
     lost: Mapping[FactKind, Sequence[str]] = field(default_factory=dict, repr=False)
     looked_up: Sequence[tuple[LookupKind, str]] = field(default=(), repr=False)
 
@@ -142,10 +142,15 @@ class SessionAudit:
             again=Counter(one.subject.kind for one in again),
             again_tokens=tokens,
             cost=None if self.price is None else tokens * self.price / MILLION,
-            digest=blake2b((why.summary or "").encode("utf-8", "surrogatepass"), digest_size=16).hexdigest(),
+            digest=self._digest(n),
             lost={kind: [*map(self.mask, texts)] for kind, texts in lost.items()} if self.mask else {},
             looked_up=[(kind, self.mask(what)) for _, (kind, what), _ in again] if self.mask else (),
         )
+
+    def _digest(self, n: int) -> str:
+        place, why = self.cuts[n]
+        said = [why.summary or "", *(item.text for items in self.items[max(0, place - 2) : place] for item in items)]
+        return blake2b("\0".join(said).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     def _part(self, n: int, carried: Iterable[NamedFact]) -> Part:
         """What a compaction had to tell."""

@@ -29,6 +29,7 @@ from clew.facts import find
 from clew.facts.sheets import QUOTED_COMMAND
 from clew.steps.dedupe import COMMAND_KEYS, PATH_KEYS
 from clew.steps.shorten import parsed
+from clew.steps.worklog.acts import SCRIPT
 from clew.steps.worklog.commands import looks, shortened_command
 from clew.steps.worklog.requests import typed
 
@@ -39,7 +40,7 @@ SHORTEST_COMMAND = 9  # characters: a shorter one is typed anew without a though
 NAMES = frozenset({"symbol", "const", "id", "sha"})
 HOLDERS = frozenset({"path", "pair", "url"})  # a name inside one of these is a part of it
 ENDS_LIKE_A_FILE = re.compile(r"[\w)\]-]\.[A-Za-z][A-Za-z0-9]{0,7}$")
-FENCES = re.compile(r"^[ \t]*(```|~~~)[^\n]*\n.*?^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
+FENCE_LINE = re.compile(r"^[ \t]{0,8}(?:```|~~~)[^\n]*$", re.MULTILINE)
 PATCHED_FILE = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (\S[^\n]*)$", re.MULTILINE)
 LINKS = ("url", "uri")
 
@@ -88,7 +89,7 @@ def facts_in(item: Item) -> Iterator[NamedFact]:
 def words(text: str) -> Iterator[NamedFact]:
     """The facts in something that was said, but for sentences; of code that is quoted, only files, links and errors."""
     inside = 0
-    spans = [m.span() for m in FENCES.finditer(text)]
+    prose, spans = without_code(text)
     for kind, said, start, stop in find(text):
         if start < inside:
             continue
@@ -103,7 +104,17 @@ def words(text: str) -> Iterator[NamedFact]:
             yield NamedFact("errors", said)
         elif kind in NAMES and not NO_NAME.fullmatch(said) and not any(a <= start < b for a, b in spans):
             yield NamedFact("names", said)
-    yield from (NamedFact("numbers", number) for number in numbers(FENCES.sub("", text) if spans else text))
+    yield from (NamedFact("numbers", number) for number in numbers(prose))
+
+
+def without_code(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """A text without the code that is quoted in it between fences, and where that stands."""
+    if "```" not in text and "~~~" not in text:
+        return text, []
+    fences = list(FENCE_LINE.finditer(text))
+    spans = [(a.start(), b.end()) for a, b in zip(fences[::2], fences[1::2], strict=False)]
+    edges = [0, *(edge for span in spans for edge in span), len(text)]
+    return "\n".join(text[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True)), spans
 
 
 def numbers(text: str) -> Iterator[str]:
@@ -136,6 +147,9 @@ def as_file(said: str) -> str:
     path = said.replace("\\", "/")
     while path.startswith(("./", "~/", "../")):
         path = path[path.index("/") + 1 :]
+    host, below, _ = path.partition("/")
+    if below and "." in host[1:]:
+        return ""  # github.com/go-git/go-git/config.Config
     return path if ENDS_LIKE_A_FILE.search(path) else ""
 
 
@@ -176,7 +190,7 @@ def command_of(given: Mapping[str, Any]) -> str:
     line = next((given[k] for k in COMMAND_KEYS if given.get(k)), "")
     if isinstance(line, list) and line and all(isinstance(v, str) for v in line):
         line = line[-1] if len(line) > 2 and line[1] in ("-c", "-lc") else " ".join(line)
-    return line if isinstance(line, str) else ""
+    return line[:SCRIPT] if isinstance(line, str) else ""
 
 
 def command_fact(line: str) -> str:

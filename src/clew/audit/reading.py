@@ -122,7 +122,8 @@ def audit_file(file: FoundFile, content: bool = False) -> FileAudit:
             if session is not None:
                 found += audited(session, file.path.stem, content)
     except (ClewError, OSError, MemoryError, RecursionError) as error:
-        return with_(read, sessions=count, compactions=found, fault=str(error) or type(error).__name__)
+        fault = str(error).removeprefix(f"{file.path}").removeprefix(file.path.name).lstrip(":, ")
+        return with_(read, sessions=count, compactions=found, fault=fault or type(error).__name__)
     if not count and file.asked_for:
         return with_(read, fault="no session of an agent that clew knows")
     return with_(read, sessions=count, compactions=found)

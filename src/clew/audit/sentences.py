@@ -16,8 +16,7 @@ than four such words a sentence cannot be recognised, and is not counted.
 """
 
 import re
-from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from clew.steps.worklog.requests import PASTE, WorkRequest
@@ -114,9 +113,16 @@ class Retelling:
         """How many of a sentence's telling words stand together, at the best place."""
         stems = telling(said)
         reach = max(STRETCH_WORDS, 2 * len(_words(said)))
-        found = {stem: self._places[stem] for stem in stems if stem in self._places}
-        best = 0
-        for start in sorted({place for places in found.values() for place in places}):
-            held = sum((at := bisect_left(p, start)) < len(p) and p[at] < start + reach for p in found.values())
-            best = max(best, held)
+        places = sorted((place, stem) for stem in stems for place in self._places.get(stem, ()))
+        inside: Counter[str] = Counter()
+        best = first = 0
+        for place, stem in places:
+            inside[stem] += 1
+            while places[first][0] <= place - reach:
+                gone = places[first][1]
+                inside[gone] -= 1
+                if not inside[gone]:
+                    del inside[gone]
+                first += 1
+            best = max(best, len(inside))
         return best / len(stems) if stems else 0.0

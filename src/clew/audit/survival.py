@@ -19,7 +19,7 @@ from clew.facts import find
 # The lines of a command are told with semicolons, or under each other; in words it stands between code marks.
 SPACES = re.compile(r"[\s;`]+")
 PART_OF_COMMAND, PART_OF_NAME = re.compile(r"[\w/-]"), re.compile(r"\w")
-WORDS = re.compile(r"\w+")
+WORD_RUNS = re.compile(r"\w+")
 
 
 class Part:
@@ -65,7 +65,7 @@ class ShownText:
 
     @cached_property
     def _words(self) -> set[str]:
-        return set(WORDS.findall(self.text))
+        return set(WORD_RUNS.findall(self.text))
 
     @cached_property
     def _numbers(self) -> set[str]:

@@ -46,11 +46,11 @@ def audit(
         int | None, typer.Option(metavar="N", min=1, help="Processes to read with, if not one for each core.")
     ] = None,
 ) -> None:
-    """Show what other agents lost when they compacted: read their session files, and count.
+    """Show what other agents lost when they compacted: paths, commands, numbers, decisions, rules.
 
-    For every compaction that Claude Code, Codex, pi or opencode made: how many of the file paths, commands, numbers,
-    decisions and rules named before it survived in the agent's own summary (9/13: 9 of 13), what the agent then looked
-    up again, and what that cost. No model, no key, no network; nothing is written into those folders.
+    Reads the sessions of Claude Code, Codex, pi and opencode on this machine. 9/13 is 9 kept of 13 named before.
+
+    "again" counts what the agent then looked up once more. No model, no key, no network; nothing there is changed.
     """
     from rich.console import Console
 

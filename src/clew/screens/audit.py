@@ -97,7 +97,7 @@ def sentence(totals: AuditTotals) -> str:
     files, every = totals.again["files"], sum(totals.again.values())
     if not every:
         return f"{first}; nothing was looked up again."
-    again = f"{count(files, 'file')} {'was' if files == 1 else 'were'} read again" if files else ""
+    again = f"files were read again {files:,} times" if files > 1 else "a file was read again" if files else ""
     other = f"{count(every - files, 'other look-up')} made again" if every > files else ""
     cost = price(totals.cost, totals.again_tokens, totals.unpriced_tokens)
     paid = f" ({cost})" if UNPRICED in cost else f", about {cost}" if cost else ""
