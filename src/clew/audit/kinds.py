@@ -39,6 +39,7 @@ FACT_KINDS: tuple[FactKind, ...] = ("paths", "commands", "numbers", "decisions",
 SHORTEST_COMMAND = 9  # characters: a shorter one is typed anew without a thought
 NAMES = frozenset({"symbol", "const", "id", "sha"})
 HOLDERS = frozenset({"path", "pair", "url"})  # a name inside one of these is a part of it
+LONGEST_PATH = 400  # characters, as in clew's own facts
 ENDS_LIKE_A_FILE = re.compile(r"[\w)\]-]\.[A-Za-z][A-Za-z0-9]{0,7}$")
 FENCE_LINE = re.compile(r"^[ \t]{0,8}(?:```|~~~)[^\n]*$", re.MULTILINE)
 PATCHED_FILE = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (\S[^\n]*)$", re.MULTILINE)
@@ -144,6 +145,8 @@ def unit_of(written: str | None) -> str:
 
 def as_file(said: str) -> str:
     """A path in one way of writing; nothing if it is no file's."""
+    if len(said) > LONGEST_PATH:
+        return ""
     path = said.replace("\\", "/")
     while path.startswith(("./", "~/", "../")):
         path = path[path.index("/") + 1 :]
