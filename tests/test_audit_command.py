@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 
 from auditing import TEXTS, Calls, agent, all_of, session, user
 from clew.audit import AuditReport, FileAudit, audited, read_files, session_files, usual_folders
+from clew.audit.reading import FoundFile
 from clew.cli import app
 from clew.config import Places
 from clew.screens.audit_page import page
@@ -188,6 +189,26 @@ def test_several_processes_find_what_one_finds(tmp_path: Path) -> None:
     assert alone.as_json() == together.as_json()
     assert len(alone.compactions) == 4
     assert sum(heard) == 2 * sum(file.bytes for file in files)
+
+
+class Deadly:
+    """A path that no process lives through."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os._exit, (1,)
+
+    def __str__(self) -> str:
+        return "deadly.jsonl"
+
+
+def test_a_process_that_dies_takes_only_its_own_file_along(tmp_path: Path) -> None:
+    for n in range(3):
+        put(tmp_path, f"{n}.jsonl", write(example(f"{n}"), "pi"))
+    files, _ = session_files([tmp_path])
+    deadly = FoundFile(cast(Path, Deadly()), 1, asked_for=False)
+    found = list(read_files([files[0], deadly, *files[1:]], 2, alone=0))
+    assert sorted(len(one.compactions) for one in found) == [0, 1, 1, 1]
+    assert [one.file for one in found if one.fault] == ["deadly.jsonl"]
 
 
 # --- JSON -----------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import replace as with_
 from multiprocessing import get_context
 from pathlib import Path
@@ -99,9 +100,8 @@ def _together(
     pool = ProcessPoolExecutor(min(processes, len(files)), mp_context=get_context("spawn"))
     try:
         for future in as_completed([pool.submit(audit_file, file, content) for file in files]):
-            yield _told(future.result(), progress)
-    except BrokenExecutor:
-        return
+            with suppress(BrokenExecutor):
+                yield _told(future.result(), progress)
     finally:
         pool.shutdown(cancel_futures=True)
 

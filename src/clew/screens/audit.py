@@ -106,7 +106,7 @@ def sentence(totals: AuditTotals) -> str:
 
 def looked_up(totals: AuditTotals) -> str:
     """What was looked up again, and what it cost; nothing if nothing was."""
-    ones: Mapping[LookupKind, tuple[str, str]] = {"searches": ("search", "searches")}
+    ones: Mapping[LookupKind, tuple[str, ...]] = {"files": ("file read",), "searches": ("search", "searches")}
     made = [count(totals.again[k], *ones.get(k, (k.removesuffix("s"),))) for k in LOOKUP_KINDS if totals.again[k]]
     cost = price(totals.cost, totals.again_tokens, totals.unpriced_tokens)
     told = "; ".join([", ".join(made), count(totals.again_tokens, "token")])
