@@ -98,12 +98,16 @@ def _again(
 
 
 def _lines(text: str) -> dict[int, str]:
-    """The lines of a result, without the numbers of a file viewer and what a client hangs on it."""
-    found = {}
+    """The lines of a result, without the numbers of a file viewer and what a client hangs on it.
+
+    A line is known by itself and the one before it: what programs are made of, such as a brace, is in every file.
+    """
+    found, before = {}, ""
     for line in (undecorated(text) if "<" in text else text).splitlines():
         bare = line[numbered.end() :] if (numbered := NUMBERED.match(line)) else line
         if bare := bare.strip():
-            found[hash(bare)] = bare
+            found[hash((before, bare))] = bare
+            before = bare
     return found
 
 
