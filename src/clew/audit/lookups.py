@@ -29,7 +29,7 @@ SHARE_SHOWN_BEFORE = 0.5
 SOUGHT_BY = ("pattern", "query", "regex", "q", "search_term", "url", "uri")
 
 
-class Subject(NamedTuple):
+class LookupSubject(NamedTuple):
     """What a call looks up."""
 
     kind: LookupKind
@@ -40,7 +40,7 @@ class LookedUpAgain(NamedTuple):
     """A call that showed what had been out of view."""
 
     hidden_by: int  # the number of the compaction
-    subject: Subject
+    subject: LookupSubject
     tokens: int  # of the lines that had been shown before
 
 
@@ -59,8 +59,8 @@ def looked_up_again(
     messages: Sequence[Sequence[Item]], views: Sequence[SeenView], tokens: Callable[[str], int]
 ) -> Iterator[LookedUpAgain]:
     """The calls of a session that looked up what a compaction had taken away; messages are given as their items."""
-    calls: dict[str, Subject] = {}
-    lines: dict[Subject, dict[int, int]] = defaultdict(dict)  # the hash of a line: where it was last shown
+    calls: dict[str, LookupSubject] = {}
+    lines: dict[LookupSubject, dict[int, int]] = defaultdict(dict)  # the hash of a line: where it was last shown
     made, first = 0, views[0].place if views else len(messages)
     for number, items in enumerate(messages):
         while made < len(views) and views[made].place <= number:
@@ -76,7 +76,7 @@ def looked_up_again(
 
 
 def _again(
-    subject: Subject,
+    subject: LookupSubject,
     known: Mapping[int, int],
     shown: Mapping[int, str],
     views: Sequence[SeenView],
@@ -114,18 +114,18 @@ def _lines(text: str) -> dict[int, str]:
 # --- what a call looks up -------------------------------------------------------------------------------------------
 
 
-def subject_of(call: Item) -> Subject | None:
+def subject_of(call: Item) -> LookupSubject | None:
     """What a call looks up; None for one that does something."""
     given = given_to(call)
     if (line := command_of(given)) and not (given.get("command") in VIEWING and _path(given)):
         return _shown_by(line)
     if question := _question(given):
-        return Subject("questions", question)
+        return LookupSubject("questions", question)
     if any(isinstance(given.get(key), str) and given[key] for key in SOUGHT_BY):
         what = {k: v for k, v in given.items() if k not in REMARK_KEYS}
-        return Subject("searches", f"{call.name} {canonical(what)}")
+        return LookupSubject("searches", f"{call.name} {canonical(what)}")
     if (path := _path(given)) and not any(key in given for key in (*WHOLE_TEXTS, *NEW_KEYS, "edits", "insert_text")):
-        return Subject("files", as_file(path) or path)
+        return LookupSubject("files", as_file(path) or path)
     return None
 
 
@@ -133,15 +133,15 @@ def _path(given: Mapping[str, Any]) -> str:
     return next((v.strip() for k in PATH_KEYS if isinstance(v := given.get(k), str) and v.strip()), "")
 
 
-def _shown_by(line: str) -> Subject | None:
+def _shown_by(line: str) -> LookupSubject | None:
     if not looks(line):
         return None
     short = shortened_command(line)
     if PRINTS.fullmatch(short):
         files = [file for fact in find(short) if fact.kind in ("path", "file", "pair") and (file := as_file(fact.text))]
         if files:
-            return Subject("files", files[0])
-    return Subject("commands", short)
+            return LookupSubject("files", files[0])
+    return LookupSubject("commands", short)
 
 
 def _question(given: Mapping[str, Any]) -> str:
