@@ -162,7 +162,14 @@ def test_a_sentence_is_told_in_other_words_but_not_by_words_that_lie_about() -> 
 def test_a_command_is_found_as_it_was_run_and_not_as_a_piece_of_another() -> None:
     calls = Calls()
     history = [*user("Begin."), *calls.run("cd /repo && make build 2>&1 | tail -3"), *calls.run("git status")]
-    for summary, kept in (("Ran `make build`.", 1), ("make  build", 1), ("make buildings", 0), ("cmake build", 0)):
+    for summary, kept in (
+        ("Ran `make build`.", 1),
+        ("make  build", 1),
+        ("make buildings", 0),
+        ("cmake build", 0),
+        ("make build:ci", 0),
+        ("make build.", 1),
+    ):
         assert counts(one(session(history, AFTER, summaries=[summary])))["commands"] == (kept, 1)
 
 

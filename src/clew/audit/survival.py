@@ -18,7 +18,7 @@ from clew.facts import find
 
 # The lines of a command are told with semicolons, or under each other; in words it stands between code marks.
 SPACES = re.compile(r"[\s;`]+")
-PART_OF_COMMAND, PART_OF_NAME = re.compile(r"[\w/-]"), re.compile(r"\w")
+PART_OF_COMMAND, PART_OF_NAME = re.compile(r"[\w/:=@-]|\.\w"), re.compile(r"\w")  # `make test` is not in make test:ci
 WORD_RUNS = re.compile(r"\w+")
 
 
@@ -89,7 +89,7 @@ def _stands_in(fact: str, text: str, part: re.Pattern[str]) -> bool:
     at = text.find(fact)
     while at >= 0:
         stop = at + len(fact)
-        if not ((at and part.match(text[at - 1])) or (stop < len(text) and part.match(text[stop]))):
+        if not ((at and part.match(text[at - 1])) or part.match(text, stop)):
             return True
         at = text.find(fact, at + 1)
     return False
