@@ -17,8 +17,8 @@ from typer.main import get_group
 
 from clew import Addition, Budget, Engine, Origin, Request, Sessions, SQLite, View, body
 from clew.cli import app
-from clew.cli.moving import unpacked
 from clew.errors import BadRequest
+from clew.sessions.transcripts.packed import unpacked
 from clew.tokens.target import Target
 from clew.wire import decode
 from shell import Shell

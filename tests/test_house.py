@@ -30,7 +30,9 @@ SHARED_TYPES = {
 SHAPE = "modules of one shape, one for each format, product or provider"
 SHARED_CONSTANTS = {
     "ASIDE": SHAPE,
+    "FOLDERS": SHAPE,
     "LIST": SHAPE,
+    "MARKS": SHAPE,
     "MEDIA": SHAPE,
     "NAME": SHAPE,
     "ROLES": SHAPE,

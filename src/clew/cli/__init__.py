@@ -1,10 +1,25 @@
 """The command line. A module a group of commands; importing it adds them to the app, in the order of `--help`."""
 
-from clew.cli import talk, working, chatting, serving, installing, sessions, log, ways, moving, settings, models, upkeep  # noqa: I001
+from clew.cli import (  # noqa: I001
+    talk,
+    working,
+    chatting,
+    serving,
+    installing,
+    sessions,
+    log,
+    ways,
+    moving,
+    auditing,
+    settings,
+    models,
+    upkeep,
+)
 from clew.cli.app import app, main
 
 __all__ = [
     "app",
+    "auditing",
     "chatting",
     "installing",
     "log",

@@ -1,10 +1,7 @@
 """Commands that bring conversations in and take them out: whole, or as other agents write theirs."""
 
 import asyncio
-import gzip
-import io
 import sys
-import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,8 +18,6 @@ if TYPE_CHECKING:
 
 OWN = "clew"  # the format that keeps everything
 HEADER = b'{"clew":'  # how a file of it begins
-UNPACKED = 512_000_000  # bytes of a .gz: far more than sessions have; a file that is not packed may have any size
-READ_BYTES = 1 << 20
 NAMES_HELP = "Names or ids of conversations; unique prefixes are enough."
 
 
@@ -76,8 +71,9 @@ async def _taken(
     from clew.sessions.import_agent import adopt
     from clew.sessions.import_log import take_in
     from clew.sessions.transcripts import read_all
+    from clew.sessions.transcripts.packed import data_of
 
-    data = _data(file)
+    data = data_of(file)
     if format == OWN or (format is None and data.startswith(HEADER)):
         with bar(f"reading {file.name}") as progress:
             branches = await take_in(engine.store, scope, data.splitlines(), name or None, progress)
@@ -93,31 +89,6 @@ async def _taken(
             names += await adopt(engine, scope, transcript, name or own, progress)
         notes += transcript.notes
     return names, notes
-
-
-def _data(file: Path) -> bytes:
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise BadRequest(f"{file}: {error.strerror or error}; give the path of a file") from None
-    try:
-        return unpacked(file, data) if data[:2] == b"\x1f\x8b" else data
-    except (OSError, EOFError, zlib.error) as error:
-        raise BadRequest(f"{file}: cannot be unpacked ({error})") from None
-
-
-def unpacked(file: Path, data: bytes, most: int = UNPACKED) -> bytes:
-    """What is in a .gz, read bit by bit: a few bytes of one can say gigabytes."""
-    blocks, size = [], 0
-    with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
-        while block := packed.read(READ_BYTES):
-            blocks.append(block)
-            size += len(block)
-            if size > most:
-                raise BadRequest(
-                    f"{file}: unpacks to more than {most:,} bytes; to allow that, unpack it first: gunzip -k {file}"
-                )
-    return b"".join(blocks)
 
 
 @app.command(epilog="Example: clew export demo --scope demo -o demo.jsonl")

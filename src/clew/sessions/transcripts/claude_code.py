@@ -8,12 +8,14 @@ from typing import Any
 
 from clew.sessions.transcripts.claude_lines import LineListener, answer_of, blocks_of
 from clew.sessions.transcripts.shape import Script, Transcript, TranscriptMessage
-from clew.sessions.transcripts.source import Source, mapping, objects, string, time
+from clew.sessions.transcripts.source import SessionFolder, Source, mapping, objects, string, time
 from clew.sessions.transcripts.tree import TreeBranch, TreeEntry, branches
 from clew.wire.formats.plain import text_of
 
 NAME = "claude-code"
 WIRE = "anthropic"
+FOLDERS = (SessionFolder("CLAUDE_CONFIG_DIR", ".claude", "projects"),)
+MARKS = (b"compact_boundary", b"isCompactSummary")  # in every file that holds a compaction
 CHAIN = frozenset({"user", "assistant", "system", "attachment", "progress"})
 # About the session, and said by nobody.
 ASIDE = frozenset(

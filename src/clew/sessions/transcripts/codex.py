@@ -14,13 +14,15 @@ from clew.sessions.transcripts.shape import (
     TranscriptMessage,
     TranscriptStretch,
 )
-from clew.sessions.transcripts.source import Record, Source, mapping, number, objects, string, time
+from clew.sessions.transcripts.source import Record, SessionFolder, Source, mapping, number, objects, string, time
 from clew.text.decorations import is_program_made
 from clew.wire.formats.plain import text_of
 
 NAME = "codex"
 FRAME = "clew"  # a key of our own in the head: the prompt and tools of whoever had the session
 WIRE = "openai_responses"
+FOLDERS = tuple(SessionFolder("CODEX_HOME", ".codex", below) for below in ("sessions", "archived_sessions"))
+MARKS = (b'"compacted"',)
 LINE_TYPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 ASIDE = frozenset({"world_state", "security_risk_score", "inter_agent_communication_metadata"})
 BARE = frozenset(  # items that stood in the file by themselves, before September 2025
@@ -29,6 +31,7 @@ BARE = frozenset(  # items that stood in the file by themselves, before Septembe
 )
 STAND_INS = frozenset({"compaction", "compaction_summary", "context_compaction"})
 SAYING = ("role", "content", "call_id", "name", "arguments", "input", "output", "encrypted_content", "action")
+USERS_BYTES = 80_000  # of the user's messages that stay beside a summary: 20,000 tokens, as Codex counts
 SILENT_ITEMS = frozenset({"ghost_snapshot", "compaction_trigger"})
 
 
@@ -159,8 +162,24 @@ class RolloutReading:
             summary = next((text_of(m.get("content")) for m in reversed(unsaid) if _begins_turn(m)), None)
         if again := sum(not text_of(m.get("content")).endswith(summary or "\0") for m in unsaid):
             self.source.skipped["message that a compaction put there, or shortened"] += again
-        self.script.compact(TranscriptCompaction(summary, "", self.tokens, kept, at))
+        self.script.compact(TranscriptCompaction(summary, "", self.tokens, kept, at, self._also(kept, legible)))
         self.tokens = None
+
+    def _also(self, kept: int, history: Sequence[TranscriptMessage]) -> tuple[int, ...]:
+        """The messages before the last that stayed: as a history says, else the user's, as Codex makes one."""
+        places = range(len(self.keys) - kept)
+        if history:
+            shown = {_key(m) for m in history}
+            return tuple(i for i in places if self.keys[i] in shown)
+        found: list[int] = []
+        room = USERS_BYTES
+        for i in reversed(places):
+            if _begins_turn(self.script.messages[i]):
+                room -= len(text_of(self.script.messages[i].get("content")).encode("utf-8", "surrogatepass"))
+                if room < 0:
+                    break
+                found.append(i)
+        return tuple(reversed(found))
 
 
 def _declared(tool: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -23,7 +23,7 @@ def convert(transcript: Transcript, to: str) -> Transcript:
     script = Script()
     for place, why in cuts:
         script.say(*messages[len(script.messages) : now[place]])
-        script.compact(with_(why, kept=now[place] - now[place - why.kept]))
+        script.compact(with_(why, kept=now[place] - now[place - why.kept], also=()))
     script.say(*messages[len(script.messages) :])
     return with_(transcript, format=to, stretches=script.stretches, tools=tools, children=())
 

@@ -5,11 +5,13 @@ from typing import Any
 
 from clew.errors import BadRequest
 from clew.sessions.transcripts.shape import Script, Transcript, TranscriptCompaction
-from clew.sessions.transcripts.source import Record, Source, mapping, number, objects, string, time
+from clew.sessions.transcripts.source import Record, SessionFolder, Source, mapping, number, objects, string, time
 from clew.wire.convert.media import PDF, PICTURES
 
 NAME = "opencode"
 WIRE = "anthropic"
+FOLDERS = (SessionFolder("XDG_DATA_HOME", ".local/share", "opencode"),)
+MARKS = (b'"summary"',)
 FAILED = "is_error"  # a mark of our own, in the metadata of a result
 ASIDE = frozenset({"step-finish", "snapshot", "patch", "agent", "retry", "compaction"})
 

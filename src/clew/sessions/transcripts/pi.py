@@ -7,11 +7,13 @@ from typing import Any
 
 from clew.errors import BadRequest
 from clew.sessions.transcripts.shape import Script, Transcript, TranscriptCompaction
-from clew.sessions.transcripts.source import Source, mapping, number, objects, string, time
+from clew.sessions.transcripts.source import SessionFolder, Source, mapping, number, objects, string, time
 from clew.sessions.transcripts.tree import TreeEntry, branches
 
 NAME = "pi"
 WIRE = "anthropic"
+FOLDERS = (SessionFolder("PI_CODING_AGENT_DIR", ".pi/agent", "sessions"),)
+MARKS = (b'"compaction"', b'"compactionSummary"')
 VERSION = 3
 FRAME_ENTRY = "clew"  # the type of our own entry: what pi keeps in no file
 ASIDE = frozenset({"model_change", "thinking_level_change", "label", "session_info", "custom"})

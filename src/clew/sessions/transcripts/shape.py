@@ -21,6 +21,8 @@ class TranscriptCompaction:
     tokens_before: int | None = None
     kept: int = 0  # how many of the last messages before it stayed in view as they were
     at: str = ""
+    # Places of earlier messages that stayed too, where the reader knows them; writers have no words for it.
+    also: tuple[int, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

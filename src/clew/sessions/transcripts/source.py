@@ -17,6 +17,14 @@ SPACE = UUID("6f0d1c3e-7f1b-5a52-9b6d-2f4f0c1e7a11")
 BLANK = b" \t\r\n\x00"  # a file that lost its end in a crash may end in zeros
 
 
+class SessionFolder(NamedTuple):
+    """Where an agent keeps its session files."""
+
+    variable: str  # of the environment, which names its own folder
+    usual: str  # that folder, in the user's own, unless the variable says otherwise
+    below: str
+
+
 class Record(NamedTuple):
     """One object of a file."""
 

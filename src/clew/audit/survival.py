@@ -1,0 +1,120 @@
+"""Which facts of a part of a conversation are still in a text.
+
+Exactly, but for white space: a command as it was run, a number with its unit, a name, a link, an error as they are
+written. A file also by a shorter path that can mean no other (`clew.audit.paths`), a sentence also in other words
+(`clew.audit.sentences`). More text never holds less.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cached_property
+
+from clew.audit.kinds import FACT_KINDS, FactKind, NamedFact, as_file, given_to, numbers, values
+from clew.audit.paths import Files
+from clew.audit.sentences import Retelling
+from clew.core.items import Item
+from clew.facts import find
+
+# The lines of a command are told with semicolons, or under each other; in words it stands between code marks.
+SPACES = re.compile(r"[\s;`]+")
+PART_OF_COMMAND, PART_OF_NAME = re.compile(r"[\w/:=@-]|\.\w"), re.compile(r"\w")  # `make test` is not in make test:ci
+WORD_RUNS = re.compile(r"\w+")
+
+
+class Part:
+    """The facts of a part of a conversation, each once."""
+
+    def __init__(self, found: Iterable[NamedFact]) -> None:
+        facts: dict[FactKind, dict[str, None]] = defaultdict(dict)
+        for kind, text in found:
+            facts[kind][text] = None
+        self.files = Files(facts["paths"])
+        facts["paths"] = dict.fromkeys(self.files.all)
+        self.facts: Mapping[FactKind, Collection[str]] = {kind: tuple(facts[kind]) for kind in FACT_KINDS}
+
+    def in_view(self, text: "ShownText") -> dict[FactKind, set[str]]:
+        """Those that a text holds."""
+        found = {kind: {fact for fact in self.facts[kind] if text.holds(kind, fact)} for kind in FACT_KINDS[1:]}
+        return {"paths": self.files.named_in(text.paths), **found}
+
+
+class ShownText:
+    """A text that somebody sees, read once for each kind that is asked for."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.text = "\n".join(texts)
+
+    def holds(self, kind: FactKind, fact: str) -> bool:
+        """Whether it holds a fact."""
+        match kind:
+            case "commands":
+                return _stands_in(_flat(fact), self._commands, PART_OF_COMMAND)
+            case "numbers":
+                return fact in self._numbers
+            case "decisions" | "rules":
+                return self._sentences.tells(fact)
+            case _:
+                return fact in self._words or (not fact.isidentifier() and _stands_in(fact, self.text, PART_OF_NAME))
+
+    @cached_property
+    def paths(self) -> list[str]:
+        """The files it names, each once."""
+        said = (fact.text for fact in find(self.text) if fact.kind in ("path", "file", "pair"))
+        return list(dict.fromkeys(filter(None, map(as_file, said))))
+
+    @cached_property
+    def _words(self) -> set[str]:
+        return set(WORD_RUNS.findall(self.text))
+
+    @cached_property
+    def _numbers(self) -> set[str]:
+        return {*numbers(self.text), *values(self.text)}
+
+    @cached_property
+    def _commands(self) -> str:
+        return _flat(self.text)
+
+    @cached_property
+    def _sentences(self) -> Retelling:
+        return Retelling(self.text)
+
+
+def _flat(text: str) -> str:
+    return SPACES.sub(" ", text).strip()
+
+
+def _stands_in(fact: str, text: str, part: re.Pattern[str]) -> bool:
+    """Whether a text holds a fact, and not as a piece of a longer word."""
+    at = text.find(fact)
+    while at >= 0:
+        stop = at + len(fact)
+        if not ((at and part.match(text[at - 1])) or part.match(text, stop)):
+            return True
+        at = text.find(fact, at + 1)
+    return False
+
+
+def shown(item: Item) -> Iterator[str]:
+    """What an item shows, to be looked through; of a call its arguments, one a line."""
+    if item.kind == "call":
+        yield item.name
+        yield from _leaves(given_to(item))
+    elif item.kind != "reasoning":
+        yield item.text
+
+
+def _leaves(value: object) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case Mapping():
+            for part in value.values():
+                yield from _leaves(part)
+        case list():
+            if value and all(isinstance(part, str) for part in value):
+                yield " ".join(value)
+            for part in value:
+                yield from _leaves(part)
+        case int() | float():
+            yield str(value)
