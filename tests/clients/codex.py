@@ -12,7 +12,7 @@ BIG = "seq 1 4000"  # 19 kB
 WAYS = ["own", "built-in"]
 
 
-def codex(on: Stage, way: str, *arguments: str, **settings: int) -> str:
+def codex(on: Stage, way: str, *arguments: str, well: bool = True, **settings: int) -> str:
     """What it says to one prompt."""
     home = on.home / ".codex"
     home.mkdir(exist_ok=True)
@@ -26,7 +26,7 @@ def codex(on: Stage, way: str, *arguments: str, **settings: int) -> str:
     (home / "config.toml").write_text("\n".join([*lines, "[analytics]", "enabled = false", ""]))
     env = {"CODEX_HOME": str(home), "CLEW_KEY": KEY, "CODEX_API_KEY": KEY}
     free = ("exec", "--skip-git-repo-check", "--sandbox", "danger-full-access")
-    return on.run("codex", *free, *arguments, env=env)
+    return on.run("codex", *free, *arguments, env=env, well=well)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -73,8 +73,8 @@ async def test_its_compaction_is_answered_from_the_log(way: str, tmp_path: Path)
 
 @pytest.mark.parametrize(
     "fault",
-    [Answer(status=429, retry_after=0.1), Answer(status=500), Answer("Some words that are cut.", cut=1_500)],
-    ids=["429", "500", "cut"],
+    [Answer(status=500), Answer("Some words that are cut.", cut=1_500)],
+    ids=["500", "cut"],
 )
 async def test_faults_are_met_as_they_would_be_alone(fault: Answer, tmp_path: Path) -> None:
     with stage(tmp_path, Model({"say hi": []}, first=[fault])) as on, on.serving():
@@ -82,6 +82,14 @@ async def test_faults_are_met_as_they_would_be_alone(fault: Answer, tmp_path: Pa
     on.check(refused=True)
     [main] = await on.conversations()
     assert "say hi" in main.text
+
+
+async def test_a_limit_of_the_provider_is_passed_on(tmp_path: Path) -> None:
+    with stage(tmp_path, Model({"say hi": []}, first=[Answer(status=429, retry_after=0.1)])) as on, on.serving():
+        codex(on, "own", "say hi", well=False)  # it does not try again, without the gateway as little
+        assert "429 Too Many Requests" in on.ran[-1].stderr
+        assert "Done: say-hi." in codex(on, "own", "say hi")
+    on.check(refused=True)
 
 
 async def test_what_was_too_long_is_sent_shorter(tmp_path: Path) -> None:
