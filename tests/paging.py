@@ -1,7 +1,7 @@
 """The page beside a gateway on loopback, with a conversation in it; and Debian's chromium to look at it."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +32,8 @@ MISSING = "no chromium here: the tests that look at the page in a browser are le
 FLAGS = "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync".split()
 CHAT = "/v1/chat/completions"
 
+Said = Sequence[dict[str, Any]]
+
 
 @dataclass
 class Looked(Served):
@@ -43,11 +45,15 @@ class Looked(Served):
             path, None, {"accept": "text/html", **{k.replace("_", "-"): v for k, v in headers.items()}}, "GET"
         )
 
-    def talk(self, name: str, turns: int, ask: str = "Fix the checkout test in tests/test_checkout.py") -> None:
-        """A conversation of an agent that reads files, through the gateway."""
-        said: list[dict[str, Any]] = [{"role": "system", "content": "You are opencode.\nWorking directory: /srv/shop"}]
-        for turn in range(turns):
-            said.append({"role": "user", "content": ask if not turn else f"Go on with step {turn} of the checkout."})
+    def talk(
+        self, name: str, turns: int, ask: str = "Fix the checkout test in tests/test_checkout.py", said: Said = ()
+    ) -> list[dict[str, Any]]:
+        """A conversation of an agent that reads files, through the gateway, after what was said; and all of it."""
+        said = list(said or [{"role": "system", "content": "You are opencode.\nWorking directory: /srv/shop"}])
+        first = len(said) // 4
+        for turn in range(first, first + turns):
+            text = ask if turn == first else f"Go on with step {turn} of the checkout."
+            said.append({"role": "user", "content": text})
             call = {"name": "read_file", "arguments": f'{{"path": "src/module_{turn}.py"}}'}
             said.append({"role": "assistant", "content": None, "tool_calls": [_call(turn, call)]})
             listing = "\n".join(f"def function_{turn}_{n}(x): return x + {7 * n}" for n in range(60))
@@ -55,6 +61,7 @@ class Looked(Served):
             got = self.ask(CHAT, {"model": "gpt-4o", "messages": said}, {"x-clew-session": name})
             assert got.status == 200, got.raw[:500]
             said.append(got.json()["choices"][0]["message"])
+        return said
 
     def branch(self, name: str) -> str:
         """The branch of a conversation, as the list links to it."""

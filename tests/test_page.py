@@ -1,17 +1,25 @@
 """The page over HTTP: who may look, who may act, and that nothing anybody said is more than text on it."""
 
+import http.client
 import json
+import os
 import re
+import signal
+import socket
+import subprocess
+import sys
 import time
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from clew.gateway.settings import GatewaySettings
 from clew.page.app import Page
 from clew.page.rendering import tokens
+from clew.page.timeline import Timeline
 from paging import CHAT, Looked, looking
 
 HOSTILE = (
@@ -274,9 +282,6 @@ def test_bad_addresses_get_words(tmp_path: Path) -> None:
 
 
 def test_a_change_is_told_at_once(tmp_path: Path) -> None:
-    import http.client
-    from urllib.parse import urlsplit
-
     with looking(tmp_path) as page:
         page.talk("run", 1)
         line = http.client.HTTPConnection(urlsplit(page.url).netloc, timeout=30)
@@ -288,6 +293,46 @@ def test_a_change_is_told_at_once(tmp_path: Path) -> None:
         page.talk("other", 1)
         assert came.readline() == b"event: changed\n"
         line.close()
+
+
+def test_a_server_ends_while_somebody_looks(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    log = str(tmp_path / "clew.db")
+    command = [sys.executable, "-m", "clew.cli", "serve", "--demo", "--port", str(port), "--store", log]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ | {"HOME": str(tmp_path)}, cwd=tmp_path)
+    assert server.stdout
+    server.stdout.readline()
+    line = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    line.request("GET", "/clew/live")
+    came = line.getresponse()
+    assert came.readline() == b"retry: 1000\n"
+    server.send_signal(signal.SIGINT)
+    assert came.read().strip() == b"", "the stream has an end of its own"
+    line.close()
+    server.communicate()
+    assert server.returncode == 130
+
+
+def test_what_changed_before_somebody_listens_is_told_at_once(tmp_path: Path) -> None:
+    with looking(tmp_path) as page:
+        shown = page.get("/").raw.decode()
+        page.talk("run", 1)
+        live = re.search(r'data-live="([^"]+)"', shown)
+        assert live
+        line = http.client.HTTPConnection(urlsplit(page.url).netloc, timeout=30)
+        line.request("GET", live[1])
+        came = line.getresponse()
+        assert [came.readline() for _ in range(3)][2] == b"event: changed\n"
+        line.close()
+
+
+def test_turns_that_come_later_join_the_newest_until_those_are_many() -> None:
+    timeline = Timeline([None] * 1_000, {})  # type: ignore[list-item]
+    assert timeline.chunks()[:2] == [(800, 1_000), (600, 800)]
+    assert timeline.chunks(700, 400) == [(700, 1_000)]
+    assert timeline.chunks(599, 400) == [(800, 1_000), (600, 800), (599, 600)]
+    assert timeline.chunks(5_000, 400) == [(1_000, 1_000)]
 
 
 def test_tokens_are_told_in_few_characters() -> None:

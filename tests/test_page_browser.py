@@ -160,15 +160,51 @@ def test_what_agents_do_is_seen_while_they_do_it(browser: Browser, tmp_path: Pat
         expect(page.locator(".empty")).to_contain_text("No agent has talked through clew yet")
         shot(page, "empty")
         site.talk("live", 1)
-        page.reload()
         expect(page.locator(".list tr.row")).to_have_count(1)
+        expect(page.locator(".empty")).to_be_hidden()
         site.talk("second", 1, "Refactor the parser.")
         expect(page.locator(".list tr.row")).to_have_count(2)
         opened(page, "second")
         expect(page.locator(".figures div").first).to_contain_text("1")
         site.talk("second", 2, "Refactor the parser.")  # from the first turn on, which comes again
         expect(page.locator(".figures div").first).to_contain_text("3")
+        expect(page.locator("#newest-turns tr").first.locator("td").first).to_have_text("3")
         expect(page.locator("#window")).to_contain_text("module_1.py")
+
+
+def test_what_somebody_reads_stays_while_agents_go_on(browser: Browser, tmp_path: Path) -> None:
+    with looking(tmp_path) as site:
+        said = site.talk("run", 40)
+        with tab(browser, site.url) as page:
+            opened(page, "run")
+            piece = page.locator(".piece.standing").first
+            piece.locator("summary").click()
+            expect(piece.locator(".behind .piece").first).to_be_visible()
+            page.locator(".lineage summary").click()
+            page.locator(".turns").evaluate("it => it.scrollTop = 600")
+            at = "id => document.getElementById(id).getBoundingClientRect().top"
+            before = page.evaluate(at, "turn-20")
+            site.talk("run", 1, "And now for something else.", said)
+            expect(page.locator("#turn-41")).to_be_attached()
+            assert page.evaluate(at, "turn-20") == pytest.approx(before, abs=1), "the turns do not move"
+            expect(piece.locator(".behind .piece").first).to_be_visible()
+            assert not page.locator(".lineage").evaluate("it => it.open")
+            page.get_by_role("button", name="The window has changed").click()
+            expect(page.locator("#window .pieces")).to_contain_text("something else")
+            expect(page.locator("#newer")).to_be_hidden()
+
+
+def test_tabs_that_nobody_sees_leave_their_connections_to_others(browser: Browser, site: Looked) -> None:
+    context = browser.new_context()
+    for _ in range(8):  # a browser has six for an address
+        page = context.new_page()
+        page.goto(site.url, timeout=10_000)
+        expect(page.locator(".list tr.row").first).to_be_visible()
+        page.evaluate(HIDDEN, True)
+    page.evaluate(HIDDEN, False)
+    site.talk("seen again", 1)
+    expect(page.locator(".list")).to_contain_text("seen again")
+    context.close()
 
 
 def test_search_marks_what_was_asked_for(browser: Browser, site: Looked) -> None:
@@ -225,6 +261,11 @@ def test_the_theme_can_be_chosen_and_stays(browser: Browser, site: Looked) -> No
         assert page.evaluate("getComputedStyle(document.body.parentElement).backgroundColor") != light
 
 
+# Another tab is in front of this one, or not any more.
+HIDDEN = """hidden => {
+  Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
 # Texts with less than 4.5 to 1 between them and what is behind them (WCAG AA).
 CONTRAST = """() => {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });

@@ -93,7 +93,7 @@ async def _serve(config: "Config", store: "SQLStore", demo: bool, stack: ExitSta
             hosts=gateway.settings.hosts,
         )
         own = config.gateway
-        served = server(Site(page, gateway), own.client_silence, own.host, own.port)
+        served = server(Site(page, gateway), own.client_silence, own.host, own.port, ending=changes.end)
         listener = listening(config.gateway.host, config.gateway.port)
         _say(config, known, listener.getsockname()[1], demo, where)
         # What is there now stays: a full collection need not look at it, and is rare enough not to be felt.
@@ -135,19 +135,21 @@ async def _open(name: str | None, port: int, browser: bool, scope: str, path: st
     from clew.config import Places
     from clew.gateway.server import listening, server
     from clew.page.app import Page
+    from clew.page.changes import Changes
     from clew.page.instructions import KeptInstructions
     from clew.page.site import Site, nothing
 
     async with looking(scope, path) as found:
         at = f"clew/c/{(await found.get(name)).branch}" if name else ""
-        page = Page(found.engine, scope, KeptInstructions(Places(os.environ, Path.cwd())))
+        changes = Changes()
+        page = Page(found.engine, scope, KeptInstructions(Places(os.environ, Path.cwd())), changes=changes)
         listener = listening("127.0.0.1", port)
         address = f"http://127.0.0.1:{listener.getsockname()[1]}/{at}"
         typer.echo(f"{address} (Ctrl+C ends it)")
         if browser:
             await asyncio.to_thread(webbrowser.open, address)
         try:
-            await server(Site(page, nothing), 60.0, graceful=1).serve(sockets=[listener])
+            await server(Site(page, nothing), 60.0, graceful=1, ending=changes.end).serve(sockets=[listener])
         except (KeyboardInterrupt, asyncio.CancelledError):
             pass
         finally:

@@ -38,10 +38,30 @@ def listening(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def server(app: Asgi, silence: float, host: str = "127.0.0.1", port: int = 0, graceful: int = 30) -> uvicorn.Server:
+class _EndingServer(uvicorn.Server):
+    """A server that says when it ends, to those whose answers would have no end."""
+
+    def __init__(self, config: uvicorn.Config, ending: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ending = ending
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._ending()
+        await super().shutdown(sockets)
+
+
+def server(
+    app: Asgi,
+    silence: float,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    graceful: int = 30,
+    ending: Callable[[], None] = lambda: None,
+) -> uvicorn.Server:
     """A server for a gateway, or for what stands around one; `silence` are the seconds in which something must come.
 
-    It stops taking requests when it is told to end, and waits `graceful` seconds for those that are being answered.
+    It stops taking requests when it is told to end, calls `ending`, and waits `graceful` seconds for those that are
+    being answered.
     """
     config = uvicorn.Config(
         app,
@@ -58,7 +78,7 @@ def server(app: Asgi, silence: float, host: str = "127.0.0.1", port: int = 0, gr
         timeout_keep_alive=75,
         timeout_graceful_shutdown=graceful,
     )
-    return uvicorn.Server(config)
+    return _EndingServer(config, ending)
 
 
 class GatewayThread:

@@ -9,9 +9,10 @@ from clew.core import rawjson
 from clew.core.items import Scope
 from clew.errors import NotFound
 from clew.page.acting import ACTS, PageAct, method
+from clew.page.changes import stamp
 from clew.page.context import LISTED, PageContext, form, number
 from clew.page.listing import family
-from clew.page.timeline import chart, turns
+from clew.page.timeline import TURNS_AT_ONCE, chart, turns
 from clew.page.window import window
 from clew.screens.originals import original
 from clew.sessions.export_agent import tell
@@ -36,6 +37,7 @@ class ConversationPages:
     async def _told(self, request: Request, scope: Scope, template: str) -> Response:
         on = self._page.subject(request, scope)
         newest = await on.newest()
+        seen = stamp(await self._page.store.state(scope, on.branch))
         every = await self._page.store.sessions(scope)
         tree = family(every, on.branch)
         own = next(chain for chain, _ in tree if chain.first.branch == on.branch)
@@ -46,13 +48,15 @@ class ConversationPages:
         sums = await known if known else self._page.savings.known(scope, own.sessions)
         values: dict[str, Any] = {
             "on": on,
+            "seen": seen,
             "newest": newest,
             "own": own,
             "tree": tree[:LISTED],
             "abouts": abouts,
             "about": abouts[on.branch],
             "found": found,
-            "rows": await turns(self._page.engine, scope, found, *(found.chunks[0] if found.chunks else (0, 0))),
+            "chunks": (chunks := found.chunks()),
+            "rows": await turns(self._page.engine, scope, found, *chunks[0]),
             "method": await method(on, newest.name),
             "totals": sums,
             "formats": (OWN, *WRITERS),
@@ -62,6 +66,10 @@ class ConversationPages:
     async def turns(self, request: Request, scope: Scope) -> Response:
         on, asked = self._page.subject(request, scope), request.query_params
         found = await self._page.timelines.of(scope, on.branch)
+        if "live" in asked:  # the newest, of which there may be more by now; where they are many, in several parts
+            chunks = found.chunks(number(asked["live"]), 2 * TURNS_AT_ONCE)
+            rows = await turns(self._page.engine, scope, found, *chunks[0])
+            return await self._page.show("live_turns.html", scope, rows=rows, on=on, chunks=chunks)
         rows = await turns(self._page.engine, scope, found, number(asked.get("start")), number(asked.get("stop")))
         return await self._page.show("turns.html", scope, rows=rows, on=on)
 

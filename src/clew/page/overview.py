@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from clew.core.items import Scope
-from clew.page.changes import Changes
+from clew.page.changes import Changes, stamp
 from clew.page.context import LISTED, PageContext, number
 from clew.page.listing import Listing
 from clew.page.overall import SummaryWriters, by_day, by_model, everything
@@ -32,8 +32,9 @@ class OverviewPages:
         asked = request.query_params
         tag, archived = asked.get("tag", ""), "archived" in asked
         start, count = number(asked.get("start")), number(asked.get("count"), LISTED)
+        seen = stamp(await self._page.store.state(scope))
         found = await self._listing.some(scope, start, min(count, 20 * LISTED), tag, archived)
-        return await self._page.show(template, scope, found=found, tag=tag, archived=archived)
+        return await self._page.show(template, scope, found=found, tag=tag, archived=archived, seen=seen)
 
     async def list_savings(self, request: Request, scope: Scope) -> Response:
         """What takes counting, for the lines that are on the screen."""
@@ -67,11 +68,11 @@ class OverviewPages:
         return await self._page.show("overall_sums.html", scope, sums=sums)
 
     async def live(self, request: Request, scope: Scope) -> Response:
-        branch = request.query_params.get("branch") or None
+        branch, seen = request.query_params.get("branch") or None, request.query_params.get("seen", "")
 
         async def told() -> AsyncIterator[bytes]:
             yield b"retry: 1000\n\n"
-            async for changed in self._changes.of(self._page.store, scope, branch):
+            async for changed in self._changes.of(self._page.store, scope, branch, seen):
                 yield b"event: changed\ndata: {}\n\n" if changed else b": still here\n\n"
 
         return StreamingResponse(told(), media_type="text/event-stream")

@@ -30,10 +30,12 @@ class Timeline(NamedTuple):
     calls: Sequence[Call]
     began: Mapping[int, tuple[Session, ...]]  # by the place of the call that came next
 
-    @property
-    def chunks(self) -> list[tuple[int, int]]:
-        """Stretches of turns, the newest first."""
-        return [(max(0, stop - TURNS_AT_ONCE), stop) for stop in range(len(self.calls), 0, -TURNS_AT_ONCE)]
+    def chunks(self, start: int = 0, least: int = TURNS_AT_ONCE) -> list[tuple[int, int]]:
+        """Stretches of the turns from one on, the newest first; up to `least` of them are one stretch."""
+        end = len(self.calls)
+        if end - start <= least:
+            return [(min(start, end), end)]
+        return [(max(start, stop - TURNS_AT_ONCE), stop) for stop in range(end, start, -TURNS_AT_ONCE)]
 
 
 class Timelines:
@@ -82,7 +84,7 @@ async def chart(engine: Engine, scope: Scope, branch: str, found: Timeline) -> d
         everything,
         [call.predicted for call in found.calls],
         [(call.usage or {}).get("input") or None for call in found.calls],
-        [(call.usage or {}).get("cache_read") or call.cached for call in found.calls],
+        [call.cached if call.usage is None else call.usage.get("cache_read") for call in found.calls],
         [call.limit for call in found.calls],
     )
     step = max(1, -(-len(found.calls) // POINTS))

@@ -37,6 +37,7 @@ document.body.addEventListener("htmx:beforeRequest", (event) => {
 });
 document.body.addEventListener("htmx:afterSwap", (event) => {
   tellTimes(event.detail.target);
+  holdPlaces(document);
   if (event.detail.target.id !== "dialog-body" || dialog.open) return;
   if (opening) dialog.showModal();
   else if (event.detail.target.querySelector(".done, .problem")) say(event.detail.target.querySelector("p").textContent);
@@ -48,13 +49,75 @@ document.body.addEventListener("click", (event) => {
 document.body.addEventListener("htmx:responseError", () => say("The server refused this; load the page again."));
 document.body.addEventListener("htmx:sendError", () => say("The server does not answer. Is clew still running?"));
 document.body.addEventListener("changed", () => drawAll());
-document.body.addEventListener("htmx:sseMessage", () => drawAll());
 
+let silence;
 function say(text) {
   const toast = document.getElementById("toast");
   toast.textContent = text;
-  setTimeout(() => (toast.textContent = ""), 6000);
+  clearTimeout(silence);
+  silence = setTimeout(() => (toast.textContent = ""), 6000);
 }
+
+// --- live ------------------------------------------------------------------------------------------------------------
+const live = document.querySelector("[data-live]")?.dataset.live;
+let stream;
+function listen() {
+  // A browser has six connections to one address: tabs that nobody sees leave theirs to others. What a tab has missed
+  // it is told at once when it listens again, for its address says what it was shown first.
+  stream?.close();
+  stream = null;
+  if (!live || document.hidden) return;
+  stream = new EventSource(live);
+  stream.addEventListener("changed", () => htmx.trigger(document.body, "changed"));
+}
+document.addEventListener("visibilitychange", listen);
+addEventListener("pagehide", () => stream?.close());
+
+// --- what somebody is looking at stays where it is -------------------------------------------------------------------
+const LONGEST_LIST = 1000; // conversations that are drawn anew at once
+document.body.addEventListener("htmx:configRequest", (event) => {
+  if (event.detail.elt.id !== "rows") return;
+  const shown = document.querySelectorAll("#rows .row.depth0").length;
+  if (shown > LONGEST_LIST) event.preventDefault();
+  else event.detail.parameters.count = Math.max(50, shown);
+});
+let putBack = null;
+document.body.addEventListener("htmx:beforeSwap", (event) => {
+  const target = event.detail.target;
+  putBack = null;
+  if (target.id === "head") {
+    const open = target.querySelector("details").open, format = target.querySelector("select").value;
+    putBack = () => {
+      target.querySelector("details").open = open;
+      target.querySelector("select").value = format;
+    };
+  } else if (target.id === "newest-turns") {
+    const scroller = target.closest(".turns"), top = scroller.getBoundingClientRect().top;
+    const row = scroller.scrollTop && [...target.rows].find((one) => one.id && one.getBoundingClientRect().bottom > top);
+    if (!row) return;
+    const at = row.getBoundingClientRect().top;
+    putBack = () => (scroller.scrollTop += (document.getElementById(row.id)?.getBoundingClientRect().top ?? at) - at);
+  } else if (target.id === "window") {
+    if (target.dataset.looked) {
+      event.detail.target = document.getElementById("window-figures");
+      event.detail.selectOverride = "#window-figures";
+      event.detail.swapOverride = "outerHTML";
+      document.getElementById("newer").hidden = false;
+      return;
+    }
+    const at = target.querySelector(".pieces")?.scrollTop;
+    putBack = () => at && (target.querySelector(".pieces").scrollTop = at);
+  } else if (target.closest("#window .pieces")) document.getElementById("window").dataset.looked = "yes";
+});
+document.body.addEventListener("htmx:afterSwap", () => {
+  putBack?.();
+  putBack = null;
+});
+document.body.addEventListener("click", (event) => {
+  if (!event.target.closest("#newer")) return;
+  delete document.getElementById("window").dataset.looked;
+  htmx.trigger(document.body, "changed");
+});
 
 // --- keys ------------------------------------------------------------------------------------------------------------
 let last = "";
@@ -120,6 +183,12 @@ function drawAll() {
 tellTimes(document);
 holdPlaces(document);
 drawAll();
+listen();
 let resized;
 addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(drawAll, 150); });
-if (location.hash) document.body.addEventListener("htmx:afterSettle", () => document.getElementById(location.hash.slice(1))?.scrollIntoView(), { once: true });
+function goToHash(event) {
+  if (event.detail.target.id !== "window") return;
+  document.body.removeEventListener("htmx:afterSettle", goToHash);
+  document.getElementById(location.hash.slice(1))?.scrollIntoView();
+}
+if (location.hash) document.body.addEventListener("htmx:afterSettle", goToHash);
