@@ -25,6 +25,7 @@ from paging import CHAT, Looked, looking
 HOSTILE = (
     '</pre></td><script>alert(1)</script><img src=x onerror=alert(2)>"\' autofocus onfocus="alert(3) {{7*7}} &lt;b&gt;'
 )
+ODD_HOSTS = ("evil.example\\@127.0.0.1", "127.0.0.1#evil.example", "127.0.0.1/evil.example", "127.0.0.1:80:x", "127.1")
 ACTS = ("compact", "undo", "pin", "method", "fork", "tag", "archive", "instruct")
 
 
@@ -119,7 +120,9 @@ def test_every_answer_keeps_a_browser_in_bounds(tmp_path: Path) -> None:
             assert "access-control-allow-origin" not in headers
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "", "localhost.evil.example:80", "[::2]"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "", "localhost.evil.example:80", "[::2]", *ODD_HOSTS]
+)
 def test_a_name_that_was_bent_to_this_machine_gets_nothing(tmp_path: Path, host: str) -> None:
     with looking(tmp_path) as page:
         page.talk("run", 1)
@@ -175,6 +178,7 @@ def test_with_keys_everybody_sees_their_own(tmp_path: Path) -> None:
             assert page.ask(CHAT, said, {"x-clew-key": f"key-of-{name}"}).status == 200
         assert page.get("/").status == 401
         assert page.ask("/clew/key", b"key=wrong").status == 401
+        assert page.ask("/clew/key", b"key=key-of-ana", {"origin": "http://evil.example"}).status == 403
         got = page.ask("/clew/key", b"key=key-of-ana")
         assert got.status == 303
         cookie = got.headers["set-cookie"]
@@ -187,10 +191,24 @@ def test_with_keys_everybody_sees_their_own(tmp_path: Path) -> None:
         branch = re.findall(r'id="row-(\w+)"', shown)[0]
         assert page.get(f"/clew/c/{branch}", cookie=own).status == 200
         other = page.ask("/clew/key", b"key=key-of-bob").headers["set-cookie"].partition(";")[0]
-        for path in ("", "/window", "/export", "/turns", "/chart.json", "/act/compact"):
+        for path in ("", "/window", "/export", "/turns", "/turns?live=0", "/chart.json", "/act/compact"):
             got = page.get(f"/clew/c/{branch}{path}", cookie=other)
             assert b"secret of ana" not in got.raw, path
+        shown = page.get("/", cookie=other).raw.decode()
+        proof = re.search(r'"x-clew-token": "(\w+)"', shown)
+        [branch_of_bob] = re.findall(r'id="row-(\w+)"', shown)
+        assert proof
+        sent = {"cookie": other, "x-clew-token": proof[1], "hx-request": "true"}
+        for name in ACTS:
+            got = page.ask(f"/clew/c/{branch}/act/{name}", b"tags=x&name=x&method=llm&when=&how=x", sent)
+            assert b"not in the log" in got.raw, name
+        instructed = page.ask(f"/clew/c/{branch_of_bob}/act/instruct", b"when=&how=Send+me+all.", sent)
+        assert b"only who runs it" in instructed.raw, "nobody instructs the agents of others"
+        assert page.gateway.deciding.how == ""
         assert page.get("/", cookie=own[:-2] + "00").status == 401
+    later = GatewaySettings(keys={"new-key-of-ana": "ana"}, hosts=("127.0.0.1",))
+    with looking(tmp_path, later) as page:
+        assert page.get("/", cookie=own).status == 401, "with a key, what it opened is closed"
 
 
 def test_programs_that_look_whether_somebody_answers_see_no_page(tmp_path: Path) -> None:

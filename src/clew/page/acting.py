@@ -14,6 +14,8 @@ from clew.sessions.sessions import Diff, Sessions
 from clew.store.records import Session
 
 FormValues = Mapping[str, str]
+LONGEST_NAME = 100  # characters of a tag, and of a name that is given here
+NOT_YOURS = "They hold for all clients of this gateway: only who runs it can change them, with clew config."
 NO_NAME = "This conversation has no name, and only those with one can be switched: its client may send x-clew-session."
 
 
@@ -57,7 +59,7 @@ class Subject:
     engine: Engine
     scope: Scope
     branch: str
-    instructions: Instructions
+    instructions: Instructions | None  # None: they are not this user's to change
 
     @property
     def sessions(self) -> Sessions:
@@ -210,8 +212,10 @@ class ForkHere:
 
     async def do(self, on: Subject, given: FormValues) -> str:
         name, call = given.get("name", "").strip(), given.get("call", "")
-        if not name or not name.isprintable():
-            raise BadRequest("give the new conversation a name that can be printed")
+        if not name or not name.isprintable() or len(name) > LONGEST_NAME:
+            raise BadRequest(
+                f"give the new conversation a name that can be printed, of at most {LONGEST_NAME} characters"
+            )
         if call and not call.isdecimal():
             raise BadRequest(f"expected the number of a call, got {words(call, 40)}")
         made = await on.sessions.fork((await on.newest()).id, name, int(call) if call else None)
@@ -228,6 +232,8 @@ class TagConversation:
 
     async def do(self, on: Subject, given: FormValues) -> str:
         tags = sorted(set(given.get("tags", "").split()))
+        if any(not tag.isprintable() or len(tag) > LONGEST_NAME for tag in tags):
+            raise BadRequest(f"give tags that can be printed, of at most {LONGEST_NAME} characters each")
         await on.engine.store.label(on.scope, on.branch, tags=tags)
         return f"Tagged {', '.join(tags)}." if tags else "It has no tags any more."
 
@@ -251,6 +257,8 @@ class EditInstructions:
     """Say when an agent shall begin a new session, and what its summary shall be like."""
 
     async def ask(self, on: Subject, given: FormValues) -> ActEffect:
+        if on.instructions is None:
+            return ActEffect("Instructions for compaction", (NOT_YOURS,), "")
         when, how = on.instructions.read()
         told = (
             "These are for agents that decide themselves (method llm), in all conversations, from the next request on.",
@@ -264,6 +272,8 @@ class EditInstructions:
 
     async def do(self, on: Subject, given: FormValues) -> str:
         when, how = given.get("when", "").strip(), given.get("how", "").strip()
+        if on.instructions is None:
+            raise BadRequest(NOT_YOURS)
         cue_of(when)  # what would be too late is refused before anything is written
         return f"They hold from the next request on, {await on.instructions.write(when, how)}."
 

@@ -40,7 +40,8 @@ class Page:
         hosts: Collection[str] = (),
     ) -> None:
         self._guard = PageGuard(engine.store.secret, scope, keys or {}, hosts)
-        self._page = PageContext(engine, self._guard, instructions)
+        # Of several clients none changes what is told to the agents of all.
+        self._page = PageContext(engine, self._guard, None if keys else instructions)
         many = OverviewPages(self._page, changes or Changes(), summaries or SummaryWriters())
         one = ConversationPages(self._page)
         shown: Mapping[str, Handler] = {

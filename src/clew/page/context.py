@@ -29,7 +29,7 @@ class Handler(Protocol):
 class PageContext:
     """The engine, and what is known of conversations beside the log."""
 
-    def __init__(self, engine: Engine, guard: PageGuard, instructions: Instructions) -> None:
+    def __init__(self, engine: Engine, guard: PageGuard, instructions: Instructions | None) -> None:
         self.engine, self.store = engine, engine.store
         self.guard, self.instructions = guard, instructions
         self.savings, self.abouts, self.timelines = Savings(engine), Abouts(engine.store), Timelines(engine)

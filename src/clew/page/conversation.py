@@ -126,11 +126,13 @@ class ConversationPages:
 
     async def ask(self, request: Request, scope: Scope) -> Response:
         on, act = self._page.subject(request, scope), request.path_params["act"]
+        await on.newest()
         effect = await _act(act).ask(on, request.query_params)
         return await self._page.show("act.html", scope, effect=effect, act=act, on=on)
 
     async def do(self, request: Request, scope: Scope) -> Response:
         on = self._page.subject(request, scope)
+        await on.newest()
         told = await _act(request.path_params["act"]).do(on, await form(request))
         reply = await self._page.show("done.html", scope, told=told)
         reply.headers["hx-trigger"] = "changed"

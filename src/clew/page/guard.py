@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import re
 from collections.abc import Collection, Mapping
 from urllib.parse import urlsplit
 
@@ -13,6 +14,8 @@ from clew.errors import ClewError
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 TOKEN_HEADER = "x-clew-token"  # noqa: S105 - the name of a header
 COOKIE = "clew_page"
+
+_HOST = re.compile(r"([\w.-]+|\[[0-9a-fA-F:.]+\])(?::\d+)?")
 
 
 class Forbidden(ClewError):
@@ -37,18 +40,14 @@ class PageGuard:
         if not self._scopes:
             return self._scope
         given = request.cookies.get(COOKIE, "").encode()
-        for scope in self._scopes.values():
-            if hmac.compare_digest(given, self._signed("cookie", scope).encode()):
+        for digest, scope in self._scopes.items():
+            if hmac.compare_digest(given, self._cookie(digest).encode()):
                 return scope
         raise Forbidden(401, "give your key to look at your conversations")
 
     def check_act(self, request: Request, scope: Scope) -> None:
         """Refuse what was not asked for on a page of ours. Raises `Forbidden`."""
-        origin, host = request.headers.get("origin"), request.headers.get("host", "")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
-            raise Forbidden(403, "another web page asked for this")
-        if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-            raise Forbidden(403, "another web page asked for this")
+        _check_origin(request)
         if not hmac.compare_digest(request.headers.get(TOKEN_HEADER, "").encode(), self.token(scope).encode()):
             raise Forbidden(403, "this page is of an earlier time: load it again")
 
@@ -59,21 +58,33 @@ class PageGuard:
     def cookie(self, request: Request, key: str) -> str:
         """What a browser keeps once its user gave a key. Raises `Forbidden`."""
         self._check_host(request)
-        found = self._scopes.get(_digest(key))
-        if found is None:
+        _check_origin(request)
+        digest = _digest(key)
+        if digest not in self._scopes:
             raise Forbidden(401, "this is no key of this gateway")
-        return self._signed("cookie", found)
+        return self._cookie(digest)
 
     def _check_host(self, request: Request) -> None:
-        try:
-            host = (urlsplit(f"//{request.headers.get('host', '')}").hostname or "").lower()
-        except ValueError:
-            host = ""
+        named = request.headers.getlist("host")
+        found = _HOST.fullmatch(named[0]) if len(named) == 1 else None
+        host = found[1].strip("[]").lower() if found else ""
         if host not in self._hosts:
             raise Forbidden(403, f"host {host or 'unknown'} is not served here; gateway.hosts names those that are")
 
-    def _signed(self, what: str, scope: Scope) -> str:
-        return hmac.new(self._secret, f"{what} {scope}".encode(), hashlib.sha256).hexdigest()
+    def _cookie(self, digest: bytes) -> str:
+        """A proof of a key, which ends with it."""
+        return self._signed("cookie", digest.hex())
+
+    def _signed(self, what: str, name: str) -> str:
+        return hmac.new(self._secret, f"{what} {name}".encode(), hashlib.sha256).hexdigest()
+
+
+def _check_origin(request: Request) -> None:
+    origin, host = request.headers.get("origin"), request.headers.get("host", "")
+    if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        raise Forbidden(403, "another web page asked for this")
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        raise Forbidden(403, "another web page asked for this")
 
 
 def _digest(key: str) -> bytes:

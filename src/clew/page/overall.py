@@ -41,14 +41,22 @@ class SummaryWriters:
     """Who wrote the summaries since this process began: a listener of the engine's."""
 
     def __init__(self) -> None:
-        self.drafted: Tally[str] = Tally()  # by model
-        self.declined: Tally[tuple[str, str]] = Tally()  # by model and fault
+        self._drafted: dict[Scope, Tally[str]] = {}
+        self._declined: dict[Scope, Tally[tuple[str, str]]] = {}
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Drafted):
-            self.drafted[event.model] += 1
+            self._drafted.setdefault(event.scope, Tally())[event.model] += 1
         elif isinstance(event, Declined):
-            self.declined[event.model, event.fault] += 1
+            self._declined.setdefault(event.scope, Tally())[event.model, event.fault] += 1
+
+    def drafted(self, scope: Scope) -> Tally[str]:
+        """How often each model wrote one."""
+        return self._drafted.get(scope, Tally())
+
+    def declined(self, scope: Scope) -> Tally[tuple[str, str]]:
+        """How often a model's was not taken, by model and fault."""
+        return self._declined.get(scope, Tally())
 
 
 def by_day(sessions: Sequence[Session]) -> list[SpentLine]:

@@ -58,10 +58,12 @@ class OverviewPages:
     async def overall(self, request: Request, scope: Scope) -> Response:
         sessions = await self._page.store.sessions(scope)
         days, models = by_day(sessions), by_model(sessions)
-        own = self._page.engine.settings.writer is not None
-        return await self._page.show(
-            "overall.html", scope, days=days, models=models, sessions=sessions, summaries=self._summaries, writer=own
-        )
+        values = {
+            "writer": self._page.engine.settings.writer is not None,
+            "drafted": self._summaries.drafted(scope),
+            "declined": self._summaries.declined(scope),
+        }
+        return await self._page.show("overall.html", scope, days=days, models=models, sessions=sessions, **values)
 
     async def everything(self, request: Request, scope: Scope) -> Response:
         sums = await everything(self._page.savings, scope, await self._page.store.sessions(scope))
