@@ -234,6 +234,13 @@ def test_every_act_says_what_it_would_do_and_then_does_it(tmp_path: Path) -> Non
         assert grows
         assert f"{grows[1]} → {grows[2]} tokens".encode() in act(page, branch, "undo").raw
 
+        told = page.get(f"{one}/act/undo").raw.decode()
+        while "grows from" in told:
+            act(page, branch, "undo")
+            told = page.get(f"{one}/act/undo").raw.decode()
+        assert "nothing to undo" in told or "cannot be undone" in told
+        assert "Undo</button>" not in told
+
         assert b"Now it is auto" in page.get(f"{one}/act/method").raw
         assert b"it is llm" in act(page, branch, "method", "method=llm").raw
         assert b"Now it is llm" in page.get(f"{one}/act/method").raw

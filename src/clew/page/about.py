@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from textwrap import shorten
 from typing import NamedTuple
 
 from clew.core.caches import Recent
 from clew.core.items import Frame, Scope
+from clew.screens.lines import words
 from clew.store.protocol import Store
 from clew.store.records import Session
 from clew.text.decorations import is_program_made, undecorated
@@ -64,16 +64,20 @@ class Abouts:
         found = {}
         for first in firsts:
             key = scope, first.branch, purges
-            if key not in self._known:
-                self._known[key] = await self._read(scope, first)
-            found[first.branch] = self._known[key]
+            about = self._known.get(key)
+            if about is None:
+                about, is_whole = await self._read(scope, first)
+                if is_whole:
+                    self._known[key] = about
+            found[first.branch] = about
         return found
 
     async def one(self, scope: Scope, first: Session) -> About:
         """What one of them is about."""
         return (await self.of(scope, [first]))[first.branch]
 
-    async def _read(self, scope: Scope, first: Session) -> About:
+    async def _read(self, scope: Scope, first: Session) -> tuple[About, bool]:
+        """What it is about, and whether that stays so: at first somebody may have said nothing yet."""
         trace = await self._store.load(scope, first.branch, first.seq + FIRST_CALL)
         places = trace.said[-OPENING_ITEMS:] if first.cause == "fork" else trace.said[:OPENING_ITEMS]
         nodes = await self._store.nodes(scope, [place.id for place in places])
@@ -82,7 +86,8 @@ class Abouts:
         title = next((said for text in typed if not is_program_made(text) and (said := undecorated(text).strip())), "")
         agent = _agent(frame) or (first.method.replace("_", " ") if first.cause == "import" else "")
         folder = _folder([frame.system if frame else "", *typed])
-        return About(shorten(title[: 2 * TITLE_LENGTH], TITLE_LENGTH, placeholder=" …"), agent, folder)
+        about = About(words(title, TITLE_LENGTH), agent, folder)
+        return about, bool(title) or trace.seq >= first.seq + FIRST_CALL
 
 
 def _agent(frame: Frame | None) -> str:

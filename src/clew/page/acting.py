@@ -8,13 +8,14 @@ from clew.agent.control.controller import METHOD
 from clew.agent.control.offering import cue_of
 from clew.core.items import SHORT, Scope
 from clew.engine.engine import Engine
-from clew.errors import BadRequest, NotFound
+from clew.errors import BadRequest, NotFound, OverBudget
 from clew.screens.lines import count, dollars, words
 from clew.sessions.sessions import Diff, Sessions
 from clew.store.records import Session
 
 FormValues = Mapping[str, str]
 LONGEST_NAME = 100  # characters of a tag, and of a name that is given here
+NONE_LEFT = "There is nothing to undo: no compaction of this conversation is left that was not undone already."
 NOT_YOURS = "They hold for all clients of this gateway: only who runs it can change them, with clew config."
 NO_NAME = "This conversation has no name, and only those with one can be switched: its client may send x-clew-session."
 
@@ -121,7 +122,11 @@ class UndoCompaction:
     """Take back the newest compaction."""
 
     async def ask(self, on: Subject, given: FormValues) -> ActEffect:
-        would = await on.engine.undo(on.scope, on.branch, dry_run=True)
+        try:
+            would = await on.engine.undo(on.scope, on.branch, dry_run=True)
+        except (NotFound, OverBudget) as error:
+            why = NONE_LEFT if isinstance(error, NotFound) else f"It cannot be undone: {error}."
+            return ActEffect("Undo the newest compaction", (why,), "")
         told = (
             f"The window grows from {would.before:,} to {would.after:,} tokens, of {would.limit:,}.",
             "What was said since stays. What comes back is not compacted again while there is room for it.",
@@ -129,7 +134,10 @@ class UndoCompaction:
         return ActEffect("Undo the newest compaction", told, "Undo")
 
     async def do(self, on: Subject, given: FormValues) -> str:
-        done = await on.engine.undo(on.scope, on.branch)
+        try:
+            done = await on.engine.undo(on.scope, on.branch)
+        except NotFound:
+            raise NotFound(NONE_LEFT) from None
         return f"Undone: {done.before:,} → {done.after:,} tokens of {done.limit:,}."
 
 

@@ -1,6 +1,7 @@
 """The pages about all conversations: the list, the search, what everything came to."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -58,7 +59,7 @@ class OverviewPages:
     async def overall(self, request: Request, scope: Scope) -> Response:
         sessions = await self._page.store.sessions(scope)
         days, models = by_day(sessions), by_model(sessions)
-        values = {
+        values: dict[str, Any] = {
             "writer": self._page.engine.settings.writer is not None,
             "drafted": self._summaries.drafted(scope),
             "declined": self._summaries.declined(scope),
