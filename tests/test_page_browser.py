@@ -1,12 +1,15 @@
 """The page in Debian's chromium, beside a gateway through which agents talk: all that people do on it."""
 
+import asyncio
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from clew.store.records import Batch, Call
 from paging import Looked, chromium, looking, tab
 
 SHOTS = os.environ.get("CLEW_SHOTS")  # a folder: pictures for the docs are taken there
@@ -39,6 +42,16 @@ def opened(page: Page, name: str = "checkout") -> None:
     """Go to a conversation, as somebody does who looks for it in the list."""
     page.locator(".list tr", has_text=name).locator(".title a").first.click()
     expect(page.locator("#window .piece").first).to_be_visible()
+
+
+async def many_calls(site: Looked, branch: str) -> None:
+    store = site.gateway.engine.store
+    trace = await store.load("default", branch)
+    calls = tuple(
+        Call(branch, trace.seq + n, trace.frame, "gpt-4o", "openai_chat", "", 1, 4_000, 12_000, True)
+        for n in range(1_000)
+    )
+    await store.write("default", Batch(branch, trace.seq, calls))
 
 
 def confirmed(page: Page, button: str) -> None:
@@ -189,6 +202,10 @@ def test_what_somebody_reads_stays_while_agents_go_on(browser: Browser, tmp_path
             assert page.evaluate(at, "turn-20") == pytest.approx(before, abs=1), "the turns do not move"
             expect(piece.locator(".behind .piece").first).to_be_visible()
             assert not page.locator(".lineage").evaluate("it => it.open")
+            more = page.get_by_role("button", name="more characters")
+            those = more.count()
+            more.first.click()
+            expect(more).to_have_count(those - 1)
             page.get_by_role("button", name="The window has changed").click()
             expect(page.locator("#window .pieces")).to_contain_text("something else")
             expect(page.locator("#newer")).to_be_hidden()
@@ -258,7 +275,26 @@ def test_the_theme_can_be_chosen_and_stays(browser: Browser, site: Looked) -> No
         light = page.evaluate("getComputedStyle(document.body.parentElement).backgroundColor")
         page.get_by_role("button", name="Switch between dark and light").click()
         page.reload()
-        assert page.evaluate("getComputedStyle(document.body.parentElement).backgroundColor") != light
+        dark = page.evaluate("getComputedStyle(document.body.parentElement).backgroundColor")
+        assert dark != light
+        page.emulate_media(media="print")
+        assert page.evaluate("getComputedStyle(document.body.parentElement).backgroundColor") == light
+
+
+def test_the_first_of_many_turns_is_where_the_scroll_bar_ends(browser: Browser, tmp_path: Path) -> None:
+    with looking(tmp_path) as site:
+        site.talk("run", 1)
+        branch = site.branch("run")
+        with ThreadPoolExecutor() as apart:  # the browser's loop is in this thread
+            apart.submit(asyncio.run, many_calls(site, branch)).result()
+        with tab(browser, site.url, viewport={"width": 1360, "height": 1400}) as page:
+            opened(page, "run")
+            expect(page.locator("#turn-1001")).to_be_visible()
+            expect(page.locator(".chart canvas")).to_be_visible()  # scripts have run
+            page.locator(".turns").evaluate("it => it.scrollTop = it.scrollHeight")
+            expect(page.locator("#turn-1")).to_be_in_viewport()
+            page.locator(".turns").evaluate("it => it.scrollTop = it.scrollHeight / 2")
+            expect(page.locator("#turn-500")).to_be_in_viewport()
 
 
 # Another tab is in front of this one, or not any more.

@@ -69,7 +69,7 @@ class ConversationPages:
         if "live" in asked:  # the newest, of which there may be more by now; where they are many, in several parts
             chunks = found.chunks(number(asked["live"]), 2 * TURNS_AT_ONCE)
             rows = await turns(self._page.engine, scope, found, *chunks[0])
-            return await self._page.show("live_turns.html", scope, rows=rows, on=on, chunks=chunks)
+            return await self._page.show("live_turns.html", scope, rows=rows, on=on, chunks=chunks, found=found)
         rows = await turns(self._page.engine, scope, found, number(asked.get("start")), number(asked.get("stop")))
         return await self._page.show("turns.html", scope, rows=rows, on=on)
 

@@ -1,5 +1,6 @@
 """The turns of a conversation: what was said, sent, cached and paid, with its compactions among them."""
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ class Timeline(NamedTuple):
 
     calls: Sequence[Call]
     began: Mapping[int, tuple[Session, ...]]  # by the place of the call that came next
+    marks: Sequence[int] = ()  # those places, sorted, each as often as sessions began there
 
     def chunks(self, start: int = 0, least: int = TURNS_AT_ONCE) -> list[tuple[int, int]]:
         """Stretches of the turns from one on, the newest first; up to `least` of them are one stretch."""
@@ -36,6 +38,10 @@ class Timeline(NamedTuple):
         if end - start <= least:
             return [(min(start, end), end)]
         return [(max(start, stop - TURNS_AT_ONCE), stop) for stop in range(end, start, -TURNS_AT_ONCE)]
+
+    def rows(self, start: int, stop: int) -> int:
+        """The lines that a stretch of turns takes, with those of sessions that began in it."""
+        return stop - start + bisect_left(self.marks, stop) - bisect_left(self.marks, start)
 
 
 class Timelines:
@@ -63,7 +69,7 @@ async def _read(engine: Engine, scope: Scope, branch: str) -> Timeline:
             at += 1
         if session.number > 1 or session.cause != "start":
             began[at] = (*began.get(at, ()), session)
-    return Timeline(calls, began)
+    return Timeline(calls, began, [place for place, those in began.items() for _ in those])
 
 
 async def turns(engine: Engine, scope: Scope, found: Timeline, start: int, stop: int) -> list[TurnRow]:

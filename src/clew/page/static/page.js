@@ -26,8 +26,8 @@ function tellTimes(root) {
 
 function holdPlaces(root) {
   // What is not loaded yet takes the room it will take, so that the scroll bar tells the truth.
-  for (const body of root.querySelectorAll("tbody.later[data-rows]"))
-    body.firstElementChild.firstElementChild.style.height = `${body.dataset.rows * 29}px`;
+  const row = root.querySelector("#newest-turns tr")?.offsetHeight;
+  for (const cell of root.querySelectorAll("td[data-rows]")) cell.style.height = `${cell.dataset.rows * row}px`;
 }
 
 // --- dialogs ---------------------------------------------------------------------------------------------------------
@@ -108,6 +108,9 @@ document.body.addEventListener("htmx:beforeSwap", (event) => {
     const at = target.querySelector(".pieces")?.scrollTop;
     putBack = () => at && (target.querySelector(".pieces").scrollTop = at);
   } else if (target.closest("#window .pieces")) document.getElementById("window").dataset.looked = "yes";
+});
+document.body.addEventListener("htmx:afterRequest", (event) => {
+  if (event.detail.successful && event.detail.elt.matches("button[hx-get*='/text/']")) event.detail.elt.remove(); // all is there
 });
 document.body.addEventListener("htmx:afterSwap", () => {
   putBack?.();
