@@ -282,6 +282,12 @@ def test_each_stand_in_gives_back_what_it_stands_for(tmp_path: Path) -> None:
         assert page.get(f"/clew/c/{branch}/export?format=nonsense").status == 400
 
 
+def test_a_title_needs_no_spaces(tmp_path: Path) -> None:
+    with looking(tmp_path) as page:
+        page.talk("run", 1, "请修复结账测试" * 60)
+        assert "请修复结账测试请修复" in page.get("/").raw.decode()
+
+
 def test_bad_addresses_get_words(tmp_path: Path) -> None:
     with looking(tmp_path) as page:
         page.talk("run", 1)
