@@ -48,7 +48,7 @@ document.body.addEventListener("click", (event) => {
 });
 document.body.addEventListener("htmx:responseError", () => say("The server refused this; load the page again."));
 document.body.addEventListener("htmx:sendError", () => say("The server does not answer. Is clew still running?"));
-document.body.addEventListener("changed", () => drawAll());
+document.body.addEventListener("changed", () => drawSoon());
 
 let silence;
 function say(text) {
@@ -179,7 +179,15 @@ async function draw(figure) {
   new uPlot(options, columns, figure);
 }
 
+let drawn = 0, redraw;
+function drawSoon() {
+  // A chart of a long conversation takes the server longer than all else on the page.
+  clearTimeout(redraw);
+  redraw = setTimeout(drawAll, drawn + 3000 - Date.now());
+}
+
 function drawAll() {
+  drawn = Date.now();
   for (const figure of document.querySelectorAll("[data-chart]")) draw(figure);
 }
 
