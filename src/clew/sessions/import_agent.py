@@ -13,6 +13,7 @@ from clew.core.view import View
 from clew.engine.append import Addition
 from clew.engine.engine import Engine
 from clew.errors import Conflict
+from clew.sessions.about import FOLDER_KIND
 from clew.sessions.transcripts import Transcript, TranscriptCompaction, TranscriptMessage, TranscriptStretch
 from clew.store.records import Origin
 from clew.store.trace import Trace
@@ -53,6 +54,8 @@ async def adopt(
     """
     adoption = _Adoption(engine, scope, transcript, name)
     await adoption.run(Origin("import"), progress)
+    if transcript.cwd:
+        await engine.store.learn(scope, FOLDER_KIND, name, {FOLDER_KIND: transcript.cwd})
     names = [name]
     for number, child in enumerate(transcript.children, 1):
         # A fork may go by its parent's name, a sub-agent by none.
