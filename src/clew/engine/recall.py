@@ -27,9 +27,7 @@ BODIES_BESIDE, CHARACTERS_BESIDE, LEAST_ROOM = 40, 200_000, 100
 
 async def resolve(store: Store, scope: Scope, id: str, branch: str | None = None, load: Load | None = None) -> str:
     """The whole id; with `branch`, only of something in that branch's own past."""
-    short = id.strip().lower()
-    if not short or len(short) > 32 or set(short) - set("0123456789abcdef"):
-        raise NotFound(f"{id[:40]!r} is not an id: ids are hexadecimal, for example 3fa94c21b0")
+    short = short_id(id)
     found = await store.resolve(scope, short)
     if branch is not None:
         own = {id for trace in await lineage(store, scope, branch, load=load) for id in _ids(store, scope, trace)}
@@ -41,6 +39,14 @@ async def resolve(store: Store, scope: Scope, id: str, branch: str | None = None
     if len(found) > 1:
         raise Ambiguous(f"{id} matches {len(found)} ids; give more of it: {', '.join(f[:16] for f in found[:5])}")
     return found[0]
+
+
+def short_id(id: str) -> str:
+    """The beginning of an id, as somebody wrote it. Raises `NotFound` for what can be none."""
+    short = id.strip().lower()
+    if not short or len(short) > 32 or set(short) - set("0123456789abcdef"):
+        raise NotFound(f"{id[:40]!r} is not an id: ids are hexadecimal, for example 3fa94c21b0")
+    return short
 
 
 async def lineage(
