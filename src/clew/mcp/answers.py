@@ -12,6 +12,7 @@ from clew.mcp.timeline import timeline
 from clew.screens.lines import called, count, dollars, moment, words
 from clew.sessions.about import About
 from clew.store.records import Session
+from clew.text.decorations import is_program_made, undecorated
 from clew.text.excerpts import excerpt, whole
 from clew.text.framing import neutral
 
@@ -64,6 +65,8 @@ class Answers:
         """What happened when: requests, what was done for them, compactions."""
         session = await self._reach.one(conversation)
         told, first = await timeline(self._reach, session, before, room(size))
+        if session.name and (at := (await self._reach.read_at()).get(session.name)):
+            told = f"from a session file last written {moment(at)}; times of requests are not known\n{told}"
         more = f"timeline with before={first} shows what came earlier." if first else "This is how it began."
         return data(told, f"conversation {called(session)}, oldest first", size, more)
 
@@ -76,12 +79,13 @@ class Answers:
             return bounded(f"{called(session)} was never compacted: nothing was lost.", size)
         gone = {node.id[:SHORT] for node in diff.removed}
         facts = [fate for fate in diff.coverage.missing() if fate.id in gone][:FACTS_SHOWN]
-        asked = [n for n in diff.removed if n.item.kind == "text" and n.item.role == "user"]
-        lines = [f"compacted {moment(diff.session.at)}: {diff.before:,} tokens became {diff.after:,}"]
+        texts = [n for n in diff.removed if n.item.kind == "text" and n.item.role == "user"]
+        asked = [n for n in texts if not is_program_made(n.item.text)]
+        lines = [f"{diff.before:,} tokens became {diff.after:,}"]
         lines += [f"{fate.worth:4.0%}  {words(fate.fact, WORDS)}  recall {fate.id}" for fate in facts]
         if asked:
             lines.append("asked for before it, newest first:")
-            lines += [f"{n.id[:SHORT]}  {words(n.item.text, WORDS)}" for n in reversed(asked)]
+            lines += [f"{n.id[:SHORT]}  {words(undecorated(n.item.text), WORDS)}" for n in reversed(asked)]
         about = f"what the last compaction of {called(session)} took out of view, most likely needed first"
         return data("\n".join(lines), about, size, "recall with an id shows what stood there.")
 

@@ -7,9 +7,7 @@ from clew.engine.engine import Engine
 from clew.errors import NotFound
 from clew.mcp.answers import Answers
 from clew.mcp.indexing import Indexer
-from clew.mcp.reach import Mine, Reach
-
-NOTHING_YET = "there is nothing yet: no conversation of this project was logged by clew or read from a session file"
+from clew.mcp.reach import NOTHING_YET, Mine, Reach
 
 
 class Library:
@@ -33,7 +31,7 @@ class Library:
             try:
                 made = self._engine(False)
             except NotFound:
-                raise NotFound(f"{NOTHING_YET}. {self.reading()}".strip()) from None
+                raise NotFound(NOTHING_YET) from None
             self._reach = Reach(made, self._scope, self._mine, self._only)
         return self._reach
 

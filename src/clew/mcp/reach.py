@@ -14,9 +14,10 @@ from clew.store.records import Session, StoreState
 
 FILE_KIND = "session_file"  # under which the store keeps which session files were read, and how far
 TRIED_IDS = 100  # that a short id may fit
-DATED = 50  # conversations, the newest, of which it is looked up when something was last said
+NOTHING_YET = "there is nothing yet: no conversation of this project was logged by clew or read from a session file."
+DATED = 20  # conversations, the newest, of which it is looked up when something was last said
 
-ASIDES = ("subagent", "task", "fork")  # of causes for which a conversation begins that is not the one somebody leads
+ASIDES = ("subagent", "task")  # causes of conversations that another one leads
 
 Mine = Callable[[str], bool]  # whether a folder is one of those
 
@@ -60,10 +61,10 @@ class Reach(Sessions):
         """The ids of all that was said in reach, each with a branch on which it was."""
         state = await self._store.state(self.scope)
         if self._said is None or self._said[0] != state:
-            branches = dict.fromkeys(s.branch for s in await self.all())
+            branches = [session.branch for session in reversed(await self.listed())]
             self._known = {branch: await self._read(branch) for branch in branches}
-            # What several branches share counts for the newest, which comes first.
-            said = {id: branch for branch in reversed(branches) for id in self._known[branch][1]}
+            # What several branches share counts for the one that is listed first.
+            said = {id: branch for branch in branches for id in self._known[branch][1]}
             self._said = state, said
         return self._said[1]
 
@@ -110,13 +111,17 @@ class Reach(Sessions):
         return (await self.said())[nodes[0].id]
 
     async def listed(self) -> list[Session]:
-        """The newest session of each conversation in reach: those that somebody led before those of sub-agents and those
-        that were gone back from, and that first in which something was said last."""
+        """The newest session of each conversation in reach, that first in which something was said last.
+
+        Those that nobody leads come after all others: sub-agents, and what a user went back from.
+        """
         newest: dict[str, Session] = {}
-        causes: dict[str, str] = {}
+        first: dict[str, Session] = {}
         for session in sorted(await self.all(), key=lambda s: s.number):
             newest[session.branch] = session
-            causes.setdefault(session.branch, session.cause)
+            first.setdefault(session.branch, session)
+        imported = {s.id for s in await self.all() if first[s.branch].cause == "import"}
+        aside = {b for b, s in first.items() if s.cause in ASIDES or (s.cause == "fork" and s.parent in imported)}
         read = await self.read_at()
         dated = {}
         for n, session in enumerate(sorted(newest.values(), key=lambda s: s.at, reverse=True)):
@@ -125,7 +130,7 @@ class Reach(Sessions):
                 calls = await self._store.calls(self.scope, session.branch)
                 at = calls[-1].at if calls else None
             dated[session.branch] = session.at if at is None else at
-        return sorted(newest.values(), key=lambda s: (causes[s.branch] in ASIDES, -dated[s.branch]))
+        return sorted(newest.values(), key=lambda s: (s.branch in aside, -dated[s.branch]))
 
     async def read_at(self) -> dict[str, float]:
         """When the session files were last written from which conversations were read, by their names."""
@@ -138,7 +143,7 @@ class Reach(Sessions):
             return await self.get(name)
         listed = await self.listed()
         if not listed:
-            raise NotFound("there is nothing yet: no conversation of this project is in the log")
+            raise NotFound(NOTHING_YET)
         return listed[0]
 
 

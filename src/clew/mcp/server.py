@@ -71,7 +71,7 @@ class _Answering:
             given = arguments(asked.name, asked.arguments)
             told, failed = await call(await self._library.answers(), asked.name, given), False
         except ClewError as error:
-            told, failed = f"Error: {neutral(str(error))}", True
+            told, failed = f"Error: {neutral(str(error))} {self._library.reading()}".strip(), True
         return types.CallToolResult(content=[types.TextContent(text=bounded(told))], is_error=failed)
 
     # --- resources ----------------------------------------------------------------------------------------------------
