@@ -1,4 +1,4 @@
-"""One user's machine: projects, session files of agents in them, a log; and `clew mcp` there, asked by the SDK's client."""
+"""One user's machine: projects, session files of agents, a log; and `clew mcp`, asked by the SDK's own client."""
 
 import asyncio
 import json

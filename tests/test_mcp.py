@@ -104,7 +104,7 @@ async def test_resources_and_prompts_tell_of_a_conversation(machine: Machine) ->
             assert "Read page 13" in text
             assert len(text) <= MOST_CHARACTERS
         for uri in ("clew://conversation/nobody", "clew://conversation/", "file:///etc/passwd"):
-            with pytest.raises(MCPError, match="no conversation|is not here"):
+            with pytest.raises(MCPError, match=r"no conversation|is not here"):
                 await ask.client.read_resource(uri)
         assert [p.name for p in (await ask.client.list_prompts()).prompts] == ["handoff", "resume"]
         pinned = ids(await ask("search", text="code of shelf 3"))[0]

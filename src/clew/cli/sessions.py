@@ -171,7 +171,9 @@ def diff(
 
 async def _compared(name: str, scope: str, path: str | None) -> "Diff":
     async with looking(scope, path) as found:
-        return await found.last_diff(name)
+        session = await found.get(name)
+        asked = name == session.id or name.endswith(f".{session.number}")
+        return await (found.diff(session.id) if asked else found.last_diff(session))
 
 
 # --- clew preview -----------------------------------------------------------------------------------------------------

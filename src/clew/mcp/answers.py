@@ -37,7 +37,7 @@ class Answers:
         hits = await self._reach.search(text, conversation or None, limit=HITS)
         if not hits:
             where = f" in {words(conversation, 60)}" if conversation else " here"
-            return bounded(f"Nothing was said about that{where}. {self._reading()}".strip(), size)
+            return bounded(neutral(f"Nothing was said about that{where}. {self._reading()}".strip()), size)
         names = {s.branch: called(s) for s in await self._reach.all()}
         lines: list[str] = []
         left, shown = room(size), 0
@@ -74,9 +74,9 @@ class Answers:
         """What the last compaction took out of view, what is most likely needed first."""
         session = await self._reach.one(conversation)
         try:
-            diff = await self._reach.last_diff(conversation or session.branch)
+            diff = await self._reach.last_diff(session)
         except NotFound:
-            return bounded(f"{called(session)} was never compacted: nothing was lost.", size)
+            return bounded(neutral(f"{called(session)} was never compacted: nothing was lost."), size)
         gone = {node.id[:SHORT] for node in diff.removed}
         facts = [fate for fate in diff.coverage.missing() if fate.id in gone][:FACTS_SHOWN]
         texts = [n for n in diff.removed if n.item.kind == "text" and n.item.role == "user"]

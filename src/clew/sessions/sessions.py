@@ -127,16 +127,14 @@ class Sessions:
         edits = [e for e in after.edits if not set(fold.made).isdisjoint(n.id for n in e.stand_ins)]
         return await self._compared(session, before, after, edits, call.limit if call else None)
 
-    async def last_diff(self, name: str) -> Diff:
-        """What the newest compaction took out of view of a conversation, or of a session's if one is named."""
-        session = await self.get(name)
-        asked = name == session.id or name.endswith(f".{session.number}")
-        if session.cause != "compaction" and not asked:
+    async def last_diff(self, session: Session) -> Diff:
+        """What the newest compaction that led to a session took out of view."""
+        if session.cause != "compaction":
             # What a fork shows is what its past was made into; what another conversation is, is not shown in this one.
             own = takewhile(lambda s: s.cause in ("compaction", "fork"), reversed(await self.lineage(session.id)))
             past = [s for s in own if s.cause == "compaction"]
             if not past:
-                raise NotFound(f"{name} has no compaction to show")
+                raise NotFound(f"{session.name or session.id} has no compaction to show")
             session = past[0]
         return await self.diff(session.id)
 
