@@ -340,7 +340,10 @@ async def test_there_is_nothing_but_the_protocol_on_standard_output(machine: Mac
     raw = b""
     process.stdin.write(b"this is no protocol\n" + b"".join(json.dumps(one).encode() + b"\n" for one in sent))
     while sum("id" in line for line in lines_of(raw)) < 4:
-        raw += await process.stdout.readline()
+        line = await process.stdout.readline()
+        assert line, await process.communicate()
+        raw += line
+    process.stdin.close()
     out, _ = await process.communicate()
     answers = lines_of(raw + out)
     assert all(line["jsonrpc"] == "2.0" for line in answers)

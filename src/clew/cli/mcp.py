@@ -49,7 +49,7 @@ def mcp(
         raise MissingExtra("clew mcp needs the protocol's SDK: pip install 'clew[mcp]'")
     if conversation and every:
         raise UsageError("--conversation shows one and --all every conversation: give one of them")
-    from clew.mcp.serving import PATH, listen, serve_http, serve_stdio
+    from clew.mcp.serving import MCP_PATH, listen, serve_http, serve_stdio
 
     library = _library((project or Path.cwd()).absolute(), conversation, every, index, scope, store)
     with suppress(KeyboardInterrupt):
@@ -58,7 +58,7 @@ def mcp(
             return
         listener = listen(host, port)
         at = f"[{host}]" if ":" in host else host
-        typer.echo(f"clew serves MCP at http://{at}:{listener.getsockname()[1]}{PATH} (Ctrl+C ends it)", err=True)
+        typer.echo(f"clew serves MCP at http://{at}:{listener.getsockname()[1]}{MCP_PATH} (Ctrl+C ends it)", err=True)
         asyncio.run(serve_http(library, listener))
 
 

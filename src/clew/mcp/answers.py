@@ -19,15 +19,15 @@ from clew.text.framing import neutral
 HITS = 40  # texts that a search looks at
 LISTED_OTHERS = 10  # conversations that a status names beside the one it is about
 FACTS_SHOWN = 200  # facts that may be listed, as far as they fit
-WORDS = 160  # characters of something that left
+LOST_CHARACTERS = 160  # characters of something that left
 
-Reading = Callable[[], str]  # what is still being read, in words
+StillReading = Callable[[], str]  # what is still being read, in words
 
 
 class Answers:
     """Answers the tools, over the conversations in reach."""
 
-    def __init__(self, reach: Reach, reading: Reading) -> None:
+    def __init__(self, reach: Reach, reading: StillReading) -> None:
         self._reach = reach
         self._engine = reach.engine
         self._reading = reading
@@ -82,10 +82,10 @@ class Answers:
         texts = [n for n in diff.removed if n.item.kind == "text" and n.item.role == "user"]
         asked = [n for n in texts if not is_program_made(n.item.text)]
         lines = [f"{diff.before:,} tokens became {diff.after:,}"]
-        lines += [f"{fate.worth:4.0%}  {words(fate.fact, WORDS)}  recall {fate.id}" for fate in facts]
+        lines += [f"{fate.worth:4.0%}  {words(fate.fact, LOST_CHARACTERS)}  recall {fate.id}" for fate in facts]
         if asked:
             lines.append("asked for before it, newest first:")
-            lines += [f"{n.id[:SHORT]}  {words(undecorated(n.item.text), WORDS)}" for n in reversed(asked)]
+            lines += [f"{n.id[:SHORT]}  {words(undecorated(n.item.text), LOST_CHARACTERS)}" for n in reversed(asked)]
         about = f"what the last compaction of {called(session)} took out of view, most likely needed first"
         return data("\n".join(lines), about, size, "recall with an id shows what stood there.")
 

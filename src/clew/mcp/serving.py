@@ -11,7 +11,7 @@ from clew.errors import BadRequest
 from clew.mcp.library import Library
 from clew.mcp.server import server
 
-PATH = "/mcp"
+MCP_PATH = "/mcp"
 OWN_HOSTS = ("127.0.0.1", "localhost", "[::1]")  # by which this machine is named to itself
 
 
@@ -46,7 +46,7 @@ async def serve_http(library: Library, listener: socket.socket) -> None:
         allowed_hosts=[f"{host}:{port}" for host in OWN_HOSTS],
         allowed_origins=[f"http://{host}:{port}" for host in OWN_HOSTS],
     )
-    app = server(library).streamable_http_app(streamable_http_path=PATH, transport_security=known)
+    app = server(library).streamable_http_app(streamable_http_path=MCP_PATH, transport_security=known)
     config = uvicorn.Config(
         app, lifespan="on", ws="none", access_log=False, log_level="critical", timeout_graceful_shutdown=1
     )
