@@ -5,6 +5,8 @@ import json
 import random
 import re
 import signal
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,11 @@ from clew.mcp.telling import LEAST_CHARACTERS, MOST_CHARACTERS, data, sized
 from mcping import Asked, Machine, lines_of, until
 
 TOOLS = ["search", "recall", "timeline", "lost", "pin", "status"]
+OPENCODE_TABLES = """
+create table session (id text, parent_id text, directory text, title text, time_created int, time_updated int);
+create table message (id text, session_id text, time_created int, time_updated int, data text);
+create table part (id text, message_id text, session_id text, time_created int, time_updated int, data text);
+"""
 PAGES = [
     text
     for n in range(14)
@@ -258,6 +265,25 @@ async def test_session_files_of_the_project_are_found_and_grow(machine: Machine,
         await until(lambda: ask.either("search", text="COBALT-3"), "And the fence")
         assert "Nothing was said" in await ask("search", text="ORCHID-77")
         assert len((await ask.client.list_resources()).resources) == 1
+
+
+async def test_sessions_in_the_database_of_opencode_are_found(machine: Machine) -> None:
+    folder = machine.home / ".local" / "share" / "opencode"
+    folder.mkdir(parents=True)
+    info = {"role": "user", "time": {"created": 1}}
+    with closing(sqlite3.connect(folder / "opencode.db")) as db:
+        db.executescript(OPENCODE_TABLES)
+        for id, place in (("ses_1", machine.project), ("ses_2", machine.other)):
+            db.execute("insert into session values (?, null, ?, 'title', 1, 2)", (id, str(place)))
+            db.execute("insert into message values (?, ?, 1, 1, ?)", (f"msg_{id}", id, json.dumps(info)))
+            part = {"type": "text", "text": f"Heat the oven of {id} to MALACHITE-9."}
+            db.execute("insert into part values (?, ?, ?, 1, 1, ?)", (f"prt_{id}", f"msg_{id}", id, json.dumps(part)))
+        db.commit()
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    async with machine.asked() as ask:
+        found = await until(lambda: ask.either("search", text="MALACHITE-9"), "oven of ses_1")
+        assert "ses_2" not in found
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
 
 
 async def test_a_file_whose_end_changed_is_followed(machine: Machine) -> None:

@@ -10,8 +10,8 @@ from clew.engine.engine import Engine
 from clew.errors import ClewError
 from clew.mcp.reach import FILE_KIND, Mine
 from clew.sessions.import_agent import follow
-from clew.sessions.session_files import SessionFile, data_of, folder_of, session_files
-from clew.sessions.transcripts import Transcript, read_all
+from clew.sessions.session_files import SessionFile, folder_of, session_files, sessions_in
+from clew.sessions.transcripts import Transcript
 
 LOOK_SECONDS = 2.0  # between two looks at what files there are
 FAULTS_TOLD = 3
@@ -104,7 +104,7 @@ class Indexer:
         if not is_gone and any(known.get(key) != value for key, value in stamp.items()):
             self.faults.pop(file.key, None)
             try:
-                names = [await self._adopted(engine, told) for told in read_all(data_of(file), file.path.name)]
+                names = [await self._adopted(engine, told) for told in sessions_in(file)]
             except ClewError as error:
                 self.faults[file.key] = str(error)
             else:

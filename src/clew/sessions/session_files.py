@@ -4,10 +4,12 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from clew.core import folders, rawjson
 from clew.errors import BadRequest
+from clew.sessions.transcripts import AGENTS, Transcript, read_all
+from clew.sessions.transcripts.opencode_store import DATABASE, SESSIONS, session_of
 
 HEAD_BYTES = 256 << 10  # in which an agent has said where it works
 LARGEST_FILE = 512_000_000  # bytes that are read
@@ -29,20 +31,15 @@ class SessionFile(NamedTuple):
 
 
 def session_files(env: Mapping[str, str]) -> list[SessionFile]:
-    """All sessions of Claude Code, Codex, pi and opencode, the newest first."""
+    """All sessions of agents whose files can be read, the newest first."""
     home = folders.home(env)
-    claude = _place(env, "CLAUDE_CONFIG_DIR", home / ".claude") / "projects"
-    codex = _place(env, "CODEX_HOME", home / ".codex") / "sessions"
-    pi = _place(env, "PI_CODING_AGENT_DIR", home / ".pi" / "agent") / "sessions"
-    data = _place(env, "XDG_DATA_HOME", home / ".local" / "share") / "opencode"
-    looks = ((claude, "*/*.jsonl"), (claude, "*/*/subagents/*.jsonl"), (codex, "*/*/*/*.jsonl"), (pi, "*/*.jsonl"))
-    found = [file for place, pattern in looks for file in _files(place, pattern)]
-    found += (row for file in _files(data, "*.db") for row in _rows(file.path))
+    found: list[SessionFile] = []
+    for reader in AGENTS.values():
+        for variable, usual, below in reader.FOLDERS:
+            place = (Path(env[variable]).expanduser() if env.get(variable) else home / usual) / below
+            found += _files(place, "**/*.jsonl")
+            found += (row for file in _files(place, DATABASE) for row in _rows(file.path))
     return sorted(found, key=lambda file: file.time, reverse=True)
-
-
-def _place(env: Mapping[str, str], variable: str, usual: Path) -> Path:
-    return Path(env[variable]).expanduser() if env.get(variable) else usual
 
 
 def _files(place: Path, pattern: str) -> Iterator[SessionFile]:
@@ -82,10 +79,10 @@ def folder_of(file: SessionFile) -> str:
     return ""
 
 
-def data_of(file: SessionFile) -> bytes:
-    """A session as `read_all` takes it. Raises `BadRequest`."""
+def sessions_in(file: SessionFile) -> list[Transcript]:
+    """What was said in it. Raises `BadRequest`."""
     try:
-        return _exported(file) if file.session else file.path.read_bytes()
+        return [_row(file)] if file.session else read_all(file.path.read_bytes(), file.path.name)
     except (OSError, sqlite3.Error) as error:
         raise BadRequest(f"{file.path}: {error}") from None
 
@@ -115,34 +112,9 @@ def _rows(path: Path) -> list[SessionFile]:
     ]
 
 
-def _exported(file: SessionFile) -> bytes:
-    """A session as `opencode export` writes it."""
+def _row(file: SessionFile) -> Transcript:
     with closing(_opened(file.path)) as db:
-        db.row_factory = sqlite3.Row
-        [about] = db.execute("select * from session where id = ?", (file.session,)).fetchall()
-        ask = "select id, {} from {} where session_id = ? order by id"
-        messages = db.execute(ask.format("data", "message"), (file.session,)).fetchall()
-        parts = db.execute(ask.format("message_id, data", "part"), (file.session,)).fetchall()
-    said: dict[str, list[dict[str, Any]]] = {row["id"]: [] for row in messages}
-    for row in parts:
-        ids = {"id": row["id"], "sessionID": file.session, "messageID": row["message_id"]}
-        said.setdefault(row["message_id"], []).append(rawjson.loads(row["data"].encode()) | ids)
-    told = [
-        {
-            "info": rawjson.loads(row["data"].encode()) | {"id": row["id"], "sessionID": file.session},
-            "parts": said[row["id"]],
-        }
-        for row in messages
-    ]
-    if told and _is_being_said(told[-1]["info"]):
-        del told[-1]
-    keys = about.keys()
-    info = {"id": about["id"], "directory": file.folder, "title": about["title"] if "title" in keys else ""}
-    if "parent_id" in keys and about["parent_id"]:
-        info["parentID"] = about["parent_id"]
-    return rawjson.dumps({"info": info, "messages": told})
-
-
-def _is_being_said(info: Mapping[str, Any]) -> bool:
-    """Whether an answer goes on: its parts are still written over."""
-    return info.get("role") == "assistant" and not (info.get("time") or {}).get("completed") and not info.get("error")
+        for row in db.execute(SESSIONS):
+            if row[0] == file.session:
+                return session_of(db, *row)
+    raise BadRequest(f"{file.path}: session {file.session} is no longer there")
