@@ -117,10 +117,11 @@ class Reach(Sessions):
         """
         newest: dict[str, Session] = {}
         first: dict[str, Session] = {}
-        for session in sorted(await self.all(), key=lambda s: s.number):
+        every = await self.all()
+        for session in sorted(every, key=lambda s: s.number):
             newest[session.branch] = session
             first.setdefault(session.branch, session)
-        imported = {s.id for s in await self.all() if first[s.branch].cause == "import"}
+        imported = {s.id for s in every if first[s.branch].cause == "import"}
         aside = {b for b, s in first.items() if s.cause in ASIDES or (s.cause == "fork" and s.parent in imported)}
         read = await self.read_at()
         dated = {}
