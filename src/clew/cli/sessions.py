@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -174,14 +173,7 @@ async def _compared(name: str, scope: str, path: str | None) -> "Diff":
     async with looking(scope, path) as found:
         session = await found.get(name)
         asked = name == session.id or name.endswith(f".{session.number}")
-        if session.cause != "compaction" and not asked:
-            # What a fork shows is what its past was made into; what another conversation is, is not shown in this one.
-            own = takewhile(lambda s: s.cause in ("compaction", "fork"), reversed(await found.lineage(session.id)))
-            past = [s for s in own if s.cause == "compaction"]
-            if not past:
-                raise NotFound(f"{name} has no compaction to show")
-            session = past[0]
-        return await found.diff(session.id)
+        return await (found.diff(session.id) if asked else found.last_diff(session))
 
 
 # --- clew preview -----------------------------------------------------------------------------------------------------

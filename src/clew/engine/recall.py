@@ -1,6 +1,6 @@
 """From what a person or a model writes, an id or a question, to the nodes that it may mean."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from clew.tokens.target import Target
 Load = Callable[[Scope, str, int | None], Awaitable[Trace]]  # as `Store.load`, or from memory
 
 BODIES = 200  # that the index of the store may propose, the best by its own measure
+BODIES_OF_OTHERS = 20_000  # that it may propose where most are not the asker's
 NEWEST = 50  # items that are looked at whatever the index says: it does not know the middle of a name
 CHARACTERS = 2_500_000  # looked at in all
 # The same for what is put beside a message that did not ask for it; with less room than this, nothing is.
@@ -26,9 +27,7 @@ BODIES_BESIDE, CHARACTERS_BESIDE, LEAST_ROOM = 40, 200_000, 100
 
 async def resolve(store: Store, scope: Scope, id: str, branch: str | None = None, load: Load | None = None) -> str:
     """The whole id; with `branch`, only of something in that branch's own past."""
-    short = id.strip().lower()
-    if not short or len(short) > 32 or set(short) - set("0123456789abcdef"):
-        raise NotFound(f"{id[:40]!r} is not an id: ids are hexadecimal, for example 3fa94c21b0")
+    short = short_id(id)
     found = await store.resolve(scope, short)
     if branch is not None:
         own = {id for trace in await lineage(store, scope, branch, load=load) for id in _ids(store, scope, trace)}
@@ -40,6 +39,14 @@ async def resolve(store: Store, scope: Scope, id: str, branch: str | None = None
     if len(found) > 1:
         raise Ambiguous(f"{id} matches {len(found)} ids; give more of it: {', '.join(f[:16] for f in found[:5])}")
     return found[0]
+
+
+def short_id(id: str) -> str:
+    """The beginning of an id, as somebody wrote it. Raises `NotFound` for what can be none."""
+    short = id.strip().lower()
+    if not short or len(short) > 32 or set(short) - set("0123456789abcdef"):
+        raise NotFound(f"{id[:40]!r} is not an id: ids are hexadecimal, for example 3fa94c21b0")
+    return short
 
 
 async def lineage(
@@ -112,15 +119,36 @@ class Hit(NamedTuple):
     found: Found
 
 
-async def everywhere(store: Store, scope: Scope, text: str, limit: int) -> list[Hit]:
-    """What was said about something anywhere in a scope: for people only, no model may ask this."""
-    contents = await store.search(scope, text, None, BODIES)
-    branch_of = dict(await store.places(scope, contents))
+async def everywhere(
+    store: Store, scope: Scope, text: str, limit: int, own: Mapping[str, str] | None = None
+) -> list[Hit]:
+    """What was said about something anywhere in a scope: for people only, no model may ask this.
+
+    With `own`, ids of nodes with a branch each, only what these say: what a model may see is its user's word.
+    """
+    contents, branch_of = await _said_about(store, scope, text, own)
     nodes = (await store.nodes(scope, list(branch_of))).values()
     # Said in several places: one of them will do. What stands in for others, nobody said.
     once = {n.content: n for n in nodes if n.item.kind != "summary"}
-    said = [once[content] for content in contents if content in once]
+    said = [once[content] for content in contents if content in once][:BODIES]
     read = accumulate(len(node.item.text) for node in said)
     within = [node for node, size in zip(said, read, strict=True) if size <= CHARACTERS or node is said[0]]
     index = await in_thread(lambda: Index(texts(within)))
     return [Hit(branch_of[found.id], found) for found in index.find(text, limit)]
+
+
+async def _said_about(
+    store: Store, scope: Scope, text: str, own: Mapping[str, str] | None
+) -> tuple[list[str], dict[str, str]]:
+    """Contents that the index proposes, best first, and the nodes that say them, each with a branch."""
+    bodies = BODIES
+    while True:
+        contents = await store.search(scope, text, None, bodies)
+        places = await store.places(scope, contents)
+        if own is None:
+            return contents, dict(places)
+        found = {id: own[id] for id, _ in places if id in own}
+        # What others say of it may stand before it.
+        if len(found) >= BODIES or len(contents) < bodies or bodies >= BODIES_OF_OTHERS:
+            return contents, found
+        bodies *= 10

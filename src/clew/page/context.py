@@ -9,11 +9,11 @@ from starlette.responses import HTMLResponse, Response
 from clew.core.items import Scope
 from clew.engine.engine import Engine
 from clew.page import rendering
-from clew.page.about import Abouts
 from clew.page.acting import Instructions, Subject
 from clew.page.guard import Forbidden, PageGuard
 from clew.page.saving import Savings
 from clew.page.timeline import Timelines
+from clew.sessions.about import Abouts
 
 LISTED = 50  # conversations that are loaded at once
 FORM = 100_000  # bytes of a form

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from clew.core.items import Scope
 from clew.engine.engine import Engine
-from clew.page.about import About, Abouts
 from clew.page.saving import Savings
 from clew.screens.tree import Chain, conversations
+from clew.sessions.about import About, Abouts
 from clew.sessions.totals import Totals
 from clew.store.records import Session
 

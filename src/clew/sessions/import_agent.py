@@ -11,8 +11,9 @@ from clew.core.cuts import continues
 from clew.core.items import Digests, Item, Scope
 from clew.core.view import View
 from clew.engine.append import Addition
-from clew.engine.engine import Engine
+from clew.engine.engine import Engine, Request
 from clew.errors import Conflict
+from clew.sessions.about import FOLDER_KIND
 from clew.sessions.transcripts import Transcript, TranscriptCompaction, TranscriptMessage, TranscriptStretch
 from clew.store.records import Origin
 from clew.store.trace import Trace
@@ -52,6 +53,8 @@ async def adopt(
     One that is there in part goes on: so a file that grew can be read again. The engine must not compact by itself.
     """
     adoption = _Adoption(engine, scope, transcript, name)
+    if transcript.cwd:  # before anything is there: whoever looks meanwhile must know whose it is
+        await engine.store.learn(scope, FOLDER_KIND, name, {FOLDER_KIND: transcript.cwd})
     await adoption.run(Origin("import"), progress)
     names = [name]
     for number, child in enumerate(transcript.children, 1):
@@ -60,6 +63,17 @@ async def adopt(
         names.append(f"{name}-{child.cause or 'child'}-{own}")
         await _Adoption(engine, scope, child, names[-1]).run(await adoption.beget(child, names[-1]), None)
     return names
+
+
+async def follow(engine: Engine, scope: Scope, transcript: Transcript, name: str) -> list[str]:
+    """The same for a file that is being written, whose end may have changed since: its last answer went on, or its user
+    went back. A history that changed is told as a client would tell it."""
+    try:
+        return await adopt(engine, scope, transcript, name)
+    except Conflict:
+        whole = _with_beginning(transcript)
+        await engine.keep(Request(whole.body(), whole.format, scope, name))
+        return await adopt(engine, scope, transcript, name)
 
 
 class _Adoption:

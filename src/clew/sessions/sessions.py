@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Literal, NamedTuple
 
 from clew.catalog.cost import cost
@@ -125,6 +126,17 @@ class Sessions:
         after = await self.engine.view(self.scope, session.branch, fold.last, frame)
         edits = [e for e in after.edits if not set(fold.made).isdisjoint(n.id for n in e.stand_ins)]
         return await self._compared(session, before, after, edits, call.limit if call else None)
+
+    async def last_diff(self, session: Session) -> Diff:
+        """What the newest compaction that led to a session took out of view."""
+        if session.cause != "compaction":
+            # What a fork shows is what its past was made into; what another conversation is, is not shown in this one.
+            own = takewhile(lambda s: s.cause in ("compaction", "fork"), reversed(await self.lineage(session.id)))
+            past = [s for s in own if s.cause == "compaction"]
+            if not past:
+                raise NotFound(f"{session.name or session.id} has no compaction to show")
+            session = past[0]
+        return await self.diff(session.id)
 
     async def preview(self, name: str, focus: str = "") -> Diff:
         """What a compaction would do now: what would leave the view, and what would stand there. Nothing is written."""

@@ -36,16 +36,17 @@ def sessions(database: Path) -> Iterator[Transcript | None]:
             with closing(sqlite3.connect(copy)) as db:
                 for id, *about in db.execute(SESSIONS).fetchall():
                     held = db.execute(COMPACTED, (id,)).fetchone()
-                    yield _session(db, id, *about) if held else None
+                    yield session_of(db, id, *about) if held else None
         except OSError as error:
             raise BadRequest(f"{database}: {error.strerror or error}") from None
         except sqlite3.Error as error:
             raise BadRequest(f"{database}: not a database of opencode's that can be read ({error})") from None
 
 
-def _session(
+def session_of(
     db: sqlite3.Connection, id: str, parent: str | None, folder: str, title: str, began: int, ended: int
 ) -> Transcript:
+    """One session, by its row."""
     info = {"id": id, "parentID": parent, "directory": folder, "title": title}
     parts: dict[str, list[dict[str, Any]]] = {}
     for message, name, data in db.execute(PARTS, (id,)):

@@ -1,12 +1,12 @@
 """What a conversation is about, in a few words: its first request, the agent that leads it, the folder it works in."""
 
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from clew.core.caches import Recent
 from clew.core.items import Frame, Scope
-from clew.screens.lines import words
+from clew.steps.lines import clip
 from clew.store.protocol import Store
 from clew.store.records import Session
 from clew.text.decorations import is_program_made, undecorated
@@ -15,6 +15,7 @@ OPENING_ITEMS = 20  # items among which the first words of a user are
 FIRST_CALL = 3  # events after which the first call has been written
 TITLE_LENGTH = 120  # characters
 REMEMBERED_TITLES = 20_000
+FOLDER_KIND = "folder"  # under which the store keeps where the session files of other agents were written
 PROMPT_HEAD = 4_000  # characters of a system prompt in which an agent says who it is
 
 # As each agent calls itself where its prompt begins; those whose names others mention come last.
@@ -61,12 +62,15 @@ class Abouts:
     async def of(self, scope: Scope, firsts: Sequence[Session]) -> dict[str, About]:
         """What the conversations are about that begin with these sessions, by branch."""
         purges = (await self._store.state(scope, firsts[0].branch)).purges if firsts else 0
-        found = {}
+        found: dict[str, About] = {}
+        kept: Mapping[str, Mapping[str, Any]] | None = None
         for first in firsts:
             key = scope, first.branch, purges
             about = self._known.get(key)
             if about is None:
-                about, is_whole = await self._read(scope, first)
+                if first.cause == "import" and kept is None:
+                    kept = await self._store.learned(scope, FOLDER_KIND)
+                about, is_whole = await self._read(scope, first, (kept or {}).get(first.name or "", {}))
                 if is_whole:
                     self._known[key] = about
             found[first.branch] = about
@@ -76,7 +80,7 @@ class Abouts:
         """What one of them is about."""
         return (await self.of(scope, [first]))[first.branch]
 
-    async def _read(self, scope: Scope, first: Session) -> tuple[About, bool]:
+    async def _read(self, scope: Scope, first: Session, kept: Mapping[str, Any]) -> tuple[About, bool]:
         """What it is about, and whether that stays so: at first somebody may have said nothing yet."""
         trace = await self._store.load(scope, first.branch, first.seq + FIRST_CALL)
         places = trace.said[-OPENING_ITEMS:] if first.cause == "fork" else trace.said[:OPENING_ITEMS]
@@ -85,8 +89,9 @@ class Abouts:
         frame = await self._store.frame(scope, trace.frame) if trace.frame else None
         title = next((said for text in typed if not is_program_made(text) and (said := undecorated(text).strip())), "")
         agent = _agent(frame) or (first.method.replace("_", " ") if first.cause == "import" else "")
-        folder = _folder([frame.system if frame else "", *typed])
-        about = About(words(title, TITLE_LENGTH), agent, folder)
+        # What somebody typed may be about any folder.
+        made = [frame.system if frame else "", *(text for text in typed if is_program_made(text))]
+        about = About(clip(title, TITLE_LENGTH), agent, kept.get(FOLDER_KIND) or _folder(made))
         return about, bool(title) or trace.seq >= first.seq + FIRST_CALL
 
 

@@ -1,0 +1,89 @@
+"""The command with which agents ask for what was said, by the Model Context Protocol."""
+
+import asyncio
+import os
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clew.cli.app import ScopeName, StorePath, UsageError, app, configured
+from clew.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from clew.engine.engine import Engine
+    from clew.mcp.library import Library
+
+MCP_PORT = 8711
+
+
+@app.command(epilog="Example: claude mcp add clew -- clew mcp")
+def mcp(
+    http: Annotated[bool, typer.Option("--http", help="Serve streamable HTTP on this machine, not stdio.")] = False,
+    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Address of this machine.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", metavar="N", help="Port for --http; 0: any free one.")] = MCP_PORT,
+    project: Annotated[
+        Path | None, typer.Option("--project", metavar="FOLDER", help="The project, if not the one of this folder.")
+    ] = None,
+    conversation: Annotated[
+        str, typer.Option("--conversation", metavar="NAME", help="Only this conversation and its past.")
+    ] = "",
+    every: Annotated[bool, typer.Option("--all", help="All conversations in the scope, of every project.")] = False,
+    index: Annotated[
+        bool, typer.Option("--index/--no-index", help="Read session files of agents on this machine.")
+    ] = True,
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Serve what was said to agents, by MCP: search, recall, timeline, lost, pin, status.
+
+    A client starts this itself, in the folder of a project, and sees that project's conversations: those that went
+    through clew, and the session files of Claude Code, Codex, pi and opencode, which are read as they grow and never
+    changed. Other projects and scopes are out of reach; --all shows every project.
+    """
+    if not find_spec("mcp"):
+        raise MissingExtra("clew mcp needs the protocol's SDK: pip install 'clew[mcp]'")
+    if conversation and every:
+        raise UsageError("--conversation shows one and --all every conversation: give one of them")
+    from clew.mcp.serving import MCP_PATH, listen, serve_http, serve_stdio
+
+    library = _library((project or Path.cwd()).absolute(), conversation, every, index, scope, store)
+    with suppress(KeyboardInterrupt):
+        if not http:
+            asyncio.run(serve_stdio(library))
+            return
+        listener = listen(host, port)
+        at = f"[{host}]" if ":" in host else host
+        typer.echo(f"clew serves MCP at http://{at}:{listener.getsockname()[1]}{MCP_PATH} (Ctrl+C ends it)", err=True)
+        asyncio.run(serve_http(library, listener))
+
+
+def _library(folder: Path, conversation: str, every: bool, index: bool, scope: str, where: str | None) -> "Library":
+    from clew.config import engine
+    from clew.core import folders
+    from clew.mcp.indexing import Indexer
+    from clew.mcp.library import Library
+    from clew.sessions.projects import project_of
+    from clew.store import open_store
+
+    config = configured()
+    # Nothing is compacted or summed up here: no model need be at hand.
+    quiet = replace(config, summary=replace(config.summary, model=None))
+
+    def made(create: bool) -> "Engine":
+        return engine(quiet, open_store(where or config.store, create), compaction="off")
+
+    home = folders.home(os.environ)
+    own = project_of(folder, home)
+
+    @cache
+    def mine(other: str) -> bool:
+        return own is not None and project_of(other, home) == own
+
+    reachable = None if every else mine
+    indexer = Indexer(lambda: made(True), scope, reachable, os.environ) if index else None
+    return Library(made, scope, None if conversation else reachable, conversation, indexer)

@@ -1,0 +1,143 @@
+"""What each tool answers, in words; who may ask for what is `Reach`'s to say."""
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+
+from clew.agent.control import ContextController
+from clew.core.items import SHORT, Node
+from clew.errors import NotFound
+from clew.mcp.reach import Reach
+from clew.mcp.telling import bounded, data, room
+from clew.mcp.timeline import timeline
+from clew.screens.lines import called, count, dollars, moment, words
+from clew.sessions.about import About
+from clew.store.records import Session
+from clew.text.decorations import is_program_made, undecorated
+from clew.text.excerpts import excerpt, whole
+from clew.text.framing import neutral
+
+HITS = 40  # texts that a search looks at
+LISTED_OTHERS = 10  # conversations that a status names beside the one it is about
+FACTS_SHOWN = 200  # facts that may be listed, as far as they fit
+LOST_CHARACTERS = 160  # characters of something that left
+
+StillReading = Callable[[], str]  # what is still being read, in words
+
+
+class Answers:
+    """Answers the tools, over the conversations in reach."""
+
+    def __init__(self, reach: Reach, reading: StillReading) -> None:
+        self._reach = reach
+        self._engine = reach.engine
+        self._reading = reading
+
+    async def search(self, text: str, conversation: str, size: int) -> str:
+        """What was said about something, best first, with the ids by which it is recalled."""
+        hits = await self._reach.search(text, conversation or None, limit=HITS)
+        if not hits:
+            where = f" in {words(conversation, 60)}" if conversation else " here"
+            return bounded(neutral(f"Nothing was said about that{where}. {self._reading()}".strip()), size)
+        names = {s.branch: called(s) for s in await self._reach.all()}
+        lines: list[str] = []
+        left, shown = room(size), 0
+        for branch, found in hits:
+            head = f"{found.id[:SHORT]} in {names.get(branch, branch[:SHORT])}, {words(found.title, 100)}"
+            told = "\n".join([head, *(f"{number}: {line}" for number, line in found.lines)])
+            left -= len(neutral(told)) + 1
+            if left < 0 and lines:
+                break
+            lines.append(told)
+            shown += 1
+        fewer = f"{count(len(hits) - shown, 'more text')} found: ask with rarer words. " if shown < len(hits) else ""
+        more = f"{fewer}recall with an id and lines such as 10-40 shows more. {self._reading()}"
+        return data("\n".join(lines), "what was said earlier, best first", size, more.strip())
+
+    async def recall(self, id: str, lines: str, pattern: str, size: int) -> str:
+        """What an id stands for, or some lines of it."""
+        full, nodes = await self._reach.recall(id)
+        text = whole(nodes)
+        told = excerpt(text, full[:SHORT], lines, pattern, room(size))
+        part = "" if told == text else "recall the same id with other lines, or with a pattern, for the rest."
+        return data(told, f"{full[:SHORT]}, {_who(nodes)}", size, part)
+
+    async def timeline(self, conversation: str, before: int | None, size: int) -> str:
+        """What happened when: requests, what was done for them, compactions."""
+        session = await self._reach.one(conversation)
+        told, first = await timeline(self._reach, session, before, room(size))
+        if session.name and (at := (await self._reach.read_at()).get(session.name)):
+            told = f"from a session file last written {moment(at)}; times of requests are not known\n{told}"
+        more = f"timeline with before={first} shows what came earlier." if first else "This is how it began."
+        return data(told, f"conversation {called(session)}, oldest first", size, more)
+
+    async def lost(self, conversation: str, size: int) -> str:
+        """What the last compaction took out of view, what is most likely needed first."""
+        session = await self._reach.one(conversation)
+        try:
+            diff = await self._reach.last_diff(session)
+        except NotFound:
+            return bounded(neutral(f"{called(session)} was never compacted: nothing was lost."), size)
+        gone = {node.id[:SHORT] for node in diff.removed}
+        facts = [fate for fate in diff.coverage.missing() if fate.id in gone][:FACTS_SHOWN]
+        texts = [n for n in diff.removed if n.item.kind == "text" and n.item.role == "user"]
+        asked = [n for n in texts if not is_program_made(n.item.text)]
+        lines = [f"{diff.before:,} tokens became {diff.after:,}"]
+        lines += [f"{fate.worth:4.0%}  {words(fate.fact, LOST_CHARACTERS)}  recall {fate.id}" for fate in facts]
+        if asked:
+            lines.append("asked for before it, newest first:")
+            lines += [f"{n.id[:SHORT]}  {words(undecorated(n.item.text), LOST_CHARACTERS)}" for n in reversed(asked)]
+        about = f"what the last compaction of {called(session)} took out of view, most likely needed first"
+        return data("\n".join(lines), about, size, "recall with an id shows what stood there.")
+
+    async def pin(self, id: str, off: bool) -> str:
+        """Keep something verbatim."""
+        _, nodes = await self._reach.recall(id)
+        branch = await self._reach.branch_of(nodes)
+        view = await self._engine.view(self._reach.scope, branch)
+        came = await ContextController(self._engine).answer(view, "pin", {"id": id, "off": off})
+        if came.failed:
+            raise NotFound(came.text.removeprefix("Error: "))
+        where = "" if off else " It holds where requests go through clew; the prompts handoff and resume quote it too."
+        return bounded(came.text + where)
+
+    async def status(self, conversation: str, size: int) -> str:
+        """How full the window is, tokens, cost, compactions; and which conversations there are."""
+        session = await self._reach.one(conversation)
+        lines = [await self.standing(session)]
+        others = [s for s in await self._reach.listed() if s.branch != session.branch]
+        if others:
+            lines.append(f"{count(len(others), 'other conversation')} here, newest first:")
+            lines += [await self._line(s) for s in others[:LISTED_OTHERS]]
+        return data("\n".join(lines), "where conversations stand", size, self._reading())
+
+    async def standing(self, session: Session) -> str:
+        """Where a conversation stands, in a few lines."""
+        about, scope = await self._reach.about(session), self._reach.scope
+        own = [s for s in await self._reach.all() if s.branch == session.branch]
+        folds = sum(s.cause in ("compaction", "handoff") and not s.undone for s in own)
+        lines = [f"conversation {called(session)} (id {session.branch[:SHORT]}){_told(about)}"]
+        try:
+            view = await self._engine.view(scope, session.branch)
+            filled, known = await self._engine.filled(view), await self._engine.window(view)
+        except NotFound:
+            return f"{lines[0]}\nnothing was sent in it yet"
+        window = f"{filled.window:,} tokens" + ("" if known else ", a guess")
+        lines.append(f"window: {filled.percent}% used, {filled.left:,} tokens left of {window}; model {session.model}")
+        calls, sent = (sum(getattr(s, name) for s in own) for name in ("calls", "sent"))
+        cost = dollars(sum(s.cost for s in own)) or "unknown"
+        lines.append(f"{count(calls, 'request')}, {sent:,} tokens sent in all, cost {cost}")
+        lines.append(f"{count(folds, 'compaction')}, {count(len(view.pinned), 'pinned item')}")
+        return "\n".join(lines)
+
+    async def _line(self, session: Session) -> str:
+        return f"{called(session)} (id {session.branch[:SHORT]}){_told(await self._reach.about(session))}"
+
+
+def _told(about: About) -> str:
+    known = [words(part, 100) for part in (about.agent, about.folder, about.title) if part]
+    return f": {', '.join(known)}" if known else ""
+
+
+def _who(nodes: Sequence[Node]) -> str:
+    kinds = [f"{role} {kind}" for (role, kind), _ in groupby((n.item.role, n.item.kind) for n in nodes)]
+    return kinds[0] if len(nodes) == 1 else count(len(nodes), "item")

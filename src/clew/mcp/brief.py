@@ -1,0 +1,81 @@
+"""A conversation in brief, for whoever goes on with it: where it stands, what is pinned, what was said."""
+
+from dataclasses import replace as with_
+
+from clew.core.items import SHORT, Frame, Node
+from clew.core.limits import Budget
+from clew.core.view import View
+from clew.engine.engine import Engine
+from clew.errors import NotFound, OverBudget
+from clew.mcp.answers import Answers
+from clew.mcp.reach import Reach
+from clew.mcp.telling import data, room
+from clew.screens.lines import called
+from clew.store.records import Session
+from clew.text.excerpts import whole
+
+BRIEF_WINDOW = 5_000  # tokens that a conversation is compacted to
+HEAD_SHARE = 0.6  # of what does not fit: the rest is its end
+PINS_SHARE = 0.3
+ITEM_CHARACTERS = 2_000  # characters of one item where many are shown
+
+
+async def brief(reach: Reach, answers: Answers, session: Session, size: int) -> str:
+    """Where a conversation stands, in `size` characters: as clew would compact it, with its pins word for word."""
+    head = await answers.standing(session)
+    try:
+        view = await reach.engine.view(reach.scope, session.branch)
+    except NotFound:
+        return data(head, f"conversation {called(session)}", size)
+    nodes = await reach.engine.store.nodes(reach.scope, sorted(view.pinned))
+    said = {p.id for p in (await reach.engine.store.load(reach.scope, session.branch)).said}
+    pinned = _cut(whole([n for n in nodes.values() if n.id in said]), int(PINS_SHARE * room(size)))
+    parts = [head, *([f"pinned:\n{pinned}"] if pinned else [])]
+    left = room(size) - sum(len(part) + 2 for part in parts)
+    parts.append(_cut(whole((await _small(reach.engine, view)).nodes), left))
+    more = "recall with an id shows all of something; timeline and search find more."
+    return data("\n\n".join(parts), f"conversation {called(session)}", size, more)
+
+
+async def _small(engine: Engine, view: View) -> View:
+    """The view in a small window, without system prompt and tools: nothing is written."""
+    bare = with_(view, frame=Frame(view.frame.format, view.frame.model))
+    small = Engine(engine.store, Budget(window=BRIEF_WINDOW, reserve=0), engine.settings)
+    try:
+        return await small.preview(bare)
+    except OverBudget:
+        return view
+
+
+async def passage(reach: Reach, session: Session, size: int) -> str:
+    """The newest of what was said in a conversation, word for word where it fits."""
+    store, scope = reach.engine.store, reach.scope
+    trace = await store.load(scope, session.branch)
+    told: list[str] = []
+    left, at = room(size), len(trace.said)
+    while at > 0:
+        [node] = (await store.nodes(scope, [trace.said[at - 1].id])).values()
+        text = _shown(node)
+        left -= len(text) + 1
+        if left < 0 and told:
+            break
+        told.append(text)
+        at -= 1
+    more = f"Before these there are {at:,} items: timeline lists them, search finds them, recall shows one whole."
+    about = f"the newest of conversation {called(session)}, oldest first"
+    return data("\n".join(reversed(told)), about, size, more if at else "This is all of it.")
+
+
+def _shown(node: Node) -> str:
+    item = node.item
+    head = f"── {node.id[:SHORT]} {item.role} {item.kind} {item.name}".rstrip()
+    return f"{head}\n{_cut(item.text, ITEM_CHARACTERS)}"
+
+
+def _cut(text: str, size: int) -> str:
+    """The beginning and the end of a text."""
+    if len(text) <= max(0, size):
+        return text
+    head = int(HEAD_SHARE * size)
+    left = len(text) - size
+    return f"{text[:head]}\n(… {left:,} characters left out …)\n{text[len(text) - (size - head) :]}" if size > 0 else ""

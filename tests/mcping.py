@@ -1,0 +1,137 @@
+"""One user's machine: projects, session files of agents, a log; and `clew mcp`, asked by the SDK's own client."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+from mcp import Client, StdioServerParameters
+
+from clew import Budget, Engine, Request, open_store
+from clew.engine.settings import Settings
+from clew.sessions.transcripts import Transcript, TranscriptStretch, write
+
+SESSION_PLACES = {
+    "claude-code": ".claude/projects/some/{}.jsonl",
+    "codex": ".codex/sessions/2026/01/02/rollout-{}.jsonl",
+    "pi": ".pi/agent/sessions/some/{}.jsonl",
+}
+
+
+@dataclass
+class Machine:
+    """A home folder, the project that a client is in, and another one."""
+
+    home: Path
+
+    def __post_init__(self) -> None:
+        self.store = self.home / "clew.db"
+        for folder in (self.project, self.other):
+            (folder / ".git").mkdir(parents=True)
+
+    @property
+    def project(self) -> Path:
+        return self.home / "shop"
+
+    @property
+    def other(self) -> Path:
+        return self.home / "bank"
+
+    def file(self, name: str, texts: Sequence[str], folder: Path | None = None, agent: str = "claude-code") -> Path:
+        """A session file of an agent in which these things were said in turn, or a longer one in its place."""
+        said = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(texts)]
+        id = str(uuid5(NAMESPACE_URL, name))
+        stretches = (TranscriptStretch(tuple(said)),)
+        told = Transcript("anthropic", stretches, id, agent=agent, model="claude-opus-4-6")
+        path = self.home / SESSION_PLACES[agent].format(id)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        data = write(with_folder(told, folder or self.project), agent)
+        path.write_bytes(data)
+        return path
+
+    async def logged(
+        self, name: str, texts: Sequence[str], folder: Path | None = None, scope: str = "default", window: int = 200_000
+    ) -> None:
+        """A conversation that went through clew, turn by turn, held in a folder."""
+        store = open_store(self.store)
+        engine = Engine(store, Budget(window=window), Settings())
+        system = f"You are an agent.\nWorking directory: {folder or self.project}\n"
+        messages: list[dict[str, Any]] = [{"role": "system", "content": system}]
+        for n, text in enumerate(texts):
+            messages.append({"role": ("user", "assistant")[n % 2], "content": text})
+            if n % 2 == 0:
+                body = {"model": "gpt-4o", "messages": list(messages)}
+                view = await engine.prepare(Request(body, "openai_chat", scope, name))
+                await engine.observe(view, {"input_tokens": 100 + n, "output_tokens": 5})
+        await store.close()
+
+    def command(self, *arguments: str) -> StdioServerParameters:
+        """How a client starts the server in the project."""
+        return StdioServerParameters(
+            command=sys.executable,
+            args=["-m", "clew.cli", "mcp", *arguments],
+            cwd=self.project,
+            env={**self.env},
+        )
+
+    @property
+    def env(self) -> dict[str, str]:
+        known = {key: os.environ[key] for key in ("PATH", "COVERAGE_PROCESS_CONFIG") if key in os.environ}
+        return {**known, "HOME": str(self.home), "CLEW_STORE": str(self.store), "CLEW_PROBE": "off"}
+
+    @asynccontextmanager
+    async def asked(self, *arguments: str) -> AsyncIterator["Asked"]:
+        """A server of its own, and a client that asks it."""
+        async with Client(self.command(*arguments)) as client:
+            yield Asked(client)
+
+
+@dataclass
+class Asked:
+    """A client, and what came back."""
+
+    client: Client
+
+    async def __call__(self, tool: str, **given: Any) -> str:
+        """What a tool answers, if it can."""
+        came = await self.client.call_tool(tool, given)
+        assert not came.is_error, _text(came)
+        return _text(came)
+
+    async def refused(self, tool: str, **given: Any) -> str:
+        """Why a tool does not."""
+        came = await self.client.call_tool(tool, given)
+        assert came.is_error, _text(came)
+        return _text(came)
+
+    async def either(self, tool: str, **given: Any) -> str:
+        return _text(await self.client.call_tool(tool, given))
+
+
+def _text(came: Any) -> str:
+    [block] = came.content
+    text: str = block.text
+    return text
+
+
+async def until(ask: Callable[[], Awaitable[str]], wanted: str) -> str:
+    """What is answered once it has this in it."""
+    while wanted not in (told := await ask()):
+        await asyncio.sleep(0.05)
+    return told
+
+
+def with_folder(told: Transcript, folder: Path) -> Transcript:
+    from dataclasses import replace
+
+    return replace(told, cwd=str(folder))
+
+
+def lines_of(raw: bytes) -> list[Any]:
+    return [json.loads(line) for line in raw.splitlines()]
