@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MCP_PORT = 8711
 
 
-@app.command(epilog="Example: claude mcp add clew -- clew mcp")
+@app.command(epilog="Example: clew mcp --project . (for Claude Code: claude mcp add clew -- clew mcp)")
 def mcp(
     http: Annotated[bool, typer.Option("--http", help="Serve streamable HTTP on this machine, not stdio.")] = False,
     host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Address of this machine.")] = "127.0.0.1",
