@@ -73,7 +73,7 @@ METERS = {
 }
 # The same cases each time here, 3,200 in all, each with three runs of its step; `make laws` has others, and more.
 FIRST = int(os.environ.get("LAWS_SEED", "0"))
-EXAMPLES = int(os.environ.get("LAWS_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("LAWS_EXAMPLES", "80"))
 
 pytestmark = pytest.mark.hypothesis
 
@@ -92,7 +92,7 @@ def echoed(item: Item) -> Item:
     return item
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(2))
 def test_every_step_obeys_every_law(part: int) -> None:
     seen: Tally[str] = Tally()
 
@@ -137,7 +137,7 @@ def test_every_step_obeys_every_law(part: int) -> None:
     # A loop for each of 3,000 cases would take a fifth of the time.
     with asyncio.Runner() as runner:
         laws()
-    assert seen["cases"] >= 3_200 / 4 or "LAWS_EXAMPLES" in os.environ
+    assert seen["cases"] >= 3_200 / 2 or "LAWS_EXAMPLES" in os.environ
     assert seen["edited"] >= 0.3 * seen["cases"]
     assert seen["parallel"] >= 0.1 * seen["cases"]
     assert min(seen[kind(step)] for step, _ in STEPS) >= EXAMPLES // 20
