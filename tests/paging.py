@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from clew.config import Places
 from clew.core.limits import Budget
@@ -31,6 +31,7 @@ from serving import Got, Served
 MISSING = "no chromium here: the tests that look at the page in a browser are left out; apt install chromium"
 FLAGS = "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync".split()
 CHAT = "/v1/chat/completions"
+PATIENCE = 120_000  # milliseconds: machines are slow, and busy
 
 Said = Sequence[dict[str, Any]]
 
@@ -94,6 +95,7 @@ def chromium() -> Iterator[Browser]:
     program = shutil.which("chromium")
     if program is None:
         pytest.skip(MISSING)
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, args=FLAGS)
         yield browser
@@ -105,6 +107,7 @@ def tab(browser: Browser, url: str, **given: Any) -> Iterator[Page]:
     """A page in the browser; in the end nothing was amiss on it, and it asked for nothing elsewhere."""
     context = browser.new_context(**{"viewport": {"width": 1360, "height": 900}, **given})
     page, amiss = context.new_page(), list[str]()
+    page.set_default_timeout(PATIENCE)
     page.on("console", lambda said: amiss.append(said.text) if said.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: amiss.append(str(error)))
     page.on("request", lambda asked: None if asked.url.startswith(url) else amiss.append(f"asked for {asked.url}"))

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from clew.store.records import Batch, Call
-from paging import Looked, chromium, looking, tab
+from paging import PATIENCE, Looked, chromium, looking, tab
 
 SHOTS = os.environ.get("CLEW_SHOTS")  # a folder: pictures for the docs are taken there
 
@@ -215,7 +215,7 @@ def test_tabs_that_nobody_sees_leave_their_connections_to_others(browser: Browse
     context = browser.new_context()
     for _ in range(8):  # a browser has six for an address
         page = context.new_page()
-        page.goto(site.url, timeout=10_000)
+        page.goto(site.url, timeout=PATIENCE)
         expect(page.locator(".list tr.row").first).to_be_visible()
         page.evaluate(HIDDEN, True)
     page.evaluate(HIDDEN, False)
