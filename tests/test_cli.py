@@ -277,7 +277,7 @@ def test_a_search_shows_ids_and_lines(clew: Shell, recalled: str) -> None:
     assert done.stdout.splitlines()[0].startswith(f"{recalled}  {listed}  result of ")
     assert "error: no such table" in done.stdout
     missing = clew("search", "zebra", "--in", listed)
-    assert (missing.exit_code, missing.stderr) == (1, f"clew: no match for 'zebra' in {listed}\n")
+    assert (missing.exit_code, missing.stderr) == (0, f"clew: no match for 'zebra' in {listed}\n")
 
 
 def test_what_became_of_facts_is_shown(clew: Shell, recalled: str) -> None:
@@ -355,9 +355,14 @@ def test_an_error_is_one_line_with_the_remedy(clew: Shell, args: list[str], cont
 
 def test_looking_makes_no_store(clew: Shell) -> None:
     missing = f"clew: {clew.store}: no store found; clew demo creates one, or use --store\n"
-    for args in (["show"], ["show", "x"], ["recall", "3fa94c21b0"]):
+    for args in (["show", "x"], ["recall", "3fa94c21b0"], ["sessions", "--store", str(clew.store)]):
         done = clew(*args)
         assert (done.exit_code, done.stdout, done.stderr) == (1, "", missing)
+    for command in ("show", "sessions", "stats"):
+        done = clew(command)
+        assert (done.exit_code, done.stdout) == (0, "")
+        assert done.stderr.startswith("clew: no conversations yet: clew demo makes one")
+        assert json.loads(clew(command, "--json").stdout) == []
     assert not clew.store.exists()
 
 
@@ -393,14 +398,14 @@ def test_what_is_not_there_says_where_to_look(clew: Shell, recalled: str) -> Non
 def test_wrong_usage_is_one_line_and_exit_code_2(clew: Shell, args: list[str]) -> None:
     done = clew(*args)
     assert (done.exit_code, done.stdout) == (2, "")
-    assert re.fullmatch(r"clew: .+ \(see clew --help\)\n", done.stderr)
+    assert re.fullmatch(r"clew: .+ \(see clew( count| demo| show)? --help\)\n", done.stderr)
 
 
 def test_window_and_target_exclude_each_other(clew: Shell) -> None:
     done = clew("compress", "-", "--window", 9, "--target", 9, input="[]")
     assert (done.exit_code, done.stderr) == (
         2,
-        "clew: Invalid value: give --window or --target, not both (see clew --help)\n",
+        "clew: Invalid value: give --window or --target, not both (see clew compress --help)\n",
     )
 
 
@@ -434,7 +439,14 @@ def test_the_version(clew: Shell) -> None:
 @pytest.mark.parametrize("command", sorted(get_group(app).commands))
 def test_help_teaches_by_example(clew: Shell, command: str) -> None:
     assert f"Example: clew {command} " in clew(command, "--help").stdout
-    assert command in clew().stdout
+    assert command in clew("-h").stdout
+
+
+def test_without_a_command_it_says_what_to_do_first(clew: Shell) -> None:
+    told = clew().stdout
+    named = re.findall(r"^  clew (\w+)", told, re.MULTILINE)
+    assert named[0] == "demo"
+    assert set(named) <= set(get_group(app).commands)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there a closed pipe is another error")

@@ -159,7 +159,7 @@ def test_commands_work_wherever_the_store_is(place: str, tmp_path: Path) -> None
 
 
 def test_a_place_without_a_store_is_told(empty: str) -> None:
-    done = run(empty, "show")
+    done = run(empty, "show", "anything")
     assert done.exit_code == 1
     assert f"{hidden(empty)}: no store found" in " ".join(done.stderr.split())
 

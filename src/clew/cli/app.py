@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
 
 
+class Nothing(ClewError):
+    """There is nothing to list, which is no error."""
+
+
 class Commands(TyperGroup):
     """Says what went wrong in one line."""
 
@@ -34,7 +38,10 @@ class Commands(TyperGroup):
         except typer.Abort:
             code = 130
         except UsageError as error:
-            code = _fail(f"{error.format_message()} (see clew --help)", 2)
+            _, *command = error.ctx.command_path.split() if error.ctx else [""]
+            code = _fail(f"{error.format_message()} (see {' '.join(['clew', *command])} --help)", 2)
+        except Nothing as error:
+            code = _fail(str(error), 0)
         except BadConfig as error:
             code = max(_fail(problem) for problem in error.problems)
         except (ClewError, OSError, sqlite3.Error) as error:
@@ -52,7 +59,23 @@ def printable(message: str) -> str:
     return "".join(c if c.isprintable() else "�" for c in " ".join(message.split()))
 
 
-app = typer.Typer(cls=Commands, rich_markup_mode="rich", pretty_exceptions_enable=False)
+app = typer.Typer(
+    cls=Commands,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+FIRST_STEPS = """\
+clew keeps long agent conversations within the context window without losing anything.
+
+  clew demo              watch a real session shrink, with no key and no network
+  clew install           give Claude Code, Codex and other agents on this machine search and recall
+  clew serve             a gateway: any client, one base URL
+  clew chat              an agent in this terminal
+  clew open              look at the conversations on a page
+
+clew --help lists all commands; clew COMMAND --help explains one."""
 
 SourceFile = Annotated[str, typer.Argument(metavar="FILE", help="A file, or - for standard input.")]
 ModelName = Annotated[str, typer.Option("--model", metavar="NAME", help="Model whose tokenizer is used.")]
@@ -89,7 +112,7 @@ def start(
         typer.echo(f"clew {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        typer.echo(FIRST_STEPS)
 
 
 # --- the configuration ----------------------------------------------------------------------------------------------
@@ -123,6 +146,13 @@ def opened(where: str | None, create: bool = False) -> "SQLStore":
     from clew.store import open_store
 
     return open_store(where or configured().store, create)
+
+
+def seek_store(where: str | None) -> None:
+    """Where nobody named a store and none was made yet, there is nothing to list."""
+    store = configured().store
+    if where is None and isinstance(store, Path) and not store.exists():
+        raise Nothing("no conversations yet: clew demo makes one, and clew chat, clew serve and clew import yours")
 
 
 @asynccontextmanager

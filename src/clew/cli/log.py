@@ -9,6 +9,7 @@ import typer
 
 from clew.cli.app import (
     AsJson,
+    Nothing,
     ScopeName,
     SessionName,
     StorePath,
@@ -130,7 +131,7 @@ def search(
     if as_json:
         echo_json([{"session": sources[hit.branch], "branch": hit.branch} | hit.found._asdict() for hit in found])
     elif not found:
-        raise NotFound(f"no match for {text!r}{f' in {within}' if within else ''}")
+        raise Nothing(f"no match for {text!r}{f' in {within}' if within else ''}")
     else:
         hits(Console(highlight=False), found, sources)
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from clew.cli.app import app, configured, model_to_ask, on_terminal
+from clew.cli.app import AsJson, app, configured, echo_json, model_to_ask, on_terminal
 
 model = typer.Typer(
     no_args_is_help=True,
@@ -20,17 +20,21 @@ _KEYS = {"openai": ("OPENAI_API_KEY",), "anthropic": ("ANTHROPIC_API_KEY", "ANTH
 
 
 @model.command("list", epilog="Example: clew model list")
-def show_models() -> None:
+def show_models(as_json: AsJson = False) -> None:
     """Show which models can be used, and what is missing for the others."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    rows = {f"{provider}/NAME": _remote(provider, keys) for provider, keys in _KEYS.items()}
+    rows["http://HOST/v1#NAME"] = _package("openai", "openai") or "a server that speaks OpenAI's API"
+    if as_json:
+        echo_json(rows)
+        return
     table = Table.grid("", "", padding=(0, 2, 0, 0))
     table.columns[1].overflow = "fold"
-    for provider, keys in _KEYS.items():
-        table.add_row(f"{provider}/NAME", Text(_remote(provider, keys)))
-    table.add_row("http://HOST/v1#NAME", Text(_package("openai", "openai") or "a server that speaks OpenAI's API"))
+    for name, state in rows.items():
+        table.add_row(name, Text(state))
     Console(highlight=False).print(table)
 
 

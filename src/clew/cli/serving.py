@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import socket
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib.util import find_spec
@@ -16,6 +17,8 @@ from clew.errors import BadConfig, MissingExtra
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import uvicorn
 
     from clew.config import Config
     from clew.events import Listener
@@ -100,12 +103,7 @@ async def _serve(config: "Config", store: "SQLStore", demo: bool, stack: ExitSta
         gc.collect()
         gc.freeze()
         gc.set_threshold(*COLLECTED)
-        try:
-            await served.serve(sockets=[listener])
-        except (KeyboardInterrupt, asyncio.CancelledError):
-            pass
-        finally:
-            listener.close()
+        await _serve_until_told(served, listener)
     finally:
         await store.close()
 
@@ -148,12 +146,18 @@ async def _open(name: str | None, port: int, browser: bool, scope: str, path: st
         typer.echo(f"{address} (Ctrl+C ends it)")
         if browser:
             await asyncio.to_thread(webbrowser.open, address)
-        try:
-            await server(Site(page, nothing), 60.0, graceful=1, ending=changes.end).serve(sockets=[listener])
-        except (KeyboardInterrupt, asyncio.CancelledError):
-            pass
-        finally:
-            listener.close()
+        await _serve_until_told(server(Site(page, nothing), 60.0, graceful=1, ending=changes.end), listener)
+
+
+async def _serve_until_told(served: "uvicorn.Server", listener: socket.socket) -> None:
+    """Serve until Ctrl+C, which is how a server ends and no failure."""
+    try:
+        await served.serve(sockets=[listener])
+        await asyncio.sleep(0)  # the signal is passed on when all is over: it must not arrive while a store is closed
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        pass
+    finally:
+        listener.close()
 
 
 def check_extra(command: str) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from clew.cli.app import (
     AsJson,
+    Nothing,
     PerhapsName,
     ScopeName,
     SessionName,
@@ -18,8 +19,8 @@ from clew.cli.app import (
     configured,
     echo_json,
     looking,
+    seek_store,
 )
-from clew.errors import NotFound
 from clew.text.decorations import is_program_made, undecorated
 
 if TYPE_CHECKING:
@@ -46,7 +47,19 @@ def sessions(
     store: StorePath = None,
 ) -> None:
     """List conversations, newest first, with the cause, tokens and cost of each of their sessions."""
+    _listed(as_json, store)
     asyncio.run(_sessions(name, tag, archived, limit, as_json, scope, store))
+
+
+def _listed(as_json: bool, store: str | None) -> None:
+    """Before a list: that there is no store yet is said to people, and is an empty list for a program."""
+    try:
+        seek_store(store)
+    except Nothing:
+        if as_json:
+            echo_json([])
+            raise typer.Exit from None
+        raise
 
 
 async def _sessions(
@@ -61,7 +74,10 @@ async def _sessions(
         every = await found.all()
         roots = _wanted(every, chosen(name, every) if name else None, tag, archived)
         if not roots:
-            raise NotFound(_nothing(every, tag, scope))
+            if as_json:
+                echo_json([])
+                return
+            raise Nothing(_nothing(every, tag, scope))
         listed = roots[:limit]
         titles = await _titles(found, [chain for root in listed for chain in root.all()])
         if as_json:
@@ -112,6 +128,7 @@ def show(
 ) -> None:
     """Show what fills the window, and the conversation as the model last saw it; without NAME, list conversations."""
     if name is None:
+        _listed(as_json, store)
         asyncio.run(_sessions(None, "", False, LISTED, as_json, scope, store))
         return
     from rich.console import Console
@@ -219,6 +236,7 @@ def stats(
     store: StorePath = None,
 ) -> None:
     """Show tokens and cost of all conversations or one, compared with sending everything."""
+    _listed(as_json, store)
     asyncio.run(_stats(name, as_json, scope, store))
 
 
@@ -231,8 +249,8 @@ async def _stats(name: str | None, as_json: bool, scope: str, path: str | None) 
 
     async with looking(scope, path) as found:
         every = await found.all()
-        if not every:
-            raise NotFound(_nothing(every, "", scope))
+        if not every and not as_json:
+            raise Nothing(_nothing(every, "", scope))
         if name:
             one = chosen(name, every)
             every = [s for s in every if s.branch == one.branch or (one.name is not None and s.name == one.name)]

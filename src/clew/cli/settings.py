@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clew.cli.app import app, configured
+from clew.cli.app import AsJson, app, configured, echo_json
 from clew.core import rawjson
 from clew.errors import BadRequest
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 config = typer.Typer(invoke_without_command=True, rich_markup_mode="rich")
 app.add_typer(config, name="config")
 
+InProject = Annotated[bool, typer.Option("--project", help="Write to the project's clew.toml.")]
 KeyName = Annotated[str, typer.Argument(metavar="KEY", help='For example budget.high or models."gpt-5".window.')]
 
 
@@ -25,7 +26,7 @@ def show_all(
     context: typer.Context,
     why: Annotated[bool, typer.Option("--why", help="Show when a history is compacted with these settings.")] = False,
     model: Annotated[str, typer.Option(help="With --why: the model whose window is used.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show all settings and where each comes from, or change one.
 
@@ -143,7 +144,7 @@ def _plain(value: Any) -> str:
 
 
 @config.command("path", epilog="Example: clew config path")
-def show_paths() -> None:
+def show_paths(as_json: AsJson = False) -> None:
     """List where clew looks for configuration files, and which ones it reads."""
     from rich.console import Console
     from rich.table import Table
@@ -151,18 +152,24 @@ def show_paths() -> None:
 
     from clew.config import is_file
 
-    table = Table.grid(padding=(0, 2, 0, 0))
+    rows: list[tuple[str, str, str]] = []
     places = _places()
     used = places.user_file()
     for file in places.user_files():
         there = "read" if file == used else "not read: another file comes first"
-        table.add_row("user", Text(places.shown(file)), there if is_file(file) else "not found")
+        rows.append(("user", places.shown(file), there if is_file(file) else "not found"))
     project = places.project_file()
     if project is None:
-        table.add_row("project", "clew.toml", "not found here or in a folder above")
+        rows.append(("project", "clew.toml", "not found here or in a folder above"))
     else:
         there = "read" if places.trusted(project) else "not read: it belongs to another user"
-        table.add_row("project", Text(places.shown(project)), there)
+        rows.append(("project", places.shown(project), there))
+    if as_json:
+        echo_json([dict(zip(("kind", "path", "state"), row, strict=True)) for row in rows])
+        return
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for kind, path, state in rows:
+        table.add_row(kind, Text(path), state)
     Console(highlight=False).print(table)
 
 
@@ -181,20 +188,41 @@ def get_one(key: KeyName) -> None:
 def set_one(
     key: KeyName,
     value: Annotated[str, typer.Argument(metavar="VALUE", help="The value; separate a list with commas.")],
-    project: Annotated[bool, typer.Option("--project", help="Write to the project's clew.toml.")] = False,
+    project: InProject = False,
 ) -> None:
     """Set a value in your file or the project's; the rest of the file is unchanged."""
-    from clew.config import edited, read_key, write_key
+    path, holds = _write(key, value, project)
+    typer.echo(f"{_full(key)} is set in {path}")
+    if not holds.sources[_full(key)].endswith(path):
+        typer.echo(f"but {holds.sources[_full(key)]} takes precedence: {_plain(holds.value(_full(key)))}")
+
+
+@config.command("unset", epilog="Example: clew config unset budget.high")
+def unset_one(key: KeyName, project: InProject = False) -> None:
+    """Remove a value from your file or the project's; what holds then is printed."""
+    path, holds = _write(key, None, project)
+    now = holds.sources.get(_full(key))
+    held = f"; now {_plain(holds.value(_full(key))) or 'not set'} ({now})" if now else ""
+    typer.echo(f"{_full(key)} is not set in {path}{held}")
+
+
+def _full(key: str) -> str:
+    from clew.config import read_key, write_key
+
+    return write_key(read_key(key))
+
+
+def _write(key: str, value: str | None, project: bool) -> tuple[str, "Config"]:
+    """Set or remove a key; the file, as people read its name, and what holds then."""
+    from clew.config import edited
     from clew.screens import save
 
     places = _places()
     path, text, holds = edited(places, key, value, project=project)
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    save(path, text.encode())
-    name = write_key(read_key(key))
-    typer.echo(f"{name} is set in {places.shown(path)}")
-    if not holds.sources[name].endswith(places.shown(path)):
-        typer.echo(f"but {holds.sources[name]} takes precedence: {_plain(holds.value(name))}")
+    if value is not None or path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        save(path, text.encode())
+    return places.shown(path), holds
 
 
 def _places() -> "Places":

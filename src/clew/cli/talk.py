@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.app import ModelName, SourceFile, app, configured, printable
+from clew.cli.app import AsJson, ModelName, ScopeName, SourceFile, StorePath, app, configured, echo_json, printable
 from clew.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from clew.store.places import Server
     from clew.tokens import Counter
 
+JSON_STARTS = re.compile(r"\s*(\{\s*\"|\[\s*\{)")
 TICK = 0.05  # seconds a turn stays on the screen
 
 
@@ -36,7 +37,7 @@ def demo(
 
 
 @app.command(epilog="Example: clew count talk.jsonl --model gpt-5")
-def count(file: SourceFile, model: ModelName = "") -> None:
+def count(file: SourceFile, model: ModelName = "", as_json: AsJson = False) -> None:
     """Count the tokens of a text or of a conversation, by kind of item."""
     from rich.console import Console
 
@@ -50,13 +51,24 @@ def count(file: SourceFile, model: ModelName = "") -> None:
     try:
         talk = parse(file, text)
     except BadRequest:
+        if JSON_STARTS.match(text) or Path(file).suffix in (".json", ".jsonl"):
+            raise  # broken JSON, and no text that anybody would send
         counter = counter_for(model)
+        if as_json:
+            echo_json({"tokens": counter.text(text), "characters": len(text), "exact": counter.exact})
+            return
         line = f"{counter.text(text):,} tokens of text · chars/4 would say {len(text) // 4:,}"
         console.print(f"{line}\n{vocabulary(counter, model)}", markup=False, soft_wrap=True)
         return
     frame, items = decode(talk.body)
     counter = counter_for(model or frame.model, frame.format)
-    console.print(counted(tally(counter, frame, items)))
+    sums = tally(counter, frame, items)
+    if as_json:
+        kinds = {kind: row._asdict() for kind, row in sums.items()}
+        tokens = sum(row.tokens for row in sums.values())
+        echo_json({"tokens": tokens, "exact": counter.exact, "kinds": kinds})
+        return
+    console.print(counted(sums))
     console.print(vocabulary(counter, model or frame.model), markup=False, soft_wrap=True)
 
 
@@ -79,6 +91,8 @@ def compress(
         str, typer.Option(metavar="MODEL", help="Model that adds notes; clew model list shows the names.")
     ] = "",
     focus: Annotated[str, typer.Option(metavar="WORDS", help="What the notes should focus on.")] = "",
+    scope: ScopeName = "",
+    store: StorePath = None,
 ) -> None:
     """Compress a conversation to a size, and keep the originals for recall."""
     from clew.compression import bounds
@@ -105,8 +119,8 @@ def compress(
     else:
         budget = config.budget_for(config.model(model), window)
     session = None if no_store else f"{'stdin' if file == '-' else Path(file).stem}-{secrets.token_hex(2)}"
-    where = ":memory:" if no_store else config.store
-    request = Request(talk.body, frame.format, config.scope, session)
+    where = ":memory:" if no_store else store or config.store
+    request = Request(talk.body, frame.format, scope, session)
     view = asyncio.run(_fitted(config, where, budget, meter.counter, request, focus))
     if no_store:
         view = _without_ids(view)

@@ -192,11 +192,16 @@ def method(
             metavar="[auto|llm]", help="auto: clew decides; llm: the agent does, and is told how full it is."
         ),
     ] = None,
+    as_json: AsJson = False,
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
     """Switch who decides when a conversation is compacted, from its next request on; without a method, print it."""
-    typer.echo(asyncio.run(_method(name, given, scope, store)))
+    holds = asyncio.run(_method(name, given, scope, store))
+    if as_json:
+        echo_json({"method": holds})
+    else:
+        typer.echo(holds)
 
 
 async def _method(name: str, given: str | None, scope: str, path: str | None) -> str:
@@ -226,11 +231,16 @@ def tag(
     name: SessionName,
     given: Annotated[list[str] | None, typer.Argument(metavar="[WORD]...", help="The tags.")] = None,
     off: Off = False,
+    as_json: AsJson = False,
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
     """Add tags to a conversation, for clew sessions --tag; without WORD, print its tags."""
-    for held in asyncio.run(_tag(name, given or [], off, scope, store)):
+    tags = asyncio.run(_tag(name, given or [], off, scope, store))
+    if as_json:
+        echo_json(tags)
+        return
+    for held in tags:
         typer.echo(printable(held))
 
 
