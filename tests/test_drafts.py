@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import clew
+from amounts import combined
 from clew import Budget, Engine, ModelError, Prompt, Reply, Request, SQLite, config, events
 from clew.core.view import View
 from clew.engine.settings import Settings
@@ -175,8 +176,7 @@ FAULTS: dict[str, str | Reply | Exception] = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("good", [0, 1, 2])
+@pytest.mark.parametrize(("fault", "good"), combined(sorted(FAULTS), [0, 1, 2]))
 async def test_every_fault_at_every_stage(fault: str, good: int) -> None:
     """Some calls go well, then all fail: views stay valid and fit, all originals stay, few calls are made."""
     calls = 0

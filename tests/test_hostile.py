@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from amounts import combined
 from clew import Budget, Edit, Engine, Item, Meter, Prompt, Request, SQLite
 from clew.core.items import Digests
 from clew.core.view import View
@@ -102,8 +103,7 @@ async def compacted(attack: Attack, format: str, preset: str) -> View:
     return view
 
 
-@pytest.mark.parametrize("preset", ["default", "summarizing", "sliding"])
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize(("preset", "format"), combined(["default", "summarizing", "sliding"], list(FORMATS)))
 async def test_what_a_tool_said_stays_data(format: str, preset: str) -> None:
     views = {attack: await compacted(attack, format, preset) for attack in ATTACKS}
     assert {a.name: leaks(view, a.canary) for a, view in views.items() if leaks(view, a.canary)} == {}

@@ -14,6 +14,7 @@ import openai
 import pytest
 
 import clew
+from amounts import combined
 from clew import Budget, Engine, Request, View
 from clew.store.sql import SQLStore
 from tagging import Body, Calls, Message, Results, Text, written
@@ -160,8 +161,7 @@ async def test_who_comes_late_sees_nothing_of_who_began_alike(
         ("gemini", "call_{}", True),
     ],
 )
-@pytest.mark.parametrize("observed", [False, True])
-@pytest.mark.parametrize("engines", [1, 2])
+@pytest.mark.parametrize(("observed", "engines"), combined([False, True], [1, 2]))
 async def test_rollouts_side_by_side_see_nothing_of_each_other(
     store: SQLStore, format: str, id: str, session: bool, engines: int, observed: bool
 ) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import clew
+from amounts import combined
 from asking import request
 from clew import Budget, Engine, Request, SQLite
 from clew.testing import Answer, Call, StrictProvider
@@ -36,8 +37,7 @@ def beginners(random: Random, ids: Ids) -> list[Speaker]:
     return [Speaker(name, shape, ids, opening, greeting, silent, common=common) for name, shape in made]
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("ids", IDS)
+@pytest.mark.parametrize(("ids", "seed"), combined(list(IDS), range(3)))
 @pytest.mark.parametrize("format", FORMATS)
 async def test_conversations_side_by_side_hold_own_words_only(format: str, ids: Ids, seed: int) -> None:
     random = Random(f"{format} {ids} {seed}")

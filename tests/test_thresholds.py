@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from amounts import combined
 from clew import BadRequest, Budget, Engine, OverBudget, Request, SQLite, body, compress
 from clew.agent.control import ContextController
 from clew.config import load
@@ -165,12 +166,12 @@ def test_a_model_may_have_a_start_of_its_own(tmp_path: Path) -> None:
 # --- what fits stays ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize(
-    ("frame", "window"),
-    [(8_000, 16_000), (16_000, 32_000), (32_000, 48_000), (32_000, 200_000)],
+    ("format", "size"),
+    combined(list(FORMATS), [(8_000, 16_000), (16_000, 32_000), (32_000, 48_000), (32_000, 200_000)]),
 )
-async def test_no_turn_is_blind_to_what_it_just_asked_for(tmp_path: Path, format: str, frame: int, window: int) -> None:
+async def test_no_turn_is_blind_to_what_it_just_asked_for(tmp_path: Path, format: str, size: tuple[int, int]) -> None:
+    frame, window = size
     budget, turns = Budget(window=window), 14
     store = SQLite(tmp_path / "warm.db")
     await store.learned("default", "nothing")

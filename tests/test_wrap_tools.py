@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import clew
+from amounts import combined
 from asking import FORMATS, MODEL, request
 from clew import Sessions
 from clew.testing import Answer, Call, StrictProvider
@@ -175,8 +176,7 @@ def whims(random: Random) -> Callable[[Body], Answer]:
     return answer
 
 
-@pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("method", ["auto", "llm"])
+@pytest.mark.parametrize(("method", "streams"), combined(["auto", "llm"], [False, True]))
 @pytest.mark.parametrize("format", FORMATS)
 def test_whatever_a_model_calls_the_provider_takes_what_it_is_sent(
     tmp_path: Path, format: str, method: Any, streams: bool
