@@ -3,6 +3,8 @@
 PYTHON ?= python3
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 export UV_PYTHON_DOWNLOADS := never
+# Where a company has a certificate authority of its own, only the system knows it.
+export UV_SYSTEM_CERTS := true
 export UV_PYTHON ?= $(PYTHON)
 VENV ?= .venv
 ENV := $(VENV)/bin
@@ -13,7 +15,7 @@ FRAMEWORKS := crewai litellm praisonai strands
 .PHONY: demo test test-clients test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench format clean relock $(FRAMEWORKS)
 
 demo: $(ENV)/clew  ## Replay a real agent session in a small window.
-	@$(ENV)/clew demo
+	@$(ENV)/clew demo --store $(VENV)/demo.db
 
 test: $(VENV)/ready  ## All tests but those inside the frameworks.
 	$(ENV)/python -m pytest -n auto --dist loadgroup

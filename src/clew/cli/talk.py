@@ -29,11 +29,14 @@ TICK = 0.05  # seconds a turn stays on the screen
 def demo(
     window: Annotated[int, typer.Option(metavar="TOKENS", help="Context window of the model.")] = 24_000,
     fast: Annotated[bool, typer.Option("--fast", help="Run at full speed instead of reading speed.")] = False,
+    store: StorePath = None,
 ) -> None:
     """Replay a real agent session in a window too small for it."""
     from clew.screens.demo import run
+    from clew.store.places import place
 
-    asyncio.run(run(configured().store, window, 0 if fast else TICK))
+    where = place(store) if store else configured().store
+    asyncio.run(run(where, window, 0 if fast else TICK, f" --store {where}" if store else ""))
 
 
 @app.command(epilog="Example: clew count talk.jsonl --model gpt-5")

@@ -153,8 +153,11 @@ class Replay:
 # --- on the screen ----------------------------------------------------------------------------------------------------
 
 
-async def run(where: Path | Server, window: int, tick: float) -> None:
-    """The whole demo; `tick` is how long a turn stays on a terminal, in seconds."""
+async def run(where: Path | Server, window: int, tick: float, options: str = "") -> None:
+    """The whole demo; `tick` is how long a turn stays on a terminal, in seconds.
+
+    `options` name the store in the commands that it prints, where it is not the configured one.
+    """
     console = Console(highlight=False)
     store = open_store(where)
     try:
@@ -169,7 +172,7 @@ async def run(where: Path | Server, window: int, tick: float) -> None:
     finally:
         await store.close()
     summary(console, replay, last, proof)
-    threads(console, replay)
+    threads(console, replay, options)
 
 
 def meter(turn: DemoTurn, width: int) -> Group:
@@ -244,10 +247,16 @@ def command() -> str:
     return str(called.relative_to(Path.cwd()) if called.is_relative_to(Path.cwd()) else called)
 
 
-def threads(console: Console, replay: Replay) -> None:
+def threads(console: Console, replay: Replay, options: str) -> None:
     """Where to go from the demo: a stand-in, and the ways to look behind it."""
     if example := replay.example():
         text, id = example
         console.print(Text(f"The model saw:   {words(text, 400)}"))
-        line(console, f"Get it back:     {command()} recall {id} --scope {DEMO_SCOPE}")
-    line(console, f"See all it saw:  {command()} show {replay.session} --scope {DEMO_SCOPE}")
+        console.print(
+            f"Get it back:     {command()} recall {id} --scope {DEMO_SCOPE}{options}", markup=False, soft_wrap=True
+        )
+    console.print(
+        f"See all it saw:  {command()} show {replay.session} --scope {DEMO_SCOPE}{options}",
+        markup=False,
+        soft_wrap=True,
+    )

@@ -28,6 +28,11 @@ def is_url(text: str) -> bool:
     return text.startswith(SCHEMES)
 
 
+def place(text: str) -> Path | Server:
+    """What a person names as a store."""
+    return Server(text) if is_url(text) else Path(text).expanduser()
+
+
 def open_store(where: str | os.PathLike[str] | Server, create: bool = True, patience: float = PATIENCE) -> SQLStore:
     """The store at a path or a postgresql:// URL; with `create=False`, one that is not there is not made.
 
