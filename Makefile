@@ -12,7 +12,7 @@ PINNED := requirements-dev.txt
 
 FRAMEWORKS := crewai litellm praisonai strands
 
-.PHONY: demo test test-clients test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench format clean relock $(FRAMEWORKS)
+.PHONY: demo test test-clients test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench docs format clean relock $(FRAMEWORKS)
 
 demo: $(ENV)/clew  ## Replay a real agent session in a small window.
 	@$(ENV)/clew demo --store $(VENV)/demo.db
@@ -91,6 +91,15 @@ bench: $(VENV)/ready  ## Facts that survive, speed, peers beside, import cost, c
 	$(ENV)/python bench/dollars.py
 	$(ENV)/python bench/session.py
 
+docs: .venv-docs/ready  ## The documentation as a site in site/, with references of commands and names; a broken link fails.
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet
+	@echo "site/index.html"
+
+.venv-docs/ready: scripts/site.txt pyproject.toml | $(UV)
+	@$(UV) venv --quiet --clear .venv-docs
+	@$(UV) pip install --quiet --python .venv-docs/bin/python --build-constraints $(PINNED) -r $< --editable '.[gateway,mcp]'
+	@touch $@
+
 format: $(VENV)/ready
 	$(ENV)/ruff format
 	$(ENV)/ruff check --fix
@@ -102,13 +111,15 @@ relock: $(UV)  ## The newest releases of the tools and of the frameworks.
 	  $(UV) pip compile --quiet --upgrade --universal --no-header --no-annotate --python-version 3.11 \
 	    frameworks/$$name/wanted.txt pyproject.toml --extra $$name -o frameworks/$$name/requirements.txt; \
 	done
+	@printf 'mkdocs-material\nmkdocstrings-python\n' | $(UV) pip compile --quiet --upgrade --universal --no-header --no-annotate \
+	  --python-version 3.11 - -o scripts/site.txt
 	@for wanted in aider-chat:aider "litellm mcp:litellm"; do \
 	  printf '%s\n' $${wanted%%:*} | $(UV) pip compile --quiet --upgrade --universal --no-header --no-annotate \
 	    --python-version 3.11 - -o tests/clients/$${wanted##*:}.txt; \
 	done
 
 clean:
-	rm -rf .venv .venv-* frameworks/*/.venv tests/clients/node_modules tests/clients/.venv-* .uv .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* dist
+	rm -rf .venv .venv-* frameworks/*/.venv tests/clients/node_modules tests/clients/.venv-* .uv .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* dist site
 
 # Not by `uv sync`: its lock names the host of the package index that made it, and that is nobody else's.
 $(VENV)/ready: $(PINNED) pyproject.toml | $(UV)

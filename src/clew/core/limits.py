@@ -36,17 +36,17 @@ class Budget:
     The room is what the history may take: the window less the reserve, less the frame (system prompt and tools).
     """
 
-    window: int
+    window: int  # tokens that the model reads and writes in one call
     reserve: int | None = None  # for the answer; by default 8,192 tokens, a quarter of a small window, or what is asked
-    high: float = 0.7
-    low: float = 0.5
-    bytes: int = 30_000_000
-    images: int = 100
-    messages: int = 100_000
+    high: float = 0.7  # of the room: compact above it
+    low: float = 0.5  # of the room: what a compaction goes down to
+    bytes: int = 30_000_000  # of a request, at most
+    images: int = 100  # in a request, at most
+    messages: int = 100_000  # in a request, at most
     tail: int = 20_000  # tokens at the end that stay as they are, while they are a quarter of the goal at most
     start: int | None = None  # tokens of history: compact above these, too, whichever comes first
     done: float | None = None  # of the room: compact above it, too, when the last task of the agent's list is done
-    model: str = ""
+    model: str = ""  # whose window it is
 
     def __post_init__(self) -> None:
         free = self.kept_free()
