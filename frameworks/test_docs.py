@@ -135,6 +135,18 @@ def test_strands(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
     assert {s.parent for s in children} <= {s.id for s in every}
 
 
+@has("langchain")
+def test_langchain(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
+    (heard,) = ran("langchain", 1)
+    turns = [body["messages"] for body in heard if "Go on with the parser." in json.dumps(body["messages"])]
+    assert len(turns[-1]) < 12
+    every = sessions()
+    assert "port" in {s.name for s in every}
+    (child,) = (s for s in every if s.cause == "subagent")
+    assert "-finder-" in str(child.name)
+    assert child.parent in {s.id for s in every}
+
+
 @has("litellm")
 def test_litellm(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
     (heard,) = ran("litellm", 1)

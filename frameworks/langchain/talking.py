@@ -9,14 +9,14 @@ from langchain_core.tools import tool
 from clew.testing import Answer, Call
 
 WINDOW = 8_000
-TURNS = 12
+TURNS = 7
 ROWS = 6_000
 
 
 def contents(path: str) -> str:
     """What is in a file: one line of interest."""
     number = int(path.removeprefix("part_").removesuffix(".py"))
-    return "\n".join([f"KEY_{number} = {number * 4711}", *(f"{path} line {n} of no interest" for n in range(60))])
+    return "\n".join([f"KEY_{number} = {number * 4711}", *(f"{path} line {n} of no interest" for n in range(110))])
 
 
 @tool
