@@ -48,6 +48,8 @@ async def examples(page: str) -> None:
 
 def script(body: Body) -> Answer:
     """Of a model that looks things up and has parts of its work done, once a turn."""
+    if "messages" not in body:  # deepagents asks OpenAI's models by their Responses
+        return Answer(LONG)
     last = body["messages"][-1]
     tools = [tool["function"]["name"] for tool in body.get("tools") or ()]
     if "hands to the tasks that come after it" in str(body["messages"][0]):
@@ -138,7 +140,7 @@ def test_strands(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
 @has("langchain")
 def test_langchain(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
     (heard,) = ran("langchain", 1)
-    turns = [body["messages"] for body in heard if "Go on with the parser." in json.dumps(body["messages"])]
+    turns = going_on([body for body in heard if "messages" in body])
     assert len(turns[-1]) < 12
     every = sessions()
     assert "port" in {s.name for s in every}

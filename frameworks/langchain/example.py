@@ -52,7 +52,8 @@ def main(folder: Path) -> None:
     print("model:", state["messages"][-1].content)
     largest = max(heard.spent.input for heard in provider.heard)
     print(f"{len(provider.heard)} requests, the largest of {largest:,} tokens; the window has {WINDOW:,}")
-    print(f"{len(state['messages'])} messages in the state, {len(provider.heard[-1].body['messages'])} in the last request")
+    sent = provider.heard[-1].body["messages"]
+    print(f"{len(state['messages'])} messages in the state, {len(sent)} in the last request")
     chain = run(Sessions(engine).lineage("parts"))
     print(f"sessions of {chain[0].name}: {', '.join(session.cause for session in chain)}")
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from deepagents.backends import StateBackend
+from deepagents.middleware.filesystem import FilesystemMiddleware
 from deepagents.middleware.summarization import create_summarization_middleware
 from frameworks.langchain.talking import WINDOW, named
 from langchain.agents import create_agent
@@ -51,8 +52,10 @@ class Figures(NamedTuple):
     recalled: int  # and those that a call of a tool gives back
 
 
-def talked(provider: StrictProvider, model: Any, middleware: AgentMiddleware[Any, Any, Any], found: Any) -> Figures:
-    agent = create_agent(model, [look], middleware=[middleware], checkpointer=InMemorySaver())
+def talked(
+    provider: StrictProvider, model: Any, middleware: list[AgentMiddleware[Any, Any, Any]], found: Any
+) -> Figures:
+    agent = create_agent(model, [look], middleware=middleware, checkpointer=InMemorySaver())
     refused = 0
     for n in range(TURNS):
         try:
@@ -62,7 +65,8 @@ def talked(provider: StrictProvider, model: Any, middleware: AgentMiddleware[Any
     facts = [FACT.format(n=n, port=9_000 + n) for n in range(TURNS)]
     last = str(provider.heard[-1].body)
     seen = sum(fact in last for fact in facts)
-    known = sum(fact in last or found(n, fact) for n, fact in enumerate(facts))
+    state = agent.get_state(named("beside")).values
+    known = sum(fact in last or found(n, fact, state) for n, fact in enumerate(facts))
     too_long = sum(one.spent.input > WINDOW for one in provider.heard)
     return Figures(
         sum(one.spent.input for one in provider.heard), len(provider.heard), max(refused, too_long), seen, known
@@ -75,23 +79,26 @@ def beside(provide: Any, chat: Any, engine: Engine) -> Callable[[], Iterator[tup
         def model(provider: StrictProvider) -> Any:
             return chat(provider, profile={"max_input_tokens": WINDOW})
 
-        def nothing(n: int, fact: str) -> bool:
+        def nothing(n: int, fact: str, state: Any) -> bool:
             return False
+
+        def filed(n: int, fact: str, state: Any) -> bool:
+            return fact in str(state.get("files"))
 
         provider = provide(script)
         theirs = SummarizationMiddleware(model(provider), trigger=("fraction", 0.7), keep=("fraction", 0.3))
-        yield "LangChain", talked(provider, model(provider), theirs, nothing)
+        yield "LangChain", talked(provider, model(provider), [theirs], nothing)
         provider = provide(script)
-        # With a filesystem it would also write what it takes out into a file, whole, for an agent that reads files.
-        deep = create_summarization_middleware(model(provider), StateBackend())
-        yield "deepagents", talked(provider, model(provider), deep, nothing)
+        backend = StateBackend()  # a file in which an agent may read what was taken out, whole
+        deep = [FilesystemMiddleware(backend=backend), create_summarization_middleware(model(provider), backend)]
+        yield "deepagents", talked(provider, model(provider), deep, filed)
 
-        def found(n: int, fact: str) -> bool:
+        def found(n: int, fact: str, state: Any) -> bool:
             branch = run(engine.store.session("default", "beside"))
             return fact in run(engine.answer("default", f"port of host{n}.example", branch or ""))
 
         provider = provide(script)
-        yield "clew", talked(provider, model(provider), Clew(engine), found)
+        yield "clew", talked(provider, model(provider), [Clew(engine)], found)
 
     return figures
 

@@ -7,7 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from frameworks.langchain.talking import ROWS, TURNS, WINDOW, awaited, blocking, contents, dump, named, read, reading, streamed
+from frameworks.langchain.talking import (
+    ROWS,
+    TURNS,
+    WINDOW,
+    awaited,
+    blocking,
+    contents,
+    dump,
+    named,
+    read,
+    reading,
+    streamed,
+)
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware, SummarizationMiddleware
 from langchain.agents.structured_output import ToolStrategy
@@ -47,9 +59,7 @@ def test_an_agent_far_past_the_window_fits(
     provider = provide(reading())
     model = chat(provider, stream_usage=True)
     middleware = [Clew(engine)]
-    agent = create_agent(
-        model, [read], system_prompt="You read.", middleware=middleware, checkpointer=InMemorySaver()
-    )
+    agent = create_agent(model, [read], system_prompt="You read.", middleware=middleware, checkpointer=InMemorySaver())
     for _ in range(TURNS):
         state = turn(agent, "Read the next two parts.", named("parts"))
     assert len(provider.heard) == 2 * TURNS  # none was refused
@@ -72,7 +82,9 @@ def test_what_fits_is_sent_as_without_clew(engine: Engine, provide: Any, chat: A
     for middleware in ([], [Clew(engine, offer=False)]):
         provider = provide(reading())
         agent = create_agent(chat(provider), [read], system_prompt="You read.", middleware=middleware)
-        agent.invoke({"messages": [HumanMessage([{"type": "text", "text": "Read."}]), AIMessage("?"), ("user", "Go on.")]})
+        agent.invoke(
+            {"messages": [HumanMessage([{"type": "text", "text": "Read."}]), AIMessage("?"), ("user", "Go on.")]}
+        )
         bodies.append([one.body for one in provider.heard])
     assert json.dumps(bodies[0]).replace(" ", "") == json.dumps(bodies[1]).replace(" ", "")
 
@@ -220,9 +232,7 @@ def test_structured_answers(form: Any, engine: Engine, provide: Any, chat: Any) 
         return Answer('{"port": 8443}')
 
     provider = provide(script)
-    agent = create_agent(
-        chat(provider), middleware=[Clew(engine)], response_format=form, checkpointer=InMemorySaver()
-    )
+    agent = create_agent(chat(provider), middleware=[Clew(engine)], response_format=form, checkpointer=InMemorySaver())
     for n in range(12):
         state = blocking(agent, f"Page {n}. " + "word " * 700, named("pages"))
         assert state["structured_response"] == Report(port=8443)

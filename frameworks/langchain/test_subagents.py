@@ -1,4 +1,4 @@
-"""Agents that tools ask, that are nodes of a larger graph, and those of deepagents: each has its place in the lineage."""
+"""Agents that tools ask, that are nodes of a larger graph, and those of deepagents: each in the lineage."""
 
 import asyncio
 from typing import Any

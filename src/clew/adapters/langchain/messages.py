@@ -31,7 +31,9 @@ def name_of(model: BaseChatModel) -> str:
     return str(getattr(model, "model_name", None) or getattr(model, "model", None) or "")
 
 
-def body_of(request: ModelRequest[Any], held: Sequence[Held], tools: Sequence[BaseTool | dict[str, Any]]) -> WireMessage:
+def body_of(
+    request: ModelRequest[Any], held: Sequence[Held], tools: Sequence[BaseTool | dict[str, Any]]
+) -> WireMessage:
     """A call of a model as one request."""
     system = convert_to_openai_messages([request.system_message]) if request.system_message else []
     body = {"model": name_of(request.model), "messages": [*system, *(part for _, parts in held for part in parts)]}
@@ -75,7 +77,7 @@ def usage_of(message: AIMessage) -> dict[str, Any] | None:
 
 def _written(message: AnyMessage) -> list[WireMessage]:
     rest, thoughts = _without(message, (*THOUGHTS, *REPEATED))
-    written: list[WireMessage] = convert_to_openai_messages([rest])
+    written = convert_to_openai_messages([rest])
     thoughts = [block for block in thoughts if block["type"] in THOUGHTS]
     return [{**written[0], DETAILS: thoughts}, *written[1:]] if thoughts and written else written
 

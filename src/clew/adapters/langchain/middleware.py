@@ -12,7 +12,7 @@ from langchain.tools.tool_node import ToolCallRequest
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.config import get_config
-from langgraph.runtime import Runtime
+from langgraph.runtime import ExecutionInfo
 from langgraph.types import Command
 
 from clew.adapters.langchain.call import ModelCall
@@ -94,7 +94,10 @@ class Clew(AgentMiddleware[AgentState[Any], Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Send what fits; what is refused as too long is sent again, shorter."""
-        call, thread = ModelCall(request, self.tools), self._thread(place := self._place(request.runtime))
+        call, thread = (
+            ModelCall(request, self.tools),
+            self._thread(place := self._place(request.runtime.execution_info)),
+        )
         while True:
             try:
                 response = handler(run(call.fit(thread)))
@@ -110,7 +113,10 @@ class Clew(AgentMiddleware[AgentState[Any], Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """The same for agents that are awaited."""
-        call, thread = ModelCall(request, self.tools), self._thread(place := self._place(request.runtime))
+        call, thread = (
+            ModelCall(request, self.tools),
+            self._thread(place := self._place(request.runtime.execution_info)),
+        )
         while True:
             try:
                 response = await handler(await call.fit(thread))
@@ -126,7 +132,7 @@ class Clew(AgentMiddleware[AgentState[Any], Any, Any]):
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
     ) -> ToolMessage | Command[Any]:
         """Answer calls of clew's tools; an agent that another tool asks is a part of this conversation."""
-        place = self._place(request.runtime)
+        place = self._place(request.runtime.execution_info)
         if self._is_ours(request):
             return run(self._answered(request, place))
         token = _caller.set(_Caller(self._known(request, place), place))
@@ -139,7 +145,7 @@ class Clew(AgentMiddleware[AgentState[Any], Any, Any]):
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
     ) -> ToolMessage | Command[Any]:
         """The same for agents that are awaited."""
-        place = self._place(request.runtime)
+        place = self._place(request.runtime.execution_info)
         if self._is_ours(request):
             return await self._answered(request, place)
         token = _caller.set(_Caller(self._known(request, place), place))
@@ -151,12 +157,11 @@ class Clew(AgentMiddleware[AgentState[Any], Any, Any]):
     def _is_ours(self, request: ToolCallRequest) -> bool:
         return any(request.tool is tool for tool in self.tools)  # others may have a tool of the same name
 
-    def _place(self, runtime: Runtime[Any] | None) -> _Place:
+    def _place(self, told: ExecutionInfo | None) -> _Place:
         """Whose call this is: LangGraph's thread, an agent that is a node of a larger graph, or one that a tool asked.
 
         Without a thread and without a name from the user, a conversation is known by its past.
         """
-        told = runtime.execution_info if runtime else None
         thread_id = told.thread_id if told else None
         outer = told.checkpoint_ns.split("|")[:-1] if told else []
         caller = _caller.get()
@@ -180,7 +185,7 @@ class Clew(AgentMiddleware[AgentState[Any], Any, Any]):
             return None
 
     def _remember(self, place: _Place, thread: Thread | None, response: ModelResponse[Any]) -> None:
-        """Have the conversation at hand while its tools run; one without a name goes by the message that called them."""
+        """Have the conversation at hand while its tools run; without a name it goes by the message that called."""
         said = next((message for message in response.result if isinstance(message, AIMessage)), None)
         key = place.session or (said.id if said else None)
         if thread is not None and key and said and said.tool_calls:
