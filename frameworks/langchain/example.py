@@ -16,7 +16,7 @@ from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 
 from clew import Budget, Engine, Sessions, SQLite, run
-from clew.adapters.langchain import Clew
+from clew.adapters.langchain import ClewMiddleware
 from clew.testing import Answer, Call, StrictProvider
 
 WINDOW = 8_000
@@ -44,7 +44,7 @@ def main(folder: Path) -> None:
         agent = create_agent(
             ChatOpenAI(model="gpt-4o-mini", base_url=f"{provider.url}/v1"),
             [read],
-            middleware=[Clew(engine)],
+            middleware=[ClewMiddleware(engine)],
             checkpointer=InMemorySaver(),
         )
         config = {"configurable": {"thread_id": "parts"}, "recursion_limit": 100}

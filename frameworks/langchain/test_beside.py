@@ -19,7 +19,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from clew import Engine, run
-from clew.adapters.langchain import Clew
+from clew.adapters.langchain import ClewMiddleware
 from clew.testing import Answer, Call, StrictProvider
 
 TURNS = 12
@@ -98,7 +98,7 @@ def beside(provide: Any, chat: Any, engine: Engine) -> Callable[[], Iterator[tup
             return fact in run(engine.answer("default", f"port of host{n}.example", branch or ""))
 
         provider = provide(script)
-        yield "clew", talked(provider, model(provider), [Clew(engine)], found)
+        yield "clew", talked(provider, model(provider), [ClewMiddleware(engine)], found)
 
     return figures
 

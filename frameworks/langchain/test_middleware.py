@@ -30,7 +30,7 @@ from langgraph.types import Command
 from pydantic import BaseModel
 
 from clew import Budget, Engine, Sessions, SQLite, run
-from clew.adapters.langchain import Clew
+from clew.adapters.langchain import ClewMiddleware
 from clew.engine.settings import Settings
 from clew.errors import SecretFound
 from clew.events import Event, Observed
@@ -58,7 +58,7 @@ def test_an_agent_far_past_the_window_fits(
 ) -> None:
     provider = provide(reading())
     model = chat(provider, stream_usage=True)
-    middleware = [Clew(engine)]
+    middleware = [ClewMiddleware(engine)]
     agent = create_agent(model, [read], system_prompt="You read.", middleware=middleware, checkpointer=InMemorySaver())
     for _ in range(TURNS):
         state = turn(agent, "Read the next two parts.", named("parts"))
@@ -79,7 +79,7 @@ def test_an_agent_far_past_the_window_fits(
 
 def test_what_fits_is_sent_as_without_clew(engine: Engine, provide: Any, chat: Any) -> None:
     bodies = []
-    for middleware in ([], [Clew(engine, offer=False)]):
+    for middleware in ([], [ClewMiddleware(engine, offer=False)]):
         provider = provide(reading())
         agent = create_agent(chat(provider), [read], system_prompt="You read.", middleware=middleware)
         agent.invoke(
@@ -100,7 +100,7 @@ def test_an_oversized_result_can_be_recalled(engine: Engine, provide: Any, chat:
         return Answer("It is 21000.")
 
     provider = provide(script)
-    state = blocking(create_agent(chat(provider), [dump], middleware=[Clew(engine)]), "Dump it.")
+    state = blocking(create_agent(chat(provider), [dump], middleware=[ClewMiddleware(engine)]), "Dump it.")
     assert len(provider.heard) == 3
     assert "row 3000 is 21000" not in str(provider.heard[1].body)
     assert "row 3000 is 21000" in str(provider.heard[2].body["messages"][-1])
@@ -113,7 +113,7 @@ async def test_conversations_without_names_are_told_apart(engine: Engine, provid
             return Answer(body["messages"][-1]["content"])
         return Answer(calls=(Call("search_history", {"query": "password"}, id="same"),))
 
-    agent = create_agent(chat(provide(script)), middleware=[Clew(engine)])
+    agent = create_agent(chat(provide(script)), middleware=[ClewMiddleware(engine)])
     given = [f"Who am I? My password is {name}." for name in ("alpha", "beta", "gamma")]
     states = await asyncio.gather(*(agent.ainvoke({"messages": [("user", text)]}) for text in given))
     for state, name in zip(states, ("alpha", "beta", "gamma"), strict=True):
@@ -124,7 +124,7 @@ async def test_conversations_without_names_are_told_apart(engine: Engine, provid
 
 def test_what_was_too_long_is_sent_again_shorter(tmp_path: Path, provide: Any, chat: Any) -> None:
     provider = provide([Answer("Noted.")])
-    clew = Clew(tmp_path / "own.db")  # the window is not known: gpt-4o-mini has 128,000
+    clew = ClewMiddleware(tmp_path / "own.db")  # the window is not known: gpt-4o-mini has 128,000
     said = [(("user", "assistant")[n % 2], f"Page {n}. " + "word " * 700) for n in range(31)]
     state = create_agent(chat(provider), middleware=[clew]).invoke({"messages": said})
     assert state["messages"][-1].content == "Noted."
@@ -137,14 +137,14 @@ def test_a_profile_names_the_window(tmp_path: Path, provide: Any, chat: Any) -> 
     provider = provide([Answer("Noted.")])
     model = chat(provider, model="of-our-own", profile={"max_input_tokens": WINDOW})
     said = [(("user", "assistant")[n % 2], f"Page {n}. " + "word " * 700) for n in range(31)]
-    create_agent(model, middleware=[Clew(tmp_path / "own.db")]).invoke({"messages": said})
+    create_agent(model, middleware=[ClewMiddleware(tmp_path / "own.db")]).invoke({"messages": said})
     assert len(provider.heard) == 1
 
 
 def test_other_errors_are_the_agents(engine: Engine, provide: Any, chat: Any) -> None:
     provider = provide([Answer(status=401)])
     with pytest.raises(Exception, match="401"):
-        blocking(create_agent(chat(provider), middleware=[Clew(engine)]), "Hello.")
+        blocking(create_agent(chat(provider), middleware=[ClewMiddleware(engine)]), "Hello.")
     assert len(provider.heard) == 1
 
 
@@ -154,7 +154,7 @@ def test_where_clew_fails_the_agent_goes_on(
 ) -> None:
     (tmp_path / "broken.db").write_text("no store")
     provider = provide(reading())
-    state = turn(create_agent(chat(provider), [read], middleware=[Clew(tmp_path / "broken.db")]), "Read.")
+    state = turn(create_agent(chat(provider), [read], middleware=[ClewMiddleware(tmp_path / "broken.db")]), "Read.")
     assert state["messages"][-1].content == "Both are read."
     assert len(provider.heard) == 2
     assert offered(provider.heard[0]) == ["read"]
@@ -165,18 +165,18 @@ def test_a_secret_is_not_sent(tmp_path: Path, provide: Any, chat: Any) -> None:
     engine = Engine(SQLite(tmp_path / "own.db"), Budget(window=WINDOW), Settings(secrets="refuse"))
     provider = provide([Answer("Noted.")])
     with pytest.raises(SecretFound):
-        blocking(create_agent(chat(provider), middleware=[Clew(engine)]), "The key is AKIAIOSFODNN7EXAMPLQ.")
+        blocking(create_agent(chat(provider), middleware=[ClewMiddleware(engine)]), "The key is AKIAIOSFODNN7EXAMPLQ.")
     assert not provider.heard
 
 
 def test_another_process_goes_on(tmp_path: Path, engine: Engine, provide: Any, chat: Any) -> None:
     provider, saved = provide(reading()), InMemorySaver()
     for _ in range(TURNS - 1):
-        agent = create_agent(chat(provider), [read], middleware=[Clew(engine)], checkpointer=saved)
+        agent = create_agent(chat(provider), [read], middleware=[ClewMiddleware(engine)], checkpointer=saved)
         blocking(agent, "Read the next two parts.", named("parts"))
     before = provider.heard[-1].body["messages"]
     again = Engine(SQLite(tmp_path / "clew.db"), engine.budget, engine.settings)
-    agent = create_agent(chat(provider), [read], middleware=[Clew(again)], checkpointer=saved)
+    agent = create_agent(chat(provider), [read], middleware=[ClewMiddleware(again)], checkpointer=saved)
     blocking(agent, "Read the next two parts.", named("parts"))
     assert provider.heard[-2].body["messages"][: len(before)] == before
 
@@ -189,7 +189,7 @@ def test_a_call_that_was_approved_in_another_process_is_answered(
 
     def agent(engine: Engine) -> Any:
         asking = HumanInTheLoopMiddleware(interrupt_on={"search_history": True})
-        return create_agent(chat(provider), middleware=[asking, Clew(engine)], checkpointer=saved)
+        return create_agent(chat(provider), middleware=[asking, ClewMiddleware(engine)], checkpointer=saved)
 
     assert "__interrupt__" in blocking(agent(engine), "The harbour is closed.", named("talk"))
     again = Engine(SQLite(tmp_path / "clew.db"), engine.budget, engine.settings)
@@ -208,7 +208,7 @@ def test_an_agent_that_decides_is_told_and_begins_a_new_session(engine: Engine, 
 
     provider = provide(script)
     agent = create_agent(
-        chat(provider), middleware=[Clew(engine, method="llm", when="50%")], checkpointer=InMemorySaver()
+        chat(provider), middleware=[ClewMiddleware(engine, method="llm", when="50%")], checkpointer=InMemorySaver()
     )
     for n in range(10):
         blocking(agent, f"Page {n}. " + "word " * 700, named("pages"))
@@ -232,7 +232,9 @@ def test_structured_answers(form: Any, engine: Engine, provide: Any, chat: Any) 
         return Answer('{"port": 8443}')
 
     provider = provide(script)
-    agent = create_agent(chat(provider), middleware=[Clew(engine)], response_format=form, checkpointer=InMemorySaver())
+    agent = create_agent(
+        chat(provider), middleware=[ClewMiddleware(engine)], response_format=form, checkpointer=InMemorySaver()
+    )
     for n in range(12):
         state = blocking(agent, f"Page {n}. " + "word " * 700, named("pages"))
         assert state["structured_response"] == Report(port=8443)
@@ -250,11 +252,13 @@ def test_a_tool_of_the_same_name_is_the_agents(engine: Engine, provide: Any, cha
         return f"{id} comes back."
 
     provider = provide([Answer(calls=(Call("recall", {"id": "Ada"}),)), Answer("Well.")])
-    state = blocking(create_agent(chat(provider), [recall], middleware=[Clew(engine, offer=False)]), "Call Ada.")
+    state = blocking(
+        create_agent(chat(provider), [recall], middleware=[ClewMiddleware(engine, offer=False)]), "Call Ada."
+    )
     assert state["messages"][-2].content == "Ada comes back."
 
 
 def test_no_agent_has_two_that_summarise(engine: Engine, provide: Any, chat: Any) -> None:
     model = chat(provide([Answer("Noted.")]))
     with pytest.raises(AssertionError, match="duplicate middleware"):
-        create_agent(model, middleware=[Clew(engine), SummarizationMiddleware(model)])
+        create_agent(model, middleware=[ClewMiddleware(engine), SummarizationMiddleware(model)])

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from clew import Engine
-from clew.adapters.langchain import Clew
+from clew.adapters.langchain import ClewMiddleware
 from clew.adapters.langchain.messages import held, sendable, usage_of
 from clew.testing import Answer, Call
 
@@ -36,7 +36,9 @@ def test_claude_thinks_far_past_the_window(model: str, engine: Engine, provide: 
         )
 
     provider = provide(script)
-    agent = create_agent(claude(provider.url, model), [read], middleware=[Clew(engine)], checkpointer=InMemorySaver())
+    agent = create_agent(
+        claude(provider.url, model), [read], middleware=[ClewMiddleware(engine)], checkpointer=InMemorySaver()
+    )
     for _ in range(TURNS):
         state = blocking(agent, "Read the next two parts.", named(model))
     assert len(provider.heard) == 2 * TURNS  # none was refused
@@ -47,7 +49,7 @@ def test_claude_thinks_far_past_the_window(model: str, engine: Engine, provide: 
 
 def test_claude_is_told_in_messages_that_it_takes(engine: Engine, provide: Any) -> None:
     provider = provide(reading())
-    clew = Clew(engine, method="llm")
+    clew = ClewMiddleware(engine, method="llm")
     agent = create_agent(
         claude(provider.url, "claude-sonnet-4-5"), [read], middleware=[clew], checkpointer=InMemorySaver()
     )
@@ -67,7 +69,7 @@ def test_responses_with_reasoning_fit(engine: Engine, provide: Any, chat: Any) -
 
     provider = provide(script)
     model = chat(provider, model="gpt-5-mini", use_responses_api=True)
-    agent = create_agent(model, [read], middleware=[Clew(engine)], checkpointer=InMemorySaver())
+    agent = create_agent(model, [read], middleware=[ClewMiddleware(engine)], checkpointer=InMemorySaver())
     for _ in range(TURNS):
         state = blocking(agent, "Read the next part.", named("responses"))
     assert len(provider.heard) == 2 * TURNS
@@ -78,7 +80,7 @@ def test_responses_with_reasoning_fit(engine: Engine, provide: Any, chat: Any) -
 def test_where_the_provider_has_the_conversation_clew_stands_aside(engine: Engine, provide: Any, chat: Any) -> None:
     provider = provide([Answer("Noted.")])
     model = chat(provider, use_responses_api=True, use_previous_response_id=True)
-    agent = create_agent(model, middleware=[Clew(engine)], checkpointer=InMemorySaver())
+    agent = create_agent(model, middleware=[ClewMiddleware(engine)], checkpointer=InMemorySaver())
     for n in range(2):
         blocking(agent, f"Page {n}.", named("elsewhere"))
     assert len(provider.heard[-1].body["input"]) == 1

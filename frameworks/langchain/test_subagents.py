@@ -12,7 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
 from clew import Engine, Sessions, run
-from clew.adapters.langchain import Clew
+from clew.adapters.langchain import ClewMiddleware
 from clew.testing import Answer, Call
 
 FILES = 24
@@ -37,7 +37,7 @@ def finding(body: dict[str, Any]) -> Answer:
 def test_an_agent_that_a_tool_asks_is_a_child(
     turn: Any, thread: str | None, engine: Engine, provide: Any, chat: Any
 ) -> None:
-    provider, clew = provide(finding), Clew(engine)
+    provider, clew = provide(finding), ClewMiddleware(engine)
     other = create_agent(chat(provider), [read], middleware=[clew], name="finder")
 
     @tool
@@ -59,7 +59,7 @@ def test_an_agent_that_a_tool_asks_is_a_child(
 
 
 def test_agents_that_are_nodes_have_conversations_of_their_own(engine: Engine, provide: Any, chat: Any) -> None:
-    provider, clew = provide([Answer("Noted.")]), Clew(engine)
+    provider, clew = provide([Answer("Noted.")]), ClewMiddleware(engine)
     graph = StateGraph(MessagesState)
     for name, prompt in (("writer", "You write."), ("critic", "You judge.")):
         graph.add_node(name, create_agent(chat(provider), middleware=[clew], system_prompt=prompt))
@@ -92,7 +92,7 @@ def deep(body: dict[str, Any]) -> Answer:
 @pytest.mark.parametrize("turn", [blocking, awaited])
 def test_deepagents_has_it_instead_of_its_own(turn: Any, provide: Any, chat: Any, tmp_path: Any) -> None:
     provider = provide(deep, window=20_000)
-    clew = Clew(tmp_path / "deep.db")
+    clew = ClewMiddleware(tmp_path / "deep.db")
     model = chat(provider, profile={"max_input_tokens": 16_000})
     agent = create_deep_agent(model, [read], middleware=[clew], checkpointer=InMemorySaver())
     state = turn(agent, "Have it read.", named("deep"))
@@ -108,7 +108,7 @@ def test_deepagents_has_it_instead_of_its_own(turn: Any, provide: Any, chat: Any
 def test_growth_in_deepagents(provide: Any, chat: Any, tmp_path: Any) -> None:
     """Its own tools and prompts take more than half of this window."""
     provider = provide([Answer("Noted.")], window=2 * WINDOW)
-    clew = Clew(tmp_path / "deep.db")
+    clew = ClewMiddleware(tmp_path / "deep.db")
     model = chat(provider, profile={"max_input_tokens": 2 * WINDOW})
     agent = create_deep_agent(model, [read], middleware=[clew], checkpointer=InMemorySaver())
     for n in range(16):

@@ -10,6 +10,6 @@ try:
 except ImportError:
     raise MissingExtra("clew.adapters.langchain needs LangChain: pip install 'clew[langchain]'") from None
 
-from clew.adapters.langchain.middleware import Clew
+from clew.adapters.langchain.middleware import ClewMiddleware
 
-__all__ = ["Clew"]
+__all__ = ["ClewMiddleware"]

@@ -12,7 +12,7 @@ from langchain_core.tools import BaseTool
 from clew import catalog
 from clew.adapters.langchain.messages import (
     LANGCHAIN_FORMAT,
-    Held,
+    HeldMessage,
     body_of,
     held,
     name_of,
@@ -23,11 +23,11 @@ from clew.adapters.langchain.messages import (
 from clew.exchange.thread import Thread, best
 from clew.wire.rules.binding import binds
 
-TRIES = 3  # times that a call is made shorter after a refusal
+SHORTENINGS = 3  # times that a call is made shorter after a refusal
 REFUSED = "prompt is too long"  # which LangChain knows of an error, whatever its provider's words
 
 
-class ModelCall:
+class FittedCall:
     """A request of an agent. Where clew fails, it goes out as it came, without clew's tools."""
 
     def __init__(self, request: ModelRequest[Any], tools: Sequence[BaseTool]) -> None:
@@ -43,7 +43,7 @@ class ModelCall:
         return bool(getattr(self.request.model, "use_previous_response_id", False))
 
     @cached_property
-    def _held(self) -> list[Held]:
+    def _held(self) -> list[HeldMessage]:
         return held(self.request.messages)
 
     async def fit(self, thread: Thread | None) -> ModelRequest[Any]:
@@ -73,7 +73,7 @@ class ModelCall:
 
     async def refused(self, thread: Thread | None, error: Exception) -> bool:
         """Whether an error says that it was too long, and it is worth while to try again."""
-        if thread is None or self._tries == TRIES:
+        if thread is None or self._tries == SHORTENINGS:
             return False
         self._tries += 1
         return await best(_shortened(thread, error), False)

@@ -23,7 +23,7 @@ THOUGHTS = ("thinking", "redacted_thinking", "reasoning")  # blocks of what a mo
 REPEATED = ("tool_use", "tool_call", "function_call", "input_json_delta")  # blocks of what is in `tool_calls` too
 DETAILS = "reasoning_details"  # under which clew finds what a model thought
 
-Held = tuple[AnyMessage, Sequence[WireMessage]]
+HeldMessage = tuple[AnyMessage, Sequence[WireMessage]]
 
 
 def name_of(model: BaseChatModel) -> str:
@@ -32,7 +32,7 @@ def name_of(model: BaseChatModel) -> str:
 
 
 def body_of(
-    request: ModelRequest[Any], held: Sequence[Held], tools: Sequence[BaseTool | dict[str, Any]]
+    request: ModelRequest[Any], held: Sequence[HeldMessage], tools: Sequence[BaseTool | dict[str, Any]]
 ) -> WireMessage:
     """A call of a model as one request."""
     system = convert_to_openai_messages([request.system_message]) if request.system_message else []
@@ -43,12 +43,12 @@ def body_of(
     return {**body, "max_tokens": most} if isinstance(most, int) else body
 
 
-def held(messages: Sequence[AnyMessage]) -> list[Held]:
+def held(messages: Sequence[AnyMessage]) -> list[HeldMessage]:
     """Messages of LangChain, each with what is made of it."""
     return [(message, _written(message)) for message in messages]
 
 
-def sendable(body: WireMessage, known: Sequence[Held]) -> list[AnyMessage]:
+def sendable(body: WireMessage, known: Sequence[HeldMessage]) -> list[AnyMessage]:
     """The messages of a body as LangChain sends them, which has the system prompt elsewhere."""
     results = {message.tool_call_id: message for message, _ in known if isinstance(message, ToolMessage)}
     sent: list[WireMessage] = body["messages"]
@@ -75,7 +75,7 @@ def usage_of(message: AIMessage) -> dict[str, Any] | None:
     }
 
 
-def _written(message: AnyMessage) -> list[WireMessage]:
+def _written(message: AnyMessage) -> Sequence[WireMessage]:
     rest, thoughts = _without(message, (*THOUGHTS, *REPEATED))
     written = convert_to_openai_messages([rest])
     thoughts = [block for block in thoughts if block["type"] in THOUGHTS]

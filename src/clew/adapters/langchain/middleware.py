@@ -15,7 +15,7 @@ from langgraph.config import get_config
 from langgraph.runtime import ExecutionInfo
 from langgraph.types import Command
 
-from clew.adapters.langchain.call import ModelCall
+from clew.adapters.langchain.call import FittedCall
 from clew.agent.control import ContextController, SentBody, offered
 from clew.agent.results import Outcome
 from clew.core.bridge import cross, run
@@ -46,8 +46,8 @@ class _Caller(NamedTuple):
 _caller: ContextVar[_Caller | None] = ContextVar("clew_langchain_caller", default=None)  # whose tool is running
 
 
-class Clew(AgentMiddleware[AgentState[Any], Any, Any]):
-    """For `create_agent(..., middleware=[Clew("agent.db")])`: each call sends what fits, and the state stays whole.
+class ClewMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
+    """For `create_agent(..., middleware=[ClewMiddleware("agent.db")])`: each call sends what fits, and the state stays whole.
 
     With the method `llm`, the agent is told how full its window is, and may begin a new session.
     """
@@ -95,7 +95,7 @@ class Clew(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> ModelResponse[Any]:
         """Send what fits; what is refused as too long is sent again, shorter."""
         call, thread = (
-            ModelCall(request, self.tools),
+            FittedCall(request, self.tools),
             self._thread(place := self._place(request.runtime.execution_info)),
         )
         while True:
@@ -114,7 +114,7 @@ class Clew(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> ModelResponse[Any]:
         """The same for agents that are awaited."""
         call, thread = (
-            ModelCall(request, self.tools),
+            FittedCall(request, self.tools),
             self._thread(place := self._place(request.runtime.execution_info)),
         )
         while True:
