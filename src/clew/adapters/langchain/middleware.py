@@ -47,7 +47,7 @@ _caller: ContextVar[_Caller | None] = ContextVar("clew_langchain_caller", defaul
 
 
 class ClewMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
-    """For `create_agent(..., middleware=[ClewMiddleware("agent.db")])`: each call sends what fits, and the state stays whole.
+    """For `create_agent(..., middleware=[ClewMiddleware("agent.db")])`: each call fits; the state stays whole.
 
     With the method `llm`, the agent is told how full its window is, and may begin a new session.
     """
