@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents import Agent, ModelSettings, Runner, SQLiteSession
+from agents import Agent, ModelSettings, OpenAIProvider, RunConfig, Runner, SQLiteSession
 from agents.memory import Session
 from frameworks.openai_agents.talking import (
     ROWS,
@@ -226,6 +226,16 @@ async def test_an_agent_that_decides_is_told_and_begins_a_new_session(
     assert names(provider.heard[0].body)[0] == "new_session"
     assert "Pages so far: all well." in str(provider.heard[-1].body["input"])
     assert "handoff" in {one.cause for one in run(Sessions(engine).all())}
+
+
+async def test_the_sdk_finds_in_a_model_what_it_looks_for(engine: Engine) -> None:
+    """OpenAI's own models are sent a key for the prompt cache, which is asked for without the public interface."""
+    session = ClewSession(SQLiteSession("keys"), engine)
+    given = RunConfig(model_provider=OpenAIProvider(api_key="none", base_url="https://api.openai.com/v1"))
+    plain, ours = (one.model_provider.get_model("gpt-4o") for one in (given, session.run_config(given)))
+    for model in (plain, ours):
+        assert model._supports_default_prompt_cache_key() is True  # type: ignore[attr-defined]
+        assert model.model == "gpt-4o"  # type: ignore[attr-defined]
 
 
 class Report(BaseModel):

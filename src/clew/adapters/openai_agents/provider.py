@@ -43,6 +43,10 @@ class HearingModel(Model):
     def __init__(self, model: Model, fitted: Fitted) -> None:
         self._model, self._fitted = model, fitted
 
+    def __getattr__(self, name: str) -> Any:
+        """What else the SDK may ask a model, for example whether it takes a key for its prompt cache."""
+        return getattr(self._model, name)
+
     async def close(self) -> None:
         await self._model.close()
 
