@@ -10,6 +10,7 @@ PACKAGES = {
     "crewai": "crewai",
     "langchain": "langchain",
     "litellm": "litellm",
+    "openai_agents": "openai-agents",
     "praisonai": "praisonaiagents",
     "strands": "strands-agents",
 }
