@@ -29,7 +29,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 WINDOW = 6_000  # tokens
 QUIET = (
     *("CREWAI_DISABLE_TELEMETRY", "CREWAI_TESTING", "OTEL_SDK_DISABLED", "DO_NOT_TRACK"),
-    "LITELLM_LOCAL_MODEL_COST_MAP",
+    *("LITELLM_LOCAL_MODEL_COST_MAP", "OPENAI_AGENTS_DISABLE_TRACING"),
 )
 LONG = " ".join(f"Finding {n}: line {n} of the parser is off." for n in range(60))
 SHORT = "Sixty lines are off."
@@ -48,6 +48,8 @@ async def examples(page: str) -> None:
 
 def script(body: Body) -> Answer:
     """Of a model that looks things up and has parts of its work done, once a turn."""
+    if "messages" not in body:
+        return responded(body)
     last = body["messages"][-1]
     tools = [tool["function"]["name"] for tool in body.get("tools") or ()]
     if "hands to the tasks that come after it" in str(body["messages"][0]):
@@ -59,6 +61,13 @@ def script(body: Body) -> Answer:
         return Answer(calls=(Call("delegate_work_to_coworker", given),))
     if last["role"] != "tool" and "Go on with the parser" in str(last) and "search_history" in tools:
         return Answer(calls=(Call("search_history", {"query": "parser"}),))
+    return Answer(LONG)
+
+
+def responded(body: Body) -> Answer:
+    """Of a model that is asked by OpenAI's Responses: it has things found where somebody can find them."""
+    if "find" in [tool["name"] for tool in body.get("tools") or ()] and body["input"][-1].get("role") == "user":
+        return Answer(calls=(Call("find", {"input": "Look in a.conf."}),))
     return Answer(LONG)
 
 
@@ -135,12 +144,35 @@ def test_strands(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
     assert {s.parent for s in children} <= {s.id for s in every}
 
 
+@has("langchain")
+def test_langchain(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
+    (heard,) = ran("langchain", 1)
+    turns = going_on([body for body in heard if "messages" in body])
+    assert len(turns[-1]) < 12
+    every = sessions()
+    assert "port" in {s.name for s in every}
+    (child,) = (s for s in every if s.cause == "subagent")
+    assert "-finder-" in str(child.name)
+    assert child.parent in {s.id for s in every}
+
+
 @has("litellm")
 def test_litellm(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
     (heard,) = ran("litellm", 1)
     assert len(heard) == 6
     assert len(heard[-1]["messages"]) < 11
     assert {s.name for s in sessions()} == {"port"}
+
+
+@has("agents")
+def test_openai_agents(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
+    first, second = ([body["input"] for body in heard] for heard in ran("openai_agents", 2))
+    assert any(item.get("type") == "function_call_output" for item in first[-1])  # what another agent found
+    assert 0 < len(second[0]) < 2 * 6 + 3  # the session goes on, and fits
+    every = sessions()
+    assert len({s.branch for s in every if s.name == "port"}) == 1
+    assert {s.parent for s in every if s.cause == "subagent"} <= {s.id for s in every}
+    assert any(s.cause == "subagent" for s in every)
 
 
 @has("crewai")

@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = {"crewai": "crewai", "litellm": "litellm", "praisonai": "praisonaiagents", "strands": "strands-agents"}
+PACKAGES = {
+    "crewai": "crewai",
+    "langchain": "langchain",
+    "litellm": "litellm",
+    "openai_agents": "openai-agents",
+    "praisonai": "praisonaiagents",
+    "strands": "strands-agents",
+}
 
 
 def test_every_framework_is_here() -> None:

@@ -35,3 +35,8 @@ def test_what_stands_for_a_part_is_new_and_the_rest_is_theirs(parts: list[list[W
 def test_a_message_of_which_a_part_is_gone_is_made_anew() -> None:
     held = [("both", [said("a"), said("b")]), ("last", [said("c")])]
     assert restored([said("a"), said("c")], held, lambda m: m["content"]) == ["a", "last"]
+
+
+def test_the_order_of_keys_does_not_matter() -> None:
+    held = [("theirs", [{"content": "a", "role": "user"}])]
+    assert restored([said("a")], held, lambda m: "made") == ["theirs"]

@@ -1,0 +1,177 @@
+"""The session: the SDK's own keeps the items, this one has what is sent of them fit, and logs them."""
+
+from contextvars import ContextVar
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from agents import FunctionTool, Model, RunConfig, SessionSettings, Tool, TResponseInputItem
+from agents.memory import Session
+from agents.run_config import CallModelData, ModelInputData
+from agents.tool_context import ToolContext
+
+from clew.adapters.openai_agents.provider import FittedInput, HearingProvider
+from clew.adapters.openai_agents.requests import AGENTS_FORMAT, items_of, mark_of, request_of
+from clew.agent.control import ContextController, offered
+from clew.core import rawjson
+from clew.core.bridge import run
+from clew.core.items import Scope
+from clew.engine.engine import Engine
+from clew.errors import BadRequest
+from clew.exchange.thread import Thread, best, engine_at, warn
+from clew.store.records import Method, Origin
+from clew.wire.convert.tools import ToolDeclaration
+
+NOT_NOW = "Error: recall is unavailable right now; continue without it"
+
+_fitted: ContextVar[FittedInput | None] = ContextVar("clew_agents_fitted", default=None)  # what this task sends now
+
+
+class ClewSession:
+    """For `Runner.run(agent, text, session=session, run_config=session.run_config())`.
+
+    `underlying_session` is any session of the SDK's; it keeps all items. With the method `llm`, an agent that has
+    `tools` is told how full its window is, and may begin a new session.
+    """
+
+    def __init__(
+        self,
+        underlying_session: Session,
+        engine: Engine | str | Path | None = None,
+        *,
+        scope: Scope = "default",
+        method: Method | None = None,
+        when: str = "",
+        how: str = "",
+    ) -> None:
+        self.underlying_session = underlying_session
+        self.session_id = underlying_session.session_id
+        self.session_settings: SessionSettings | None = underlying_session.session_settings
+        self._where, self._scope, self._method, self._when, self._how = engine, scope, method, when, how
+        self._is_read = False  # by the SDK, when a run begins
+        self._first: str | None = None  # how the conversation begins
+        self._main: Thread | None = None
+        self._frame: dict[str, Any] = {}  # in which it was last sent
+
+    @cached_property
+    def controller(self) -> ContextController:
+        """Has the method and the engine, whose store is opened when it is first needed."""
+        # The tools are the agent's: nothing can be added to a request here.
+        controller = ContextController(engine_at(self._where), when=self._when, how=self._how, offer=False)
+        if self._method:
+            controller.method = self._method
+        return controller
+
+    @cached_property
+    def tools(self) -> list[Tool]:
+        """Tools for `Agent(tools=[..., *session.tools])`, with which it recalls what is out of view."""
+        try:
+            method = self.controller.method
+        except Exception as error:
+            warn("clew could not open its store; it tries again with the next request", error)
+            method = self._method or "auto"
+        return [self._tool(tool) for tool in offered(method, False, self._when, self._how)]
+
+    def close(self) -> None:
+        """Let go of a store that was opened for a path."""
+        if "controller" in self.__dict__ and not isinstance(self._where, Engine):
+            run(self.controller.engine.close())
+            run(self.controller.engine.store.close())
+        self.__dict__.pop("controller", None)
+
+    # What the SDK asks of a session.
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """The items that the SDK's own session keeps."""
+        items = await self.underlying_session.get_items(limit)
+        self._is_read, self._first = True, mark_of(items[0]) if items else None
+        return items
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Have more items; with an answer, all of them are in the log, for perhaps nobody is asked again."""
+        await self.underlying_session.add_items(items)
+        if items and self._first is None:
+            self._first = mark_of(items[0])
+        if items and items[-1].get("role") == "assistant" and self._main is not None:
+            await best(self._keep(self._main), None)
+
+    async def _keep(self, thread: Thread) -> None:
+        whole = await self.underlying_session.get_items()
+        await thread.keep({**self._frame, "input": whole}, AGENTS_FORMAT)
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """Take the newest item out of the SDK's own session; the log keeps it."""
+        return await self.underlying_session.pop_item()
+
+    async def clear_session(self) -> None:
+        """Empty the SDK's own session; the log keeps what was said."""
+        await self.underlying_session.clear_session()
+        self._first = None
+
+    # What stands before each call of a model.
+
+    def run_config(self, config: RunConfig | None = None) -> RunConfig:
+        """A configuration for a run, which may have others of your wishes in it; a filter of yours comes first."""
+        config = config or RunConfig()
+        theirs, model = config.call_model_input_filter, config.model
+
+        async def filtered(data: CallModelData[Any]) -> ModelInputData:
+            if theirs is not None:
+                before = theirs(data)
+                data = replace(data, model_data=before if isinstance(before, ModelInputData) else await before)
+            return await self.fit(data, model)
+
+        provider = HearingProvider(config.model_provider, _fitted.get)
+        return replace(config, call_model_input_filter=filtered, model_provider=provider)
+
+    async def fit(self, data: CallModelData[Any], model: str | Model | None = None) -> ModelInputData:
+        """For `RunConfig(call_model_input_filter=session.fit)`: what fits of what is about to be sent."""
+        _fitted.set(None)
+        items = await best(self._fit(data, model), None)
+        return data.model_data if items is None else replace(data.model_data, input=items)
+
+    async def _fit(self, data: CallModelData[Any], model: str | Model | None) -> list[TResponseInputItem] | None:
+        given = data.model_data.input
+        if not given:
+            return None
+        body = request_of(data, model)
+        thread = self._thread(given)
+
+        async def again() -> list[TResponseInputItem]:
+            return items_of((await thread.fit(body, AGENTS_FORMAT)).body, given)
+
+        sent = await thread.fit(body, AGENTS_FORMAT)
+        _fitted.set(FittedInput(thread, again))
+        if thread.session is not None:
+            self._main, self._frame = thread, {key: value for key, value in body.items() if key != "input"}
+        return None if sent.is_as_it_came else items_of(sent.body, given)
+
+    def _thread(self, given: list[TResponseInputItem]) -> Thread:
+        """Whose items these are.
+
+        An agent that is a tool runs with the same configuration, and an agent that takes over may be given other
+        items: these conversations are known by their past, and hang under this one.
+        """
+        if self._first is None and self._is_read:  # a stream is begun before its first words are here
+            self._first = mark_of(given[0])
+        if mark_of(given[0]) == self._first:
+            return Thread(self.controller, self.session_id, scope=self._scope)
+        parent = self._main.last if self._main else None
+        origin = Origin("subagent", parent.view.branch) if parent else None
+        return Thread(self.controller, scope=self._scope, origin=origin)
+
+    def _tool(self, tool: ToolDeclaration) -> FunctionTool:
+        async def answer(context: ToolContext[Any], given: str) -> str:
+            thread = fitted.thread if (fitted := _fitted.get()) else self._main
+            if thread is None:
+                return NOT_NOW
+            try:
+                arguments = rawjson.loads(given or "{}")
+            except BadRequest as error:
+                return f"Error: {error}"
+            outcome = await best(thread.answer(tool.name, arguments if isinstance(arguments, dict) else {}), None)
+            return outcome.text if outcome else NOT_NOW
+
+        schema = dict(tool.schema or {})
+        return FunctionTool(tool.name, tool.description, schema, answer, strict_json_schema=False)
