@@ -135,6 +135,17 @@ def test_strands(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
     assert {s.parent for s in children} <= {s.id for s in every}
 
 
+@has("pydantic_ai")
+def test_pydantic_ai(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
+    (heard,) = ran("pydantic_ai", 1)
+    assert len(heard) == 17  # seven turns of a search and an answer, and three requests for the delegation
+    assert len(heard[13]["messages"]) < 27
+    every = sessions()
+    assert len({s.branch for s in every if s.name == "port"}) == 1
+    (child,) = (s for s in every if s.cause == "subagent")
+    assert child.parent in {s.id for s in every}
+
+
 @has("litellm")
 def test_litellm(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
     (heard,) = ran("litellm", 1)

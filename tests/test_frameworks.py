@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = {"crewai": "crewai", "litellm": "litellm", "praisonai": "praisonaiagents", "strands": "strands-agents"}
+PACKAGES = {
+    "crewai": "crewai",
+    "litellm": "litellm",
+    "praisonai": "praisonaiagents",
+    "pydantic_ai": "pydantic-ai-slim",
+    "strands": "strands-agents",
+}
 
 
 def test_every_framework_is_here() -> None:

@@ -7,7 +7,7 @@ from pydantic_ai.messages import ModelMessage
 
 from clew.testing import Answer, Call
 
-TURNS = 12
+TURNS = 9
 
 
 def read(path: str) -> str:

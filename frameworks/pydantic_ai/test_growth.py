@@ -6,10 +6,9 @@ from typing import Any
 
 from frameworks.pydantic_ai.talking import TURNS, read, reading, talk
 from pydantic_ai import Agent
-from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from clew import Engine, Sessions
-from clew.adapters.pydantic_ai import Clew
+from clew.adapters.pydantic_ai import ClewCapability
 from clew.events import Edited, Event
 from clew.testing import StrictProvider
 
@@ -21,7 +20,9 @@ async def test_a_long_conversation_fits_and_its_history_stays_whole(
 ) -> None:
     said = reading()
     provider: StrictProvider = provide(lambda _: next(said))
-    asking: Agent = agent(provider, Clew(engine), tools=[read], system_prompt="You read.", instructions="Be brief.")
+    asking: Agent = agent(
+        provider, ClewCapability(engine), tools=[read], system_prompt="You read.", instructions="Be brief."
+    )
     history = await talk(asking)
     assert len(provider.heard) == 2 * TURNS
     assert len(history) == 4 * TURNS

@@ -7,6 +7,6 @@ try:
 except ImportError:
     raise MissingExtra("clew.adapters.pydantic_ai needs Pydantic AI: pip install 'clew[pydantic-ai]'") from None
 
-from clew.adapters.pydantic_ai.capability import Clew
+from clew.adapters.pydantic_ai.capability import ClewCapability
 
-__all__ = ["Clew"]
+__all__ = ["ClewCapability"]

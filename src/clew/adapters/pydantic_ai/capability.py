@@ -46,7 +46,7 @@ class _AgentRun:
 _caller: ContextVar[Thread | None] = ContextVar("clew_pydantic_ai_caller", default=None)  # whose tool is running
 
 
-class Clew(AbstractCapability[AgentDepsT]):
+class ClewCapability(AbstractCapability[AgentDepsT]):
     """For `Agent(capabilities=[...])`: each request sends what fits of the messages, which themselves stay whole.
 
     A conversation is known by the `conversation_id` of Pydantic AI. With the method `llm`, the agent is told how full
@@ -131,7 +131,7 @@ class Clew(AbstractCapability[AgentDepsT]):
 
     async def _fitted(self, run: _AgentRun, asked: ModelRequestContext) -> list[ModelMessage] | None:
         run.frame = frame_of(asked)
-        # Clew's own tools are in there already: it puts them there again, as its log has them.
+        # ClewCapability's own tools are in there already: it puts them there again, as its log has them.
         run.frame["tools"] = [tool for tool in run.frame.get("tools", ()) if not self._is_ours(tool["name"])]
         self._tell_window(asked.model)
         said = Converted(asked.messages)
