@@ -48,6 +48,8 @@ async def examples(page: str) -> None:
 
 def script(body: Body) -> Answer:
     """Of a model that looks things up and has parts of its work done, once a turn."""
+    if "contents" in body:
+        return Answer(LONG)
     last = body["messages"][-1]
     tools = [tool["function"]["name"] for tool in body.get("tools") or ()]
     if "hands to the tasks that come after it" in str(body["messages"][0]):
@@ -65,7 +67,7 @@ def script(body: Body) -> Answer:
 async def told_that_windows_are_small(path: Path) -> None:
     """As if the models had refused what was longer: pages say nothing of windows."""
     store = SQLite(path)
-    for model in ("gpt-4o", "gpt-4o-mini"):
+    for model in ("gpt-4o", "gpt-4o-mini", "gemini-3-pro"):
         await store.learn("default", KIND, model, {"tokens": WINDOW})
     await store.close()
 
@@ -80,6 +82,7 @@ def ran(tmp_path: Path) -> Ran:
         for _ in range(times):
             with StrictProvider(script) as provider:
                 served = {"OPENAI_BASE_URL": f"{provider.url}/v1", "OPENAI_API_KEY": "none", "HOME": str(tmp_path)}
+                served |= {"GOOGLE_GEMINI_BASE_URL": provider.url, "GOOGLE_API_KEY": "none"}
                 env = {**os.environ, **dict.fromkeys(QUIET, "true"), **served}
                 done = subprocess.run(
                     [sys.executable, __file__, page], cwd=tmp_path, env=env, capture_output=True, text=True
@@ -104,7 +107,8 @@ def going_on(heard: list[Body]) -> list[list[Body]]:
 
 
 def has(module: str) -> pytest.MarkDecorator:
-    return pytest.mark.skipif(not find_spec(module), reason=f"{module} has an environment of its own")
+    found = find_spec(module.partition(".")[0]) and find_spec(module)
+    return pytest.mark.skipif(not found, reason=f"{module} has an environment of its own")
 
 
 @has("praisonaiagents")
@@ -144,6 +148,14 @@ def test_pydantic_ai(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
     assert len({s.branch for s in every if s.name == "port"}) == 1
     (child,) = (s for s in every if s.cause == "subagent")
     assert child.parent in {s.id for s in every}
+
+
+@has("google.adk")
+def test_adk(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
+    (heard,) = ran("adk", 1)
+    assert len(heard) == 6
+    assert len(heard[-1]["contents"]) < 11
+    assert {s.name for s in sessions()} == {"porting/me/port"}
 
 
 @has("litellm")

@@ -7,6 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = {
+    "adk": "google-adk",
     "crewai": "crewai",
     "litellm": "litellm",
     "praisonai": "praisonaiagents",
