@@ -10,6 +10,7 @@ from clew.adapters.restoring import WireMessage, restored
 from clew.core import rawjson
 
 AGENT_FRAMEWORK_FORMAT = "anthropic"
+STANDING_ROLES = ("system", "developer")  # whose messages are always sent
 UNSAID = ("usage", "error")  # contents that no model reads
 REASONING_IDS = "rs_"  # how the ids of OpenAI's reasoning begin
 
@@ -32,8 +33,8 @@ class WireMessages:
     def __init__(self, messages: Sequence[Message]) -> None:
         self._made: dict[bytes, tuple[list[Content], Message]] = {}  # what a block was made of, and where that stands
         self._calls: dict[str, tuple[Content, Message]] = {}
-        self._standing = [message for message in messages if message.role in ("system", "developer")]
-        self._held = [([message], self._wire(message)) for message in messages if message not in self._standing]
+        self._standing = [message for message in messages if message.role in STANDING_ROLES]
+        self._held = [([message], self._wire(message)) for message in messages if message.role not in STANDING_ROLES]
         self.messages = [one for _, wire in self._held for one in wire]
 
     @property
