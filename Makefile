@@ -8,7 +8,7 @@ VENV ?= .venv
 ENV := $(VENV)/bin
 PINNED := requirements-dev.txt
 
-FRAMEWORKS := adk crewai litellm praisonai pydantic_ai strands
+FRAMEWORKS := adk agent_framework crewai litellm praisonai pydantic_ai strands
 
 .PHONY: demo test test-clients test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench format clean relock $(FRAMEWORKS)
 

@@ -158,6 +158,17 @@ def test_adk(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
     assert {s.name for s in sessions()} == {"porting/me/port"}
 
 
+@has("agent_framework")
+def test_agent_framework(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
+    (heard,) = ran("agent_framework", 1)
+    assert len(heard) == 16  # six turns of a search and an answer, three requests for the delegation, one by a strategy
+    assert len(heard[11]["messages"]) < 23
+    every = sessions()
+    assert len({s.branch for s in every if s.name == "port"}) == 1
+    (child,) = (s for s in every if s.cause == "subagent")
+    assert child.parent in {s.id for s in every}
+
+
 @has("litellm")
 def test_litellm(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
     (heard,) = ran("litellm", 1)

@@ -8,6 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGES = {
     "adk": "google-adk",
+    "agent_framework": "agent-framework-core",
     "crewai": "crewai",
     "litellm": "litellm",
     "praisonai": "praisonaiagents",
