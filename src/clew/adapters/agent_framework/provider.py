@@ -84,7 +84,7 @@ class ClewProvider(ContextProvider):
         thread = await best(self._begun(session), None)
         if thread is None:
             return
-        context.extend_middleware(self.source_id, [_Fitting(thread, self._offer), _Lending(thread)])
+        context.extend_middleware(self.source_id, [_ChatFitting(thread, self._offer), _CallerLending(thread)])
         if self._offer:
             child = thread.origin is not None
             tools = offered(thread.controller.method, child, self._when, self._how)
@@ -102,7 +102,7 @@ class ClewProvider(ContextProvider):
         return Thread(controller, name, scope=self._scope, origin=origin)
 
 
-class _Fitting(ChatMiddleware):
+class _ChatFitting(ChatMiddleware):
     """What fits of the messages goes to the model; what it said is noted."""
 
     def __init__(self, thread: Thread, offer: bool) -> None:
@@ -205,7 +205,7 @@ class _Fitting(ChatMiddleware):
         return {**frame, "tools": tools, "messages": said.messages}
 
 
-class _Lending(FunctionMiddleware):
+class _CallerLending(FunctionMiddleware):
     """While a tool runs, whoever it asks is asked by this agent."""
 
     def __init__(self, thread: Thread) -> None:
