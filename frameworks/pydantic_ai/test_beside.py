@@ -1,6 +1,6 @@
-"""The compaction of Pydantic AI's harness beside clew's, on the same conversation.
+"""What Pydantic AI has itself beside clew, on the same conversation: its `ProcessHistory`, with the last five messages.
 
-Without a model that summarises: the figures are of what code does, and the same in every run.
+Its harness compacts better, but each release of it wants one release of Pydantic AI, which is not always the newest.
 """
 
 import json
@@ -8,13 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from frameworks.pydantic_ai.talking import read, reading, talk
+from pydantic_ai.capabilities import ProcessHistory
 from pydantic_ai.exceptions import ModelHTTPError
-from pydantic_ai_harness.compaction import (
-    ClampOversizedMessages,
-    ClearToolResults,
-    SlidingWindowCompaction,
-    TieredCompaction,
-)
+from pydantic_ai.messages import ModelMessage
 
 from clew import Engine
 from clew.adapters.pydantic_ai import ClewCapability
@@ -22,18 +18,15 @@ from clew.adapters.pydantic_ai import ClewCapability
 MEASURED_TURNS = 14
 
 
-def harness(share: float) -> TieredCompaction[None]:
-    tiers = [
-        ClampOversizedMessages(max_part_tokens=2_000),
-        ClearToolResults(max_tokens=1),
-        SlidingWindowCompaction(max_messages=1, keep_messages=12),
-    ]
-    return TieredCompaction(tiers, target_fraction=share, context_window=8_000)
+def newest(messages: list[ModelMessage]) -> list[ModelMessage]:
+    return messages[-5:]
 
 
-async def test_beside_the_harness(engine: Engine, provide: Callable[..., Any], agent: Callable[..., Any]) -> None:
+async def test_beside_a_processor_of_history(
+    engine: Engine, provide: Callable[..., Any], agent: Callable[..., Any]
+) -> None:
     facts = [f"KEY_{n} = {n * 4711}" for n in range(2 * MEASURED_TURNS)]
-    tried = {"harness to 80 %": harness(0.8), "harness to 60 %": harness(0.6), "clew": ClewCapability(engine)}
+    tried = {"ProcessHistory": ProcessHistory[None](newest), "clew": ClewCapability(engine)}
     for name, capability in tried.items():
         said = reading(MEASURED_TURNS)
         provider = provide(lambda _, said=said: next(said))
