@@ -10,7 +10,7 @@ VENV ?= .venv
 ENV := $(VENV)/bin
 PINNED := requirements-dev.txt
 
-FRAMEWORKS := crewai langchain litellm openai_agents praisonai strands
+FRAMEWORKS := adk agent_framework crewai langchain litellm openai_agents praisonai pydantic_ai strands
 
 .PHONY: demo test test-clients test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench docs format clean relock $(FRAMEWORKS)
 

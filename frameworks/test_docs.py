@@ -48,6 +48,8 @@ async def examples(page: str) -> None:
 
 def script(body: Body) -> Answer:
     """Of a model that looks things up and has parts of its work done, once a turn."""
+    if "contents" in body:
+        return Answer(LONG)
     if "messages" not in body:
         return responded(body)
     last = body["messages"][-1]
@@ -74,7 +76,7 @@ def responded(body: Body) -> Answer:
 async def told_that_windows_are_small(path: Path) -> None:
     """As if the models had refused what was longer: pages say nothing of windows."""
     store = SQLite(path)
-    for model in ("gpt-4o", "gpt-4o-mini"):
+    for model in ("gpt-4o", "gpt-4o-mini", "gemini-3-pro"):
         await store.learn("default", KIND, model, {"tokens": WINDOW})
     await store.close()
 
@@ -89,6 +91,7 @@ def ran(tmp_path: Path) -> Ran:
         for _ in range(times):
             with StrictProvider(script) as provider:
                 served = {"OPENAI_BASE_URL": f"{provider.url}/v1", "OPENAI_API_KEY": "none", "HOME": str(tmp_path)}
+                served |= {"GOOGLE_GEMINI_BASE_URL": provider.url, "GOOGLE_API_KEY": "none"}
                 env = {**os.environ, **dict.fromkeys(QUIET, "true"), **served}
                 done = subprocess.run(
                     [sys.executable, __file__, page], cwd=tmp_path, env=env, capture_output=True, text=True
@@ -113,7 +116,8 @@ def going_on(heard: list[Body]) -> list[list[Body]]:
 
 
 def has(module: str) -> pytest.MarkDecorator:
-    return pytest.mark.skipif(not find_spec(module), reason=f"{module} has an environment of its own")
+    found = find_spec(module.partition(".")[0]) and find_spec(module)
+    return pytest.mark.skipif(not found, reason=f"{module} has an environment of its own")
 
 
 @has("praisonaiagents")
@@ -153,6 +157,36 @@ def test_langchain(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
     assert "port" in {s.name for s in every}
     (child,) = (s for s in every if s.cause == "subagent")
     assert "-finder-" in str(child.name)
+    assert child.parent in {s.id for s in every}
+
+
+@has("pydantic_ai")
+def test_pydantic_ai(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
+    (heard,) = ran("pydantic_ai", 1)
+    assert len(heard) == 17  # seven turns of a search and an answer, and three requests for the delegation
+    assert len(heard[13]["messages"]) < 27
+    every = sessions()
+    assert len({s.branch for s in every if s.name == "port"}) == 1
+    (child,) = (s for s in every if s.cause == "subagent")
+    assert child.parent in {s.id for s in every}
+
+
+@has("google.adk")
+def test_adk(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
+    (heard,) = ran("adk", 1)
+    assert len(heard) == 6
+    assert len(heard[-1]["contents"]) < 11
+    assert {s.name for s in sessions()} == {"porting/me/port"}
+
+
+@has("agent_framework")
+def test_agent_framework(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
+    (heard,) = ran("agent_framework", 1)
+    assert len(heard) == 16  # six turns of a search and an answer, three requests for the delegation, one by a strategy
+    assert len(heard[11]["messages"]) < 23
+    every = sessions()
+    assert len({s.branch for s in every if s.name == "port"}) == 1
+    (child,) = (s for s in every if s.cause == "subagent")
     assert child.parent in {s.id for s in every}
 
 

@@ -7,11 +7,14 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = {
+    "adk": "google-adk",
+    "agent_framework": "agent-framework-core",
     "crewai": "crewai",
     "langchain": "langchain",
     "litellm": "litellm",
     "openai_agents": "openai-agents",
     "praisonai": "praisonaiagents",
+    "pydantic_ai": "pydantic-ai-slim",
     "strands": "strands-agents",
 }
 

@@ -94,7 +94,9 @@ def _items(turn: ProviderTurn) -> Iterator[ProviderBody]:
     status = {"status": "completed" if answer.stop == "end" else "incomplete"}
     if answer.reasoning:
         summary = [{"type": "summary_text", "text": answer.reasoning}]
-        yield {"id": turn.id("rs_"), "type": "reasoning", "summary": summary}
+        wanted = "reasoning.encrypted_content" in (turn.body.get("include") or ())
+        sealed = {"encrypted_content": turn.id("gAAAA")} if wanted else {}
+        yield {"id": turn.id("rs_"), "type": "reasoning", "summary": summary, **sealed}
     if answer.text:
         part = {"type": "output_text", "annotations": [], "logprobs": [], "text": answer.text}
         yield {"id": turn.id("msg_"), "type": "message", **status, "content": [part], "role": "assistant"}

@@ -1,0 +1,15 @@
+"""Microsoft Agent Framework: a context provider with which every request fits, and a compaction strategy."""
+
+from clew.errors import MissingExtra
+
+try:
+    import agent_framework  # noqa: F401
+except ImportError:
+    raise MissingExtra(
+        "clew.adapters.agent_framework needs Microsoft Agent Framework: pip install 'clew[agent-framework]'"
+    ) from None
+
+from clew.adapters.agent_framework.provider import ClewProvider
+from clew.adapters.agent_framework.strategy import ClewCompaction
+
+__all__ = ["ClewCompaction", "ClewProvider"]
