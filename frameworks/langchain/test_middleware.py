@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from blockbuster import blockbuster_ctx
 from frameworks.langchain.talking import (
     ROWS,
     TURNS,
@@ -21,7 +22,7 @@ from frameworks.langchain.talking import (
     streamed,
 )
 from langchain.agents import create_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware, SummarizationMiddleware
+from langchain.agents.middleware import HumanInTheLoopMiddleware, ModelRequest, SummarizationMiddleware, wrap_model_call
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
@@ -216,6 +217,27 @@ def test_an_agent_that_decides_is_told_and_begins_a_new_session(engine: Engine, 
     assert "Pages so far: all well." in str(provider.heard[-1].body["messages"])
     assert max(one.spent.input for one in provider.heard) < WINDOW
     assert "handoff" in {session.cause for session in run(Sessions(engine).all())}
+
+
+async def test_nothing_blocks_the_loop_of_an_agent(tmp_path: Path, provide: Any, chat: Any) -> None:
+    """LangGraph's server refuses what would."""
+    provider, clew = provide(reading()), ClewMiddleware(tmp_path / "own.db")
+    agent = create_agent(chat(provider), [read], middleware=[clew], checkpointer=InMemorySaver())
+    with blockbuster_ctx():
+        for _ in range(2):
+            await agent.ainvoke({"messages": [("user", "Read the next two parts.")]}, named("parts"))
+    assert offered(provider.heard[-1]) == ["read", *LOOKING]
+    await asyncio.to_thread(clew.close)
+
+
+def test_a_request_that_another_middleware_made_by_hand(engine: Engine, provide: Any, chat: Any) -> None:
+    @wrap_model_call
+    def anew(request: ModelRequest, handler: Any) -> Any:
+        return handler(ModelRequest(model=request.model, messages=request.messages, tools=request.tools))
+
+    provider = provide([Answer("Noted.")])
+    state = blocking(create_agent(chat(provider), middleware=[anew, ClewMiddleware(engine)]), "Hello.")
+    assert state["messages"][-1].content == "Noted."
 
 
 class Report(BaseModel):

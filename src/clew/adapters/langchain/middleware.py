@@ -1,10 +1,11 @@
 """The middleware: it finds out whose conversation a call belongs to, and answers calls of clew's tools."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
@@ -15,6 +16,7 @@ from langgraph.config import get_config
 from langgraph.runtime import ExecutionInfo
 from langgraph.types import Command
 
+from clew import catalog
 from clew.adapters.langchain.call import FittedCall
 from clew.agent.control import ContextController, SentBody, offered
 from clew.agent.results import Outcome
@@ -69,35 +71,39 @@ class ClewMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         # All of them: which ones a model is offered is seen at each call.
         self.tools = [_tool(tool) for tool in offered("llm", False, when, how)] if offer else []
         self._threads: Recent[str, Thread] = Recent(CONVERSATIONS)
+        self._controller: ContextController | None = None
+        self._opening = Lock()
 
     @property
     def name(self) -> str:
         """The name of what it replaces: deepagents has it instead of its own, and no agent has both."""
         return "SummarizationMiddleware"
 
-    @cached_property
+    @property
     def controller(self) -> ContextController:
         """Has the method and the engine, whose store is opened when it is first needed."""
-        controller = ContextController(engine_at(self._where), when=self._when, how=self._how, offer=self._offer)
-        if self._method:
-            controller.method = self._method
-        return controller
+        with self._opening:
+            if self._controller is None:
+                engine = engine_at(self._where)
+                catalog.lookup("")  # which reads a file; each call looks into it
+                self._controller = ContextController(engine, when=self._when, how=self._how, offer=self._offer)
+                if self._method:
+                    self._controller.method = self._method
+            return self._controller
 
     def close(self) -> None:
         """Let go of a store that was opened for a path."""
-        if "controller" in self.__dict__ and not isinstance(self._where, Engine):
-            run(self.controller.engine.close())
-            run(self.controller.engine.store.close())
-        self.__dict__.pop("controller", None)
+        known, self._controller = self._controller, None
+        if known is not None and not isinstance(self._where, Engine):
+            run(known.engine.close())
+            run(known.engine.store.close())
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Send what fits; what is refused as too long is sent again, shorter."""
-        call, thread = (
-            FittedCall(request, self.tools),
-            self._thread(place := self._place(request.runtime.execution_info)),
-        )
+        call, place = FittedCall(request, self.tools), self._place(request.runtime)
+        thread = self._thread(place)
         while True:
             try:
                 response = handler(run(call.fit(thread)))
@@ -113,10 +119,9 @@ class ClewMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """The same for agents that are awaited."""
-        call, thread = (
-            FittedCall(request, self.tools),
-            self._thread(place := self._place(request.runtime.execution_info)),
-        )
+        call, place = FittedCall(request, self.tools), self._place(request.runtime)
+        # LangGraph's server lets nobody open a file in its event loop.
+        thread = self._thread(place) if self._controller else await asyncio.to_thread(self._thread, place)
         while True:
             try:
                 response = await handler(await call.fit(thread))
@@ -132,7 +137,7 @@ class ClewMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
     ) -> ToolMessage | Command[Any]:
         """Answer calls of clew's tools; an agent that another tool asks is a part of this conversation."""
-        place = self._place(request.runtime.execution_info)
+        place = self._place(request.runtime)
         if self._is_ours(request):
             return run(self._answered(request, place))
         token = _caller.set(_Caller(self._known(request, place), place))
@@ -145,7 +150,7 @@ class ClewMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
     ) -> ToolMessage | Command[Any]:
         """The same for agents that are awaited."""
-        place = self._place(request.runtime.execution_info)
+        place = self._place(request.runtime)
         if self._is_ours(request):
             return await self._answered(request, place)
         token = _caller.set(_Caller(self._known(request, place), place))
@@ -157,11 +162,12 @@ class ClewMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def _is_ours(self, request: ToolCallRequest) -> bool:
         return any(request.tool is tool for tool in self.tools)  # others may have a tool of the same name
 
-    def _place(self, told: ExecutionInfo | None) -> _Place:
+    def _place(self, runtime: Any) -> _Place:
         """Whose call this is: LangGraph's thread, an agent that is a node of a larger graph, or one that a tool asked.
 
         Without a thread and without a name from the user, a conversation is known by its past.
         """
+        told: ExecutionInfo | None = getattr(runtime, "execution_info", None)  # a request made by hand has no runtime
         thread_id = told.thread_id if told else None
         outer = told.checkpoint_ns.split("|")[:-1] if told else []
         caller = _caller.get()

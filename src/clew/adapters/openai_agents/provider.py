@@ -21,13 +21,13 @@ class FittedInput(NamedTuple):
     again: Callable[[], Awaitable[list[TResponseInputItem]]]
 
 
-Fitted = Callable[[], FittedInput | None]
+InputNow = Callable[[], FittedInput | None]
 
 
 class HearingProvider(ModelProvider):
     """Models of another provider, with an ear at each call."""
 
-    def __init__(self, provider: ModelProvider, fitted: Fitted) -> None:
+    def __init__(self, provider: ModelProvider, fitted: InputNow) -> None:
         self._provider, self._fitted = provider, fitted
 
     def get_model(self, model_name: str | None) -> Model:
@@ -40,7 +40,7 @@ class HearingProvider(ModelProvider):
 class HearingModel(Model):
     """A model whose refusals and reports of usage are heard."""
 
-    def __init__(self, model: Model, fitted: Fitted) -> None:
+    def __init__(self, model: Model, fitted: InputNow) -> None:
         self._model, self._fitted = model, fitted
 
     def __getattr__(self, name: str) -> Any:

@@ -11,7 +11,7 @@ from clew.adapters.restoring import restored
 from clew.core.items import canonical
 
 AGENTS_FORMAT = "openai_responses"  # which the SDK writes for models of all providers
-SAYING = ("role", "content", "call_id", "output", "name", "arguments", "summary")  # keys by which an item is known
+KNOWN_BY = ("role", "content", "call_id", "output", "name", "arguments", "summary")  # keys by which an item is known
 
 
 def request_of(data: CallModelData[Any], model: str | Model | None) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def items_of(body: Mapping[str, Any], given: Sequence[TResponseInputItem]) -> li
 
 def mark_of(item: Any) -> str:
     """What an item says, whatever its id and its state: the SDK leaves these out here and there."""
-    return canonical({key: item[key] for key in SAYING if key in item})
+    return canonical({key: item[key] for key in KNOWN_BY if key in item})
 
 
 def _name(model: str | Model | None) -> str:

@@ -1,6 +1,7 @@
 """The tools with which an agent looks after its own context, as data: hosts offer them, a controller runs them."""
 
 import re
+from functools import cache
 from importlib.resources import files
 
 from clew.engine.cue import NET, Cue
@@ -34,11 +35,16 @@ def offered(method: Method, subagent: bool, when: str, how: str) -> list[ToolDec
 
 
 def _tool(name: str, when: str, how: str) -> ToolDeclaration:
-    text = files("clew.agent.control").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
+    text = _words(name)
     properties, required = _PARAMETERS[name]
     if name == NEW_SESSION:
         text = text.replace("{when}", in_words(when)).replace("{how}", f"\n\n{how.strip()}" if how.strip() else "")
     return ToolDeclaration(name, text, {"type": "object", "properties": properties, "required": required})
+
+
+@cache
+def _words(name: str) -> str:
+    return files("clew.agent.control").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
 
 
 def cue_of(when: str) -> Cue:
