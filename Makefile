@@ -27,7 +27,7 @@ test-python:  ## The tests on another Python, beside: make test-python PYTHON=py
 	@$(MAKE) --no-print-directory test VENV=.venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
 $(FRAMEWORKS): %: frameworks/%/.venv/ready
-	frameworks/$@/.venv/bin/python -m pytest -c frameworks/pytest.ini --rootdir . frameworks/$@ frameworks/test_docs.py
+	frameworks/$@/.venv/bin/python -m pytest -c frameworks/pytest.ini --rootdir . frameworks/$@ frameworks/test_docs.py frameworks/test_recipes.py
 
 CLIENTS := resuming claude_code codex opencode pi copilot installed gemini_cli qwen_code aider sdks litellm_sdk
 

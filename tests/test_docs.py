@@ -16,7 +16,10 @@ from consoles import Console, blocks, demo, is_like
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-ELSEWHERE = {f"{folder.name}.md" for folder in (ROOT / "frameworks").iterdir() if folder.is_dir()}  # run beside theirs
+ELSEWHERE = {
+    "recipes.md",
+    *(f"{f.name}.md" for f in (ROOT / "frameworks").iterdir() if f.is_dir()),
+}  # run beside theirs
 MARKED, TRIED = 9, 10  # console blocks that nobody can run here, and those that are run
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
