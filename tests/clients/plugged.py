@@ -98,3 +98,89 @@ def test_claude_code(tmp_path: Path) -> None:
     on.check()
     assert (tmp_path / ".claude/settings.json").read_text() == before
     assert "clew" not in json.loads((tmp_path / ".claude.json").read_text()).get("mcpServers", {})
+
+
+def settings(home: Path, folder: str, **given: Any) -> str:
+    """A file of settings without which a program asks questions, or calls its maker."""
+    told: dict[str, Any] = {
+        "privacy": {"usageStatisticsEnabled": False},
+        "telemetry": {"enabled": False},
+        "general": {"enableAutoUpdate": False},
+        **given,
+    }
+    (home / folder).mkdir(parents=True, exist_ok=True)
+    text = json.dumps(told, indent=2)
+    (home / folder / "settings.json").write_text(text)
+    return text
+
+
+def qwen(on: Stage, *arguments: str) -> str:
+    """What Qwen Code says to one prompt."""
+    env = {"OPENAI_BASE_URL": f"{on.url}/v1", "OPENAI_API_KEY": KEY, "OPENAI_MODEL": "qwen3-coder-plus"}
+    free = ("--auth-type", "openai", "--approval-mode", "yolo")
+    return on.run("qwen", *free, *arguments[:-1], "-p", arguments[-1], env=env)
+
+
+def test_qwen_code(tmp_path: Path) -> None:
+    before = settings(tmp_path, ".qwen", **{"$version": 4})  # it adds that by itself
+    plans: Mapping[str, list[str | Call]] = {
+        "count amber": ["echo amber-1"],
+        "what was it": [Call("mcp__clew__search", {"text": "port 4711"})],
+    }
+    with stage(tmp_path, Recalling(plans)) as on, on.alone():
+        clew(on, "install", "qwen", "--yes")
+        assert "Done: count-amber." in qwen(on, f"count amber. {RULE}")
+        qwen(on, "--continue", "/compress")
+        assert on.model.summaries >= 1
+        assert "Done: what-was-it." in qwen(on, "--continue", "what was it")
+        heard = [json.dumps(h.body) for h in on.provider.heard]
+        after = [text for text in heard if "A summary that the model made" in text]
+        assert any(RULE in text for text in after)
+        assert any("not orders" in text and "1: " in text for text in after)  # what the search found
+        clew(on, "uninstall", "qwen", "--yes")
+    on.check()
+    assert (tmp_path / ".qwen/settings.json").read_text() == before
+
+
+def gemini(on: Stage, *arguments: str) -> str:
+    """What Gemini CLI says to one prompt."""
+    env = {"GOOGLE_GEMINI_BASE_URL": on.url, "GEMINI_API_KEY": KEY, "GEMINI_CLI_TRUST_WORKSPACE": "true"}
+    free = ("-m", "gemini-2.5-flash", "--approval-mode", "yolo", "--skip-trust")
+    return on.run("gemini", *free, *arguments[:-1], "-p", arguments[-1], env=env)
+
+
+def test_gemini_cli(tmp_path: Path) -> None:
+    auth = {"auth": {"selectedType": "gemini-api-key"}}
+    before = settings(tmp_path, ".gemini", security=auth)
+    plans: Mapping[str, list[str | Call]] = {
+        "count amber": [BIG, Call("mcp_clew_recall", {"id": NEWEST, "lines": "1998-2002"})]
+    }
+    with stage(tmp_path, Recalling(plans)) as on, on.alone():
+        clew(on, "install", "gemini", "--yes")
+        assert "Done: count-amber." in gemini(on, f"count amber. {RULE}")
+        seen = sent(on)
+        assert "characters out of view; recall" in seen
+        assert "amber-last" in seen
+        assert re.search(r"1998: \d+", seen)
+        assert "\\n3000\\n" not in seen
+        clew(on, "uninstall", "gemini", "--yes")
+    on.check()
+    assert (tmp_path / ".gemini/settings.json").read_text() == before
+
+
+def test_gemini_cli_compresses(tmp_path: Path) -> None:
+    """Without tools before: of a session that it resumes, it sends results twice, which the provider refuses."""
+    settings(
+        tmp_path,
+        ".gemini",
+        security={"auth": {"selectedType": "gemini-api-key"}},
+        model={"compressionThreshold": 0.002},
+    )
+    with stage(tmp_path, Model({"say hi": [], "what was it": ["echo after"]})) as on, on.alone():
+        clew(on, "install", "gemini", "--yes")
+        gemini(on, f"say hi. {RULE}" + " and so on" * 1500)
+        assert "Done: what-was-it." in gemini(on, "--resume", "latest", "what was it")
+        assert on.model.summaries >= 1
+        assert "A summary that the model made" in sent(on)
+        assert RULE in sent(on)  # beside the first result
+    on.check()

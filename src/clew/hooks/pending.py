@@ -9,7 +9,7 @@ from typing import Any
 from clew.core.folders import data
 
 UNSAFE = re.compile(r"[^\w.-]+")
-EXPECTED, DONE, RESULT = "expected", "compacted", "result"  # what a line begins with
+EXPECTED, UNCHANGED, DONE, RESULT = "expected", "unchanged", "compacted", "result"  # what a line begins with
 
 
 def session_file(event: Mapping[str, Any]) -> Path:
@@ -41,5 +41,5 @@ def expect(event: Mapping[str, Any]) -> None:
 
 def is_expected(event: Mapping[str, Any]) -> bool:
     """Whether it has, and nothing was put back since."""
-    last = [line for line in lines_of(event) if line in (EXPECTED, DONE)][-1:]
+    last = [line for line in lines_of(event) if line in (EXPECTED, UNCHANGED, DONE)][-1:]
     return last == [EXPECTED]

@@ -13,7 +13,7 @@ from clew.audit.kinds import FactKind, facts_in
 from clew.audit.survival import Part, ShownText, shown
 from clew.core.items import Item
 from clew.errors import NotFound
-from clew.hooks.pending import DONE, note
+from clew.hooks.pending import DONE, UNCHANGED, lines_of, note
 from clew.mcp.telling import data
 from clew.screens.lines import words
 from clew.sessions.transcripts import Transcript, read_all
@@ -43,28 +43,33 @@ def dropped_in(event: Mapping[str, Any]) -> str:
     path = Path(str(event.get("transcript_path") or ""))
     if not path.is_file():
         raise NotFound(f"{path}: the session file that the client names is not there")
-    sessions = read_all(path.read_bytes(), path.name)
-    told = dropped(sessions[0]) if sessions else ""
+    [session] = read_all(path.read_bytes(), path.name)[:1] or [None]
+    is_told = event.get("hook_event_name") == "SessionStart"  # others only said that they might compact
+    if session is None or not (is_told or len(session.compactions) > lines_of(event).count(DONE)):
+        note(event, UNCHANGED)
+        return ""
+    told = dropped(session, is_told)
     note(event, DONE)
     return told
 
 
-def dropped(session: Transcript, size: int = BACK_CHARACTERS) -> str:
-    """What the newest compaction of a session dropped, in a bounded number of characters."""
+def dropped(session: Transcript, just_now: bool = True, size: int = BACK_CHARACTERS) -> str:
+    """What the newest compaction of a session dropped, in a bounded number of characters.
+
+    One that was made just now may not be in the file yet.
+    """
     codec = named(session.format)
     items = [codec.read(message, "message") for message in session.messages]
-    stop, view = _seen(session, items)
+    stop, view = _seen(session, items, just_now)
     said = [item for one in items[:stop] for item in one]
     mask = Masking(said, [])
     lines: list[str] = []
     for kind, (title, most) in TOLD_KINDS.items():
-        lost = [mask(fact) for fact in _lost(kind, said, view)]
-        if not lost:
-            continue
-        if kind in BULLETED:
-            lines += [f"{title}:", *(f"- {fact}" for fact in lost[-most:])]
-        else:
-            lines.append(f"{title}: {', '.join(lost[-most:])}")
+        lost = [mask(fact) for fact in _lost(kind, said, view)][-most:]
+        if lost and kind in BULLETED:
+            lines += [f"{title}:", *(f"- {fact}" for fact in lost)]
+        elif lost:
+            lines.append(f"{title}: {', '.join(lost)}")
         if kind == "rules":
             lines += _requests(said, view, mask)
     if not lines:
@@ -73,12 +78,12 @@ def dropped(session: Transcript, size: int = BACK_CHARACTERS) -> str:
     return data("\n".join(lines), about, size, MORE)
 
 
-def _seen(session: Transcript, items: Sequence[Sequence[Item]]) -> tuple[int, ShownText]:
+def _seen(session: Transcript, items: Sequence[Sequence[Item]], just_now: bool) -> tuple[int, ShownText]:
     """How many messages are out of view, and the text that is in their place."""
     if not session.compactions:
         return len(items), ShownText([])
     place, why = session.compactions[-1]
-    if any(not _is_made(item) for one in items[place:] for item in one):
+    if just_now and any(not _is_made(item) for one in items[place:] for item in one):
         return len(items), ShownText([])  # it went on since: this is an earlier compaction
     stayed = [text for one in items[place - why.kept :] for item in one for text in shown(item)]
     return place - why.kept, ShownText([why.summary or "", *stayed])
