@@ -5,10 +5,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from test_installing import Machine, clew  # noqa: F401
 
 from clew.installing.formats import jsonc, own_file, with_key
 from clew.installing.programs import PROGRAMS
+from test_installing import Machine, clew  # noqa: F401
 
 PLUGGED = ("claude", "codex", "gemini", "qwen")
 SETTINGS = {
