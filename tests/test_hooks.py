@@ -13,7 +13,7 @@ import pytest
 from clew.core.folders import store
 from clew.engine.engine import Engine
 from clew.hooks.putting_back import BACK_CHARACTERS, dropped
-from clew.hooks.running import LARGE, answer, run
+from clew.hooks.running import LARGE_RESULT, answer, run
 from clew.mcp.reach import Reach
 from clew.sessions.transcripts import read
 from clew.store import open_store
@@ -38,7 +38,7 @@ def event(home: Path, name: str, **given: Any) -> bytes:
 
 def claude_lines(home: Path, *said: tuple[str, str]) -> Path:
     """A session file of Claude Code, as it stands when it compacts."""
-    lines, last = [], None
+    lines, last = list[dict[str, Any]](), None
     for n, (role, text) in enumerate(said):
         message = {"role": role, "content": text}
         at = f"2026-01-01T00:00:{n:02}Z"
@@ -66,7 +66,7 @@ def test_a_large_result_becomes_a_preview_and_its_id_recalls_it(home: Path) -> N
     told = json.loads(answer("claude", event(home, "PostToolUse", tool_response=response, **given)))
     shown = told["hookSpecificOutput"]["updatedToolOutput"]
     assert shown.keys() == response.keys()
-    assert len(shown["stdout"]) < LARGE
+    assert len(shown["stdout"]) < LARGE_RESULT
     assert shown["stdout"].startswith("line 0 of")
     id = shown["stdout"].rpartition("[recall ")[2][:10]
     assert asyncio.run(recalled(home, id)) == BIG

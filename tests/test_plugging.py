@@ -118,9 +118,9 @@ def test_all_that_are_found_are_asked_for(clew: Machine) -> None:  # noqa: F811
 
 
 def test_a_file_of_our_own_goes_unless_somebody_wrote_in_it() -> None:
-    text = with_key(own_file, "", own_file.TEXT, "export default 1\n")
+    text = with_key(own_file, "", own_file.OWN_TEXT, "export default 1\n")
     assert own_file.read(text) == {"text": "export default 1\n"}
-    assert own_file.drop(text, own_file.TEXT) == ""
+    assert own_file.drop(text, own_file.OWN_TEXT) == ""
 
 
 def test_every_client_says_where_its_files_are() -> None:
