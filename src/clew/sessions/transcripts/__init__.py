@@ -12,11 +12,14 @@ from clew.sessions.transcripts import (
     claude_write,
     codex,
     codex_write,
+    copilot_cli,
+    gemini_cli,
     opencode,
     opencode_write,
     pi,
     pi_write,
     plain,
+    qwen_code,
 )
 from clew.sessions.transcripts.converting import convert
 from clew.sessions.transcripts.shape import Transcript, TranscriptCompaction, TranscriptMessage, TranscriptStretch
@@ -41,7 +44,9 @@ __all__ = [
 
 TranscriptWriter = Callable[[Transcript], bytes]
 
-AGENTS: Mapping[str, ModuleType] = {m.NAME: m for m in (claude_code, codex, pi, opencode)}
+AGENTS: Mapping[str, ModuleType] = {
+    m.NAME: m for m in (claude_code, codex, pi, opencode, gemini_cli, qwen_code, copilot_cli)
+}
 # Bodies, by any of their names.
 PLAIN_FORMATS: Mapping[str, str] = {"openai": "openai_chat"} | {name: name for name in WIRE}
 READERS = (*AGENTS, *PLAIN_FORMATS)
