@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from asking import FORMATS, ask, request
+from asking import FORMATS, ask, openai_of, request
 from clew.catalog.usage import Spent, spent
 from clew.testing import Answer, Call, StrictProvider
 from clew.testing.provider.answers import Stop
@@ -77,6 +77,17 @@ async def test_responses_says_calls_thoughts_and_usage() -> None:
     calls = [(c.name, json.loads(c.arguments)) for c in said.output[2:]]
     assert calls == [(c.name, c.arguments) for c in answer.calls]
     assert spent(said.usage) == Spent(provider.heard[0].spent.input, said.usage.output_tokens)
+
+
+async def test_responses_seal_their_reasoning_where_that_is_asked_for() -> None:
+    sealed: list[Any] = []
+    with StrictProvider([ANSWERS["thoughts, text and calls"]]) as provider:
+        for more in ({}, {"include": ["reasoning.encrypted_content"]}):
+            asked: Any = request("openai_responses", **more)
+            said: Any = await openai_of(provider).responses.create(**asked)
+            sealed.append(said.output[0].encrypted_content)
+    assert sealed[0] is None
+    assert sealed[1]
 
 
 async def test_messages_says_calls_thoughts_and_usage() -> None:

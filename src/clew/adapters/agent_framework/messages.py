@@ -95,7 +95,7 @@ class WireMessages:
 def _like(owner: Message | None, role: str, contents: list[Content]) -> Message:
     if owner is None or owner.role != role:
         return Message(role, contents)
-    return Message(role, contents, author_name=owner.author_name, message_id=owner.message_id)
+    return Message(role, contents, author_name=owner.author_name)  # its id is of what it was
 
 
 def _unbound(contents: list[Content], owner: Message | None) -> list[Content]:

@@ -191,12 +191,11 @@ def _prompt(said: list[Any]) -> list[UserPromptPart]:
     return [UserPromptPart(said[0] if len(said) == 1 and isinstance(said[0], str) else said)]
 
 
-def _unbound(parts: list[Any], owner: ModelResponse) -> list[Any]:
-    """The parts of a changed response: OpenAI's reasoning is bound by ids to all that came with it."""
-    if not any(isinstance(p, ThinkingPart) and str(p.id).startswith(OPENAI_REASONING) for p in owner.parts):
-        return parts
-    kept = (part for part in parts if not isinstance(part, ThinkingPart))
-    return [with_(part, id=None) if getattr(part, "id", None) else part for part in kept]
+def _unbound(parts: Iterable[Any], owner: ModelResponse) -> list[Any]:
+    """The parts of a changed response: ids of OpenAI bind its reasoning to all that came with it, and are used once."""
+    if any(isinstance(part, ThinkingPart) and str(part.id).startswith(OPENAI_REASONING) for part in owner.parts):
+        parts = (part for part in parts if not isinstance(part, ThinkingPart))
+    return [with_(part, id=None) if isinstance(part, TextPart | ToolCallPart) and part.id else part for part in parts]
 
 
 def _text(text: str) -> WireBlock:
