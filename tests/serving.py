@@ -79,7 +79,9 @@ def serving(
     opened = open_store(store)
     with provider or StrictProvider(window=window) as behind:
         engine = Engine(opened, Budget(window=window), Settings(listeners=(metrics,), **given))
-        known = [Upstream(kind, kind, behind.url, "key", compacts=compacts) for kind in ("anthropic", "openai", "gemini")]
+        known = [
+            Upstream(kind, kind, behind.url, "key", compacts=compacts) for kind in ("anthropic", "openai", "gemini")
+        ]
         gateway = Gateway(engine, Upstreams(known), settings, metrics)
         with GatewayThread(gateway) as url:
             yield Served(url, gateway, behind)

@@ -1,8 +1,8 @@
 """Anthropic's compaction on demand: the request that asks for a block, and the block that comes back.
 
-From platform.claude.com/docs/en/build-with-claude/compaction-on-demand: the API sums up all messages of the request, and
-the block goes first in later requests, in their place and under the same beta header. Of the two ways in which this API
-compacts, only this one keeps the thinking valid that follows the block.
+From platform.claude.com/docs/en/build-with-claude/compaction-on-demand: the API sums up all messages of the request,
+and the block goes first in later requests, in their place and under the same beta header. Of the two ways in which this
+API compacts, only this one keeps the thinking valid that follows the block.
 """
 
 from collections.abc import Mapping

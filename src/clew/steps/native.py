@@ -6,9 +6,9 @@ was made of, and what shall stay follows it). No real provider was asked. Anthro
 under the beta header of that feature, which is for the host to send; and a host that stores what it sent to Anthropic
 sends back a first exchange behind the block, which is not recognised: it is compacted once more.
 
-Where Anthropic's models bind their thinking to what was said, it stays valid behind the block if nothing stands between:
-then the block alone stands for all before it. What must stay in force, system messages and a request of the user's that
-is still being worked on, is said again at the very end.
+Where Anthropic's models bind their thinking to what was said, it stays valid behind the block if nothing stands
+between: then the block alone stands for all before it. What must stay in force, system messages and a request of the
+user's that is still being worked on, is said again at the very end.
 """
 
 from collections.abc import Container, Iterator, Mapping, Sequence
