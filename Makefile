@@ -13,6 +13,7 @@ PINNED := requirements-dev.txt
 FRAMEWORKS := adk agent_framework crewai langchain litellm openai_agents praisonai pydantic_ai strands
 
 .PHONY: demo test test-clients test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench docs format clean relock $(FRAMEWORKS)
+.PHONY: demo test test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench format clean relock $(FRAMEWORKS)
 
 demo: $(ENV)/clew  ## Replay a real agent session in a small window.
 	@$(ENV)/clew demo --store $(VENV)/demo.db
@@ -33,6 +34,9 @@ CLIENTS := resuming claude_code codex opencode pi copilot installed plugged gemi
 
 test-clients: $(VENV)/ready tests/clients/node_modules/ready tests/clients/.venv-aider/ready tests/clients/.venv-litellm/ready  ## The real programs resume sessions that clew wrote, and work through the gateway. Minutes; wants npm and 2.5 GB.
 	$(ENV)/python -m pytest -n auto $(CLIENTS:%=tests/clients/%.py)
+
+long-sessions: $(VENV)/ready tests/clients/node_modules/ready  ## Claude Code and Codex, sixty turns each, several windows long; ten minutes.
+	$(ENV)/python -m pytest -s tests/clients/long_sessions.py
 
 tests/clients/.venv-%/ready: tests/clients/%.txt | $(UV)
 	@$(UV) venv --quiet --clear tests/clients/.venv-$*

@@ -71,14 +71,17 @@ def serving(
     provider: StrictProvider | None = None,
     window: int = 200_000,
     settings: GatewaySettings | None = None,
+    compacts: bool = False,
     **given: Any,
 ) -> Iterator[Served]:
-    """A gateway over a store, before a provider."""
+    """A gateway over a store, before a provider that `compacts` for it, or does not."""
     metrics = Metrics()
     opened = open_store(store)
     with provider or StrictProvider(window=window) as behind:
         engine = Engine(opened, Budget(window=window), Settings(listeners=(metrics,), **given))
-        known = [Upstream(kind, kind, behind.url, "key") for kind in ("anthropic", "openai", "gemini")]
+        known = [
+            Upstream(kind, kind, behind.url, "key", compacts=compacts) for kind in ("anthropic", "openai", "gemini")
+        ]
         gateway = Gateway(engine, Upstreams(known), settings, metrics)
         with GatewayThread(gateway) as url:
             yield Served(url, gateway, behind)

@@ -1,4 +1,9 @@
-"""What a gateway must do for the clients there are, where no other test shows it: one requirement a test."""
+"""What a gateway must do for the clients there are, where no other test shows it: one requirement a test.
+
+Of those without one here, test_gateway.py shows the second (upgrades to web sockets) and the ninth (what is only
+counted leaves nothing), test_gateway_clients.py the last two (sessions of all clients' shapes, Crush among them), and
+test_gateway_native.py the sixth where the provider compacts.
+"""
 
 import json
 from typing import Any
@@ -95,6 +100,47 @@ def test_5_what_sets_up_a_conversation_is_never_folded() -> None:
         assert len(json.dumps(sent)) < len(json.dumps(said)) / 2, "the rest was folded"
         assert sent[:2] == opening
         assert sent[-1]["type"] == "configuration_update"
+
+
+@pytest.mark.parametrize("redacted", [False, True])
+def test_6_signed_thinking_is_valid_after_folds(redacted: bool) -> None:
+    script = [Answer("I see.", reasoning="So.", redacted=redacted)]
+    with serving(provider=StrictProvider(script, 20_000), window=20_000) as served:
+        said: list[dict[str, Any]] = []
+        sent: list[int] = []
+        for n in range(40):
+            said.append(user(long(n)))
+            got = served.ask(MESSAGES, {**claude(*said), "model": "claude-opus-5-5"}, ANTHROPIC)
+            assert got.status == 200, "what is bound to something else is refused"
+            said.append(got.spoken("anthropic").messages[0])
+            sent.append(served.provider.heard[-1].raw.count(b'thinking"'))
+        folds = [n for n in range(1, len(sent)) if sent[n] < sent[n - 1]]
+        assert folds
+        assert len(served.provider.heard) == len(sent), "none was sent twice"
+        assert max(sent[folds[-1] :]) > 0 or folds[-1] == len(sent) - 1, "what is thought after a fold stays"
+
+
+def test_6_encrypted_reasoning_stays_with_its_call() -> None:
+    script = [Answer(calls=(Call("run", {"command": "make"}),), reasoning="So.")]
+    tools = [{"type": "function", "name": "run", "parameters": SCHEMA}]
+    with serving(provider=StrictProvider(script, 20_000), window=20_000) as served:
+        said: list[dict[str, Any]] = [{"type": "message", **user("Build.")}]
+        owner: dict[str, str] = {}
+        for n in range(30):
+            asked = {"model": "gpt-5", "input": said, "tools": tools, "include": ["reasoning.encrypted_content"]}
+            got = served.ask(RESPONSES, {**asked, "store": False}, {"thread-id": "t", "session-id": "t"})
+            assert got.status == 200, got.raw
+            # What is sealed is for its provider alone to read: any words will do.
+            out = [
+                {**i, "encrypted_content": f"of {n}"} if i["type"] == "reasoning" else i for i in got.json()["output"]
+            ]
+            (call,) = (item for item in out if item["type"] == "function_call")
+            owner[call["call_id"]] = f"of {n}"
+            said += [*out, {"type": "function_call_output", "call_id": call["call_id"], "output": long(n)}]
+        sent = served.provider.heard[-1].body["input"]
+        thought = [n for n, item in enumerate(sent) if item.get("type") == "reasoning"]
+        assert 0 < len(thought) < 30, "some were folded, with their calls"
+        assert all(owner[sent[n + 1]["call_id"]] == sent[n]["encrypted_content"] for n in thought)
 
 
 def test_7_tools_are_offered_where_the_client_has_its_own() -> None:

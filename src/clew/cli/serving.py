@@ -175,7 +175,10 @@ def upstreams(config: "Config") -> "list[Upstream]":
         key = os.environ.get(own.key, "") if own.key else ""
         if own.key and not key:
             raise BadConfig(f"gateway.upstreams.{name}.key: the environment variable {own.key} is not set")
-        found.append(Upstream(name, own.kind, own.url or HOMES[own.kind], key, tuple(own.models), own.edits))
+        if own.compacts and own.kind != "anthropic":
+            raise BadConfig(f"gateway.upstreams.{name}.compacts: only an upstream of the kind anthropic compacts")
+        url, models = own.url or HOMES[own.kind], tuple(own.models)
+        found.append(Upstream(name, own.kind, url, key, models, own.edits, own.compacts))
     return [*found, *from_environment(os.environ)]
 
 

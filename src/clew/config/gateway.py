@@ -29,6 +29,10 @@ class UpstreamTable:
             SWITCH, "Whether it knows Anthropic's context_management; if not, clew does what is asked there", "true"
         ),
     ] = True
+    compacts: Annotated[
+        bool,
+        Setting(SWITCH, "Whether it compacts where clew folds, with Anthropic's compaction on demand", "false"),
+    ] = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ Where the model may call tools that its caller knows nothing of, `joining` makes
 
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from clew.core import rawjson
 from clew.errors import BadRequest, ModelError
@@ -121,8 +121,12 @@ def unoffered(response: Block, is_ours: Callable[[str], bool]) -> Block:
     tools = response.get("tools")
     if not isinstance(tools, list):
         return response
-    kept = [tool for tool in tools if not (tool.get("type") == "function" and is_ours(str(tool.get("name"))))]
+    kept = [tool for tool in tools if not _is_offer(tool, is_ours)]
     return {**response, "tools": kept} if len(kept) < len(tools) else response
+
+
+def _is_offer(tool: Any, is_ours: Callable[[str], bool]) -> bool:
+    return isinstance(tool, Mapping) and tool.get("type") == "function" and is_ours(str(tool.get("name")))
 
 
 def without_offers(content: bytes, is_ours: Callable[[str], bool]) -> bytes:

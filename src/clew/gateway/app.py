@@ -4,6 +4,7 @@ import hashlib
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,8 +23,11 @@ from clew.gateway.http import GatewayReply, GatewayRequest, Gone, Receive, Refus
 from clew.gateway.line import Outgoing, UpstreamLine, client
 from clew.gateway.managing import managed, without_betas
 from clew.gateway.metrics import Metrics
+from clew.gateway.native import UpstreamCompactor
 from clew.gateway.settings import GatewaySettings
 from clew.gateway.upstreams import KEY_HEADERS, Upstreams
+from clew.steps import Native
+from clew.steps.protocol import Pipeline
 
 KEY_HEADER = "x-clew-key"
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -51,6 +55,8 @@ class Gateway:
         how: str = "",
     ) -> None:
         self.engine, self.upstreams = engine, upstreams
+        if any(upstream.compacts for upstream in upstreams.known):
+            engine.settings = replace(engine.settings, step=Pipeline(Native(UpstreamCompactor()), engine.settings.step))
         self.settings = settings or GatewaySettings()
         self.metrics = metrics or Metrics()
         self._calls = ModelCalls(engine, upstreams, self.settings, self.metrics, when, how)

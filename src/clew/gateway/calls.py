@@ -27,6 +27,7 @@ from clew.gateway.managed_answers import telling
 from clew.gateway.managing import ManagedRequest, ManagedThread, applied_edits, managed, without_betas
 from clew.gateway.methods import METHOD_HEADER, ConversationMethods
 from clew.gateway.metrics import Metrics
+from clew.gateway.native import compacted_by, with_beta
 from clew.gateway.settings import GatewaySettings
 from clew.gateway.speakers import KnownConversation, NamedConversation, speaker
 from clew.gateway.upstreams import Upstreams, model_of
@@ -127,7 +128,8 @@ class ModelCalls:
         thread.clearing = edited.clearing if edited else None
         caller = Caller(_nothing, _same, self._failed)
         exchange = Exchange(thread, asides, line, outgoing, call.format, body or given, caller)
-        reply: GatewayReply = await exchange.run()
+        with compacted_by(line, outgoing):
+            reply: GatewayReply = await exchange.run()
         sent = thread.last
         if self._settings.compaction == "answer" and sent and sent.view.edits and reply.status_code < 400:
             reply = usage.whole(reply, call.format, len(given) / max(1, len(rawjson.dumps(sent.body))))
@@ -147,6 +149,7 @@ class ModelCalls:
         upstream = self._upstreams.find(call.format, model)
         own_keys = bool(self._settings.keys)
         headers = upstream.headers(asked.pairs, own_keys)
+        headers = with_beta(headers) if upstream.compacts else headers
         return Outgoing(upstream, asked.method, asked.target(own_keys), headers, raw)
 
     # --- whose it is --------------------------------------------------------------------------------------------------

@@ -255,7 +255,7 @@ def in_form(text: str, side: SideRequest) -> str:
 
 def sealed(text: str, id: str) -> dict[str, Any]:
     """A summary as an item that a client keeps and cannot read."""
-    packed = base64.b64encode(zlib.compress(text.encode())).decode()
+    packed = base64.b64encode(zlib.compress(text.encode("utf-8", "surrogatepass"))).decode()
     return {"id": id, "type": "compaction", "encrypted_content": f"{SEALED}{packed}"}
 
 
@@ -278,7 +278,8 @@ def _opened(item: Any) -> Any:
     if not isinstance(held, str) or not held.startswith(SEALED):
         return item
     try:
-        text = zlib.decompressobj().decompress(base64.b64decode(held.removeprefix(SEALED)), LARGEST_SEAL).decode()
+        packed = base64.b64decode(held.removeprefix(SEALED))
+        text = zlib.decompressobj().decompress(packed, LARGEST_SEAL).decode("utf-8", "surrogatepass")
     except (binascii.Error, zlib.error, ValueError):
         return item
     said = {"type": "input_text", "text": f"{SUMMED_UP}\n\n{text}"}

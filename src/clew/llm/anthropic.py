@@ -3,20 +3,17 @@
 from typing import Any
 
 from clew.core.view import View
-from clew.errors import MissingExtra, ModelError
+from clew.errors import MissingExtra
 from clew.llm import replies, requests
+from clew.llm.compaction import compaction_blocks, compaction_request
 from clew.llm.remote import NO_KEY, RemoteModel
 from clew.steps.notes.model import Prompt, Reply
-from clew.wire.formats import anthropic as wire
+from clew.wire.rules.anthropic_compaction import COMPACT_BETA
 
 try:
     import anthropic
 except ImportError:
     raise MissingExtra("Anthropic models need the SDK: pip install 'clew[anthropic]'") from None
-
-_BETA = "compact-2026-01-12"
-_LEAST = 50_000  # tokens: it compacts no request below
-_ANSWER = 8_192  # tokens: the API wants a limit, and a view without one is not from its client
 
 
 def connect(base_url: str | None, api_key: str | None, http: Any) -> anthropic.AsyncAnthropic:
@@ -41,18 +38,7 @@ class AnthropicModel(RemoteModel):
         return replies.read(answer, replies.messages)
 
     async def compact(self, view: View) -> list[dict[str, Any]]:
-        """The blocks that Anthropic itself puts in place of a view's messages, verbatim."""
-        body = {"max_tokens": _ANSWER, **requests.live(view, wire.NAME, self.name), "model": self.name}
-        managed = dict(body.get("context_management") or {})
-        edit = {
-            "type": "compact_20260112",
-            "trigger": {"type": "input_tokens", "value": _LEAST},
-            "pause_after_compaction": True,  # the summary alone, and no answer after it
-        }
-        others = [e for e in managed.get("edits") or () if e.get("type") != edit["type"]]
-        body["context_management"] = {**managed, "edits": [*others, edit]}
-        answer = await self._post("/v1/messages?beta=true", body, **{"anthropic-beta": _BETA})
-        blocks = [b for b in answer.get("content") or () if b.get("type") == "compaction" and b.get("content")]
-        if not blocks:
-            raise ModelError(f"{self.name} did not compact: it needs at least {_LEAST:,} tokens of input", "refused")
-        return blocks
+        """The block that Anthropic itself puts in place of a view's messages, verbatim."""
+        body = compaction_request(view, self.name)
+        answer = await self._post("/v1/messages?beta=true", body, **{"anthropic-beta": COMPACT_BETA})
+        return compaction_blocks(answer)

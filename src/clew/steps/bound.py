@@ -10,6 +10,7 @@ from clew.core.items import Item, Node
 from clew.core.view import Swap, View, shared_start
 from clew.steps.lines import plain
 from clew.steps.places import newest_turn
+from clew.steps.sealed import COMPACTED, type_of
 from clew.wire.rules.binding import binds_alike
 
 WORDLESS = "[nothing was said]"  # where a message was thinking alone
@@ -24,9 +25,10 @@ def unbound(view: View, before: View) -> View:
     """The view without thinking that its provider would refuse, now that not all stands before it that stood there.
 
     `before` is what was sent last. Thinking is left out from the first change on, in open turns too: any that stayed
-    would be refused, or be refused for what is missing before it. Pins do not hold it, for the same reason.
+    would be refused, or be refused for what is missing before it. Pins do not hold it, for the same reason. A block of
+    the provider's own, right before what followed all that it stands for, is no change.
     """
-    swaps = list(_swaps(view, _changed(before, view)))
+    swaps = list(_swaps(view, _changed(_carried(before, view), view)))
     if not swaps:
         return view
     after = with_(view, pinned=frozenset()).replace_all(swaps, by=Unbind())
@@ -46,6 +48,18 @@ def last_thought(view: View) -> int:
 
 def _thought(node: Node) -> bool:
     return node.item.kind == "reasoning"
+
+
+def _carried(before: View, view: View) -> View:
+    """What was sent last, as it would be with the block in it that its provider has written of it since."""
+    first = view.nodes[0] if view.nodes else None
+    edit = view.edits.made.get(first.id) if first and type_of(first.item) == COMPACTED else None
+    if first is None or edit is None or edit.new != (first,):
+        return before
+    count = len(edit.old)
+    if tuple(n.id for n in before.nodes[:count]) != edit.old:
+        return before
+    return with_(before, nodes=(first, *before.nodes[count:]))
 
 
 def _changed(before: View, view: View) -> int:

@@ -1,10 +1,14 @@
 """Native: the provider's own compaction, for who prefers that. What it wrote stands in; the originals stay in the log.
 
 What is known of it is from the documentation of OpenAI (Compaction: the items it returns are the next input, as they
-are) and of Anthropic (Compaction that keeps recent turns: the block comes first, in a message of the assistant; what
-stands before it is dropped, and what shall stay follows). No real provider was asked. Anthropic takes a request with
-its block only under the beta header of that feature, which is for the host to send; and a host that stores what it sent
-to Anthropic sends back a first exchange behind the block, which is not recognised: it is compacted once more.
+are) and of Anthropic (Compaction on demand: the block comes first, in a message of the assistant's, in place of what it
+was made of, and what shall stay follows it). No real provider was asked. Anthropic takes a request with its block only
+under the beta header of that feature, which is for the host to send; and a host that stores what it sent to Anthropic
+sends back a first exchange behind the block, which is not recognised: it is compacted once more.
+
+Where Anthropic's models bind their thinking to what was said, it stays valid behind the block if nothing stands
+between: then the block alone stands for all before it. What must stay in force, system messages and a request of the
+user's that is still being worked on, is said again at the very end.
 """
 
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -16,12 +20,13 @@ from clew.core.cuts import Stretch, groups
 from clew.core.items import Item, Opening
 from clew.core.view import Swap, View
 from clew.errors import BadRequest, BrokenHistory, ModelError
-from clew.steps.places import protected, unread
-from clew.steps.sealed import COMPACTED, type_of
+from clew.steps.places import newest_turn, protected, unread
+from clew.steps.sealed import COMPACTED, instructed, sealed, served, type_of
 from clew.steps.summarize import spans
 from clew.tokens.target import Target
 from clew.wire import FORMATS
 from clew.wire.formats import anthropic, openai_responses
+from clew.wire.rules.binding import is_refused
 
 LEAST_NEW_TOKENS = 1_000  # tokens that the provider has not compacted yet: for less, it is not asked
 
@@ -47,6 +52,9 @@ class Native:
         if not target.excess(view) or self._fresh(view, target) < self.least:
             return view
         stop = max(stop for _, stop in spans(view, target, _kept(view, target)))
+        stop = _between_messages(view, stop) if view.frame.format == anthropic.NAME else stop
+        if not stop:
+            return view
         try:
             answer = await self.model.compact(with_(view, nodes=view.nodes[:stop]))
             items = list(_read(answer, view.frame.format))
@@ -87,14 +95,44 @@ def _swaps(view: View, target: Target, stop: int, items: Sequence[Item]) -> list
     if not new:
         return []  # it only gave back what was said: what goes would be told nowhere
     leads = view.frame.format == anthropic.NAME
+    until = {"until": view.nodes[stop - 1].id}
+    if leads and (again := _said_again(view, target, stop)) is not None:
+        end = len(view.nodes)
+        more = [Swap(end - 1, end, [view.nodes[-1], *again], until)] if again else []
+        return [Swap(0, stop, new, until), *more]
     gaps = list(_gaps(view, target, stop, given))
     swaps = []
     for n, (start, end) in enumerate(gaps):
         begin = 0 if leads and n == 0 else start
         written = new if n == (0 if leads else len(gaps) - 1) else []
         line = Item("summary", "user", f"[compacted by the provider; recall {view.short(begin, end)}]")
-        swaps.append(Swap(begin, end, [*written, *view.nodes[begin:start], line], {"until": view.nodes[stop - 1].id}))
+        swaps.append(Swap(begin, end, [*written, *view.nodes[begin:start], line], until))
     return swaps
+
+
+def _between_messages(view: View, stop: int) -> int:
+    """The last cut up to there at which one role's message ends and another's begins; 0 if there is none."""
+    roles = ["user" if n.item.role == "tool" or n.item.kind == "summary" else n.item.role for n in view.nodes]
+    whole = (c for c in view.cuts() if 0 < c <= stop and c < len(roles) and roles[c] not in (roles[c - 1], "system"))
+    return max(whole, default=0)
+
+
+def _said_again(view: View, target: Target, stop: int) -> list[Item] | None:
+    """What is said again at the end where the block alone stands for all up to `stop`; None if it cannot.
+
+    It does so where thinking behind it would be lost otherwise, and nothing is pinned or for the provider before it.
+    """
+    kept, turn, nodes = _kept(view, target), range(*newest_turn(view.nodes)), view.nodes
+    if not is_refused(view.frame) or not any(n.item.kind == "reasoning" for n in nodes[stop:]):
+        return None
+    fixed = served(view) | {i for i in sealed(view) if type_of(nodes[i].item) != COMPACTED}
+    if any(i in fixed or nodes[i].id in view.pinned for i in range(stop)):
+        return None
+    rules = {i for i in instructed(view) if nodes[i].item.role == "system"}
+    again = [i for i in range(stop) if i in rules or (kept[i] and i in turn)]
+    if again and (nodes[-1].item.role not in ("user", "tool") or nodes[-1].item.kind == "summary"):
+        return None
+    return [nodes[i].item for i in sorted(again, key=lambda i: i in rules)]
 
 
 def _gaps(view: View, target: Target, stop: int, given: Container[str]) -> Iterator[Stretch]:

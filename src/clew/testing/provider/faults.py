@@ -6,6 +6,7 @@ from http import HTTPStatus
 from urllib.parse import parse_qs
 
 from clew.testing.provider.answers import Answer, ProviderBody
+from clew.wire.rules.anthropic_compaction import COMPACT_BETA, asks_for_block, signed_blocks
 from clew.wire.rules.binding import BETA
 from clew.wire.rules.check import Broken
 
@@ -135,6 +136,9 @@ def amiss(
             return told(400, format, words="anthropic-version: header is required")
         if _binding(body) and BETA not in headers.get("anthropic-beta", ""):
             words = f"thinking.block_binding: That setting requires the `{BETA}` value in the `anthropic-beta` header."
+            return told(400, format, words=words)
+        if (asks_for_block(body) or signed_blocks(body)) and COMPACT_BETA not in headers.get("anthropic-beta", ""):
+            words = f"compaction: requires anthropic-beta: {COMPACT_BETA}"
             return told(400, format, words=words)
         needs = ("model",) if counts else ("model", "max_tokens")
         lacks = [key for key in needs if body.get(key) is None]

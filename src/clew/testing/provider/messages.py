@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from clew.testing.provider.answers import ProviderBody, ProviderTurn, sse
 from clew.testing.provider.faults import ProviderFault, anthropic
-from clew.wire.rules.binding import binds, signature
+from clew.wire.rules.anthropic_compaction import asks_for_block
+from clew.wire.rules.binding import binds, compaction_signature, signature
 
 WHY = {"end": "end_turn", "length": "max_tokens", "window": "model_context_window_exceeded", "filter": "refusal"}
 SIGNATURE = "EqQBCkYIBxgCKkBzdHJpY3QgcHJvdmlkZXIgb2YgY2xldywgbm90aGluZyBzZWNyZXQ="
@@ -27,7 +28,8 @@ def stream(turn: ProviderTurn, fault: ProviderFault | None = None) -> Iterator[b
 def _events(turn: ProviderTurn, fault: ProviderFault | None) -> Iterator[ProviderBody]:
     yield {"type": "message_start", "message": {**_head(turn), "usage": _usage(turn, 1)}}
     for index, (block, text) in enumerate(_blocks(turn)):
-        yield {"type": "content_block_start", "index": index, "content_block": {**block, **_EMPTY[block["type"]]}}
+        empty = {} if "signature" in block and block["type"] == "compaction" else _EMPTY[block["type"]]
+        yield {"type": "content_block_start", "index": index, "content_block": {**block, **empty}}
         if index == 0:
             yield {"type": "ping"}
         for delta in _deltas(block, list(turn.pieces(text))):
@@ -59,13 +61,17 @@ def _deltas(block: ProviderBody, pieces: list[str]) -> Iterator[ProviderBody]:
             yield from ({"type": "text_delta", "text": piece} for piece in pieces)
         case "tool_use":
             yield from ({"type": "input_json_delta", "partial_json": piece} for piece in ("", *pieces))
-        case "compaction":
+        case "compaction" if "signature" not in block:  # one that was asked for came whole
             yield {"type": "compaction_delta", "content": "".join(pieces)}  # comes as one
 
 
 def _blocks(turn: ProviderTurn) -> Iterator[tuple[ProviderBody, str]]:
     """Each block, and the text that it grows by in a stream."""
     answer = turn.answer
+    if asks_for_block(turn.body):
+        signed = compaction_signature(turn.body, answer.text)
+        yield {"type": "compaction", "content": answer.text, "signature": signed}, answer.text
+        return
     if _compacts(turn):
         yield {"type": "compaction", "content": answer.text}, answer.text
         return
@@ -83,6 +89,8 @@ def _blocks(turn: ProviderTurn) -> Iterator[tuple[ProviderBody, str]]:
 
 
 def _compacts(turn: ProviderTurn) -> bool:
+    if asks_for_block(turn.body):
+        return True
     edits = (turn.body.get("context_management") or {}).get("edits")
     for edit in edits if isinstance(edits, list) else ():
         match edit:
@@ -106,6 +114,9 @@ def _head(turn: ProviderTurn) -> ProviderBody:
 
 def _usage(turn: ProviderTurn, output: int) -> ProviderBody:
     spent = turn.spent
+    if asks_for_block(turn.body):  # no reply was generated
+        made = {"type": "compaction", "input_tokens": spent.input, "output_tokens": output}
+        return {"input_tokens": 0, "output_tokens": 0, "iterations": [made]}
     return {
         "input_tokens": spent.input - spent.cache_read - spent.cache_write,
         "cache_creation_input_tokens": spent.cache_write,

@@ -6,6 +6,7 @@ message in the first place and roles that do not alternate are accepted, so no r
 
 from collections.abc import Mapping
 
+from clew.wire.rules.anthropic_compaction import COMPACTION_RULES
 from clew.wire.rules.anthropic_tools import TOOL_RULES
 from clew.wire.rules.binding import binding_is_known, thinking_is_bound
 from clew.wire.rules.turns import (
@@ -191,5 +192,6 @@ RULES: list[Rule] = [
     marks_are_at_most_four,
     long_marks_come_first,
     media_fit,
+    *COMPACTION_RULES,
     *TOOL_RULES,
 ]

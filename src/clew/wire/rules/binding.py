@@ -4,6 +4,8 @@ From platform.claude.com/docs/en/build-with-claude/preserved-thinking and its pa
 `tools` and all messages before it, cache marks apart. Where one of them changed since, or a thinking block between
 others is missing, the block and all later ones are refused, or dropped where the request says so. The oldest blocks may
 be left out, and a turn may be sent without any: these models think adaptively, and ask for none at its beginning.
+A `compaction` block that the API wrote on demand stands for what it was made of: thinking in messages that follow
+those directly, unchanged and in the same frame, stays bound as it was (its page "Compaction and preserved thinking").
 """
 
 import re
@@ -14,7 +16,8 @@ from typing import Any, NamedTuple
 
 from clew.core import rawjson
 from clew.core.items import Frame, canonical
-from clew.wire.rules.turns import Findings, WireBody, blocks, messages, within
+from clew.errors import BadRequest
+from clew.wire.rules.turns import Findings, WireBody, blocks, messages, turns, within
 
 BETA = "thinking-binding-controls-2026-08-01"  # the header value under which a request may say what shall be done
 DROP = "drop_block"
@@ -25,6 +28,7 @@ THINKING = ("thinking", "redacted_thinking")
 _CLAUDE = re.compile(r"claude-[a-z]+-(\d{1,2})(?:[-.](\d{1,2})(?!\d))?(?!\d)")
 _FORMATS = ("anthropic", "bedrock")
 _OURS = b"clew strict provider:"  # how a signature begins that `check` can read
+_BLOCK = b"clew strict provider, compaction:"  # and that of a block which stands for messages
 
 
 def binds(format: str, model: str) -> bool:
@@ -56,8 +60,22 @@ def _bound_to(frame: Frame) -> list[Any]:
 def signature(body: WireBody) -> str:
     """A signature for the thinking with which an answer to this body begins, that `thinking_is_bound` can check."""
     said = list(_thoughts(body))
-    *_, (prefix, _) = _prefixes(body)
-    return _written(prefix, said[-1].seal if said else "")
+    *_, prefixes = _prefixes(body)
+    return _written(prefixes[0], said[-1].seal if said else "")
+
+
+def compaction_signature(body: WireBody, content: str) -> str:
+    """A signature for a block that stands for all messages of this body."""
+    *_, prefixes = _prefixes(body) if binds("anthropic", str(body.get("model"))) else ((),)
+    *_, (role, _) = [("", []), *turns(body)]
+    stated = rawjson.dumps([_digest(content), _start(body), role, prefixes])
+    return b64encode(_BLOCK + stated).decode()
+
+
+def stands_as_written(block: Mapping[str, Any]) -> bool | None:
+    """Whether a compaction block says what it said when it was signed; None if the signature is not ours to read."""
+    stated = _stated(block)
+    return None if stated is None else bool(stated[0] == _digest(str(block.get("content"))))
 
 
 def thinking_is_bound(body: WireBody) -> Findings:
@@ -72,7 +90,7 @@ def thinking_is_bound(body: WireBody) -> Findings:
     for thought in _thoughts(body):
         ours = _read(thought.seal)
         # Oldest blocks may be left out: who has none before it may have had some.
-        if ours and ours[0] != thought.prefix:
+        if ours and ours[0] not in thought.prefixes:
             yield thought.where, "bound to a different conversation: what stands before it is not what stood there"
         elif ours and before and ours[1] != _digest(before):
             yield thought.where, "bound to a different conversation: the thinking before it is not what stood there"
@@ -89,24 +107,46 @@ def binding_is_known(body: WireBody) -> Findings:
 class _Thought(NamedTuple):
     where: str
     seal: str  # its signature, or the data of a redacted one
-    prefix: str  # digest of what stands before it, thinking apart
+    prefixes: tuple[str, ...]  # digests of what stands before it, thinking apart: as it is, and as it was
 
 
 def _thoughts(body: WireBody) -> Iterator[_Thought]:
-    for (where, block), (prefix, _) in zip(blocks(body), _prefixes(body), strict=False):
+    for (where, block), prefixes in zip(blocks(body), _prefixes(body), strict=False):
         if block["type"] in THINKING:
-            yield _Thought(where, str(block.get("signature") or block.get("data") or ""), prefix)
+            yield _Thought(where, str(block.get("signature") or block.get("data") or ""), prefixes)
 
 
-def _prefixes(body: WireBody) -> Iterator[tuple[str, str]]:
-    """The digest of all before each block, and of all there is; with the role of the block."""
-    so_far = blake2b(canonical([_plain(body.get("system")), body.get("tools")]).encode(), digest_size=12)
+def _prefixes(body: WireBody) -> Iterator[tuple[str, ...]]:
+    """The digests of all before each block, and of all there is: of what stands there, and of what a block of the
+    provider's stands for."""
+    so_far: tuple[str, ...] = (_start(body),)
+    ended = ""  # the role of the last message that a block stands for, right behind it
     for where, message in messages(body):
+        role = str(message.get("role"))
         for _, block in within(message, where):
-            yield so_far.hexdigest(), str(message.get("role"))
+            if ended and block["type"] != "compaction":
+                # A message of the same role would be one with the last that the block stands for.
+                so_far, ended = so_far[:1] if role in (ended, "system") else so_far, ""
+            yield so_far
             if block["type"] not in THINKING:
-                so_far.update(canonical([message.get("role"), _block(block)]).encode())
-    yield so_far.hexdigest(), ""
+                so_far = tuple(_digest(one + canonical([role, _block(block)])) for one in so_far)
+            if block["type"] == "compaction" and (stated := _stated(block)) and stated[1] == _start(body):
+                so_far, ended = (so_far[0], *stated[3]), stated[2]
+    yield so_far
+
+
+def _start(body: WireBody) -> str:
+    return _digest(canonical([_plain(body.get("system")), body.get("tools")]))
+
+
+def _stated(block: Mapping[str, Any]) -> Any:
+    """What the signature of a compaction block says: digests of its text and of its frame, the role of the last
+    message, and the digests of all messages; None if it is not ours."""
+    try:
+        ours = b64decode(str(block.get("signature")), validate=True)
+        return rawjson.loads(ours.removeprefix(_BLOCK)) if ours.startswith(_BLOCK) else None
+    except (BadRequest, ValueError):
+        return None
 
 
 def _block(block: Mapping[str, Any]) -> Mapping[str, Any]:
