@@ -27,9 +27,7 @@ def write(transcript: Transcript) -> bytes:
 
 def written(messages: Sequence[TranscriptMessage], names: Mapping[str, str], model: str) -> list[dict[str, Any]]:
     """Messages as pi has them in a conversation; `names` are those of the tools that were called, by the calls' ids."""
-    return [
-        entry["message"] for message in messages for entry in _said(message, names, model, 0) if "message" in entry
-    ]
+    return [entry["message"] for message in messages for entry in _said(message, names, model, 0) if "message" in entry]
 
 
 def _numbered(n: int, entry: dict[str, Any], began: str) -> dict[str, Any]:

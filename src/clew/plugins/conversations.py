@@ -1,0 +1,170 @@
+"""The conversations of one client, and what its plugin may ask about them."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from clew import wire
+from clew.adapters.restoring import restored
+from clew.agent.control import ContextController
+from clew.core.caches import Recent
+from clew.core.items import Item, Scope
+from clew.engine.append import Addition
+from clew.engine.engine import Engine
+from clew.errors import BadRequest, ToolError
+from clew.exchange.thread import Thread
+from clew.gateway.compacting import Compactions
+from clew.plugins import opencode, pi
+from clew.plugins.forms import HostForm, OwnMessage
+from clew.recognition.side_requests import SideRequest
+from clew.sessions.transcripts.shape import TranscriptMessage
+from clew.sessions.transcripts.source import objects
+from clew.steps.lines import preview
+from clew.steps.matches import matches, terms
+from clew.store.records import Origin
+
+FORMS: Mapping[str, HostForm] = MappingProxyType({"opencode": opencode, "pi": pi})
+PLUGIN_THREADS = 64  # conversations that are remembered between two calls
+LARGE_SHARE = 8  # a result is large from this part of the window on
+RESULT_TOKEN = 4  # characters in a token, more or less
+RESULT_ENDS = 2_000  # characters of a preview's two ends
+
+Asked = Mapping[str, Any]
+Told = dict[str, Any]
+
+
+class PluginConversations:
+    """Answers what a plugin asks, each question a JSON object that names its session."""
+
+    def __init__(self, client: str, engine: Engine, windows: dict[str, int], scope: Scope = "default") -> None:
+        self._form = FORMS[client]
+        self._engine = engine
+        self._windows = windows  # that the client told, by model: the engine's budgets are of these
+        self._scope = scope
+        self._threads = Recent[str, Thread](PLUGIN_THREADS)
+        self._reported = Recent[str, str](PLUGIN_THREADS)
+        self._results = asyncio.Lock()
+        self._compactions = Compactions(engine)
+
+    async def answer(self, asked: Asked) -> Told:
+        """What a question comes to. Raises `ClewError`."""
+        acts = {"view": self.view, "result": self.result, "summary": self.summary, "tool": self.tool}
+        act = acts.get(str(asked.get("act")))
+        if act is None or not isinstance(asked.get("session"), str):
+            raise BadRequest(f"expected `act`, one of {', '.join(acts)}, and `session`, a text")
+        if isinstance(window := asked.get("window"), int) and window > 0:
+            self._windows[str(asked.get("model") or "")] = window
+        return await act(asked)
+
+    async def view(self, asked: Asked) -> Told:
+        """Which messages to send: places of the client's own, and new ones; None: all, as they are."""
+        own = objects(asked.get("messages"))
+        thread = await self._thread(asked)
+        await self._hear(thread, own)
+        units = self._form.units(own)
+        sent = await thread.fit(_body(asked, [part for _, parts in units for part in parts]), "anthropic")
+        if sent.is_as_it_came:
+            return {"messages": None}
+        return {"messages": self._in_own_form(restored(sent.body["messages"], units, _as_it_is), own)}
+
+    async def result(self, asked: Asked) -> Told:
+        """A preview of a large result, whose whole text is in the log from now on; None: it is not large."""
+        text, limit = str(asked.get("text") or ""), self._windows.get(str(asked.get("model") or ""), 0) // LARGE_SHARE
+        if not limit or len(text) <= limit * RESULT_TOKEN:
+            return {"text": None}
+        main = await self._engine.store.session(self._scope, asked["session"])
+        origin = Origin("subagent", main) if main else None
+        body = {"model": asked.get("model") or "", "messages": [{"role": "user", "content": text}]}
+        async with self._results:  # the newest is this one
+            kept = Addition(body, _beside(asked), "anthropic", self._scope, origin)
+            await self._engine.append(kept)
+            branch = await self._engine.store.session(self._scope, _beside(asked))
+            assert branch is not None, "it was just written"
+            id = (await self._engine.store.load(self._scope, branch)).said[-1].id
+        found = matches(text, terms(str(asked.get("given") or ""), ""))
+        item = Item(kind="result", role="user", text=text)
+        return {"text": preview(item, id[:10], RESULT_ENDS, RESULT_ENDS // 2, found).text}
+
+    async def summary(self, asked: Asked) -> Told:
+        """What the client may put in the place of what was said; None: nobody knows of it."""
+        thread, own = await self._thread(asked), objects(asked.get("messages"))
+        said = [part for _, parts in self._form.units(own) for part in parts]
+        if said and await self._engine.store.session(self._scope, asked["session"]) is None:
+            await thread.keep(_body(asked, said), "anthropic")
+        frame, _ = wire.decode(_body(asked, []), "anthropic")
+        text = await self._compactions.summary(
+            self._scope, asked["session"], SideRequest("agent", "text"), frame, [], str(asked.get("focus") or "")
+        )
+        return {"text": text}
+
+    async def tool(self, asked: Asked) -> Told:
+        """What a call of recall or search_history gives back."""
+        name, given = str(asked.get("name") or ""), asked.get("given")
+        if not isinstance(given, Mapping):
+            raise ToolError(f"{name}: expected arguments, an object")
+        failed = "nothing was said in this conversation yet"
+        for session in (asked["session"], _beside(asked)):
+            if branch := await self._engine.store.session(self._scope, session):
+                view = await self._engine.view(self._scope, branch)
+                told = await self._controller().answer(view, name, given)
+                if not told.failed:
+                    return {"text": told.text}
+                failed = told.text
+        return {"text": failed, "failed": True}
+
+    def _controller(self) -> ContextController:
+        return ContextController(self._engine, offer=False, tell=False)
+
+    async def _thread(self, asked: Asked) -> Thread:
+        session = asked["session"]
+        if (known := self._threads.get(session)) is None:
+            parent = str(asked.get("parent") or "")
+            branch = await self._engine.store.session(self._scope, parent) if parent else None
+            origin = Origin("subagent", branch) if branch else None
+            known = Thread(self._controller(), session, scope=self._scope, origin=origin)
+            self._threads[session] = known
+        return known
+
+    async def _hear(self, thread: Thread, own: Sequence[OwnMessage]) -> None:
+        """Take in what the provider reported for what was last sent, once."""
+        report, session = self._form.report(own), thread.session or ""
+        if report is not None and self._reported.get(session) != report.answer:
+            if session in self._reported:
+                await thread.heard(report.usage)
+            self._reported[session] = report.answer
+
+    def _in_own_form(
+        self, messages: Sequence[tuple[int, ...] | TranscriptMessage], own: Sequence[OwnMessage]
+    ) -> list[int | OwnMessage]:
+        out: list[int | OwnMessage] = []
+        new: list[TranscriptMessage] = []
+        for message in (*messages, ()):
+            if isinstance(message, tuple):
+                out += [*(self._form.made(new, own) if new else ()), *message]
+                new = []
+            else:
+                new.append(message)
+        return out
+
+
+def _as_it_is(message: TranscriptMessage) -> TranscriptMessage:
+    return message
+
+
+def _beside(asked: Asked) -> str:
+    """The name under which the whole of large results is kept."""
+    return f"{asked['session']}-results"
+
+
+def _body(asked: Asked, messages: Sequence[TranscriptMessage]) -> dict[str, Any]:
+    """The request that a client is about to send, in Anthropic's form."""
+    body: dict[str, Any] = {"model": str(asked.get("model") or ""), "messages": [*messages]}
+    if system := asked.get("system"):
+        body["system"] = str(system)
+    if tools := objects(asked.get("tools")):
+        body["tools"] = [
+            {"name": t.get("name"), "description": t.get("description") or "", "input_schema": t.get("schema") or {}}
+            for t in tools
+        ]
+    return body
