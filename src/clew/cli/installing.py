@@ -1,79 +1,132 @@
 """The commands that write clients' own configuration, and put it back."""
 
 import os
+import shutil
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from clew.cli.app import AsJson, UsageError, app, configured, echo_json, printable
-from clew.errors import BadRequest
+from clew.errors import BadRequest, MissingExtra
 
 if TYPE_CHECKING:
     from clew.installing.programs import ClientProgram
     from clew.installing.wiring import FileEdit, Installer
 
-ClientName = Annotated[str, typer.Argument(metavar="[CLIENT]", help="A client; without one, all are meant.")]
+ClientNames = Annotated[
+    list[str] | None, typer.Argument(metavar="[CLIENT]...", help="Clients; without one, all that are found here.")
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
-DryRun = Annotated[bool, typer.Option("--print", help="Show what would change, and change nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", "--print", help="Show what would change, and change nothing.")]
 
 
-@app.command(epilog="Example: clew install claude --gateway")
+@app.command(epilog="Example: clew install claude")
 def install(
-    client: ClientName = "",
+    clients: ClientNames = None,
     gateway: Annotated[bool, typer.Option("--gateway", help="Make it talk through clew serve.")] = False,
     yes: Yes = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a client's own configuration so that it talks through clew; without a client, list them.
+    """Give coding agents clew's tools and hooks, or with --gateway make them talk through clew serve.
 
-    The change is shown first. What was there is kept, and clew uninstall puts it back.
+    The change of their configuration is shown first. What was there is kept, and clew uninstall puts it back. Without a
+    client, lists all, and goes on with those that are found here.
     """
     installer = _installer()
-    if not client:
-        _list(installer, _url(), as_json)
-        return
-    program = _program(client)
-    if not gateway:
-        raise UsageError(f"say what to install: --gateway makes {program.title} talk through clew serve")
+    programs = [_program(name) for name in clients or ()]
+    if not programs:
+        _list(installer, as_json)
+        if as_json:
+            return
+        programs = [p for p in _known() if p.is_here(installer.places) and (p.gateway if gateway else p.plugs)]
+    failed = False
+    for program in programs:
+        try:
+            (_through_gateway if gateway else _plugged)(installer, program, yes, dry_run)
+        except BadRequest as error:  # the others can be wired all the same
+            typer.echo(f"clew: {printable(str(error))}", err=True)
+            failed = True
+    if failed:
+        raise typer.Exit(1)
+
+
+def _through_gateway(installer: "Installer", program: "ClientProgram", yes: bool, dry_run: bool) -> None:
+    from clew.installing.wiring import GATEWAY
+
     url = _url()
     if not program.gateway:
         first, second = program.lines(url, installer.places)
         typer.echo(f"{program.title} reads this only from the environment; no file was changed. Paste:")
         typer.echo(f"  {first}\n  {second}")
         return
-    if not program.is_here(installer.places):
-        shown = installer.places.shown(program.file(installer.places))
-        raise BadRequest(f"{program.title} is not on this machine: no command {program.name}, no {shown}")
-    edit = installer.planned(program, url)
-    if edit.before == edit.after:
+    _expect(installer, program)
+    edits = installer.planned(program, GATEWAY, [program.gateway_plug(url)])
+    notes = [*installer.notes(program, url)]
+    if not edits:
         typer.echo(f"{program.title} talks through {url} already; nothing to change.")
-        _say_notes(edit)
+        _say_notes(notes)
         return
-    if _agreed(installer, edit, yes, dry_run):
-        installer.install(edit)
+    if _agreed(installer, edits, notes, yes, dry_run):
+        installer.install(edits)
         typer.echo(f"{program.title} now talks through {url}: keep clew serve running, it needs it from now on.")
         typer.echo(f"clew uninstall {program.name} puts the file back.")
         if configured().gateway.clients:
             typer.echo("note: this gateway wants a key of gateway.clients: give it to the client as its API key")
 
 
+def _plugged(installer: "Installer", program: "ClientProgram", yes: bool, dry_run: bool) -> None:
+    from clew.installing.wiring import PLUGS
+
+    if program.plugs is None:
+        way = f"clew install {program.name} --gateway makes it talk through clew serve"
+        raise UsageError(f"{program.title} takes neither tools nor hooks of clew: {way}")
+    if not find_spec("mcp"):
+        raise MissingExtra("clew's tools need the protocol's SDK: pip install 'clew[mcp]'")
+    _expect(installer, program)
+    edits = installer.planned(program, PLUGS, program.plugs(_command()))
+    if not edits:
+        typer.echo(f"{program.title} has clew's tools and hooks already; nothing to change.")
+        return
+    notes = [program.plug_note] if program.plug_note else []
+    if _agreed(installer, edits, notes, yes, dry_run):
+        installer.install(edits)
+        typer.echo(f"{program.title} has clew's tools and hooks from its next start on.")
+        typer.echo(f"clew uninstall {program.name} puts everything back.")
+
+
+def _expect(installer: "Installer", program: "ClientProgram") -> None:
+    if not program.is_here(installer.places):
+        shown = installer.places.shown(program.file(installer.places))
+        raise BadRequest(f"{program.title} is not on this machine: no command {program.name}, no {shown}")
+
+
+def _command() -> tuple[str, ...]:
+    """How a client starts clew: as a whole path, since it may have another search path than this shell."""
+    script = shutil.which("clew", path=str(Path(sys.executable).parent))
+    return (script,) if script else (sys.executable, "-P", "-m", "clew")
+
+
 @app.command(epilog="Example: clew uninstall claude")
-def uninstall(client: ClientName = "", yes: Yes = False, dry_run: DryRun = False) -> None:
+def uninstall(clients: ClientNames = None, yes: Yes = False, dry_run: DryRun = False) -> None:
     """Put a client's configuration back byte for byte; without a client, all of them."""
     installer = _installer()
-    names = [_program(client).name] if client else None
-    records = [r for r in installer.records() if names is None or r.client in names]
+    names = [_program(name).name for name in clients or ()]
+    records = [r for r in installer.records() if not names or r.client in names]
     if not records:
         typer.echo("clew has changed nothing here: nothing to undo.")
     failed = False
     for record in records:
         try:
             edit = installer.unplanned(record)
-            if _agreed(installer, edit, yes, dry_run):
+            if _agreed(installer, [edit], edit.notes, yes, dry_run):
                 installer.uninstall(record, edit)
-                typer.echo(f"{_program(record.client).title} is as it was before clew.")
+                shown = printable(installer.places.shown(edit.file))
+                typer.echo(f"{_program(record.client).title} is as it was before clew: {shown}")
         except BadRequest as error:  # the others can be undone all the same
             typer.echo(f"clew: {printable(str(error))}", err=True)
             failed = True
@@ -86,6 +139,12 @@ def _installer() -> "Installer":
     from clew.installing.wiring import Installer
 
     return Installer(Places(os.environ, Path.cwd()))
+
+
+def _known() -> list["ClientProgram"]:
+    from clew.installing.programs import PROGRAMS
+
+    return list(PROGRAMS.values())
 
 
 def _program(name: str) -> "ClientProgram":
@@ -104,29 +163,34 @@ def _url() -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{own.port}"
 
 
-def _list(installer: "Installer", url: str, as_json: bool) -> None:
-    from clew.installing.programs import PROGRAMS
-
-    rows = []
-    for program in PROGRAMS.values():
+def _list(installer: "Installer", as_json: bool) -> None:
+    url, rows = _url(), []
+    for program in _known():
         file = installer.places.shown(program.file(installer.places)) if program.gateway else None
-        here, wired = program.is_here(installer.places), installer.is_wired(program, url)
-        rows.append({"client": program.name, "title": program.title, "found": here, "gateway": wired, "file": file})
+        here = program.is_here(installer.places)
+        wired = bool(program.gateway) and installer.is_wired([program.gateway_plug(url)])
+        plugged = program.plugs is not None and installer.is_wired(program.plugs(_command()))
+        told = {"client": program.name, "title": program.title, "found": here, "gateway": wired, "tools": plugged}
+        rows.append(told | {"file": file})
     if as_json:
         echo_json(rows)
         return
     for row in rows:
-        state = "wired" if row["gateway"] else "found" if row["found"] else "not found"
-        typer.echo(f"{row['client']!s:<9} {row['title']!s:<12} {state:<10} {row['file'] or 'environment only'}")
+        ways = [name for name in ("tools", "gateway") if row[name]]
+        state = " and ".join(ways) or ("found" if row["found"] else "not found")
+        typer.echo(f"{row['client']!s:<9} {row['title']!s:<12} {state:<17} {row['file'] or 'environment only'}")
 
 
-def _agreed(installer: "Installer", edit: "FileEdit", yes: bool, dry_run: bool) -> bool:
-    if told := edit.diff(installer.places.shown(edit.file)):
-        typer.echo(told)
-    _say_notes(edit)
-    return not dry_run and (yes or typer.confirm("Change it?"))
+def _agreed(
+    installer: "Installer", edits: Sequence["FileEdit"], notes: Sequence[str], yes: bool, dry_run: bool
+) -> bool:
+    for edit in edits:
+        if told := edit.diff(installer.places.shown(edit.file)):
+            typer.echo(told)
+    _say_notes(notes)
+    return not dry_run and (yes or typer.confirm("Change it?" if len(edits) == 1 else "Change these?"))
 
 
-def _say_notes(edit: "FileEdit") -> None:
-    for note in edit.notes:
+def _say_notes(notes: Sequence[str]) -> None:
+    for note in notes:
         typer.echo(f"note: {printable(note)}")

@@ -2,15 +2,15 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from clew.config import Key, Places, is_file
+from clew.installing.clients import claude, codex, gemini, qwen
 from clew.installing.formats import TextFormat, dotenv, jsonc, toml_file, yaml_lines
-
-Base = Callable[[Places], Path]
+from clew.installing.plugs import Base, Plug, Plugs, in_config, in_home
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,16 @@ class ClientProgram:
     variables: tuple[str, ...] = ()  # of the environment that come before the file
     rivals: tuple[Key, ...] = ()  # keys of the same file that come before what is set
     note: str = ""
+    plugs: Plugs | None = None  # what makes clew's tools and hooks known to it; None: there is no such way
+    plug_note: str = ""
 
     def file(self, places: Places) -> Path:
         """The file to change."""
-        known = [self.base(places) / name for name in self.files]
-        return next((file for file in known if file.is_symlink() or file.exists()), known[-1])
+        return self.gateway_plug("").file(places)
+
+    def gateway_plug(self, url: str) -> Plug:
+        """What makes it talk through a gateway."""
+        return Plug(self.base, self.files, self.values(url), self.format)
 
     def values(self, url: str) -> dict[Key, str]:
         """What has to be set, for a gateway."""
@@ -71,32 +76,12 @@ class ClientProgram:
                     yield place / name
 
 
-def _in_home(name: str = "", variable: str = "") -> Base:
-    """A folder in the user's own, or the one that a variable names."""
-
-    def base(places: Places) -> Path:
-        said = places.env.get(variable, "") if variable else ""
-        return places.path(said, places.folder) if said else places.home / name
-
-    return base
-
-
-def _in_config(name: str) -> Base:
-    """A folder where programs on Linux keep their configuration, and those that do so elsewhere."""
-
-    def base(places: Places) -> Path:
-        said = places.env.get("XDG_CONFIG_HOME")
-        return (Path(said) if said else places.home / ".config") / name
-
-    return base
-
-
 def _crush(places: Places) -> Path:
     if said := places.env.get("CRUSH_GLOBAL_CONFIG"):
         return Path(said)
     if places.platform == "win32" and not places.env.get("XDG_CONFIG_HOME"):
         return Path(places.env.get("LOCALAPPDATA") or places.home / "AppData" / "Local") / "crush"
-    return _in_config("crush")(places)
+    return in_config("crush")(places)
 
 
 PROGRAMS: Mapping[str, ClientProgram] = {
@@ -105,17 +90,18 @@ PROGRAMS: Mapping[str, ClientProgram] = {
         ClientProgram(
             "claude",
             "Claude Code",
-            _in_home(".claude", "CLAUDE_CONFIG_DIR"),
+            in_home(".claude", "CLAUDE_CONFIG_DIR"),
             ("settings.json",),
             gateway={("env", "ANTHROPIC_BASE_URL"): "@"},
             paste=("export ANTHROPIC_BASE_URL=@", "claude"),
             project=(".claude/settings.local.json", ".claude/settings.json"),
             rivals=(("env", "CLAUDE_CODE_USE_BEDROCK"), ("env", "CLAUDE_CODE_USE_VERTEX")),
+            plugs=claude.plugs,
         ),
         ClientProgram(
             "codex",
             "Codex",
-            _in_home(".codex", "CODEX_HOME"),
+            in_home(".codex", "CODEX_HOME"),
             ("config.toml",),
             toml_file,
             {
@@ -131,11 +117,13 @@ PROGRAMS: Mapping[str, ClientProgram] = {
                 "codex $CLEW",
             ),
             note="Codex then takes its key from OPENAI_API_KEY, and no longer from a ChatGPT login",
+            plugs=codex.plugs,
+            plug_note="Codex runs hooks only after you trust them: start it, and say /hooks",
         ),
         ClientProgram(
             "opencode",
             "opencode",
-            _in_config("opencode"),
+            in_config("opencode"),
             ("opencode.jsonc", "opencode.json"),
             gateway={
                 ("provider", "anthropic", "options", "baseURL"): "@/v1",
@@ -148,7 +136,7 @@ PROGRAMS: Mapping[str, ClientProgram] = {
         ClientProgram(
             "pi",
             "pi",
-            _in_home(".pi/agent", "PI_CODING_AGENT_DIR"),
+            in_home(".pi/agent", "PI_CODING_AGENT_DIR"),
             ("models.json",),
             gateway={
                 ("providers", "anthropic", "baseUrl"): "@",
@@ -159,7 +147,7 @@ PROGRAMS: Mapping[str, ClientProgram] = {
         ClientProgram(
             "gemini",
             "Gemini CLI",
-            _in_home("", "GEMINI_CLI_HOME"),
+            in_home("", "GEMINI_CLI_HOME"),
             (".gemini/.env", ".env", ".gemini/.env"),  # one file is read: a new one would hide the other
             dotenv,
             {("GOOGLE_GEMINI_BASE_URL",): "@"},
@@ -168,17 +156,19 @@ PROGRAMS: Mapping[str, ClientProgram] = {
             hides=True,
             variables=("GOOGLE_GEMINI_BASE_URL",),
             note="Gemini CLI reads this in folders it trusts, and uses it with an API key, not with a Google login",
+            plugs=gemini.plugs,
         ),
         ClientProgram(
             "qwen",
             "Qwen Code",
-            _in_home(".qwen"),
+            in_home(".qwen"),
             ("settings.json",),
             gateway={("env", "OPENAI_BASE_URL"): "@/v1", ("env", "ANTHROPIC_BASE_URL"): "@"},
             paste=("export OPENAI_BASE_URL=@/v1", "qwen --auth-type openai"),
             project=(".qwen/settings.json",),
             variables=("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"),
             rivals=(("modelProviders",), ("security", "auth", "baseUrl")),
+            plugs=qwen.plugs,
         ),
         ClientProgram(
             "crush",
@@ -195,7 +185,7 @@ PROGRAMS: Mapping[str, ClientProgram] = {
         ClientProgram(
             "aider",
             "aider",
-            _in_home(),
+            in_home(),
             (".aider.conf.yml",),
             yaml_lines,
             {("openai-api-base",): "@/v1"},
@@ -207,7 +197,7 @@ PROGRAMS: Mapping[str, ClientProgram] = {
         ClientProgram(
             "copilot",
             "Copilot CLI",
-            _in_home(".copilot"),
+            in_home(".copilot"),
             paste=(
                 "export COPILOT_PROVIDER_BASE_URL=@/v1 COPILOT_PROVIDER_API_KEY=$OPENAI_API_KEY "
                 "COPILOT_MODEL=YOUR-MODEL",

@@ -1,38 +1,45 @@
-"""What is changed in a client's file, what is kept to put it back, and how that is done."""
+"""What is changed in a client's files, what is kept to put them back, and how that is done."""
 
 import difflib
 import json
-import os
-import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from clew.agent.tools.files import save
-from clew.config import Places
+from clew.config import Key, Places
 from clew.core.folders import data as data_folder
 from clew.errors import BadRequest
-from clew.installing.formats import ABSENT, depth, found, with_key, without_key
+from clew.installing.client_files import bytes_of, checksum, content, text_in, write
+from clew.installing.formats import ABSENT, EACH, TextFormat, depth, found, place, says, with_key, without_key
+from clew.installing.plugs import Plug
 from clew.installing.programs import PROGRAMS, ClientProgram
 from clew.secrets import masked
 
-GATEWAY = "gateway"  # the one kind of wiring there is
+GATEWAY, PLUGS = "gateway", "plugs"  # the kinds of wiring: through clew serve; clew's tools and hooks
 
 
 @dataclass(frozen=True, slots=True)
 class Wired:
-    """What clew did to a file: its checksums before and after, and for each key what was there."""
+    """What clew did to a file: its checksums before and after, and for each key what for, and what was there."""
 
     client: str
-    kind: str
     file: str
     before: str | None  # None: there was no file
     after: str
     values: list[dict[str, Any]] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)  # that were not there, the innermost first
+
+    @property
+    def name(self) -> str:
+        """Under which it is kept."""
+        return f"{self.client}-{Path(self.file).name}"
+
+    @property
+    def kinds(self) -> set[str]:
+        """What it was done for."""
+        return {row["kind"] for row in self.values}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,7 @@ class FileEdit:
     before: bytes | None
     after: bytes | None
     notes: tuple[str, ...] = ()
-    record: Wired | None = None
+    record: Wired | None = None  # None: nothing is to be kept
     original: bytes | None = None  # of a record
 
     def diff(self, shown: str) -> str:
@@ -59,61 +66,72 @@ class Installer:
         self.places = places
         self.kept = data_folder(places.env, places.platform) / "installed"
 
-    def is_wired(self, program: ClientProgram, url: str) -> bool:
-        """Whether a client's file says what it should."""
-        if not program.gateway:
-            return False
+    def is_wired(self, plugs: Sequence[Plug]) -> bool:
+        """Whether a client's files say what they should."""
         with suppress(BadRequest):
-            return self._says(program, _content(program.file(self.places)), program.values(url))
+            return bool(plugs) and all(self._says(plug, content(plug.file(self.places))) for plug in plugs)
         return False
 
-    def planned(self, program: ClientProgram, url: str) -> FileEdit:
-        """What has to change in a client's file. Raises `BadRequest`."""
-        file, record = program.file(self.places), self.record(program.name)
+    def planned(self, program: ClientProgram, kind: str, plugs: Sequence[Plug]) -> list[FileEdit]:
+        """What has to change in a client's files; nothing where they say it already. Raises `BadRequest`."""
+        edits = [self._planned(program, kind, plug) for plug in plugs]
+        return [edit for edit in edits if edit.before != edit.after]
+
+    def _planned(self, program: ClientProgram, kind: str, plug: Plug) -> FileEdit:
+        file = plug.file(self.places)
+        record = self.record(f"{program.name}-{file.name}")
         if record and record.file != str(file):
             raise BadRequest(
                 f"{program.title} was wired in {record.file} and now reads {file}: clew uninstall {program.name} first"
             )
-        now, values = _content(file), program.values(url)
-        notes = tuple(self._notes(program, file, now, url))
-        if self._says(program, now, values):
-            return FileEdit(file, now, now, notes)
+        now = content(file)
+        if self._says(plug, now):
+            return FileEdit(file, now, now)
         clean = self._undone(record, now)[0] if record else now
-        text, rows = _text(clean), []
-        data = self._read(program, file, clean)
-        for key, value in values.items():
-            was = found(data, key)
-            rows.append({"key": list(key), "value": value, "had": depth(data, key)})
-            if was is not ABSENT:
+        text, data, rows = text_in(clean), self._read(plug.format, file, clean), list[dict[str, Any]]()
+        for key, value, why in [*_others(record, kind), *((key, value, kind) for key, value in plug.values.items())]:
+            if key[-1] == EACH and says(data, key, value):
+                continue  # somebody else put it there
+            rows.append({"kind": why, "key": list(key), "value": value, "had": depth(data, key)})
+            if key[-1] != EACH and (was := found(data, key)) is not ABSENT:
                 rows[-1]["was"] = was
             try:
-                text = with_key(program.format, text, key, value)
+                text = with_key(plug.format, text, key, value)
             except ValueError as error:
                 raise BadRequest(f"{self.places.shown(file)}: {error}; it is left as it is") from None
-        after = _bytes(text, clean)
+        after = bytes_of(text, clean)
         missing = [str(folder) for folder in file.parents if not folder.exists()]
         folders = record.folders if record else missing
-        kept = Wired(program.name, GATEWAY, str(file), _sum(clean), str(_sum(after)), rows, folders)
-        return FileEdit(file, now, after, notes, kept, clean)
+        kept = Wired(program.name, str(file), checksum(clean), str(checksum(after)), rows, folders)
+        return FileEdit(file, now, after, (), kept, clean)
 
     def unplanned(self, record: Wired) -> FileEdit:
         """What has to change to undo what was done. Raises `BadRequest`."""
         file = Path(record.file)
-        now = _content(file)
+        now = content(file)
         after, notes = self._undone(record, now)
         return FileEdit(file, now, after, tuple(notes))
 
-    def install(self, edit: FileEdit) -> None:
-        """Make a change; what was there is safe before."""
-        self._check(edit)
-        assert edit.record is not None, "there is something to change"
-        assert edit.after is not None, "a file is written"
-        name = f"{edit.record.client}-{edit.record.kind}"
+    def install(self, edits: Sequence[FileEdit]) -> None:
+        """Make all of these changes or none; what was there is safe before."""
+        for edit in edits:
+            self._check(edit)
         self.kept.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.kept.chmod(0o700)  # files of others have keys in them
-        _write(self.kept / f"{name}.original", edit.original or b"")
-        _write(self.kept / f"{name}.json", json.dumps(asdict(edit.record), indent=2).encode())
-        _write(edit.file, edit.after)
+        done: list[FileEdit] = []
+        try:
+            for edit in edits:
+                assert edit.record is not None, "there is something to change"
+                assert edit.after is not None, "a file is written"
+                write(self.kept / f"{edit.record.name}.original", edit.original or b"")
+                write(self.kept / f"{edit.record.name}.json", json.dumps(asdict(edit.record), indent=2).encode())
+                done.append(edit)
+                write(edit.file, edit.after)
+        except BadRequest:
+            for edit in done:
+                assert edit.record is not None, "it was written"
+                self.uninstall(edit.record, self.unplanned(edit.record))
+            raise
 
     def uninstall(self, record: Wired, edit: FileEdit) -> None:
         """Undo what was done."""
@@ -124,15 +142,14 @@ class Installer:
                 for folder in record.folders:
                     Path(folder).rmdir()
         elif edit.after != edit.before:
-            _write(edit.file, edit.after)
-        name = f"{record.client}-{record.kind}"
-        (self.kept / f"{name}.json").unlink()
+            write(edit.file, edit.after)
+        (self.kept / f"{record.name}.json").unlink()
         if edit.before is not None:  # a file that is gone may be wanted yet
-            (self.kept / f"{name}.original").unlink(missing_ok=True)
+            (self.kept / f"{record.name}.original").unlink(missing_ok=True)
 
-    def record(self, client: str) -> Wired | None:
-        """What was done to a client's file."""
-        path = self.kept / f"{client}-{GATEWAY}.json"
+    def record(self, name: str) -> Wired | None:
+        """What was done to a file."""
+        path = self.kept / f"{name}.json"
         try:
             return Wired(**json.loads(path.read_bytes()))
         except FileNotFoundError:
@@ -142,50 +159,60 @@ class Installer:
 
     def records(self) -> list[Wired]:
         """All that was done."""
-        return [record for name in PROGRAMS if (record := self.record(name))]
+        names = sorted(path.stem for path in self.kept.glob("*.json"))
+        every = [record for name in names if (record := self.record(name))]
+        return [record for record in every if record.client in PROGRAMS]
 
     def _undone(self, record: Wired, now: bytes | None) -> tuple[bytes | None, list[str]]:
-        original = self.kept / f"{record.client}-{record.kind}.original"
+        original = self.kept / f"{record.name}.original"
         if now is None:
             return None, [f"the file is gone, and stays so; what it held before is in {self.places.shown(original)}"]
-        if _sum(now) == record.before:
+        if checksum(now) == record.before:
             return now, []
         kept = original.read_bytes() if original.is_file() else b""
-        if _sum(now) == record.after and record.before is None:
+        if checksum(now) == record.after and record.before is None:
             return None, []
-        if _sum(now) == record.after and _sum(kept) == record.before:
+        if checksum(now) == record.after and checksum(kept) == record.before:
             return kept, []
+        text, notes = self._without(record, now)
+        if record.before is None and not text.strip(" \t\r\n{}"):
+            return None, notes  # the client, too, left nothing in it
+        return bytes_of(text, now), notes
+
+    def _without(self, record: Wired, now: bytes) -> tuple[str, list[str]]:
+        """A file that somebody changed since, without what clew put there."""
         notes = ["the file was changed since: only what clew put there is taken out, the rest stays as it is"]
-        program = PROGRAMS[record.client]
-        text = _text(now)
-        data = self._read(program, Path(record.file), now)
-        for row in record.values:
-            key = tuple(row["key"])
-            if found(data, key) != row["value"]:
+        format, text = _format(record), text_in(now)
+        self._read(format, Path(record.file), now)
+        for row in reversed(record.values):
+            key, data = tuple(row["key"]), format.read(text)
+            if not says(data, key, row["value"]):
                 notes.append(f"{'.'.join(key)} is no longer what clew wrote, and stays")
                 continue
             try:
                 if "was" in row:
-                    text = with_key(program.format, text, key, row["was"])
+                    text = with_key(format, text, key, row["was"])
                 else:
-                    text = without_key(program.format, text, key, row["had"])
+                    text = without_key(format, text, place(data, key, row["value"]), row["had"])
             except ValueError as error:
                 raise BadRequest(f"{record.file}: {error}; it is left as it is") from None
-        return _bytes(text, now), notes
+        return text, notes
 
-    def _says(self, program: ClientProgram, data: bytes | None, values: Any) -> bool:
-        read = self._read(program, program.file(self.places), data)
-        return all(found(read, key) == value for key, value in values.items())
+    def _says(self, plug: Plug, data: bytes | None) -> bool:
+        read = self._read(plug.format, plug.file(self.places), data)
+        return all(says(read, key, value) for key, value in plug.values.items())
 
-    def _read(self, program: ClientProgram, file: Path, data: bytes | None) -> Any:
+    def _read(self, format: TextFormat, file: Path, data: bytes | None) -> Mapping[str, Any]:
         try:
-            return program.format.read(_text(data))
+            return format.read(text_in(data))
         except ValueError as error:
             told = "is not UTF-8" if isinstance(error, UnicodeError) else error
             raise BadRequest(f"{self.places.shown(file)}: {told}; mend it first") from None
 
-    def _notes(self, program: ClientProgram, file: Path, now: bytes | None, url: str) -> Iterator[str]:
-        values, data = program.values(url), self._read(program, file, now)
+    def notes(self, program: ClientProgram, url: str) -> Iterator[str]:
+        """What a user should know of a client that is to talk through a gateway."""
+        file, values = program.file(self.places), program.values(url)
+        data = self._read(program.format, file, content(file))
         for key, value in values.items():
             was = found(data, key)
             if was not in (ABSENT, value) and not str(was).startswith(url):
@@ -201,49 +228,25 @@ class Installer:
                 yield f"the environment variable {name} comes before what clew sets"
         for other in program.project_files(self.places):
             with suppress(BadRequest):
-                theirs = self._read(program, other, _content(other))
+                theirs = self._read(program.format, other, content(other))
                 if program.hides or any(found(theirs, key) not in (ABSENT, v) for key, v in values.items()):
                     yield f"in this folder {self.places.shown(other)} comes before what clew sets"
         if program.note:
             yield program.note.replace("@", url)
 
     def _check(self, edit: FileEdit) -> None:
-        if _content(edit.file) != edit.before:
+        if content(edit.file) != edit.before:
             raise BadRequest(f"{self.places.shown(edit.file)}: was changed meanwhile; nothing was done, try again")
 
 
-def _sum(data: bytes | None) -> str | None:
-    return None if data is None else sha256(data).hexdigest()
+def _others(record: Wired | None, kind: str) -> list[tuple[Key, Any, str]]:
+    """What a file was changed for beside this."""
+    rows = record.values if record else []
+    return [(tuple(row["key"]), row["value"], row["kind"]) for row in rows if row["kind"] != kind]
 
 
-def _text(data: bytes | None) -> str:
-    return (data or b"").decode("utf-8-sig")
-
-
-def _bytes(text: str, like: bytes | None) -> bytes:
-    return (b"\xef\xbb\xbf" if like and like.startswith(b"\xef\xbb\xbf") else b"") + text.encode()
-
-
-def _content(file: Path) -> bytes | None:
-    """What is in a file that may be changed; None: there is none. Raises `BadRequest`."""
-    try:
-        known = file.stat()
-        if not stat.S_ISREG(known.st_mode):
-            raise BadRequest(f"{file}: is not a regular file")
-        if not stat.S_IMODE(known.st_mode) & 0o222 or not os.access(file, os.W_OK):
-            raise BadRequest(f"{file}: is read-only; make it writable first (chmod u+w)")
-        return file.read_bytes()
-    except FileNotFoundError:
-        if file.is_symlink():
-            raise BadRequest(f"{file}: is a link to a file that is not there; make that file first") from None
-        return None
-    except OSError as error:
-        raise BadRequest(f"{file}: cannot be read ({error.strerror})") from None
-
-
-def _write(file: Path, data: bytes) -> None:
-    """Write a file whole or not at all; a link stays one."""
-    try:
-        save(file.resolve(), data.decode("utf-8", "surrogateescape"))
-    except OSError as error:
-        raise BadRequest(f"{file}: cannot be written ({error.strerror})") from None
+def _format(record: Wired) -> TextFormat:
+    """How a file is written that was changed."""
+    program, name = PROGRAMS[record.client], Path(record.file).name
+    plugs = [program.gateway_plug(""), *(program.plugs(("clew",)) if program.plugs else ())]
+    return next((plug.format for plug in plugs if any(Path(f).name == name for f in plug.files)), program.format)

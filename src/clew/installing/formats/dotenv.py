@@ -1,6 +1,7 @@
 """Files of environment variables, a line each."""
 
 import re
+from typing import Any
 
 from clew.config.setting import Key
 
@@ -12,12 +13,12 @@ def read(text: str) -> dict[str, str]:
     return {found[1]: _plain(found[2]) for found in ASSIGNMENT.finditer(text)}
 
 
-def put(text: str, key: Key, value: str) -> str:
+def put(text: str, key: Key, value: Any) -> str:
     """The text with a variable set; a new one goes to the end."""
     [name] = key
     if lines := [found for found in ASSIGNMENT.finditer(text) if found[1] == name]:
         start, end = lines[-1].span(2)
-        return text[:start] + value + text[end:]
+        return f"{text[:start]}{value}{text[end:]}"
     newline = "\r\n" if "\r\n" in text else "\n"
     gap = newline if text and not text.endswith("\n") else ""
     return f"{text}{gap}{name}={value}{newline}"

@@ -20,7 +20,7 @@ class _Span:
     start: int
     end: int
     value: Any
-    members: "Sequence[_Pair] | None" = None  # of an object
+    members: "Sequence[_Pair] | None" = None  # of an object, or of a list, where they are named by their numbers
 
     def pair(self, name: str) -> "_Pair | None":
         """The member that counts: of two with one name, the last."""
@@ -29,7 +29,7 @@ class _Span:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """A member of an object; `comma` is where the comma behind it is, or -1."""
+    """A member of an object or a list; `comma` is where the comma behind it is, or -1."""
 
     name: str
     start: int
@@ -51,7 +51,7 @@ def read(text: str) -> dict[str, Any]:
     return value
 
 
-def put(text: str, key: Key, value: str) -> str:
+def put(text: str, key: Key, value: Any) -> str:
     """The text with a key set, in the indentation of the file."""
     if not text.strip():
         return json.dumps(_nested(key, value), indent=2) + "\n"
@@ -63,7 +63,8 @@ def put(text: str, key: Key, value: str) -> str:
         if member is None:
             return _with_new(text, root, owner, name, _nested(key[at + 1 :], value))
         owner = member.value
-    return text[: owner.start] + json.dumps(value, ensure_ascii=False) + text[owner.end :]
+    told = json.dumps(value, ensure_ascii=False, indent=2 if isinstance(value, dict | list) else None)
+    return text[: owner.start] + told + text[owner.end :]
 
 
 def drop(text: str, key: Key) -> str:
@@ -96,11 +97,11 @@ def _nested(key: Key, value: Any) -> Any:
 def _with_new(text: str, root: _Span, owner: _Span, name: str, value: Any) -> str:
     last = owner.members[-1] if owner.members else None
     inner = text[owner.start + 1 : owner.end - 1]
-    quoted = json.dumps(name, ensure_ascii=False)
+    head = "" if isinstance(owner.value, list) else f"{json.dumps(name, ensure_ascii=False)}: "
     if "\n" not in (inner if last else text[root.start : root.end]) and root.members:
         at = owner.start + 1 if last is None else last.comma + 1 if last.comma >= 0 else last.end
         lead = "" if last is None else " " if last.comma >= 0 else ", "
-        return text[:at] + f"{lead}{quoted}: {json.dumps(value, ensure_ascii=False)}" + text[at:]
+        return text[:at] + f"{lead}{head}{json.dumps(value, ensure_ascii=False)}" + text[at:]
     newline = "\r\n" if "\r\n" in text else "\n"
     first = INDENTED.search(text)
     step = first[1] if first else "  "
@@ -110,12 +111,12 @@ def _with_new(text: str, root: _Span, owner: _Span, name: str, value: Any) -> st
     told = json.dumps(value, ensure_ascii=False, indent=step).replace("\n", newline + indent)
     body = owner.start + 1 + len(inner.rstrip())
     close = text[body : owner.end - 1]
-    head = text[:body]
+    above = text[:body]
     if last is not None and last.comma < 0:
-        head = text[: last.end] + "," + text[last.end : body]
+        above = text[: last.end] + "," + text[last.end : body]
     comma = "," if last is not None and last.comma >= 0 else ""
     tail = close if "\n" in close else newline + outer
-    return f"{head}{newline}{indent}{quoted}: {told}{comma}{tail}{text[owner.end - 1 :]}"
+    return f"{above}{newline}{indent}{head}{told}{comma}{tail}{text[owner.end - 1 :]}"
 
 
 def _indentation(text: str, at: int) -> str:
@@ -185,17 +186,17 @@ def _object(text: str, start: int) -> _Span:
 
 
 def _array(text: str, start: int) -> _Span:
-    values: list[Any] = []
-    at, comma = _space(text, start + 1), True
+    members: list[_Pair] = []
+    at = _space(text, start + 1)
     while text[at : at + 1] != "]":
-        if not comma:
+        if members and members[-1].comma < 0:
             raise _unexpected(text, at, "a comma or ]")
         value = _value(text, at)
-        values.append(value.value)
-        at = _space(text, value.end)
-        comma = text[at : at + 1] == ","
-        at = _space(text, at + 1) if comma else at
-    return _Span(start, at + 1, values)
+        comma = _space(text, value.end)
+        has_comma = text[comma : comma + 1] == ","
+        members.append(_Pair(str(len(members)), at, value, comma if has_comma else -1))
+        at = _space(text, comma + 1) if has_comma else comma
+    return _Span(start, at + 1, [m.value.value for m in members], members)
 
 
 def _unexpected(text: str, at: int, expected: str) -> ValueError:

@@ -17,7 +17,7 @@ def read(text: str) -> dict[str, Any]:
         raise ValueError(f"is not TOML: {error}") from None
 
 
-def put(text: str, key: Key, value: str) -> str:
+def put(text: str, key: Key, value: Any) -> str:
     """The text with a key set; new ones above the tables."""
     return changed(text, key, value)
 

@@ -22,7 +22,7 @@ def read(text: str) -> dict[str, Any]:
     return found
 
 
-def put(text: str, key: Key, value: str) -> str:
+def put(text: str, key: Key, value: Any) -> str:
     """The text with a key set; a new one goes to the end."""
     [name] = key
     lines = text.split("\n")

@@ -1,0 +1,19 @@
+"""Codex: the MCP server in its configuration, the hooks in a file beside."""
+
+import sys
+
+from clew.installing.formats import EACH, toml_file
+from clew.installing.plugs import Command, Plug, in_home, shell_line
+
+
+def plugs(clew: Command) -> tuple[Plug, ...]:
+    """What has to be where."""
+    line = shell_line(*clew, "hook", "codex", platform=sys.platform)
+
+    def hook(matcher: str) -> dict[str, object]:
+        return {"matcher": matcher, "hooks": [{"type": "command", "command": line, "timeout": 30}]}
+
+    server = {("mcp_servers", "clew", "command"): clew[0], ("mcp_servers", "clew", "args"): [*clew[1:], "mcp"]}
+    hooks = {("hooks", "SessionStart", EACH): hook("compact"), ("hooks", "PostToolUse", EACH): hook("mcp__.*")}
+    base = in_home(".codex", "CODEX_HOME")
+    return Plug(base, ("config.toml",), server, toml_file), Plug(base, ("hooks.json",), hooks)

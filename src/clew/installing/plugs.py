@@ -1,0 +1,61 @@
+"""What is put into a client's own files, and where these are: the words in which each client is described."""
+
+import shlex
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clew.config import Places
+from clew.installing.formats import TextFormat, jsonc
+
+Base = Callable[[Places], Path]  # the folder that a client's files are in
+Command = tuple[str, ...]  # how clew is started on this machine: a program and its first arguments
+
+
+@dataclass(frozen=True, slots=True)
+class Plug:
+    """A file of a client, and what has to be in it.
+
+    A key that ends with `EACH` names a list, and the value is one more element of it. A file that is clew's as a whole,
+    such as a plugin, has the format `own_file` and the one key `TEXT`.
+    """
+
+    base: Base
+    files: tuple[str, ...]  # the first that exists is changed, the last is where a new one goes
+    values: Mapping[Any, Any]  # by key
+    format: TextFormat = jsonc
+
+    def file(self, places: Places) -> Path:
+        """The file to change."""
+        known = [self.base(places) / name for name in self.files]
+        return next((file for file in known if file.is_symlink() or file.exists()), known[-1])
+
+
+Plugs = Callable[[Command], tuple[Plug, ...]]
+
+
+def in_home(name: str = "", variable: str = "") -> Base:
+    """A folder in the user's own, or the one that a variable names."""
+
+    def base(places: Places) -> Path:
+        said = places.env.get(variable, "") if variable else ""
+        return places.path(said, places.folder) if said else places.home / name
+
+    return base
+
+
+def in_config(name: str) -> Base:
+    """A folder where programs on Linux keep their configuration, and those that do so elsewhere."""
+
+    def base(places: Places) -> Path:
+        said = places.env.get("XDG_CONFIG_HOME")
+        return (Path(said) if said else places.home / ".config") / name
+
+    return base
+
+
+def shell_line(*words: str, platform: str) -> str:
+    """A command as a shell takes it."""
+    return subprocess.list2cmdline(words) if platform == "win32" else shlex.join(words)
