@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.config import Key, Places, is_file
-from clew.installing.clients import claude, codex, gemini, qwen
+from clew.installing.clients import claude, codex, gemini, opencode, pi, qwen
 from clew.installing.formats import TextFormat, dotenv, jsonc, toml_file, yaml_lines
 from clew.installing.plugs import Base, Plug, Plugs, in_config, in_home
 
@@ -132,6 +132,7 @@ PROGRAMS: Mapping[str, ClientProgram] = {
             },
             project=("opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"),
             variables=("OPENCODE_CONFIG", "OPENCODE_CONFIG_CONTENT"),
+            plugs=opencode.plugs,
         ),
         ClientProgram(
             "pi",
@@ -143,6 +144,7 @@ PROGRAMS: Mapping[str, ClientProgram] = {
                 ("providers", "openai", "baseUrl"): "@/v1",
                 ("providers", "google", "baseUrl"): "@/v1beta",
             },
+            plugs=pi.plugs,
         ),
         ClientProgram(
             "gemini",
