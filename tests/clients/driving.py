@@ -163,7 +163,7 @@ class Stage:
     ) -> str:
         """What a program says that knows nothing of this machine; it is not left alone `until` it says this."""
         path = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
-        given = {"PATH": path, "HOME": str(self.home), "TERM": "dumb", "LANG": "C.UTF-8", **env}
+        given = {"PATH": path, "HOME": str(self.home), "TERM": "dumb", "LANG": "C.UTF-8", "CLEW_STORE": str(self.home / "log.db"), **env}
         self.work.mkdir(parents=True, exist_ok=True)
         if not until:
             done = subprocess.run(
