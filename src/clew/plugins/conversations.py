@@ -18,6 +18,7 @@ from clew.gateway.compacting import Compactions
 from clew.plugins import opencode, pi
 from clew.plugins.forms import HostForm, OwnMessage
 from clew.recognition.side_requests import SideRequest
+from clew.sessions.session_files import PLUGGED_KIND
 from clew.sessions.transcripts.shape import TranscriptMessage
 from clew.sessions.transcripts.source import objects
 from clew.steps.lines import preview
@@ -38,11 +39,12 @@ class PluginConversations:
     """Answers what a plugin asks, each question a JSON object that names its session."""
 
     def __init__(self, client: str, engine: Engine, windows: dict[str, int], scope: Scope = "default") -> None:
-        self._form = FORMS[client]
+        self._client, self._form = client, FORMS[client]
         self._engine = engine
         self._windows = windows  # that the client told, by model: the engine's budgets are of these
         self._scope = scope
         self._threads = Recent[str, Thread](PLUGIN_THREADS)
+        self._marked = Recent[str, bool](PLUGIN_THREADS)
         self._reported = Recent[str, str](PLUGIN_THREADS)
         self._results = asyncio.Lock()
         self._compactions = Compactions(engine)
@@ -55,7 +57,15 @@ class PluginConversations:
             raise BadRequest(f"expected `act`, one of {', '.join(acts)}, and `session`, a text")
         if isinstance(window := asked.get("window"), int) and window > 0:
             self._windows[str(asked.get("model") or "")] = window
-        return await act(asked)
+        own = asked["session"]
+        if own not in self._marked:  # who reads session files leaves this one alone, and so its name
+            self._marked[own] = True
+            await self._engine.store.learn(self._scope, PLUGGED_KIND, own, {"client": self._client})
+        return await act({**asked, "session": self._name(own), "parent": self._name(asked.get("parent"))})
+
+    def _name(self, session: Any) -> str:
+        """The name of a conversation in the log: session files have the client's own."""
+        return f"{self._client}-{session}" if session else ""
 
     async def view(self, asked: Asked) -> Told:
         """Which messages to send: places of the client's own, and new ones; None: all, as they are."""
