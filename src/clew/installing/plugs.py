@@ -26,6 +26,7 @@ class Plug:
     files: tuple[str, ...]  # the first that exists is changed, the last is where a new one goes
     values: Mapping[Any, Any]  # by key
     format: TextFormat = jsonc
+    gentle: frozenset[Any] = frozenset()  # keys that are set only where nothing is
 
     def file(self, places: Places) -> Path:
         """The file to change."""

@@ -90,7 +90,7 @@ class Installer:
         clean = self._undone(record, now)[0] if record else now
         text, data, rows = text_in(clean), self._read(plug.format, file, clean), list[dict[str, Any]]()
         for key, value, why in [*_others(record, kind), *((key, value, kind) for key, value in plug.values.items())]:
-            if key[-1] == EACH and says(data, key, value):
+            if (key[-1] == EACH and says(data, key, value)) or (key in plug.gentle and found(data, key) is not ABSENT):
                 continue  # somebody else put it there
             rows.append({"kind": why, "key": list(key), "value": value, "had": depth(data, key)})
             if key[-1] != EACH and (was := found(data, key)) is not ABSENT:
@@ -200,7 +200,8 @@ class Installer:
 
     def _says(self, plug: Plug, data: bytes | None) -> bool:
         read = self._read(plug.format, plug.file(self.places), data)
-        return all(says(read, key, value) for key, value in plug.values.items())
+        wanted = {k: v for k, v in plug.values.items() if k not in plug.gentle or found(read, k) is ABSENT}
+        return all(says(read, key, value) for key, value in wanted.items())
 
     def _read(self, format: TextFormat, file: Path, data: bytes | None) -> Mapping[str, Any]:
         try:

@@ -1,6 +1,5 @@
 """The conversations of one client, and what its plugin may ask about them."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -8,28 +7,28 @@ from typing import Any
 from clew import wire
 from clew.adapters.restoring import restored
 from clew.agent.control import ContextController
+from clew.agent.control.controller import TOOL_CHARACTERS, framed
 from clew.core.caches import Recent
-from clew.core.items import Item, Scope
-from clew.engine.append import Addition
+from clew.core.items import Scope
 from clew.engine.engine import Engine
-from clew.errors import BadRequest, ToolError
+from clew.errors import BadRequest, ClewError, NotFound, ToolError
 from clew.exchange.thread import Thread
 from clew.gateway.compacting import Compactions
+from clew.hooks.previews import preview_of
 from clew.plugins import opencode, pi
 from clew.plugins.forms import HostForm, OwnMessage
 from clew.recognition.side_requests import SideRequest
+from clew.sessions.about import FOLDER_KIND
 from clew.sessions.session_files import PLUGGED_KIND
 from clew.sessions.transcripts.shape import TranscriptMessage
 from clew.sessions.transcripts.source import objects
-from clew.steps.lines import preview
-from clew.steps.matches import matches, terms
 from clew.store.records import Origin
 
 FORMS: Mapping[str, HostForm] = MappingProxyType({"opencode": opencode, "pi": pi})
 PLUGIN_THREADS = 64  # conversations that are remembered between two calls
 LARGE_SHARE = 8  # a result is large from this part of the window on
 RESULT_TOKEN = 4  # characters in a token, more or less
-RESULT_ENDS = 2_000  # characters of a preview's two ends
+RECALL_HINT = "the tool recall shows it, whole or by lines"
 
 Asked = Mapping[str, Any]
 Told = dict[str, Any]
@@ -46,7 +45,6 @@ class PluginConversations:
         self._threads = Recent[str, Thread](PLUGIN_THREADS)
         self._marked = Recent[str, bool](PLUGIN_THREADS)
         self._reported = Recent[str, str](PLUGIN_THREADS)
-        self._results = asyncio.Lock()
         self._compactions = Compactions(engine)
 
     async def answer(self, asked: Asked) -> Told:
@@ -61,6 +59,8 @@ class PluginConversations:
         if own not in self._marked:  # who reads session files leaves this one alone, and so its name
             self._marked[own] = True
             await self._engine.store.learn(self._scope, PLUGGED_KIND, own, {"client": self._client})
+            if folder := asked.get("folder"):
+                await self._engine.store.learn(self._scope, FOLDER_KIND, self._name(own), {FOLDER_KIND: str(folder)})
         return await act({**asked, "session": self._name(own), "parent": self._name(asked.get("parent"))})
 
     def _name(self, session: Any) -> str:
@@ -83,18 +83,9 @@ class PluginConversations:
         text, limit = str(asked.get("text") or ""), self._windows.get(str(asked.get("model") or ""), 0) // LARGE_SHARE
         if not limit or len(text) <= limit * RESULT_TOKEN:
             return {"text": None}
-        main = await self._engine.store.session(self._scope, asked["session"])
-        origin = Origin("subagent", main) if main else None
-        body = {"model": asked.get("model") or "", "messages": [{"role": "user", "content": text}]}
-        async with self._results:  # the newest is this one
-            kept = Addition(body, _beside(asked), "anthropic", self._scope, origin)
-            await self._engine.append(kept)
-            branch = await self._engine.store.session(self._scope, _beside(asked))
-            assert branch is not None, "it was just written"
-            id = (await self._engine.store.load(self._scope, branch)).said[-1].id
-        found = matches(text, terms(str(asked.get("given") or ""), ""))
-        item = Item(kind="result", role="user", text=text)
-        return {"text": preview(item, id[:10], RESULT_ENDS, RESULT_ENDS // 2, found).text}
+        event = {"session_id": asked["session"], "cwd": asked.get("folder"), "tool_name": asked.get("tool")}
+        event |= {"tool_use_id": asked.get("call"), "tool_input": asked.get("given")}
+        return {"text": await preview_of(self._engine, self._scope, event, text, RECALL_HINT)}
 
     async def summary(self, asked: Asked) -> Told:
         """What the client may put in the place of what was said; None: nobody knows of it."""
@@ -111,17 +102,25 @@ class PluginConversations:
     async def tool(self, asked: Asked) -> Told:
         """What a call of recall or search_history gives back."""
         name, given = str(asked.get("name") or ""), asked.get("given")
-        if not isinstance(given, Mapping):
-            raise ToolError(f"{name}: expected arguments, an object")
+        if name not in ("recall", "search_history") or not isinstance(given, Mapping):
+            raise ToolError(f"{name[:60]}: expected recall or search_history, and its arguments, an object")
         failed = "nothing was said in this conversation yet"
-        for session in (asked["session"], _beside(asked)):
+        for session in (asked["session"], f"{asked['session']}-results"):
             if branch := await self._engine.store.session(self._scope, session):
-                view = await self._engine.view(self._scope, branch)
-                told = await self._controller().answer(view, name, given)
-                if not told.failed:
-                    return {"text": told.text}
-                failed = told.text
-        return {"text": failed, "failed": True}
+                try:
+                    return {"text": framed(await self._found(branch, name, given))}
+                except ClewError as error:
+                    failed = str(error)
+        return {"text": f"Error: {failed}"}
+
+    async def _found(self, branch: str, name: str, given: Mapping[str, Any]) -> str:
+        engine = self._engine
+        if name == "recall":
+            id, lines, pattern = (str(given.get(key) or "") for key in ("id", "lines", "pattern"))
+            return await engine.excerpt(self._scope, id, branch, lines, pattern, TOOL_CHARACTERS)
+        if found := await engine.answer(self._scope, str(given.get("query") or ""), branch, TOOL_CHARACTERS):
+            return found
+        raise NotFound("nothing was said about that")
 
     def _controller(self) -> ContextController:
         return ContextController(self._engine, offer=False, tell=False)
@@ -160,11 +159,6 @@ class PluginConversations:
 
 def _as_it_is(message: TranscriptMessage) -> TranscriptMessage:
     return message
-
-
-def _beside(asked: Asked) -> str:
-    """The name under which the whole of large results is kept."""
-    return f"{asked['session']}-results"
 
 
 def _body(asked: Asked, messages: Sequence[TranscriptMessage]) -> dict[str, Any]:

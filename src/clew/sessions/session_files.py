@@ -75,10 +75,19 @@ def folder_of(file: SessionFile) -> str:
             value = rawjson.loads(line)
         except BadRequest:  # cut off
             continue
-        for part in (value, value.get("payload") if isinstance(value, dict) else None):
+        told = value.get("payload") or value.get("data") if isinstance(value, dict) else None
+        for part in (value, told, told.get("context") if isinstance(told, dict) else None):
             if isinstance(part, dict) and isinstance(part.get("cwd"), str) and part["cwd"]:
                 return str(part["cwd"])
-    return ""
+    return _root(file.path)
+
+
+def _root(path: Path) -> str:
+    """Where a chat of Gemini CLI was held: that stands in a file of its own, above the chats."""
+    try:
+        return (path.parent.parent / ".project_root").read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeError):
+        return ""
 
 
 def sessions_in(file: SessionFile) -> list[Transcript]:

@@ -17,6 +17,7 @@ PASSING = (
 # What clients wrap in tags and put beside, before or after what was typed; some take it away again later.
 TAGS = (
     *PASSING,
+    "hook_context",
     "user_instructions",
     "command-name",
     "command-message",

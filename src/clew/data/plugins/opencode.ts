@@ -46,7 +46,8 @@ export const ClewPlugin = async ({ client, directory }: any) => {
       model,
       parent: parents.get(session),
       window: Math.max(0, window && window - (system === undefined ? Math.min(UNSEEN, window >> 2) : 0)),
-      system: system ?? `Working directory: ${directory}`,
+      system,
+      folder: directory,
     }
   }
 
@@ -76,11 +77,11 @@ export const ClewPlugin = async ({ client, directory }: any) => {
         const told = await clew.ask("view", { ...about(session), tools: [...tools.values()], messages: output.messages })
         if (told?.messages) output.messages.splice(0, Infinity, ...chosen(output.messages, told.messages))
       }),
-    "tool.execute.after": async ({ tool, sessionID, args }: any, output: any) =>
+    "tool.execute.after": async ({ tool, sessionID, callID, args }: any, output: any) =>
       safely(async () => {
         if (typeof output?.output !== "string" || tool.startsWith("clew_")) return
-        const given = JSON.stringify(args ?? {})
-        const told = await clew.ask("result", { ...about(sessionID), tool, given, text: output.output })
+        const asked = { ...about(sessionID), tool, call: callID, given: args, text: output.output }
+        const told = await clew.ask("result", asked)
         if (told?.text) output.output = told.text
       }),
     "experimental.session.compacting": async ({ sessionID }: any, output: any) =>

@@ -26,6 +26,7 @@ export default function (pi: ExtensionAPI) {
     model: context.model?.id ?? "",
     window: Math.max(0, (context.model?.contextWindow ?? 0) - RESERVE),
     system: context.getSystemPrompt(),
+    folder: context.cwd,
   })
 
   const declared = () => {
@@ -62,7 +63,7 @@ export default function (pi: ExtensionAPI) {
     safely(async () => {
       if (event.toolName === "recall" || event.toolName === "search_history") return undefined
       const text = event.content.map((part) => (part.type === "text" ? part.text : "")).join("\n")
-      const asked = { ...about(context), tool: event.toolName, given: JSON.stringify(event.input), text }
+      const asked = { ...about(context), tool: event.toolName, call: event.toolCallId, given: event.input, text }
       const told = await started(context).ask("result", asked)
       if (!told?.text) return undefined
       return { content: [{ type: "text", text: told.text }, ...event.content.filter((part) => part.type !== "text")] }

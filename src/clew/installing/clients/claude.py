@@ -26,7 +26,7 @@ def plugs(clew: Command) -> tuple[Plug, ...]:
     }
     return (
         Plug(_own_state, (".claude.json",), {("mcpServers", "clew"): server}),
-        Plug(in_home(".claude", "CLAUDE_CONFIG_DIR"), ("settings.json",), hooks),
+        Plug(in_home(".claude", "CLAUDE_CONFIG_DIR"), ("settings.json",), hooks, gentle=frozenset({("statusLine",)})),
     )
 
 

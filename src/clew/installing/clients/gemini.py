@@ -1,9 +1,23 @@
-"""Gemini CLI: the MCP server and the hooks in its settings."""
+"""Gemini CLI: the MCP server and the hooks in its settings.
 
-from clew.installing.plugs import Command, Plug, in_home
+It says when it is about to compress a history, and takes nothing then. So what was dropped is put back with the first
+result of a tool that follows, or with the next prompt.
+"""
+
+import sys
+
+from clew.installing.formats import EACH
+from clew.installing.plugs import Command, Plug, in_home, shell_line
+
+EVENTS = {"PreCompress": "*", "BeforeAgent": "*", "AfterTool": ".*"}  # each with what it is to match
 
 
 def plugs(clew: Command) -> tuple[Plug, ...]:
     """What has to be where."""
-    server = {"command": clew[0], "args": [*clew[1:], "mcp"]}
-    return (Plug(in_home("", "GEMINI_CLI_HOME"), (".gemini/settings.json",), {("mcpServers", "clew"): server}),)
+    line = shell_line(*clew, "hook", "gemini", platform=sys.platform)
+    run = {"name": "clew", "type": "command", "command": line, "timeout": 30_000}
+    values: dict[tuple[str, ...], object] = {
+        ("mcpServers", "clew"): {"command": clew[0], "args": [*clew[1:], "mcp"]},
+        **{("hooks", event, EACH): {"matcher": matcher, "hooks": [run]} for event, matcher in EVENTS.items()},
+    }
+    return (Plug(in_home("", "GEMINI_CLI_HOME"), (".gemini/settings.json",), values),)

@@ -1,9 +1,17 @@
-"""Qwen Code: the MCP server and the hooks in its settings."""
+"""Qwen Code: the MCP server and the hook in its settings."""
 
-from clew.installing.plugs import Command, Plug, in_home
+import sys
+
+from clew.installing.formats import EACH
+from clew.installing.plugs import Command, Plug, in_home, shell_line
 
 
 def plugs(clew: Command) -> tuple[Plug, ...]:
     """What has to be where."""
-    server = {"command": clew[0], "args": [*clew[1:], "mcp"]}
-    return (Plug(in_home(".qwen"), ("settings.json",), {("mcpServers", "clew"): server}),)
+    line = shell_line(*clew, "hook", "qwen", platform=sys.platform)
+    run = {"name": "clew", "type": "command", "command": line, "timeout": 30_000}
+    values: dict[tuple[str, ...], object] = {
+        ("mcpServers", "clew"): {"command": clew[0], "args": [*clew[1:], "mcp"]},
+        ("hooks", "SessionStart", EACH): {"matcher": "compact", "hooks": [run]},
+    }
+    return (Plug(in_home(".qwen", "QWEN_HOME"), ("settings.json",), values),)

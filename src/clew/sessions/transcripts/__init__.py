@@ -12,11 +12,14 @@ from clew.sessions.transcripts import (
     claude_write,
     codex,
     codex_write,
+    copilot_cli,
+    gemini_cli,
     opencode,
     opencode_write,
     pi,
     pi_write,
     plain,
+    qwen_code,
 )
 from clew.sessions.transcripts.converting import convert
 from clew.sessions.transcripts.shape import Transcript, TranscriptCompaction, TranscriptMessage, TranscriptStretch
@@ -41,7 +44,10 @@ __all__ = [
 
 TranscriptWriter = Callable[[Transcript], bytes]
 
-AGENTS: Mapping[str, ModuleType] = {m.NAME: m for m in (claude_code, codex, pi, opencode)}
+# Lines of some would pass for those of others: who looks closer comes first.
+AGENTS: Mapping[str, ModuleType] = {
+    m.NAME: m for m in (qwen_code, copilot_cli, gemini_cli, claude_code, codex, pi, opencode)
+}
 # Bodies, by any of their names.
 PLAIN_FORMATS: Mapping[str, str] = {"openai": "openai_chat"} | {name: name for name in WIRE}
 READERS = (*AGENTS, *PLAIN_FORMATS)

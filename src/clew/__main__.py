@@ -1,0 +1,18 @@
+"""`python -m clew`, and the command `clew`: a hook must not wait until all other commands are imported."""
+
+import sys
+
+
+def main() -> None:
+    """Run a command."""
+    if sys.argv[1:2] == ["hook"]:
+        from clew.hooks.running import main as hook
+
+        hook()
+    from clew.cli import main as command
+
+    command()
+
+
+if __name__ == "__main__":
+    main()

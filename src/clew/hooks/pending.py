@@ -1,0 +1,45 @@
+"""What hooks of one session leave for one another: a line an event, in a file a session."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from clew.core.folders import data
+
+UNSAFE = re.compile(r"[^\w.-]+")
+EXPECTED, UNCHANGED, DONE, RESULT = "expected", "unchanged", "compacted", "result"  # what a line begins with
+
+
+def session_file(event: Mapping[str, Any]) -> Path:
+    """The file of a session."""
+    name = UNSAFE.sub("_", str(event.get("session_id") or "none"))[:120]
+    return data(os.environ) / "hooks" / f"{name}.txt"
+
+
+def note(event: Mapping[str, Any], line: str) -> None:
+    """Add a line; several processes may at once."""
+    file = session_file(event)
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with file.open("a", encoding="utf-8") as lines:
+        lines.write(f"{line}\n")
+
+
+def lines_of(event: Mapping[str, Any]) -> list[str]:
+    """What was noted in a session."""
+    try:
+        return session_file(event).read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+
+
+def expect(event: Mapping[str, Any]) -> None:
+    """A client is about to compact, and will not say when that is done."""
+    note(event, EXPECTED)
+
+
+def is_expected(event: Mapping[str, Any]) -> bool:
+    """Whether it has, and nothing was put back since."""
+    last = [line for line in lines_of(event) if line in (EXPECTED, UNCHANGED, DONE)][-1:]
+    return last == [EXPECTED]

@@ -1,0 +1,95 @@
+"""Large results of tools: the original goes to the log, and the model gets a preview with the id that recalls it."""
+
+import asyncio
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from clew.config import engine, load
+from clew.core.items import SHORT, Item, Scope
+from clew.engine.append import Addition
+from clew.engine.engine import Engine
+from clew.errors import NotFound
+from clew.hooks.pending import RESULT, note
+from clew.hooks.running import LARGE
+from clew.sessions.about import FOLDER_KIND
+from clew.steps.lines import preview
+from clew.steps.matches import matches, terms
+from clew.store import open_store
+from clew.store.records import Origin
+
+PREVIEW_HEAD, PREVIEW_TAIL = 2_400, 1_200  # characters of both ends of a result
+LOOKED_AT = 16  # the newest items, among which one that was just written is
+HINT = "the tool recall of the MCP server clew shows it, whole or by lines"
+
+
+def previewed(client: str, event: Mapping[str, Any], response: Any) -> Any:
+    """A response with previews of the texts in it that are large; itself if there are none."""
+    large = [text for text in _texts(response) if len(text) > LARGE]
+    if not large:
+        return response
+    short = asyncio.run(_kept(event, large))
+    for text in large:
+        note(event, f"{RESULT} {len(text)} {len(short[text])}")
+    return _with(response, short)
+
+
+def _texts(value: Any) -> list[str]:
+    match value:
+        case str():
+            return [value]
+        case dict():
+            return [text for part in value.values() for text in _texts(part)]
+        case list():
+            return [text for part in value for text in _texts(part)]
+    return []
+
+
+def _with(value: Any, short: Mapping[str, str]) -> Any:
+    match value:
+        case str():
+            return short.get(value, value)
+        case dict():
+            return {key: _with(part, short) for key, part in value.items()}
+        case list():
+            return [_with(part, short) for part in value]
+    return value
+
+
+async def _kept(event: Mapping[str, Any], texts: list[str]) -> dict[str, str]:
+    """What to show of texts, once their originals are in the log."""
+    config = load(os.environ, Path.cwd())
+    quiet = replace(config, summary=replace(config.summary, model=None))  # nothing is summed up here
+    made = engine(quiet, open_store(config.store), compaction="off")
+    try:
+        return {text: await preview_of(made, config.scope, event, text) for text in texts}
+    finally:
+        await made.store.close()
+
+
+async def preview_of(made: Engine, scope: Scope, event: Mapping[str, Any], text: str, hint: str = HINT) -> str:
+    """Write one result to the log, in a conversation beside that of its session."""
+    name = f"{event.get('session_id') or 'session'}-results"
+    if folder := event.get("cwd"):
+        await made.store.learn(scope, FOLDER_KIND, name, {FOLDER_KIND: str(folder)})
+    tool, id = str(event.get("tool_name") or "tool"), str(event.get("tool_use_id") or "call")
+    given = event.get("tool_input")
+    call = {"id": id, "type": "function", "function": {"name": tool, "arguments": json.dumps(given)}}
+    messages = [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": id, "content": text},
+    ]
+    said = Addition({"messages": messages}, name, "openai_chat", scope, Origin("subagent"))
+    await made.append(said)
+    branch = await made.store.session(scope, name)
+    if branch is None:
+        raise NotFound(f"conversation {name} is not there, although it was written")
+    newest = [place.id for place in (await made.store.load(scope, branch)).said[-LOOKED_AT:]]
+    nodes = await made.store.nodes(scope, newest)
+    own = next(n for i in reversed(newest) if (n := nodes[i]).item.call_id == id and n.item.kind == "result")
+    found = matches(own.item.text, terms(json.dumps(given), ""))
+    shown: Item = preview(own.item, own.id[:SHORT], PREVIEW_HEAD, PREVIEW_TAIL, found)
+    return f"{shown.text}\n[recall {own.id[:SHORT]}: {hint}]"
