@@ -1,8 +1,10 @@
-"""The command that plugins of coding agents start."""
+"""The commands of coding agents: what their plugins start, and a new session in Crush."""
 
 import asyncio
+import os
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -43,3 +45,32 @@ def plugin(
 
     with suppress(KeyboardInterrupt, BrokenPipeError):
         asyncio.run(serve())
+
+
+@app.command(epilog="Example: clew crush (in the folder of the project)")
+def crush(
+    session: Annotated[str, typer.Argument(metavar="[SESSION]", help="The id of a session, if not the newest.")] = "",
+    server: Annotated[str, typer.Option("--server", metavar="ADDRESS", help="Of crush server, if not the usual.")] = "",
+    summary: Annotated[str, typer.Option("--summary", metavar="TEXT", help="In place of clew's own summary.")] = "",
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Begin a new session in Crush that goes on from a summary of another one, which stays in clew's log.
+
+    This needs a running crush server. No model is asked for the summary.
+    """
+    from clew.config import engine
+    from clew.plugins.crush import CrushServer, continued, usual_address
+    from clew.store import open_store
+
+    config = configured()
+
+    async def begin() -> str:
+        opened = open_store(store or config.store)
+        try:
+            made, asked = engine(config, opened), CrushServer(server or usual_address(os.environ))
+            return await continued(asked, Path.cwd(), session, made, scope, summary)
+        finally:
+            await opened.close()
+
+    typer.echo(f"Crush goes on in session {asyncio.run(begin())}.")

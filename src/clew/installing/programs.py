@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.config import Key, Places, is_file
-from clew.installing.clients import claude, codex, gemini, opencode, pi, qwen
+from clew.installing.clients import claude, codex, crush, gemini, opencode, pi, qwen
 from clew.installing.formats import TextFormat, dotenv, jsonc, toml_file, yaml_lines
 from clew.installing.plugs import Base, Plug, Plugs, in_config, in_home
 
@@ -74,14 +74,6 @@ class ClientProgram:
             for name in self.project:
                 if is_file(place / name):
                     yield place / name
-
-
-def _crush(places: Places) -> Path:
-    if said := places.env.get("CRUSH_GLOBAL_CONFIG"):
-        return Path(said)
-    if places.platform == "win32" and not places.env.get("XDG_CONFIG_HOME"):
-        return Path(places.env.get("LOCALAPPDATA") or places.home / "AppData" / "Local") / "crush"
-    return in_config("crush")(places)
 
 
 PROGRAMS: Mapping[str, ClientProgram] = {
@@ -175,7 +167,7 @@ PROGRAMS: Mapping[str, ClientProgram] = {
         ClientProgram(
             "crush",
             "Crush",
-            _crush,
+            crush.settings_folder,
             ("crush.json",),
             gateway={
                 ("providers", "anthropic", "base_url"): "@",
@@ -183,6 +175,7 @@ PROGRAMS: Mapping[str, ClientProgram] = {
                 ("providers", "gemini", "base_url"): "@",
             },
             project=(".crush.json", "crush.json"),
+            plugs=crush.plugs,
         ),
         ClientProgram(
             "aider",
