@@ -90,9 +90,7 @@ class Model:
         thinks = (body.get("thinking") or {"type": "disabled"})["type"] != "disabled" or "reasoning" in body
         return replace(said, reasoning="What comes next?") if thinks else said
 
-    def _step(
-        self, who: object, newest: Sequence[Item], asked: str, tools: set[str], body: dict[str, Any]
-    ) -> Answer:
+    def _step(self, who: object, newest: Sequence[Item], asked: str, tools: set[str], body: dict[str, Any]) -> Answer:
         """The next of a plan: whose it is, by its program and its thread."""
         if not any(item.kind == "result" for item in newest):
             begun = [key for key in self.plans if key in asked]

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 from driving import KEY, PROGRAMS, Model, Stage, stage
 
 from clew.testing import Answer

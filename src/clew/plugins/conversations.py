@@ -8,6 +8,7 @@ from clew import wire
 from clew.adapters.restoring import restored
 from clew.agent.control import ContextController
 from clew.agent.control.controller import TOOL_CHARACTERS, framed
+from clew.core.bridge import cross
 from clew.core.caches import Recent
 from clew.core.items import Scope
 from clew.engine.engine import Engine
@@ -49,6 +50,9 @@ class PluginConversations:
 
     async def answer(self, asked: Asked) -> Told:
         """What a question comes to. Raises `ClewError`."""
+        return await cross(self._answer(asked))
+
+    async def _answer(self, asked: Asked) -> Told:
         acts = {"view": self.view, "result": self.result, "summary": self.summary, "tool": self.tool}
         act = acts.get(str(asked.get("act")))
         if act is None or not isinstance(asked.get("session"), str):

@@ -43,7 +43,7 @@ class CrushServer:
             headers = {"Content-Type": "application/json"}
             connection.request(method, f"/v1{path}", json.dumps(body) if body is not None else None, headers)
             answer = connection.getresponse()
-            told = answer.read()
+            data = answer.read()
         except OSError as error:
             why = error.strerror or str(error)
             raise BadRequest(
@@ -52,8 +52,8 @@ class CrushServer:
         finally:
             connection.close()
         if answer.status >= 300:
-            raise BadRequest(f"Crush refused {method} {path}: {answer.status} {told[:200].decode('utf-8', 'replace')}")
-        return json.loads(told) if told.strip() else None
+            raise BadRequest(f"Crush refused {method} {path}: {answer.status} {data[:200].decode('utf-8', 'replace')}")
+        return json.loads(data) if data.strip() else None
 
 
 def usual_address(env: Mapping[str, str]) -> str:
@@ -115,7 +115,7 @@ def _workspace(server: CrushServer, folder: Path) -> str:
     ]
     if not known:
         raise NotFound(f"Crush has no workspace for {folder}: open it in Crush first")
-    return f"/workspaces/{max(known, key=lambda w: len(string(w.get('path'))))['id']}"
+    return f"/workspaces/{max(known)[1]}"
 
 
 def _session(server: CrushServer, workspace: str, session: str) -> Mapping[str, Any]:
