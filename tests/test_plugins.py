@@ -230,9 +230,11 @@ def crush_double(folder: Path) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield f"http://127.0.0.1:{server.server_port}", heard
-        server.shutdown()
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", heard
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 async def test_crush_goes_on_in_a_new_session_with_a_summary_of_the_old(tmp_path: Path, log: SQLite) -> None:

@@ -39,7 +39,7 @@ def talk(client: str, on: Stage, way: str, *said: str, window: int = WINDOW) -> 
 
 async def said_in(on: Stage, client: str) -> str:
     """All that the plugin wrote down."""
-    return "\n".join(one.text for one in await on.conversations() if one.session.name.startswith(f"{client}-"))
+    return "\n".join(one.text for one in await on.conversations() if (one.session.name or "").startswith(f"{client}-"))
 
 
 @pytest.mark.parametrize(("client", "way"), BOTH)

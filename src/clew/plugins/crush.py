@@ -110,9 +110,8 @@ async def continued(
 
 def _workspace(server: CrushServer, folder: Path) -> str:
     """The path of the workspace that a folder is in, the innermost."""
-    known = [
-        w for w in objects(server.get("/workspaces")) if folder.is_relative_to(string(w.get("path")) or "/nowhere")
-    ]
+    there = [(string(w.get("path")), string(w.get("id"))) for w in objects(server.get("/workspaces"))]
+    known = [(path, id) for path, id in there if path and folder.is_relative_to(path)]
     if not known:
         raise NotFound(f"Crush has no workspace for {folder}: open it in Crush first")
     return f"/workspaces/{max(known)[1]}"
