@@ -31,8 +31,8 @@ LARGE_SHARE = 8  # a result is large from this part of the window on
 RESULT_TOKEN = 4  # characters in a token, more or less
 RECALL_HINT = "the tool recall shows it, whole or by lines"
 
-Asked = Mapping[str, Any]
-Told = dict[str, Any]
+PluginQuestion = Mapping[str, Any]
+PluginAnswer = dict[str, Any]
 
 
 class PluginConversations:
@@ -48,11 +48,11 @@ class PluginConversations:
         self._reported = Recent[str, str](PLUGIN_THREADS)
         self._compactions = Compactions(engine)
 
-    async def answer(self, asked: Asked) -> Told:
+    async def answer(self, asked: PluginQuestion) -> PluginAnswer:
         """What a question comes to. Raises `ClewError`."""
         return await cross(self._answer(asked))
 
-    async def _answer(self, asked: Asked) -> Told:
+    async def _answer(self, asked: PluginQuestion) -> PluginAnswer:
         acts = {"view": self.view, "result": self.result, "summary": self.summary, "tool": self.tool}
         act = acts.get(str(asked.get("act")))
         if act is None or not isinstance(asked.get("session"), str):
@@ -71,7 +71,7 @@ class PluginConversations:
         """The name of a conversation in the log: session files have the client's own."""
         return f"{self._client}-{session}" if session else ""
 
-    async def view(self, asked: Asked) -> Told:
+    async def view(self, asked: PluginQuestion) -> PluginAnswer:
         """Which messages to send: places of the client's own, and new ones; None: all, as they are."""
         own = objects(asked.get("messages"))
         thread = await self._thread(asked)
@@ -82,7 +82,7 @@ class PluginConversations:
             return {"messages": None}
         return {"messages": self._in_own_form(restored(sent.body["messages"], units, _as_it_is), own)}
 
-    async def result(self, asked: Asked) -> Told:
+    async def result(self, asked: PluginQuestion) -> PluginAnswer:
         """A preview of a large result, whose whole text is in the log from now on; None: it is not large."""
         text, limit = str(asked.get("text") or ""), self._windows.get(str(asked.get("model") or ""), 0) // LARGE_SHARE
         if not limit or len(text) <= limit * RESULT_TOKEN:
@@ -91,7 +91,7 @@ class PluginConversations:
         event |= {"tool_use_id": asked.get("call"), "tool_input": asked.get("given")}
         return {"text": await preview_of(self._engine, self._scope, event, text, RECALL_HINT)}
 
-    async def summary(self, asked: Asked) -> Told:
+    async def summary(self, asked: PluginQuestion) -> PluginAnswer:
         """What the client may put in the place of what was said; None: nobody knows of it."""
         thread, own = await self._thread(asked), objects(asked.get("messages"))
         said = [part for _, parts in self._form.units(own) for part in parts]
@@ -103,7 +103,7 @@ class PluginConversations:
         )
         return {"text": text}
 
-    async def tool(self, asked: Asked) -> Told:
+    async def tool(self, asked: PluginQuestion) -> PluginAnswer:
         """What a call of recall or search_history gives back."""
         name, given = str(asked.get("name") or ""), asked.get("given")
         if name not in ("recall", "search_history") or not isinstance(given, Mapping):
@@ -129,7 +129,7 @@ class PluginConversations:
     def _controller(self) -> ContextController:
         return ContextController(self._engine, offer=False, tell=False)
 
-    async def _thread(self, asked: Asked) -> Thread:
+    async def _thread(self, asked: PluginQuestion) -> Thread:
         session = asked["session"]
         if (known := self._threads.get(session)) is None:
             parent = str(asked.get("parent") or "")
@@ -165,7 +165,7 @@ def _as_it_is(message: TranscriptMessage) -> TranscriptMessage:
     return message
 
 
-def _body(asked: Asked, messages: Sequence[TranscriptMessage]) -> dict[str, Any]:
+def _body(asked: PluginQuestion, messages: Sequence[TranscriptMessage]) -> dict[str, Any]:
     """The request that a client is about to send, in Anthropic's form."""
     body: dict[str, Any] = {"model": str(asked.get("model") or ""), "messages": [*messages]}
     if system := asked.get("system"):

@@ -10,7 +10,7 @@ OwnMessage = Mapping[str, Any]  # as the client has it
 HostUnit = tuple[tuple[int, ...] | TranscriptMessage, list[TranscriptMessage]]
 
 
-class Report(NamedTuple):
+class HostReport(NamedTuple):
     """What a provider reported."""
 
     answer: str  # for which
@@ -24,4 +24,4 @@ class HostForm(Protocol):
 
     def made(self, new: Sequence[TranscriptMessage], own: Sequence[OwnMessage]) -> list[OwnMessage]: ...
 
-    def report(self, messages: Sequence[OwnMessage]) -> Report | None: ...
+    def report(self, messages: Sequence[OwnMessage]) -> HostReport | None: ...

@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from clew.plugins.forms import HostUnit, OwnMessage, Report
+from clew.plugins.forms import HostUnit, OwnMessage, HostReport
 from clew.sessions.transcripts import opencode
 from clew.sessions.transcripts.opencode_write import ExportWriting
 from clew.sessions.transcripts.shape import Transcript, TranscriptMessage, TranscriptStretch
 from clew.sessions.transcripts.source import mapping, number, objects, string
 
 # As opencode itself sends a request to compact.
-COMPACTED = {"type": "text", "text": "What did we do so far?"}
+ASKED_SO_FAR = {"type": "text", "text": "What did we do so far?"}
 ABORTED = "MessageAbortedError"
 
 
@@ -23,7 +23,7 @@ def _sent(message: OwnMessage) -> list[TranscriptMessage]:
     parts, error = objects(message.get("parts")), mapping(mapping(message.get("info")).get("error"))
     if error and (error.get("name") != ABORTED or all(p.get("type") in ("step-start", "reasoning") for p in parts)):
         return []
-    shown = [COMPACTED if part.get("type") == "compaction" else part for part in parts]
+    shown = [ASKED_SO_FAR if part.get("type") == "compaction" else part for part in parts]
     return opencode.wire_messages({**message, "parts": shown})
 
 
@@ -49,7 +49,7 @@ def _of_model(message: OwnMessage, model: Mapping[str, str]) -> OwnMessage:
     return {**message, "info": {**info, **(model if thinks else {"providerID": "clew", "modelID": "clew"})}}
 
 
-def report(messages: Sequence[OwnMessage]) -> Report | None:
+def report(messages: Sequence[OwnMessage]) -> HostReport | None:
     """What the provider reported for the newest answer, and which that is."""
     infos = [mapping(message.get("info")) for message in messages]
     answers = [i for i in infos if i.get("role") == "assistant" and not i.get("summary") and not i.get("error")]
@@ -60,4 +60,4 @@ def report(messages: Sequence[OwnMessage]) -> Report | None:
     read, wrote, new = (number(n) or 0 for n in (cache.get("read"), cache.get("write"), spent.get("input")))
     usage: dict[str, Any] = {"input_tokens": new, "cache_read_input_tokens": read, "cache_creation_input_tokens": wrote}
     usage["output_tokens"] = (number(spent.get("output")) or 0) + (number(spent.get("reasoning")) or 0)
-    return Report(string(answers[-1].get("id")), usage) if new + read + wrote else None
+    return HostReport(string(answers[-1].get("id")), usage) if new + read + wrote else None

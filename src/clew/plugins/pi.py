@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from clew.plugins.forms import HostUnit, OwnMessage, Report
+from clew.plugins.forms import HostUnit, OwnMessage, HostReport
 from clew.sessions.transcripts import pi
 from clew.sessions.transcripts.pi_write import written
 from clew.sessions.transcripts.shape import TranscriptMessage
@@ -45,7 +45,7 @@ def _of_model(message: dict[str, Any], answers: Sequence[OwnMessage]) -> OwnMess
     return message | {key: answers[-1].get(key) for key in ("api", "provider", "model")}
 
 
-def report(messages: Sequence[OwnMessage]) -> Report | None:
+def report(messages: Sequence[OwnMessage]) -> HostReport | None:
     """What the provider reported for the newest answer, and which that is."""
     answers = [m for m in messages if m.get("role") == "assistant" and m.get("stopReason") not in FAILED_STOPS]
     if not answers:
@@ -54,4 +54,4 @@ def report(messages: Sequence[OwnMessage]) -> Report | None:
     read, wrote, new = (number(spent.get(key)) or 0 for key in ("cacheRead", "cacheWrite", "input"))
     usage: dict[str, Any] = {"input_tokens": new, "cache_read_input_tokens": read, "cache_creation_input_tokens": wrote}
     usage["output_tokens"] = number(spent.get("output")) or 0
-    return Report(f"{answers[-1].get('timestamp')}", usage) if new + read + wrote else None
+    return HostReport(f"{answers[-1].get('timestamp')}", usage) if new + read + wrote else None

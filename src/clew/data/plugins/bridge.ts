@@ -20,7 +20,9 @@ class Clew {
     private readonly client: string,
     private readonly folder: string,
     private readonly warn: (text: string) => void,
-  ) {}
+  ) {
+    this.running() // it takes a moment: by the first question it is there
+  }
 
   /** What clew answers. Throws only where clew is set to refuse secrets and found one. */
   async ask(act: string, asked: Told): Promise<Told | undefined> {

@@ -51,6 +51,10 @@ export default function (pi: ExtensionAPI) {
   // As pi sends them; one that it does not send is an empty one, so that places stay what they are.
   const sent = (messages: any[]) => messages.map((message) => convertToLlm([message])[0] ?? {})
 
+  pi.on("session_start", async (_event, context) => {
+    started(context)
+  })
+
   pi.on("context", (event, context) =>
     safely(async () => {
       const asked = { ...about(context), tools: declared(), messages: sent(event.messages) }
