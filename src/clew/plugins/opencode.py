@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from clew.plugins.forms import HostUnit, OwnMessage, HostReport
+from clew.plugins.forms import HostReport, HostUnit, OwnMessage
 from clew.sessions.transcripts import opencode
 from clew.sessions.transcripts.opencode_write import ExportWriting
 from clew.sessions.transcripts.shape import Transcript, TranscriptMessage, TranscriptStretch

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from clew.plugins.forms import HostUnit, OwnMessage, HostReport
+from clew.plugins.forms import HostReport, HostUnit, OwnMessage
 from clew.sessions.transcripts import pi
 from clew.sessions.transcripts.pi_write import written
 from clew.sessions.transcripts.shape import TranscriptMessage
