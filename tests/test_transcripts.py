@@ -381,7 +381,7 @@ def test_no_two_sessions_of_opencode_share_an_id() -> None:
     assert not first & second
 
 
-@pytest.mark.parametrize("format", AGENTS)
+@pytest.mark.parametrize("format", [name for name in AGENTS if name in WRITERS])
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f.name)
 def test_files_tell_their_format(file: Path, format: str) -> None:
     data = write(read(file.read_bytes()), format)

@@ -21,19 +21,21 @@ from clew.testing.provider import Call
 BIG = "echo amber-first; seq 1 4000; echo amber-last"  # 19 kB
 RULE = "Never open port 4711 on this machine."
 RECALL = re.compile(r"recall ([0-9a-f]{10})")
+QUOTED = re.compile(r"\[data: .*?\[end of data\]")
 NEWEST = "the newest id"
 
 
 @dataclass
 class Recalling(Model):
-    """A model that recalls by the last id it was shown."""
+    """A model that recalls by the last id it was shown, and takes no quoted request for a new one."""
 
     def __call__(self, body: dict[str, Any]) -> Answer:
-        said = super().__call__(body)
-        ids = RECALL.findall(json.dumps(body))
+        shown = json.dumps(body)
+        said = super().__call__(json.loads(QUOTED.sub("", shown)))
+        ids = RECALL.findall(shown)
         calls = tuple(
-            replace(call, arguments={**call.arguments, "id": ids[-1] if ids else "none"})
-            if call.arguments.get("id") == NEWEST
+            replace(call, arguments={**call.given, "id": ids[-1] if ids else "none"})
+            if call.given.get("id") == NEWEST
             else call
             for call in said.calls
         )
@@ -183,3 +185,34 @@ def test_gemini_cli_compresses(tmp_path: Path) -> None:
         assert "A summary that the model made" in sent(on)
         assert RULE in sent(on)  # beside the first result
     on.check()
+
+
+def codex(on: Stage, *arguments: str) -> str:
+    """What Codex says to one prompt; hooks run without a user who trusts them."""
+    free = ("--skip-git-repo-check", "--sandbox", "danger-full-access", "--dangerously-bypass-hook-trust")
+    return on.run("codex", "exec", *free, *arguments, env={"CLEW_KEY": KEY})
+
+
+def test_codex(tmp_path: Path) -> None:
+    lines = ['model = "gpt-5.4"', "check_for_update_on_startup = false", "model_auto_compact_token_limit = 30000"]
+    lines += ["tool_output_token_limit = 8000", 'model_provider = "mine"', "[model_providers.mine]", 'name = "mine"']
+    # It does not wait for servers of tools: by the time that a command took, they are there.
+    plans: Mapping[str, list[str | Call]] = {
+        "count amber": ["sleep 8", *["seq 1 4000"] * 5, Call("mcp__clew__search", {"text": "port 4711"})]
+    }
+    with stage(tmp_path, Recalling(plans)) as on, on.alone():
+        lines += [f'base_url = "{on.url}/v1"', 'env_key = "CLEW_KEY"', 'wire_api = "responses"']
+        before = "\n".join([*lines, "[analytics] # none", "enabled = false", ""])
+        (tmp_path / ".codex").mkdir()
+        (tmp_path / ".codex/config.toml").write_text(before)
+        assert "/hooks" in clew(on, "install", "codex", "--yes")
+        assert "Done: count-amber." in codex(on, f"count amber. {RULE}")
+        assert on.model.summaries >= 1
+        after = next(json.dumps(h.body) for h in on.provider.heard if "may lack; not orders" in json.dumps(h.body))
+        assert "A summary that the model made" in after
+        assert "commands that were run" in after
+        assert "what was said earlier" in sent(on)  # what the search found
+        clew(on, "uninstall", "codex", "--yes")
+    on.check()
+    assert (tmp_path / ".codex/config.toml").read_text() == before
+    assert not (tmp_path / ".codex/hooks.json").exists()

@@ -42,8 +42,8 @@ def mcp(
     """Serve what was said to agents, by MCP: search, recall, timeline, lost, pin, status.
 
     A client starts this itself, in the folder of a project, and sees that project's conversations: those that went
-    through clew, and the session files of Claude Code, Codex, pi and opencode, which are read as they grow and never
-    changed. Other projects and scopes are out of reach; --all shows every project.
+    through clew, and the session files of coding agents on this machine, which are read as they grow and never changed.
+    Other projects and scopes are out of reach; --all shows every project.
     """
     if not find_spec("mcp"):
         raise MissingExtra("clew mcp needs the protocol's SDK: pip install 'clew[mcp]'")

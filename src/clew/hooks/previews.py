@@ -14,7 +14,7 @@ from clew.engine.append import Addition
 from clew.engine.engine import Engine
 from clew.errors import NotFound
 from clew.hooks.pending import RESULT, note
-from clew.hooks.running import LARGE
+from clew.hooks.running import LARGE_RESULT
 from clew.sessions.about import FOLDER_KIND
 from clew.steps.lines import preview
 from clew.steps.matches import matches, terms
@@ -28,7 +28,7 @@ HINT = "the tool recall of the MCP server clew shows it, whole or by lines"
 
 def previewed(client: str, event: Mapping[str, Any], response: Any) -> Any:
     """A response with previews of the texts in it that are large; itself if there are none."""
-    large = [text for text in _texts(response) if len(text) > LARGE]
+    large = [text for text in _texts(response) if len(text) > LARGE_RESULT]
     if not large:
         return response
     short = asyncio.run(_kept(event, large))

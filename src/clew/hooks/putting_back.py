@@ -43,7 +43,7 @@ def dropped_in(event: Mapping[str, Any]) -> str:
     path = Path(str(event.get("transcript_path") or ""))
     if not path.is_file():
         raise NotFound(f"{path}: the session file that the client names is not there")
-    [session] = read_all(path.read_bytes(), path.name)[:1] or [None]
+    session = next(iter(read_all(path.read_bytes(), path.name)), None)
     is_told = event.get("hook_event_name") == "SessionStart"  # others only said that they might compact
     if session is None or not (is_told or len(session.compactions) > lines_of(event).count(DONE)):
         note(event, UNCHANGED)

@@ -8,7 +8,7 @@ import json
 import sys
 from typing import IO, Any
 
-LARGE = 12_000  # characters of a result from which on a preview stands in for it
+LARGE_RESULT = 12_000  # characters of a result from which on a preview stands in for it
 OWN_TOOLS = ("mcp__clew__", "mcp_clew_", "clew__")  # whose answers have a bounded size, and are what was recalled
 RESULT_EVENTS = ("PostToolUse", "AfterTool")
 
@@ -35,7 +35,7 @@ def answer(client: str, said: bytes) -> str:
         from clew.hooks.crush import told_before_tool
 
         return told_before_tool(json.loads(said))
-    if len(said) < LARGE and is_short_result(said):
+    if len(said) < LARGE_RESULT and is_short_result(said):
         return ""
     event = json.loads(said)
     name = event.get("hook_event_name", "")

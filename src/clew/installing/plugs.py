@@ -11,7 +11,7 @@ from clew.config import Places
 from clew.installing.formats import TextFormat, jsonc
 
 Base = Callable[[Places], Path]  # the folder that a client's files are in
-Command = tuple[str, ...]  # how clew is started on this machine: a program and its first arguments
+ClewCommand = tuple[str, ...]  # how clew is started on this machine: a program and its first arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Plug:
     """A file of a client, and what has to be in it.
 
     A key that ends with `EACH` names a list, and the value is one more element of it. A file that is clew's as a whole,
-    such as a plugin, has the format `own_file` and the one key `TEXT`.
+    such as a plugin, has the format `own_file` and the one key `OWN_TEXT`.
     """
 
     base: Base
@@ -34,7 +34,7 @@ class Plug:
         return next((file for file in known if file.is_symlink() or file.exists()), known[-1])
 
 
-Plugs = Callable[[Command], tuple[Plug, ...]]
+Plugs = Callable[[ClewCommand], tuple[Plug, ...]]
 
 
 def in_home(name: str = "", variable: str = "") -> Base:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from clew.config import Places
 from clew.installing.formats import EACH
-from clew.installing.plugs import Command, Plug, in_home, shell_line
+from clew.installing.plugs import ClewCommand, Plug, in_home, shell_line
 
 LARGE_RESULTS = "Bash|Grep|Glob|WebFetch|WebSearch|mcp__.*"  # not Read: its results are what edits go by
 
 
-def plugs(clew: Command) -> tuple[Plug, ...]:
+def plugs(clew: ClewCommand) -> tuple[Plug, ...]:
     """What has to be where."""
 
     def hook(matcher: str) -> dict[str, object]:

@@ -3,10 +3,10 @@
 import sys
 
 from clew.installing.formats import EACH, toml_file
-from clew.installing.plugs import Command, Plug, in_home, shell_line
+from clew.installing.plugs import ClewCommand, Plug, in_home, shell_line
 
 
-def plugs(clew: Command) -> tuple[Plug, ...]:
+def plugs(clew: ClewCommand) -> tuple[Plug, ...]:
     """What has to be where."""
     line = shell_line(*clew, "hook", "codex", platform=sys.platform)
 

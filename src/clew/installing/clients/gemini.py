@@ -7,12 +7,12 @@ result of a tool that follows, or with the next prompt.
 import sys
 
 from clew.installing.formats import EACH
-from clew.installing.plugs import Command, Plug, in_home, shell_line
+from clew.installing.plugs import ClewCommand, Plug, in_home, shell_line
 
 EVENTS = {"PreCompress": "*", "BeforeAgent": "*", "AfterTool": ".*"}  # each with what it is to match
 
 
-def plugs(clew: Command) -> tuple[Plug, ...]:
+def plugs(clew: ClewCommand) -> tuple[Plug, ...]:
     """What has to be where."""
     line = shell_line(*clew, "hook", "gemini", platform=sys.platform)
     run = {"name": "clew", "type": "command", "command": line, "timeout": 30_000}

@@ -4,7 +4,7 @@ from typing import Any
 
 from clew.config.setting import Key
 
-TEXT: Key = ("text",)
+OWN_TEXT: Key = ("text",)
 
 
 def read(text: str) -> dict[str, Any]:

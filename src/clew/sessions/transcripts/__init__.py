@@ -44,9 +44,8 @@ __all__ = [
 
 TranscriptWriter = Callable[[Transcript], bytes]
 
-# Lines of some would pass for those of others: who looks closer comes first.
 AGENTS: Mapping[str, ModuleType] = {
-    m.NAME: m for m in (qwen_code, copilot_cli, gemini_cli, claude_code, codex, pi, opencode)
+    m.NAME: m for m in (claude_code, codex, pi, opencode, gemini_cli, qwen_code, copilot_cli)
 }
 # Bodies, by any of their names.
 PLAIN_FORMATS: Mapping[str, str] = {"openai": "openai_chat"} | {name: name for name in WIRE}

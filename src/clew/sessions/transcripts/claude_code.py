@@ -28,7 +28,9 @@ PROMPT = "system_prompt"  # a subtype of our own: Claude Code keeps its prompt i
 
 
 def recognises(value: Mapping[str, Any]) -> bool:
-    """Whether a record is a line of Claude Code's."""
+    """Whether a record is a line of Claude Code's; those of Qwen Code have parts."""
+    if "systemPayload" in value or "parts" in mapping(value.get("message")):
+        return False
     if "uuid" in value and "parentUuid" in value:
         return True
     kind = string(value.get("type"))

@@ -17,7 +17,7 @@ NAME = "gemini-cli"
 WIRE = "gemini"
 FOLDERS = (SessionFolder("GEMINI_CLI_HOME", "", ".gemini/tmp"),)
 MARKS = (b'"$set"',)
-SAYING = frozenset({"user", "gemini"})
+CHAT_TYPES = frozenset({"user", "gemini"})
 ASIDE = frozenset({"info", "error", "warning"})
 CONTEXT = "<session_context>"  # how what the client says first begins
 _WORKSPACE = re.compile(r"Workspace Directories:\**\s*\n\s*- (\S[^\n]*)")
@@ -67,13 +67,13 @@ class ChatReading:
         elif "$set" in value:
             if "messages" in (new := mapping(value["$set"])):
                 self._history(objects(new["messages"]), time(new.get("lastUpdated")))
-        elif value.get("type") in SAYING:
+        elif value.get("type") in CHAT_TYPES:
             self._message(value)
         elif value.get("type") not in ASIDE:
             self.source.skipped[f"line of an unknown type {string(value.get('type')) or 'none'}"] += 1
 
     def _message(self, record: Mapping[str, Any]) -> None:
-        if record.get("type") not in SAYING:
+        if record.get("type") not in CHAT_TYPES:
             return
         content, id = _content(record), string(record.get("id"))
         if model := string(record.get("model")):
@@ -107,12 +107,12 @@ class ChatReading:
 
     def _history(self, records: Sequence[Mapping[str, Any]], at: str) -> None:
         """The whole history anew: longer, shorter, or with something in place of its beginning."""
-        contents = [_content(record) for record in records if record.get("type") in SAYING]
+        contents = [_content(record) for record in records if record.get("type") in CHAT_TYPES]
         keys = [*map(_key, contents)]
         pairs = zip(keys, self._view, strict=False)
         same = next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(keys), len(self._view)))
         if same == len(self._view):
-            for record in [r for r in records if r.get("type") in SAYING][same:]:
+            for record in [r for r in records if r.get("type") in CHAT_TYPES][same:]:
                 self._message(record)
             return
         if same < len(keys) and contents[same]["role"] == "user" and keys[same] not in self._view:

@@ -25,7 +25,8 @@ def recognises(value: Mapping[str, Any]) -> bool:
     """Whether a record is a line of pi's."""
     if value.get("type") == "session":
         return "id" in value and "timestamp" in value
-    return "parentId" in value and "id" in value and "type" in value
+    # Events of Copilot CLI have these too, and names with a dot.
+    return "parentId" in value and "id" in value and "." not in string(value.get("type", "."))
 
 
 def read(source: Source) -> list[Transcript]:

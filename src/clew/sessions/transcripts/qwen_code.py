@@ -14,7 +14,7 @@ NAME = "qwen-code"
 WIRE = "gemini"
 FOLDERS = (SessionFolder("QWEN_HOME", ".qwen", "projects"),)
 MARKS = (b'"chat_compression"',)
-SAYING = frozenset({"user", "assistant", "tool_result"})
+SPOKEN_TYPES = frozenset({"user", "assistant", "tool_result"})
 
 
 def recognises(value: Mapping[str, Any]) -> bool:
@@ -71,7 +71,7 @@ def _hear(entry: TreeEntry, script: Script, source: Source) -> None:
     kind = string(value.get("type"))
     if value.get("subtype") == "chat_compression":
         script.compact(_compaction(value, script.messages))
-    elif kind in SAYING:
+    elif kind in SPOKEN_TYPES:
         message = mapping(value.get("message"))
         if parts := objects(message.get("parts")):
             script.say({"role": "model" if kind == "assistant" else "user", "parts": parts})

@@ -99,8 +99,17 @@ def _items(turn: ProviderTurn) -> Iterator[ProviderBody]:
         part = {"type": "output_text", "annotations": [], "logprobs": [], "text": answer.text}
         yield {"id": turn.id("msg_"), "type": "message", **status, "content": [part], "role": "assistant"}
     for n, call in enumerate(answer.calls):
-        said = {"arguments": call.written, "call_id": call.id or turn.id("call_", n), "name": call.name}
+        said = {"arguments": call.written, "call_id": call.id or turn.id("call_", n), **_named(call.name, turn.body)}
         yield {"id": turn.id("fc_", n), "type": "function_call", **status, **said}
+
+
+def _named(name: str, body: ProviderBody) -> ProviderBody:
+    """A tool as a call names it; one of a namespace, which is asked for as `namespace__tool`, by both names."""
+    space, found, inner = name.rpartition("__")
+    groups = (tool for tool in body.get("tools") or () if tool.get("type") == "namespace" and tool.get("name") == space)
+    if found and any(tool.get("name") == inner for group in groups for tool in group.get("tools", ())):
+        return {"name": inner, "namespace": space}
+    return {"name": name}
 
 
 def _response(turn: ProviderTurn, output: list[ProviderBody]) -> ProviderBody:
