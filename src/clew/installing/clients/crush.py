@@ -5,10 +5,10 @@ from pathlib import Path
 
 from clew.config import Places
 from clew.installing.formats import EACH
-from clew.installing.plugs import Command, Plug, in_config, shell_line
+from clew.installing.plugs import ClewCommand, Plug, in_config, shell_line
 
 
-def plugs(clew: Command) -> tuple[Plug, ...]:
+def plugs(clew: ClewCommand) -> tuple[Plug, ...]:
     """What has to be where."""
     server = {"type": "stdio", "command": clew[0], "args": [*clew[1:], "mcp"]}
     hook = {"command": shell_line(*clew, "hook", "crush", platform=sys.platform), "timeout": 10}

@@ -2,10 +2,10 @@
 
 from clew.installing.clients.scripts import script
 from clew.installing.formats import own_file
-from clew.installing.plugs import Command, Plug, in_home
+from clew.installing.plugs import ClewCommand, Plug, in_home
 
 
-def plugs(clew: Command) -> tuple[Plug, ...]:
+def plugs(clew: ClewCommand) -> tuple[Plug, ...]:
     """What has to be where."""
     folder = in_home(".pi/agent", "PI_CODING_AGENT_DIR")
-    return (Plug(folder, ("extensions/clew.ts",), {own_file.TEXT: script("pi", clew)}, own_file),)
+    return (Plug(folder, ("extensions/clew.ts",), {own_file.OWN_TEXT: script("pi", clew)}, own_file),)

@@ -4,12 +4,12 @@ import json
 from importlib.resources import files
 
 from clew.agent.control import offered
-from clew.installing.plugs import Command
+from clew.installing.plugs import ClewCommand
 
 STARTED_AS = '["clew"]'  # in the script, for how clew is started
 
 
-def script(name: str, clew: Command) -> str:
+def script(name: str, clew: ClewCommand) -> str:
     """A client's plugin, and after it the part that all plugins share."""
     folder = files("clew").joinpath("data", "plugins")
     parts = [folder.joinpath(f"{part}.ts").read_text(encoding="utf-8") for part in (name, "bridge")]
