@@ -72,7 +72,8 @@ export const ClewPlugin = async ({ client, directory }: any) => {
     "experimental.chat.messages.transform": async (_: any, output: any) =>
       safely(async () => {
         const session = output.messages[0]?.info.sessionID
-        if (!session || skipped.delete(session)) return
+        if (!session) return
+        if (skipped.delete(session)) return void output.messages.splice(0) // nobody need read them
         await learned(session, output.messages)
         const told = await clew.ask("view", { ...about(session), tools: [...tools.values()], messages: output.messages })
         if (told?.messages) output.messages.splice(0, Infinity, ...chosen(output.messages, told.messages))
