@@ -30,7 +30,7 @@ test-python:  ## The tests on another Python, beside: make test-python PYTHON=py
 $(FRAMEWORKS): %: frameworks/%/.venv/ready
 	frameworks/$@/.venv/bin/python -m pytest -c frameworks/pytest.ini --rootdir . frameworks/$@ frameworks/test_docs.py frameworks/test_recipes.py
 
-CLIENTS := resuming claude_code codex opencode pi copilot installed plugged gemini_cli qwen_code aider sdks litellm_sdk
+CLIENTS := resuming claude_code codex opencode pi copilot installed plugged plugins gemini_cli qwen_code aider sdks litellm_sdk
 
 test-clients: $(VENV)/ready tests/clients/node_modules/ready tests/clients/.venv-aider/ready tests/clients/.venv-litellm/ready  ## The real programs resume sessions that clew wrote, and work through the gateway. Minutes; wants npm and 2.5 GB.
 	$(ENV)/python -m pytest -n auto $(CLIENTS:%=tests/clients/%.py)

@@ -49,18 +49,22 @@ GOES_ON = re.compile(
 )
 
 
+# A command of a shell, a call, or a call that follows from the request.
+PlanStep = str | Call | Callable[[dict[str, Any]], Call]
+
+
 @dataclass
 class Model:
     """What a provider says: a plan begins with what a user says, and takes a step a request."""
 
-    plans: Mapping[str, Sequence[str | Call]] = field(default_factory=dict)  # commands of a shell, or calls
+    plans: Mapping[str, Sequence["PlanStep"]] = field(default_factory=dict)
     first: list[Answer] = field(default_factory=list)  # said before anything else, to those who have tools
     summaries: int = 0  # that it was asked for
     asides: int = 0  # requests without tools
     said: list[str] = field(default_factory=list)  # the plans that were done, in order
 
     def __post_init__(self) -> None:
-        self._doing: dict[object, tuple[str, list[str | Call]]] = {}
+        self._doing: dict[object, tuple[str, list[PlanStep]]] = {}
         self._number = 0
 
     def __call__(self, body: dict[str, Any]) -> Answer:
@@ -82,11 +86,11 @@ class Model:
         if self.first:
             return self.first.pop(0)
         who = frame.model, frame.system[:40], frozenset(tools), body.get("prompt_cache_key")
-        said = self._step(who, newest, asked, tools)
+        said = self._step(who, newest, asked, tools, body)
         thinks = (body.get("thinking") or {"type": "disabled"})["type"] != "disabled" or "reasoning" in body
         return replace(said, reasoning="What comes next?") if thinks else said
 
-    def _step(self, who: object, newest: Sequence[Item], asked: str, tools: set[str]) -> Answer:
+    def _step(self, who: object, newest: Sequence[Item], asked: str, tools: set[str], body: dict[str, Any]) -> Answer:
         """The next of a plan: whose it is, by its program and its thread."""
         if not any(item.kind == "result" for item in newest):
             begun = [key for key in self.plans if key in asked]
@@ -98,6 +102,7 @@ class Model:
             self.said.append(key)
             return Answer(f"Done: {key.replace(' ', '-') or 'nothing'}.")  # not in words that begin a plan
         step = left.pop(0)
+        step = step(body) if callable(step) else step
         return Answer("", (step if isinstance(step, Call) else _shell(step, tools),))
 
 
@@ -164,6 +169,7 @@ class Stage:
         """What a program says that knows nothing of this machine; it is not left alone `until` it says this."""
         path = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
         given = {"PATH": path, "HOME": str(self.home), "TERM": "dumb", "LANG": "C.UTF-8", **env}
+        given["CLEW_STORE"] = str(self.home / "log.db")
         self.work.mkdir(parents=True, exist_ok=True)
         if not until:
             done = subprocess.run(

@@ -25,10 +25,10 @@ WIRED = {
 }
 
 
-def clew(on: Stage, *arguments: str) -> str:
+def clew(on: Stage, *arguments: str, **more: str) -> str:
     """What clew's own command says, in the program's home."""
     env = {**os.environ, "HOME": str(on.home), "PATH": f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"}
-    env |= {"CLEW_GATEWAY_PORT": on.url.rpartition(":")[2]}
+    env |= {"CLEW_GATEWAY_PORT": on.url.rpartition(":")[2], **more}
     done = subprocess.run(
         [sys.executable, "-m", "clew.cli", *arguments], cwd=on.home, env=env, capture_output=True, text=True
     )

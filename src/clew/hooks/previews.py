@@ -65,12 +65,12 @@ async def _kept(event: Mapping[str, Any], texts: list[str]) -> dict[str, str]:
     quiet = replace(config, summary=replace(config.summary, model=None))  # nothing is summed up here
     made = engine(quiet, open_store(config.store), compaction="off")
     try:
-        return {text: await _preview(made, config.scope, event, text) for text in texts}
+        return {text: await preview_of(made, config.scope, event, text) for text in texts}
     finally:
         await made.store.close()
 
 
-async def _preview(made: Engine, scope: Scope, event: Mapping[str, Any], text: str) -> str:
+async def preview_of(made: Engine, scope: Scope, event: Mapping[str, Any], text: str, hint: str = HINT) -> str:
     """Write one result to the log, in a conversation beside that of its session."""
     name = f"{event.get('session_id') or 'session'}-results"
     if folder := event.get("cwd"):
@@ -92,4 +92,4 @@ async def _preview(made: Engine, scope: Scope, event: Mapping[str, Any], text: s
     own = next(n for i in reversed(newest) if (n := nodes[i]).item.call_id == id and n.item.kind == "result")
     found = matches(own.item.text, terms(json.dumps(given), ""))
     shown: Item = preview(own.item, own.id[:SHORT], PREVIEW_HEAD, PREVIEW_TAIL, found)
-    return f"{shown.text}\n[recall {own.id[:SHORT]}: {HINT}]"
+    return f"{shown.text}\n[recall {own.id[:SHORT]}: {hint}]"

@@ -31,6 +31,10 @@ def answer(client: str, said: bytes) -> str:
         from clew.hooks.status import status_line
 
         return status_line(json.loads(said))
+    if client == "crush":
+        from clew.hooks.crush import told_before_tool
+
+        return told_before_tool(json.loads(said))
     if len(said) < LARGE_RESULT and is_short_result(said):
         return ""
     event = json.loads(said)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.config import Key, Places, is_file
-from clew.installing.clients import claude, codex, gemini, qwen
+from clew.installing.clients import claude, codex, crush, gemini, opencode, pi, qwen
 from clew.installing.formats import TextFormat, dotenv, jsonc, toml_file, yaml_lines
 from clew.installing.plugs import Base, Plug, Plugs, in_config, in_home
 
@@ -76,14 +76,6 @@ class ClientProgram:
                     yield place / name
 
 
-def _crush(places: Places) -> Path:
-    if said := places.env.get("CRUSH_GLOBAL_CONFIG"):
-        return Path(said)
-    if places.platform == "win32" and not places.env.get("XDG_CONFIG_HOME"):
-        return Path(places.env.get("LOCALAPPDATA") or places.home / "AppData" / "Local") / "crush"
-    return in_config("crush")(places)
-
-
 PROGRAMS: Mapping[str, ClientProgram] = {
     program.name: program
     for program in (
@@ -132,6 +124,7 @@ PROGRAMS: Mapping[str, ClientProgram] = {
             },
             project=("opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"),
             variables=("OPENCODE_CONFIG", "OPENCODE_CONFIG_CONTENT"),
+            plugs=opencode.plugs,
         ),
         ClientProgram(
             "pi",
@@ -143,6 +136,7 @@ PROGRAMS: Mapping[str, ClientProgram] = {
                 ("providers", "openai", "baseUrl"): "@/v1",
                 ("providers", "google", "baseUrl"): "@/v1beta",
             },
+            plugs=pi.plugs,
         ),
         ClientProgram(
             "gemini",
@@ -173,7 +167,7 @@ PROGRAMS: Mapping[str, ClientProgram] = {
         ClientProgram(
             "crush",
             "Crush",
-            _crush,
+            crush.settings_folder,
             ("crush.json",),
             gateway={
                 ("providers", "anthropic", "base_url"): "@",
@@ -181,6 +175,7 @@ PROGRAMS: Mapping[str, ClientProgram] = {
                 ("providers", "gemini", "base_url"): "@",
             },
             project=(".crush.json", "crush.json"),
+            plugs=crush.plugs,
         ),
         ClientProgram(
             "aider",

@@ -10,7 +10,7 @@ from clew.engine.engine import Engine
 from clew.errors import ClewError
 from clew.mcp.reach import FILE_KIND, Mine
 from clew.sessions.import_agent import follow
-from clew.sessions.session_files import SessionFile, folder_of, session_files, sessions_in
+from clew.sessions.session_files import PLUGGED_KIND, SessionFile, folder_of, session_files, sessions_in
 from clew.sessions.transcripts import Transcript
 
 LOOK_SECONDS = 2.0  # between two looks at what files there are
@@ -114,6 +114,8 @@ class Indexer:
     async def _adopted(self, engine: Engine, told: Transcript) -> str:
         """Write a session to the log, as far as it is not there yet; its name there."""
         name = f"{told.parent}-{told.cause}-{told.name}" if told.cause and told.parent else told.name
+        if told.name in await engine.store.learned(self.scope, PLUGGED_KIND):
+            return name  # its plugin writes all of it down
         own = [s for s in await engine.store.sessions(self.scope) if s.name == name]
         if own and min(own, key=lambda s: (s.at, s.number)).cause not in ("import", "subagent", "fork"):
             return name  # it goes through clew, which has all of it

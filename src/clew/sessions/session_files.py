@@ -14,6 +14,8 @@ from clew.sessions.transcripts.opencode_store import DATABASE, SESSIONS, session
 HEAD_BYTES = 256 << 10  # in which an agent has said where it works
 LARGEST_FILE = 512_000_000  # bytes that are read
 
+PLUGGED_KIND = "plugged"  # under which the store keeps the sessions that a client's plugin writes down itself
+
 
 class SessionFile(NamedTuple):
     """A session as it lies on the disk: a file, or a row of a database."""

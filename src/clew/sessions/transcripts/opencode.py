@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from clew.errors import BadRequest
-from clew.sessions.transcripts.shape import Script, Transcript, TranscriptCompaction
+from clew.sessions.transcripts.shape import Script, Transcript, TranscriptCompaction, TranscriptMessage
 from clew.sessions.transcripts.source import Record, SessionFolder, Source, mapping, number, objects, string, time
 from clew.wire.convert.media import PDF, PICTURES
 
@@ -38,6 +38,14 @@ def read(source: Source) -> list[Transcript]:
         else:
             source.skipped["line without `info` and `parts`"] += 1
     return [_transcript(session, said, source)]
+
+
+def wire_messages(message: Mapping[str, Any]) -> list[TranscriptMessage]:
+    """One message of opencode's as it sends it: a question, or an answer and what its tools gave."""
+    script, source = Script(), Source("", [])
+    heard = _answer if mapping(message.get("info")).get("role") == "assistant" else _ask
+    heard(objects(message.get("parts")), script, source)
+    return script.messages
 
 
 def _transcript(session: Mapping[str, Any], said: Sequence[Record], source: Source) -> Transcript:

@@ -6,7 +6,7 @@ from dataclasses import replace as with_
 from typing import Any
 
 from clew.errors import BadRequest
-from clew.sessions.transcripts.shape import Script, Transcript, TranscriptCompaction
+from clew.sessions.transcripts.shape import Script, Transcript, TranscriptCompaction, TranscriptMessage
 from clew.sessions.transcripts.source import SessionFolder, Source, mapping, number, objects, string, time
 from clew.sessions.transcripts.tree import TreeEntry, branches
 
@@ -51,6 +51,13 @@ def read(source: Source) -> list[Transcript]:
         if len(left.messages) > said:
             forks.append(with_(about, stretches=left.stretches, cause="fork", parent=about.name, shared=said))
     return [with_(about, stretches=whole.stretches, children=tuple(forks), notes=source.all_notes())]
+
+
+def wire_messages(message: Mapping[str, Any]) -> list[TranscriptMessage]:
+    """One message of pi's as it sends it."""
+    script = Script()
+    _say(TreeEntry("", None, {"type": "message", "message": message}, 0), script, Source("", []))
+    return script.messages
 
 
 def _entries(source: Source, linear: bool) -> list[TreeEntry]:

@@ -1,6 +1,6 @@
 """A transcript as the lines that pi writes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from clew.core import rawjson
@@ -23,6 +23,11 @@ def write(transcript: Transcript) -> bytes:
     if len(lines) > 1 and transcript.ended:
         lines[-1]["timestamp"] = transcript.ended
     return b"".join(rawjson.dumps(line) + b"\n" for line in lines)
+
+
+def written(messages: Sequence[TranscriptMessage], names: Mapping[str, str], model: str) -> list[dict[str, Any]]:
+    """Messages as pi has them in a conversation; `names` are those of the tools that were called, by the calls' ids."""
+    return [entry["message"] for message in messages for entry in _said(message, names, model, 0) if "message" in entry]
 
 
 def _numbered(n: int, entry: dict[str, Any], began: str) -> dict[str, Any]:

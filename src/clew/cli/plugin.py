@@ -1,0 +1,76 @@
+"""The commands of coding agents: what their plugins start, and a new session in Crush."""
+
+import asyncio
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from clew.cli.app import ScopeName, StorePath, UsageError, app, configured
+
+
+@app.command(hidden=True, epilog="clew install opencode and clew install pi write the plugins that start this.")
+def plugin(
+    client: Annotated[str, typer.Argument(metavar="CLIENT", help="opencode or pi.")],
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Answer the plugin of a coding agent on standard input and output, one JSON object a line."""
+    from clew.catalog import Model
+    from clew.config import engine
+    from clew.core.limits import Budget
+    from clew.plugins.conversations import FORMS, PluginConversations
+    from clew.plugins.lines import converse
+    from clew.store import open_store
+
+    if client not in FORMS:
+        raise UsageError(f"there is no plugin for {client}: there are {', '.join(FORMS)}")
+    config = configured()
+    windows: dict[str, int] = {}
+
+    def budget(model: Model) -> Budget:
+        told, own = windows.get(model.name), config.budget.window
+        return config.budget_for(model, min(told, own) if told and own else told)
+
+    async def serve() -> None:
+        opened = open_store(store or config.store)
+        talk = PluginConversations(client, engine(config, opened, budget, method="auto"), windows, scope)
+        try:
+            await converse(talk.answer, sys.stdin.buffer, sys.stdout.buffer)
+        finally:
+            await opened.close()
+
+    with suppress(KeyboardInterrupt, BrokenPipeError):
+        asyncio.run(serve())
+
+
+@app.command(epilog="Example: clew crush (in the folder of the project)")
+def crush(
+    session: Annotated[str, typer.Argument(metavar="[SESSION]", help="The id of a session, if not the newest.")] = "",
+    server: Annotated[str, typer.Option("--server", metavar="ADDRESS", help="Of crush server, if not the usual.")] = "",
+    summary: Annotated[str, typer.Option("--summary", metavar="TEXT", help="In place of clew's own summary.")] = "",
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Begin a new session in Crush that goes on from a summary of another one, which stays in clew's log.
+
+    This needs a running crush server. No model is asked for the summary.
+    """
+    from clew.config import engine
+    from clew.plugins.crush import CrushServer, continued, usual_address
+    from clew.store import open_store
+
+    config = configured()
+
+    async def begin() -> str:
+        opened = open_store(store or config.store)
+        try:
+            made, asked = engine(config, opened), CrushServer(server or usual_address(os.environ))
+            return await continued(asked, Path.cwd(), session, made, scope, summary)
+        finally:
+            await opened.close()
+
+    typer.echo(f"Crush goes on in session {asyncio.run(begin())}.")

@@ -1,0 +1,100 @@
+// Asks a clew of its own, which runs as long as this program, one JSON object a line. Whatever goes wrong there,
+// the answer is undefined, and the program goes on as it would without clew.
+
+import { spawn, type ChildProcess } from "node:child_process"
+
+const COMMAND: string[] = ["clew"] // clew install writes here how clew is started
+const PATIENCE = 20_000 // milliseconds for one answer
+const STARTS = 3 // times that clew is started again after it ended by itself
+
+type Told = Record<string, any>
+
+class Clew {
+  private child: ChildProcess | undefined
+  private waiting = new Map<number, (told: Told | undefined) => void>()
+  private number = 0
+  private starts = 0
+  private rest = ""
+
+  constructor(
+    private readonly client: string,
+    private readonly folder: string,
+    private readonly warn: (text: string) => void,
+  ) {
+    this.running() // it takes a moment: by the first question it is there
+  }
+
+  /** What clew answers. Throws only where clew is set to refuse secrets and found one. */
+  async ask(act: string, asked: Told): Promise<Told | undefined> {
+    const child = this.running()
+    if (!child?.stdin) return undefined
+    const id = ++this.number
+    const told = await new Promise<Told | undefined>((resolve) => {
+      const late = setTimeout(() => this.settle(id, undefined, "clew did not answer in time"), PATIENCE)
+      this.waiting.set(id, (answer) => {
+        clearTimeout(late)
+        resolve(answer)
+      })
+      child.stdin!.write(JSON.stringify({ id, act, ...asked }) + "\n")
+    })
+    if (told?.refused) throw new Error(`clew: ${told.refused}`)
+    if (told?.failed && typeof told.failed === "string") this.warn(`clew: ${told.failed}`)
+    return told
+  }
+
+  close(): void {
+    this.child?.stdin?.end()
+    this.child = undefined
+  }
+
+  private settle(id: number, told: Told | undefined, why = ""): void {
+    const resolve = this.waiting.get(id)
+    this.waiting.delete(id)
+    if (resolve && why) this.warn(why)
+    resolve?.(told)
+  }
+
+  private running(): ChildProcess | undefined {
+    if (this.child) return this.child
+    if (this.starts >= STARTS) return undefined
+    this.starts += 1
+    const [command, ...rest] = COMMAND
+    const child = spawn(command, [...rest, "plugin", this.client], {
+      cwd: this.folder,
+      stdio: ["pipe", "pipe", "ignore"],
+      windowsHide: true,
+    })
+    const ended = (why: string) => {
+      if (this.child !== child) return
+      this.child = undefined
+      this.rest = ""
+      this.warn(`clew ended (${why}); going on without it`)
+      for (const id of [...this.waiting.keys()]) this.settle(id, undefined)
+    }
+    child.on("error", (error) => ended(error.message))
+    child.on("exit", (code) => ended(`exit code ${code}`))
+    child.stdin.on("error", () => {}) // it ended: exit says so
+    child.stdout.setEncoding("utf8")
+    child.stdout.on("data", (text: string) => {
+      const lines = (this.rest + text).split("\n")
+      this.rest = lines.pop() ?? ""
+      for (const line of lines) {
+        try {
+          const told = JSON.parse(line)
+          this.settle(told.id, told)
+        } catch {
+          // Not a line of ours.
+        }
+      }
+    })
+    // The program may end while clew waits for more.
+    child.unref()
+    for (const pipe of [child.stdin, child.stdout]) (pipe as any).unref?.()
+    return (this.child = child)
+  }
+}
+
+/** The messages that clew chose: places of own ones, and new ones. */
+function chosen<Message>(own: Message[], view: (number | Message)[]): Message[] {
+  return view.map((one) => (typeof one === "number" ? own[one] : one))
+}

@@ -1,0 +1,11 @@
+"""pi: the extension in the folder where it looks for some; it has no MCP, so the extension brings the tools."""
+
+from clew.installing.clients.scripts import script
+from clew.installing.formats import own_file
+from clew.installing.plugs import ClewCommand, Plug, in_home
+
+
+def plugs(clew: ClewCommand) -> tuple[Plug, ...]:
+    """What has to be where."""
+    folder = in_home(".pi/agent", "PI_CODING_AGENT_DIR")
+    return (Plug(folder, ("extensions/clew.ts",), {own_file.OWN_TEXT: script("pi", clew)}, own_file),)

@@ -1,0 +1,19 @@
+"""The plugins that are files of TypeScript, each in one piece."""
+
+import json
+from importlib.resources import files
+
+from clew.agent.control import offered
+from clew.installing.plugs import ClewCommand
+
+STARTED_AS = '["clew"]'  # in the script, for how clew is started
+
+
+def script(name: str, clew: ClewCommand) -> str:
+    """A client's plugin, and after it the part that all plugins share."""
+    folder = files("clew").joinpath("data", "plugins")
+    parts = [folder.joinpath(f"{part}.ts").read_text(encoding="utf-8") for part in (name, "bridge")]
+    text = "\n".join(parts).replace(STARTED_AS, json.dumps(clew), 1)
+    for tool in offered("auto", False, "", ""):
+        text = text.replace(json.dumps(f"@{tool.name}"), json.dumps(tool.description), 1)
+    return text

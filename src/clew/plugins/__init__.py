@@ -1,0 +1,1 @@
+"""What the plugins of coding agents ask: which messages to send, how to preview a result, how to sum up."""

@@ -1,0 +1,178 @@
+"""The conversations of one client, and what its plugin may ask about them."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from clew import wire
+from clew.adapters.restoring import restored
+from clew.agent.control import ContextController
+from clew.agent.control.controller import TOOL_CHARACTERS, framed
+from clew.core.bridge import cross
+from clew.core.caches import Recent
+from clew.core.items import Scope
+from clew.engine.engine import Engine
+from clew.errors import BadRequest, ClewError, NotFound, ToolError
+from clew.exchange.thread import Thread
+from clew.gateway.compacting import Compactions
+from clew.hooks.previews import preview_of
+from clew.plugins import opencode, pi
+from clew.plugins.forms import HostForm, OwnMessage
+from clew.recognition.side_requests import SideRequest
+from clew.sessions.about import FOLDER_KIND
+from clew.sessions.session_files import PLUGGED_KIND
+from clew.sessions.transcripts.shape import TranscriptMessage
+from clew.sessions.transcripts.source import objects
+from clew.store.records import Origin
+
+FORMS: Mapping[str, HostForm] = MappingProxyType({"opencode": opencode, "pi": pi})
+PLUGIN_THREADS = 64  # conversations that are remembered between two calls
+LARGE_SHARE = 8  # a result is large from this part of the window on
+RESULT_TOKEN = 4  # characters in a token, more or less
+RECALL_HINT = "the tool recall shows it, whole or by lines"
+
+PluginQuestion = Mapping[str, Any]
+PluginAnswer = dict[str, Any]
+
+
+class PluginConversations:
+    """Answers what a plugin asks, each question a JSON object that names its session."""
+
+    def __init__(self, client: str, engine: Engine, windows: dict[str, int], scope: Scope = "default") -> None:
+        self._client, self._form = client, FORMS[client]
+        self._engine = engine
+        self._windows = windows  # that the client told, by model: the engine's budgets are of these
+        self._scope = scope
+        self._threads = Recent[str, Thread](PLUGIN_THREADS)
+        self._marked = Recent[str, bool](PLUGIN_THREADS)
+        self._reported = Recent[str, str](PLUGIN_THREADS)
+        self._compactions = Compactions(engine)
+
+    async def answer(self, asked: PluginQuestion) -> PluginAnswer:
+        """What a question comes to. Raises `ClewError`."""
+        return await cross(self._answer(asked))
+
+    async def _answer(self, asked: PluginQuestion) -> PluginAnswer:
+        acts = {"view": self.view, "result": self.result, "summary": self.summary, "tool": self.tool}
+        act = acts.get(str(asked.get("act")))
+        if act is None or not isinstance(asked.get("session"), str):
+            raise BadRequest(f"expected `act`, one of {', '.join(acts)}, and `session`, a text")
+        if isinstance(window := asked.get("window"), int) and window > 0:
+            self._windows[str(asked.get("model") or "")] = window
+        own = asked["session"]
+        if own not in self._marked:  # who reads session files leaves this one alone, and so its name
+            self._marked[own] = True
+            await self._engine.store.learn(self._scope, PLUGGED_KIND, own, {"client": self._client})
+            if folder := asked.get("folder"):
+                await self._engine.store.learn(self._scope, FOLDER_KIND, self._name(own), {FOLDER_KIND: str(folder)})
+        return await act({**asked, "session": self._name(own), "parent": self._name(asked.get("parent"))})
+
+    def _name(self, session: Any) -> str:
+        """The name of a conversation in the log: session files have the client's own."""
+        return f"{self._client}-{session}" if session else ""
+
+    async def view(self, asked: PluginQuestion) -> PluginAnswer:
+        """Which messages to send: places of the client's own, and new ones; None: all, as they are."""
+        own = objects(asked.get("messages"))
+        thread = await self._thread(asked)
+        await self._hear(thread, own)
+        units = self._form.units(own)
+        sent = await thread.fit(_body(asked, [part for _, parts in units for part in parts]), "anthropic")
+        if sent.is_as_it_came:
+            return {"messages": None}
+        return {"messages": self._in_own_form(restored(sent.body["messages"], units, _as_it_is), own)}
+
+    async def result(self, asked: PluginQuestion) -> PluginAnswer:
+        """A preview of a large result, whose whole text is in the log from now on; None: it is not large."""
+        text, limit = str(asked.get("text") or ""), self._windows.get(str(asked.get("model") or ""), 0) // LARGE_SHARE
+        if not limit or len(text) <= limit * RESULT_TOKEN:
+            return {"text": None}
+        event = {"session_id": asked["session"], "cwd": asked.get("folder"), "tool_name": asked.get("tool")}
+        event |= {"tool_use_id": asked.get("call"), "tool_input": asked.get("given")}
+        return {"text": await preview_of(self._engine, self._scope, event, text, RECALL_HINT)}
+
+    async def summary(self, asked: PluginQuestion) -> PluginAnswer:
+        """What the client may put in the place of what was said; None: nobody knows of it."""
+        thread, own = await self._thread(asked), objects(asked.get("messages"))
+        said = [part for _, parts in self._form.units(own) for part in parts]
+        if said and await self._engine.store.session(self._scope, asked["session"]) is None:
+            await thread.keep(_body(asked, said), "anthropic")
+        frame, _ = wire.decode(_body(asked, []), "anthropic")
+        text = await self._compactions.summary(
+            self._scope, asked["session"], SideRequest("agent", "text"), frame, [], str(asked.get("focus") or "")
+        )
+        return {"text": text}
+
+    async def tool(self, asked: PluginQuestion) -> PluginAnswer:
+        """What a call of recall or search_history gives back."""
+        name, given = str(asked.get("name") or ""), asked.get("given")
+        if name not in ("recall", "search_history") or not isinstance(given, Mapping):
+            raise ToolError(f"{name[:60]}: expected recall or search_history, and its arguments, an object")
+        failed = "nothing was said in this conversation yet"
+        for session in (asked["session"], f"{asked['session']}-results"):
+            if branch := await self._engine.store.session(self._scope, session):
+                try:
+                    return {"text": framed(await self._found(branch, name, given))}
+                except ClewError as error:
+                    failed = str(error)
+        return {"text": f"Error: {failed}"}
+
+    async def _found(self, branch: str, name: str, given: Mapping[str, Any]) -> str:
+        engine = self._engine
+        if name == "recall":
+            id, lines, pattern = (str(given.get(key) or "") for key in ("id", "lines", "pattern"))
+            return await engine.excerpt(self._scope, id, branch, lines, pattern, TOOL_CHARACTERS)
+        if found := await engine.answer(self._scope, str(given.get("query") or ""), branch, TOOL_CHARACTERS):
+            return found
+        raise NotFound("nothing was said about that")
+
+    def _controller(self) -> ContextController:
+        return ContextController(self._engine, offer=False, tell=False)
+
+    async def _thread(self, asked: PluginQuestion) -> Thread:
+        session = asked["session"]
+        if (known := self._threads.get(session)) is None:
+            parent = str(asked.get("parent") or "")
+            branch = await self._engine.store.session(self._scope, parent) if parent else None
+            origin = Origin("subagent", branch) if branch else None
+            known = Thread(self._controller(), session, scope=self._scope, origin=origin)
+            self._threads[session] = known
+        return known
+
+    async def _hear(self, thread: Thread, own: Sequence[OwnMessage]) -> None:
+        """Take in what the provider reported for what was last sent, once."""
+        report, session = self._form.report(own), thread.session or ""
+        if report is not None and self._reported.get(session) != report.answer:
+            if session in self._reported:
+                await thread.heard(report.usage)
+            self._reported[session] = report.answer
+
+    def _in_own_form(
+        self, messages: Sequence[tuple[int, ...] | TranscriptMessage], own: Sequence[OwnMessage]
+    ) -> list[int | OwnMessage]:
+        out: list[int | OwnMessage] = []
+        new: list[TranscriptMessage] = []
+        for message in (*messages, ()):
+            if isinstance(message, tuple):
+                out += [*(self._form.made(new, own) if new else ()), *message]
+                new = []
+            else:
+                new.append(message)
+        return out
+
+
+def _as_it_is(message: TranscriptMessage) -> TranscriptMessage:
+    return message
+
+
+def _body(asked: PluginQuestion, messages: Sequence[TranscriptMessage]) -> dict[str, Any]:
+    """The request that a client is about to send, in Anthropic's form."""
+    body: dict[str, Any] = {"model": str(asked.get("model") or ""), "messages": [*messages]}
+    if system := asked.get("system"):
+        body["system"] = str(system)
+    if tools := objects(asked.get("tools")):
+        body["tools"] = [
+            {"name": t.get("name"), "description": t.get("description") or "", "input_schema": t.get("schema") or {}}
+            for t in tools
+        ]
+    return body

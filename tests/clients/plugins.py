@@ -1,0 +1,109 @@
+"""opencode and pi with clew's plugins and no gateway: the real programs talk to the provider by themselves."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from driving import Model, Stage, stage
+from installed import clew
+from opencode import MODELS, opencode
+from pi import WAYS, pi
+
+from clew.testing import Answer
+from clew.testing.provider import Call
+
+WINDOW = 70_000
+COUNT = "seq -f 'line %g of the count' 1 900"  # 19 kB
+LONG = "seq -f 'line %g of a long count, and of nothing else' 1 1000"  # 45 kB; of more than 50 kB they keep a part
+BOTH = [*(("opencode", way) for way in MODELS), *(("pi", way) for way in WAYS)]
+EACH = [("opencode", "messages"), ("pi", "messages")]
+RECALL = {"opencode": "clew_recall", "pi": "recall"}  # what each calls the tool
+CONFIG = {"opencode": ".config/opencode", "pi": "agent"}
+
+
+def plug(on: Stage, client: str, act: str = "install") -> None:
+    """Install a client's plugin into its home on this stage, or remove it."""
+    on.url = on.provider.url
+    (on.home / CONFIG[client]).mkdir(parents=True, exist_ok=True)
+    clew(on, act, client, "--yes", PI_CODING_AGENT_DIR=str(on.home / "agent"))
+
+
+def talk(client: str, on: Stage, way: str, *said: str, window: int = WINDOW) -> str:
+    """What a program says."""
+    if client == "opencode":
+        return opencode(on, way, *said, window=window)
+    return pi(on, way, "-p", *said, window=window)
+
+
+async def said_in(on: Stage, client: str) -> str:
+    """All that the plugin wrote down."""
+    return "\n".join(one.text for one in await on.conversations() if (one.session.name or "").startswith(f"{client}-"))
+
+
+@pytest.mark.parametrize(("client", "way"), BOTH)
+async def test_far_past_the_window_without_an_error(client: str, way: str, tmp_path: Path) -> None:
+    steps = [f"echo fact-{n}; {COUNT}" for n in range(25)]
+    with stage(tmp_path, Model({"count amber": steps, "and again": ["echo amber-2"]}), window=WINDOW) as on:
+        plug(on, client)
+        assert "Done: count-amber." in talk(client, on, way, "count amber")
+        assert "Done: and-again." in talk(client, on, way, "-c", "and again")
+    on.check()
+    assert on.model.summaries == 0
+    assert max(heard.spent.input for heard in on.provider.heard) <= WINDOW
+    assert "[work log" in json.dumps(on.provider.heard[-1].body)
+    logged = await said_in(on, client)
+    assert all(f"fact-{n}\n" in logged for n in range(25))
+
+
+@pytest.mark.parametrize(("client", "way"), BOTH)
+async def test_its_compaction_is_answered_from_the_log(client: str, way: str, tmp_path: Path) -> None:
+    steps = [f"echo fact-{n}; {COUNT}" for n in range(5)]
+    model = Model({"count amber": steps, "what was it": ["echo amber-after"]})
+    with stage(tmp_path, model) as on:
+        plug(on, client)
+        # The provider says that it was far more than it was: the program compacts by itself.
+        talk(client, on, way, "count amber", window=200_000)
+        model.first.append(Answer("I see.", output=190_000))
+        talk(client, on, way, "-c", "go on", window=200_000)
+        assert "Done: what-was-it." in talk(client, on, way, "-c", "what was it", window=200_000)
+    on.check()
+    bodies = [json.dumps(heard.body) for heard in on.provider.heard]
+    asked = [body for body in bodies if "Answer with the one word: done" in body]
+    assert model.summaries == len(asked) == (1 if client == "opencode" else 0)
+    assert not any("fact-1" in body for body in asked)  # opencode always asks: then for next to nothing
+    sent = bodies[-1]
+    assert "[clew log " in sent
+    assert "fact-0" in sent
+
+
+@pytest.mark.parametrize(("client", "way"), EACH)
+async def test_a_large_result_is_a_preview_and_can_be_recalled(client: str, way: str, tmp_path: Path) -> None:
+    def recall(body: dict[str, Any]) -> Call:
+        found = re.findall(r"characters out of view; recall (\w+)", json.dumps(body))
+        return Call(RECALL[client], {"id": found[-1], "lines": "500-501"})
+
+    model = Model({"count amber": [LONG, recall]})
+    with stage(tmp_path, model, window=WINDOW) as on:
+        plug(on, client)
+        assert "Done: count-amber." in talk(client, on, way, "count amber")
+    on.check()
+    seen = json.dumps(on.provider.heard[-1].body)
+    assert "line 499 of a long count" not in json.dumps(on.provider.heard[-2].body)
+    assert "line 500 of a long count" in seen, seen[-9000:]
+
+
+@pytest.mark.parametrize(("client", "way"), EACH)
+async def test_without_clew_it_goes_on_alone_and_is_then_as_it_was(client: str, way: str, tmp_path: Path) -> None:
+    with stage(tmp_path, Model({"list amber": ["echo amber-1"], "and again": ["echo amber-2"]})) as on:
+        plug(on, client)
+        [script] = [*(on.home / CONFIG[client]).rglob("clew.ts")]
+        whole = script.read_text()
+        script.write_text(re.sub(r"(const COMMAND: string\[\] = )\[.*?\]", r'\1["/nowhere/clew"]', whole))
+        assert "Done: list-amber." in talk(client, on, way, "list amber")
+        script.write_text(whole)
+        plug(on, client, "uninstall")
+        assert not script.exists()
+        assert "Done: and-again." in talk(client, on, way, "-c", "and again")
+    on.check()

@@ -1,0 +1,277 @@
+"""What plugins of coding agents are answered, and Crush, whose server is a double here: it is not to be had."""
+
+import io
+import json
+import re
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clew import Budget, Engine, SQLite
+from clew.engine.settings import Settings
+from clew.errors import BadRequest, NotFound
+from clew.hooks.crush import told_before_tool
+from clew.installing.clients import opencode as opencode_client
+from clew.installing.clients import pi as pi_client
+from clew.plugins.conversations import PluginConversations
+from clew.plugins.crush import CrushServer, continued
+from clew.plugins.lines import converse
+from clew.store.sql import SQLStore
+
+WINDOW = 12_000
+LINES = "line of the count\n" * 300
+
+
+def opencode_turn(n: int, **info: Any) -> dict[str, Any]:
+    told = {"role": "assistant", "sessionID": "ses_1", "providerID": "anthropic", "modelID": "claude-sonnet-4-5"}
+    state = {"status": "completed", "input": {"command": f"echo {n}"}, "output": f"fact-{n}\n{LINES}"}
+    call = {"type": "tool", "callID": f"c{n}", "tool": "bash", "state": state}
+    return {"info": {"id": f"a{n}", **told, **info}, "parts": [{"type": "step-start"}, call]}
+
+
+def opencode_history(turns: int) -> list[dict[str, Any]]:
+    asked = {"info": {"id": "u", "role": "user", "sessionID": "ses_1"}, "parts": [{"type": "text", "text": "count"}]}
+    return [asked, *(opencode_turn(n) for n in range(turns))]
+
+
+def pi_history(turns: int) -> list[dict[str, Any]]:
+    out: list[dict[str, Any]] = [{"role": "user", "content": "count", "timestamp": 1}, {}]
+    for n in range(turns):
+        ids = [f"c{n}", f"d{n}"]
+        calls = [{"type": "toolCall", "id": id, "name": "bash", "arguments": {"command": f"echo {id}"}} for id in ids]
+        told = {"api": "anthropic-messages", "provider": "anthropic", "model": "claude-sonnet-4-5"}
+        out.append({"role": "assistant", "content": calls, **told, "stopReason": "toolUse", "timestamp": n})
+        for id in ids:
+            text = [{"type": "text", "text": f"fact-{n}\n{LINES[:2_700]}"}]
+            out.append({"role": "toolResult", "toolCallId": id, "toolName": "bash", "content": text, "isError": False})
+    return out
+
+
+HISTORIES = {"opencode": opencode_history, "pi": pi_history}
+
+
+def talking(client: str, store: SQLStore, **given: Any) -> PluginConversations:
+    windows: dict[str, int] = {}
+
+    def budget(model: Any) -> Budget:
+        return Budget(window=windows.get(model.name, 100_000))
+
+    return PluginConversations(client, Engine(store, budget, Settings(**given)), windows)
+
+
+def asking(act: str, **given: Any) -> dict[str, Any]:
+    return {"act": act, "session": "ses_1", "model": "claude-sonnet-4-5", "window": WINDOW, **given}
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> SQLite:
+    return SQLite(tmp_path / "log.db")
+
+
+@pytest.mark.parametrize("client", HISTORIES)
+async def test_what_is_as_it_was_is_named_by_its_place(client: str, log: SQLite) -> None:
+    talk, history = talking(client, log), HISTORIES[client]
+    assert (await talk.answer(asking("view", messages=history(1))))["messages"] is None
+    for turns in range(2, 25):
+        own = history(turns)
+        view = (await talk.answer(asking("view", messages=own)))["messages"]
+        view = [*range(len(own))] if view is None else view
+        assert view[-1] == len(own) - 1
+        kept = [place for place in view if isinstance(place, int)]
+        assert kept == sorted(set(kept))
+    assert len(kept) < len(own)
+    assert "[work log" in json.dumps([one for one in view if not isinstance(one, int)])
+    found = await talk.answer(asking("tool", name="search_history", given={"query": "fact-3"}))
+    assert "fact-3" in found["text"]
+    await log.close()
+
+
+async def test_pi_gets_calls_and_results_in_its_own_words(log: SQLite) -> None:
+    own = pi_history(3)
+    own[2]["content"].insert(0, {"type": "thinking", "thinking": "Hm.", "thinkingSignature": "sealed"})
+    talk = talking("pi", log)
+    view = (await talk.answer(asking("view", messages=own, window=4_000)))["messages"]
+    made = [one for one in view if not isinstance(one, int)]
+    assert made
+    assert {one["role"] for one in made} <= {"user", "assistant", "toolResult"}
+    assert all(one["toolName"] == "bash" for one in made if one["role"] == "toolResult")
+    await log.close()
+
+
+async def test_opencode_is_not_sent_what_failed_and_knows_its_summary(log: SQLite) -> None:
+    failed = opencode_turn(7, error={"name": "APIError"})
+    request = {"info": {"id": "q", "role": "user", "sessionID": "ses_1"}, "parts": [{"type": "compaction"}]}
+    summary = {"info": {"id": "s", "role": "assistant", "summary": True}, "parts": [{"type": "text", "text": "Done."}]}
+    talk = talking("opencode", log)
+    history = [request, summary, *opencode_history(1), failed]
+    assert (await talk.answer(asking("view", messages=history)))["messages"] is None
+    branch = await log.session("default", "opencode-ses_1")
+    assert branch is not None
+    said = [place.id for place in (await log.load("default", branch)).said]
+    texts = [node.item.text for node in (await log.nodes("default", said)).values()]
+    assert "What did we do so far?" in texts
+    assert not any("fact-7" in text for text in texts)
+    await log.close()
+
+
+@pytest.mark.parametrize("client", HISTORIES)
+async def test_a_large_result_is_a_preview_and_its_whole_is_recalled(client: str, log: SQLite) -> None:
+    talk = talking(client, log)
+    assert (await talk.answer(asking("result", text="short", call="c", tool="bash")))["text"] is None
+    text = "".join(f"line {n}\n" for n in range(2_000))
+    shown = (await talk.answer(asking("result", text=text, call="c", tool="bash", given={"command": "x"})))["text"]
+    assert len(shown) < len(text) / 3
+    [id, *_] = re.findall(r"recall ([0-9a-f]+)", shown)
+    back = await talk.answer(asking("tool", name="recall", given={"id": id, "lines": "1001-1002"}))
+    assert "line 1000\n" in back["text"]
+    gone = await talk.answer(asking("tool", name="recall", given={"id": "0123456789"}))
+    assert gone["text"].startswith("Error:")
+    await log.close()
+
+
+@pytest.mark.parametrize("client", HISTORIES)
+async def test_a_summary_is_of_the_log_also_if_nothing_was_viewed_yet(client: str, log: SQLite) -> None:
+    talk = talking(client, log)
+    assert (await talk.answer(asking("summary")))["text"] is None
+    told = (await talk.answer(asking("summary", messages=HISTORIES[client](12))))["text"]
+    assert "count" in told
+    assert "[clew log " in told
+    await log.close()
+
+
+async def test_lines_are_answered_and_faults_are_told(log: SQLite) -> None:
+    talk = talking("pi", log, secrets="refuse")
+    key = "sk-ant-api03-" + "Ab1_" * 23 + "AAAA"
+    lines = [{"id": 1}, {"id": 2, **asking("view", messages=pi_history(1))}]
+    lines += [{"id": 3, **asking("view", messages=[{"role": "user", "content": f"my key is {key}"}])}]
+    source = io.BytesIO(b"not json\n" + b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    sink = io.BytesIO()
+    await converse(talk.answer, source, sink)
+    told = {line.get("id"): line for line in map(json.loads, sink.getvalue().splitlines())}
+    assert told[None]["failed"]
+    assert "expected `act`" in told[1]["failed"]
+    assert told[2] == {"id": 2, "messages": None}
+    assert told[3]["refused"]
+    assert key not in json.dumps(told)
+    await log.close()
+
+
+@pytest.mark.parametrize("client", [opencode_client, pi_client])
+def test_a_script_is_told_how_clew_is_started(client: Any) -> None:
+    [text, *_] = client.plugs(("/opt/py thon", "-m", "clew"))[0].values.values()
+    assert 'const COMMAND: string[] = ["/opt/py thon", "-m", "clew"]' in text
+    assert '"@recall"' not in text
+
+
+# --- Crush ------------------------------------------------------------------------------------------------------------
+
+
+def part(kind: str, **data: Any) -> dict[str, Any]:
+    return {"type": kind, "data": data}
+
+
+CRUSH_SAID = [
+    {"role": "user", "parts": [part("text", text="Find the port.")]},
+    {
+        "role": "assistant",
+        "model": "gpt-4o",
+        "parts": [part("reasoning", thinking="Hm."), part("tool_call", id="t", name="bash", input='{"command": "ss"}')],
+    },
+    {"role": "tool", "parts": [part("tool_result", tool_call_id="t", name="bash", content="LISTEN 8443")]},
+    {"role": "assistant", "model": "gpt-4o", "parts": [part("text", text="It is 8443."), part("finish", reason="end")]},
+]
+
+
+class CrushDouble(BaseHTTPRequestHandler):
+    """Answers as the API that Crush publishes says."""
+
+    heard: list[tuple[str, Any]]
+    folder: str
+
+    def do_GET(self) -> None:
+        session = {"id": "old", "title": "ports", "updated_at": 2, "parent_session_id": ""}
+        agent = {"id": "agent", "title": "", "updated_at": 3, "parent_session_id": "old"}
+        known: dict[str, Any] = {
+            "/v1/workspaces": [{"id": "w", "path": self.folder}],
+            "/v1/workspaces/w/sessions": [agent, session],
+            "/v1/workspaces/w/sessions/old/messages": CRUSH_SAID,
+        }
+        self._tell(200 if self.path in known else 404, known.get(self.path, {"message": "not found"}))
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.heard.append((self.path, body))
+        if self.path.endswith("/sessions"):
+            self._tell(200, {"id": "new", **body})
+        else:
+            self._tell(202, None)
+
+    def _tell(self, status: int, value: Any) -> None:
+        told = b"" if value is None else json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(told)))
+        self.end_headers()
+        self.wfile.write(told)
+
+    def log_message(self, *said: Any) -> None:
+        """Nothing."""
+
+
+@contextmanager
+def crush_double(folder: Path) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
+    heard: list[tuple[str, Any]] = []
+    handler = type("Handler", (CrushDouble,), {"heard": heard, "folder": str(folder)})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", heard
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+async def test_crush_goes_on_in_a_new_session_with_a_summary_of_the_old(tmp_path: Path, log: SQLite) -> None:
+    engine = Engine(log, Budget(window=100_000))
+    with crush_double(tmp_path) as (url, heard):
+        new = await continued(CrushServer(url), tmp_path / "deep", "", engine, "default")
+        with pytest.raises(NotFound, match="no workspace"):
+            await continued(CrushServer(url), Path("/elsewhere"), "", engine, "default")
+        with pytest.raises(NotFound, match="0 sessions"):
+            await continued(CrushServer(url), tmp_path, "none", engine, "default")
+        await continued(CrushServer(url), tmp_path, "old", engine, "default", summary="In my words.")
+    assert new == "new"
+    [(_, made), (path, sent), _, (_, own)] = heard
+    assert made["title"] == "goes on from ports"
+    assert path == "/v1/workspaces/w/agent"
+    assert sent["session_id"] == "new"
+    assert "Find the port." in sent["prompt"]
+    assert "8443" in sent["prompt"]
+    assert own["prompt"] == "In my words."
+    assert await log.session("default", "crush-old")
+    with pytest.raises(BadRequest, match="no Crush server"):
+        CrushServer(f"unix://{tmp_path / 'no.sock'}").get("/workspaces")
+    await log.close()
+
+
+def test_crush_is_told_how_full_the_window_is_once_it_matters(tmp_path: Path) -> None:
+    file = tmp_path / ".crush" / "crush.db"
+    file.parent.mkdir()
+    with sqlite3.connect(file) as database:
+        database.execute("create table sessions (id text, prompt_tokens integer, completion_tokens integer)")
+        database.execute("create table messages (session_id text, model text, created_at integer)")
+        database.executemany("insert into sessions values (?, ?, ?)", [("full", 100_000, 2_000), ("new", 900, 10)])
+        database.executemany("insert into messages values (?, 'gpt-4o', 1)", [("full",), ("new",)])
+    database.close()
+    event = {"event": "PreToolUse", "cwd": str(tmp_path / "deep"), "tool_name": "bash"}
+    told = json.loads(told_before_tool({**event, "session_id": "full"}))
+    assert told["context"].startswith('<context_status>{"used_pct":79,')
+    assert told_before_tool({**event, "session_id": "new"}) == ""
+    assert told_before_tool({**event, "session_id": "unknown"}) == ""
+    assert told_before_tool({**event, "cwd": "/", "session_id": "full"}) == ""
