@@ -122,6 +122,8 @@ def test_praisonai(ran: Ran, sessions: Callable[[], list[Session]], tmp_path: Pa
     assert len({s.branch for s in chain}) == 1
     kept = DefaultSessionStore(str(tmp_path / "sessions")).get_session(chain[1].id)
     assert kept.metadata == {"parent_session_id": "parser", "lineage_id": "parser"}
+    found = next(s for s in every if s.cause == "subagent")
+    assert found.parent in {s.id for s in every if s.name == "ports"}
 
 
 @has("strands")

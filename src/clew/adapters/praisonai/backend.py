@@ -17,7 +17,7 @@ from praisonaiagents.utils.async_bridge import run_coroutine_from_any_context
 
 from clew.adapters.hosted import Hosted
 from clew.adapters.praisonai.compressor import SYSTEM_ROLES
-from clew.adapters.praisonai.conversation import CALL, Conversation, ToolCall
+from clew.adapters.praisonai.conversation import CALLING, CallUnderWay, Conversation
 from clew.adapters.weaving import ChatMessage, is_same, plain, unquoted
 from clew.agent.control import ContextController
 from clew.agent.tasks import Strategy, Summaries
@@ -136,7 +136,7 @@ class Backend(OpenAIClient):  # type: ignore[misc]
             _RUNNING.reset(before)
         said: str = (answer.choices[0].message.content or "") if answer else ""
         await conversation.keep(said)
-        if call := CALL.get():
+        if call := CALLING.get():
             call.reports[conversation.thread.session or name] = said
         return said
 
@@ -167,7 +167,7 @@ class Backend(OpenAIClient):  # type: ignore[misc]
 
         One that begins in a tool of another agent is a part of that one's work.
         """
-        call = CALL.get()
+        call = CALLING.get()
         with self._choosing:
             known: MutableMapping[Any, Conversation] = self._named
             key: Any = name
@@ -199,13 +199,13 @@ class Backend(OpenAIClient):  # type: ignore[misc]
                 return (await thread.answer(name, given)).text
             if execute is None:
                 return f"Error: there is no tool {name}"
-            call = ToolCall(thread)
-            before = CALL.set(call)
+            call = CallUnderWay(thread)
+            before = CALLING.set(call)
             try:
                 result = await asyncio.to_thread(execute, name, given, **more)
                 result = await result if isawaitable(result) else result
             finally:
-                CALL.reset(before)
+                CALLING.reset(before)
             return await call.shortened(result, self._summaries) if self._summaries else result
 
         return executed

@@ -83,7 +83,7 @@ def _is_same_store(one: Thread, other: Thread) -> bool:
 
 
 @dataclass(slots=True)
-class ToolCall:
+class CallUnderWay:
     """A call of a tool under way, and what other agents reported in the meantime, by their sessions."""
 
     caller: Thread
@@ -103,4 +103,4 @@ class ToolCall:
         return result
 
 
-CALL: ContextVar[ToolCall | None] = ContextVar("clew_call", default=None)  # whose tool is running
+CALLING: ContextVar[CallUnderWay | None] = ContextVar("clew_call", default=None)  # whose tool is running
