@@ -73,7 +73,7 @@ class Conversation:
         thread = self.thread
         if thread.last is None and thread.origin is None and parent.last and _is_same_store(thread, parent):
             thread.origin = Origin("subagent", parent.last.view.branch)
-            thread.session = thread.session or parent.child(name).session
+            thread.session = thread.session or parent.name_of_child(name)
 
 
 def _is_same_store(one: Thread, other: Thread) -> bool:
