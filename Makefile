@@ -8,7 +8,7 @@ VENV ?= .venv
 ENV := $(VENV)/bin
 PINNED := requirements-dev.txt
 
-FRAMEWORKS := crewai litellm praisonai strands
+FRAMEWORKS := crewai inspect_ai litellm praisonai strands
 
 .PHONY: demo test test-clients test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench format clean relock $(FRAMEWORKS)
 
