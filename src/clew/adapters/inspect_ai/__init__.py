@@ -32,6 +32,8 @@ from clew.wire.rules.binding import binds
 
 __all__ = ["ClewCompaction"]
 
+UNDESCRIBED = {"description": "As the tool's description says."}  # Inspect wants one for each parameter
+
 _TALKING: ContextVar[Thread | None] = ContextVar("clew_talking", default=None)  # the conversation of this agent
 
 
@@ -83,9 +85,12 @@ class ClewCompaction(CompactionStrategy):
         controller = self._controller(model)
         thread = self._thread(controller, messages)
         view = (await thread.fit(asked, INSPECT_FORMAT)).view
-        view = await cross(controller.engine.compact(view, method="reactive"))
-        sent = restored(plain(body(view)["messages"]), held, lambda wire: made(wire, messages, str(thread.session)))
-        if len(sent) == len(messages) and all(map(is_, sent, messages)):
+        name = str(thread.session)
+        sent = restored(plain(body(view)["messages"]), held, lambda wire: made(wire, messages, name))
+        if _is_same(sent, messages):  # small enough for clew, and not for Inspect, which counts in its own way
+            view = await cross(controller.engine.compact(view, method="reactive"))
+            sent = restored(plain(body(view)["messages"]), held, lambda wire: made(wire, messages, name))
+        if _is_same(sent, messages):
             return None
         # Claude's thinking is bound to what stood before it, which is no longer what it was.
         return unbound(sent) if binds("anthropic", model.name) else sent
@@ -119,6 +124,10 @@ class ClewCompaction(CompactionStrategy):
         return int(self.threshold * window) if window else None
 
 
+def _is_same(some: list[ChatMessage], others: list[ChatMessage]) -> bool:
+    return len(some) == len(others) and all(map(is_, some, others))
+
+
 def _declared(tool: ToolInfo) -> dict[str, Any]:
     parameters = tool.parameters.model_dump(exclude_none=True)
     return {"name": tool.name, "description": tool.description, "parameters": parameters}
@@ -135,7 +144,7 @@ def _tool(declared: ToolDeclaration) -> Tool:
 
     schema: Mapping[str, Any] = declared.schema or {}
     parameters = ToolParams(
-        properties={name: ToolParam.model_validate(of) for name, of in schema["properties"].items()},
+        properties={name: ToolParam.model_validate({**UNDESCRIBED, **of}) for name, of in schema["properties"].items()},
         required=list(schema["required"]),
     )
     return ToolDef(execute, name=declared.name, description=declared.description, parameters=parameters).as_tool()
