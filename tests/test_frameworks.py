@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = {"crewai": "crewai", "inspect_ai": "inspect-ai", "litellm": "litellm", "praisonai": "praisonaiagents", "strands": "strands-agents"}
+PACKAGES = {
+    "crewai": "crewai",
+    "inspect_ai": "inspect-ai",
+    "litellm": "litellm",
+    "praisonai": "praisonaiagents",
+    "strands": "strands-agents",
+}
 
 
 def test_every_framework_is_here() -> None:
