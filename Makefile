@@ -10,10 +10,9 @@ VENV ?= .venv
 ENV := $(VENV)/bin
 PINNED := requirements-dev.txt
 
-FRAMEWORKS := adk agent_framework crewai langchain litellm openai_agents praisonai pydantic_ai strands
+FRAMEWORKS := adk agent_framework crewai inspect_ai langchain litellm openai_agents praisonai pydantic_ai strands
 
-.PHONY: demo test test-clients test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench docs format clean relock $(FRAMEWORKS)
-.PHONY: demo test test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench format clean relock $(FRAMEWORKS)
+.PHONY: demo test test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench docs format clean relock $(FRAMEWORKS)
 
 demo: $(ENV)/clew  ## Replay a real agent session in a small window.
 	@$(ENV)/clew demo --store $(VENV)/demo.db

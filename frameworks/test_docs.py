@@ -51,7 +51,8 @@ def script(body: Body) -> Answer:
     if "contents" in body:
         return Answer(LONG)
     if "messages" not in body:
-        return responded(body)
+        submits = any(tool.get("name") == "submit" for tool in body.get("tools") or ())
+        return Answer(calls=(Call("submit", {"answer": "42"}),)) if submits else responded(body)
     last = body["messages"][-1]
     tools = [tool["function"]["name"] for tool in body.get("tools") or ()]
     if "hands to the tasks that come after it" in str(body["messages"][0]):
@@ -135,6 +136,8 @@ def test_praisonai(ran: Ran, sessions: Callable[[], list[Session]], tmp_path: Pa
     assert len({s.branch for s in chain}) == 1
     kept = DefaultSessionStore(str(tmp_path / "sessions")).get_session(chain[1].id)
     assert kept.metadata == {"parent_session_id": "parser", "lineage_id": "parser"}
+    found = next(s for s in every if s.cause == "subagent")
+    assert found.parent in {s.id for s in every if s.name == "ports"}
 
 
 @has("strands")
@@ -207,6 +210,13 @@ def test_openai_agents(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
     assert len({s.branch for s in every if s.name == "port"}) == 1
     assert {s.parent for s in every if s.cause == "subagent"} <= {s.id for s in every}
     assert any(s.cause == "subagent" for s in every)
+
+
+@has("inspect_ai")
+def test_inspect_ai(ran: Ran) -> None:
+    (heard,) = ran("inspect_ai", 1)
+    offered = [tool["name"] for body in heard for tool in body.get("tools") or ()]
+    assert {"recall", "search_history", "submit"} <= set(offered)
 
 
 @has("crewai")

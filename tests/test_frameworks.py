@@ -10,6 +10,7 @@ PACKAGES = {
     "adk": "google-adk",
     "agent_framework": "agent-framework-core",
     "crewai": "crewai",
+    "inspect_ai": "inspect-ai",
     "langchain": "langchain",
     "litellm": "litellm",
     "openai_agents": "openai-agents",

@@ -148,7 +148,7 @@ def test_what_is_set_on_a_client_holds(tmp_path: Path) -> None:
                 clew.wrap(twice)
         client.close()
         assert plain.is_closed()
-    with pytest.raises(clew.BadRequest, match="expected an openai or anthropic client, got object"):
+    with pytest.raises(clew.BadRequest, match=r"expected a client of openai, anthropic or google-genai.* got object"):
         clew.wrap(object(), engine(tmp_path / "clew.db"))
 
 

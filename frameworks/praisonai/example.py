@@ -45,11 +45,9 @@ def main(folder: Path) -> None:
         sessions = DefaultSessionStore(str(folder / "sessions"))
         backend = Backend("gpt-4o-mini", engine, session="parts", sessions=sessions, base_url=f"{provider.url}/v1")
         agent = Agent(
-            name="reader",
             instructions="You read files.",
             model=backend,
             tools=[read],
-            context=False,  # what PraisonAI would do with its history, clew does
             output="silent",
         )
         for _ in range(TURNS):

@@ -31,7 +31,7 @@ ERROR = ContextWindowOverflowException("too long")
 
 def compacting(body: dict[str, Any]) -> Answer:
     """Asks for a summary of what came before, once it is told to."""
-    last = str(body["messages"][-1]["content"])
+    last = str([m.get("content") for m in body["messages"] if m["role"] != "system"][-1])
     if "Please summarize this conversation" in last:
         return Answer("A summary.")
     if "Now make room" in last:

@@ -135,6 +135,8 @@ def test_the_agent_is_told_how_full_its_window_is_and_begins_a_new_session(
     pcts = [status(heard)["used_pct"] for heard in provider.heard]
     begun = [i for i, heard in enumerate(provider.heard) if "go on with the ports" in texts(heard.body)[0]]
     assert begun
+    assert {heard.body["messages"][-1]["role"] for heard in provider.heard} == {"system"}
+    assert all("<context_status>" not in str(heard.body["messages"][:-1]) for heard in provider.heard)
     assert pcts[begun[0]] < pcts[begun[0] - 1] / 2  # told anew at once
     first = provider.heard[begun[0]].body["messages"][0]
     assert "you must keep port 9000" in str(first)

@@ -115,5 +115,8 @@ class Thread:
         if self.last is None:
             raise ClewError("child() needs a parent request: send one first")
         origin = Origin("subagent", self.last.view.branch)
-        session = f"{self.session or 'agent'}-{name}-{uuid4().hex[:8]}"
-        return Thread(self.controller, session, scope=self.scope, origin=origin)
+        return Thread(self.controller, self.name_of_child(name), scope=self.scope, origin=origin)
+
+    def name_of_child(self, name: str) -> str:
+        """A new name for a conversation about a part of the work."""
+        return f"{self.session or 'agent'}-{name}-{uuid4().hex[:8]}"

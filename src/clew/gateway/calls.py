@@ -18,11 +18,12 @@ from clew.engine.engine import Engine
 from clew.errors import BadRequest, ClewError
 from clew.exchange.asides import Asides
 from clew.exchange.exchange import Caller, Exchange, NotATurn
+from clew.exchange.gemini import with_model
 from clew.exchange.thread import warn
 from clew.gateway import own_answers, usage
 from clew.gateway.compacting import Beside, Compactions, asked_beside, continued, in_form, sealed, unsealed
 from clew.gateway.http import GatewayReply, GatewayRequest, Refused
-from clew.gateway.line import GeminiUpstreamLine, Outgoing, UpstreamLine, with_model
+from clew.gateway.line import GeminiUpstreamLine, Outgoing, UpstreamLine
 from clew.gateway.managed_answers import telling
 from clew.gateway.managing import ManagedRequest, ManagedThread, applied_edits, managed, without_betas
 from clew.gateway.methods import METHOD_HEADER, ConversationMethods

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import aiohttp
 from yarl import URL
 
-from clew.core import rawjson
+from clew.exchange.gemini import without_model
 from clew.exchange.transport import ENCODED, Chunks
 from clew.gateway.http import HOP_HEADERS, GatewayReply, GatewayRequest, Refused
 from clew.gateway.upstreams import Upstream
@@ -143,17 +143,7 @@ class GeminiUpstreamLine(UpstreamLine):
 
     def __init__(self, http: aiohttp.ClientSession, asked: GatewayRequest, model: str) -> None:
         super().__init__(http, asked)
-        self._named = _naming(model)
+        self._model = model
 
     def with_body(self, request: Outgoing, content: bytes) -> Outgoing:
-        return super().with_body(request, b"{" + content.removeprefix(self._named))
-
-
-def _naming(model: str) -> bytes:
-    return b'{"model":' + rawjson.dumps(model) + b","
-
-
-def with_model(raw: bytes, model: str) -> bytes:
-    """A body that names its model, as clew reads it."""
-    opened = raw.lstrip()
-    return _naming(model) + opened[1:] if model and opened[:1] == b"{" else raw
+        return super().with_body(request, without_model(content, self._model))

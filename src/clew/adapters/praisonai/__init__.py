@@ -21,8 +21,9 @@ from praisonaiagents.context.tokens import estimate_messages_tokens
 from praisonaiagents.hooks import BeforeLLMInput, HookEvent, HookRegistry
 from praisonaiagents.tools.schema import build_tool_definition
 
-from clew.adapters.praisonai.backend import Backend, Conversation
+from clew.adapters.praisonai.backend import Backend
 from clew.adapters.praisonai.compressor import PRAISON_FORMAT, SYSTEM_ROLES, ContextCompressor, PraisonCompressed
+from clew.adapters.praisonai.conversation import Conversation
 from clew.adapters.weaving import ChatMessage, plain
 from clew.agent.control import ContextController, offered
 from clew.compression import compress

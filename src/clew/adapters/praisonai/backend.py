@@ -10,17 +10,23 @@ from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from praisonaiagents.config.feature_configs import DEFAULT_TOOL_OUTPUT_LIMIT
+from praisonaiagents.context.manager import ContextManager
 from praisonaiagents.llm.openai_client import OpenAIClient
 from praisonaiagents.utils.async_bridge import run_coroutine_from_any_context
 
-from clew.adapters.praisonai.compressor import PRAISON_FORMAT, SYSTEM_ROLES, newest, open_child
-from clew.adapters.weaving import ChatMessage, is_same, plain, told_in, unquoted, woven
+from clew.adapters.hosted import Hosted
+from clew.adapters.praisonai.compressor import SYSTEM_ROLES
+from clew.adapters.praisonai.conversation import CALLING, CallUnderWay, Conversation
+from clew.adapters.weaving import ChatMessage, is_same, plain, unquoted
 from clew.agent.control import ContextController
-from clew.core.bridge import cross
+from clew.agent.tasks import Strategy, Summaries
 from clew.core.items import Scope
-from clew.core.view import View
 from clew.engine.engine import Engine
-from clew.exchange.thread import Thread, best, engine_at
+from clew.exchange.thread import Thread, engine_at, warn
+from clew.llm import replies, requests
+from clew.steps.notes.model import Prompt, Reply
+from clew.store.records import Method
 
 # What an agent may say of a turn that PraisonAI's tool loop understands, or hands on to the model.
 PASSED = (
@@ -29,57 +35,10 @@ PASSED = (
 )
 
 UNNAMED = ("", "Agent")  # what PraisonAI calls an agent to which nobody gave a name
+UNCUT = 10**9  # characters of a tool's result that PraisonAI may pass on: of a large one, clew sends a preview
 JSON = "\nReturn ONLY a valid JSON object. No other text or explanation."  # is added to a prompt, and not kept
 
 _LOGGER = logging.getLogger("clew")
-
-
-class Conversation:
-    """An agent's conversation: what to send of it, and its sessions in PraisonAI's store.
-
-    Whatever goes wrong in here is told, and the agent goes on without.
-    """
-
-    def __init__(self, thread: Thread, sessions: Any = None) -> None:
-        self.thread = thread
-        self.sessions = sessions
-        self.told: list[ChatMessage] | None = None  # what it was, calls and results included; None: nobody knows yet
-        self._edits = 0  # of the view that was last sent
-        self._began = ""  # the session that was last put into the host's store
-
-    async def fit(self, asked: ChatMessage) -> ChatMessage:
-        """The body to send instead, or the same one. Raises `SecretFound`: what is refused may not go out."""
-        sent = await best(self.thread.fit(asked, PRAISON_FORMAT), None)
-        if sent is None:
-            return asked
-        if self.sessions is not None and len(sent.view.edits) != self._edits:
-            await best(self._open_child(sent.view), None)
-        return sent.body
-
-    async def heard(self, usage: Any) -> None:
-        """What the provider reported."""
-        await best(self.thread.heard(usage), None)
-
-    async def refused(self, error: Exception) -> bool:
-        """Whether an error says that it was too long, and it will be shorter now."""
-        return await best(self.thread.refused(error), False)
-
-    async def whole(self, history: Sequence[ChatMessage]) -> list[ChatMessage]:
-        """A history with all that PraisonAI drops from it, in this run and in earlier ones."""
-        if self.told is None:
-            engine, scope, session = self.thread.controller.engine, self.thread.scope, self.thread.session
-            self.told = await best(cross(told_in(engine, scope, session)), [])
-        return woven(history, self.told)
-
-    async def _open_child(self, view: View) -> None:
-        self._edits = len(view.edits)
-        engine = self.thread.controller.engine
-        began = await cross(newest(engine, view))
-        if began is None or began.number == 1 or began.id == self._began:
-            return
-        self._began = began.id
-        parent = self.thread.session if began.parent == began.branch else began.parent
-        await open_child(self.sessions, engine, view, began, parent)
 
 
 # PraisonAI's tool loop asks for completions without saying for whom.
@@ -87,7 +46,11 @@ _RUNNING: ContextVar[Conversation | None] = ContextVar("running", default=None)
 
 
 class Backend(OpenAIClient):  # type: ignore[misc]
-    """`Agent(model=...)`: a model behind OpenAI's API; every request of the tool loop fits, with tools and status."""
+    """`Agent(model=...)`: a model behind OpenAI's API; every request of the tool loop fits, with tools and status.
+
+    Nothing else is needed: PraisonAI's own context management is turned off for its agents. With the `reports`
+    "summarized", an agent reads summaries of what its sub-agents report.
+    """
 
     def __init__(
         self,
@@ -95,27 +58,37 @@ class Backend(OpenAIClient):  # type: ignore[misc]
         engine: Engine | str | Path | None = None,
         *,
         session: str | None = None,
+        method: Method | None = None,
         when: str = "",
         how: str = "",
         sessions: Any = None,
         scope: Scope = "default",
+        reports: Strategy = "full",
         api_key: str | None = None,
         base_url: str | None = None,
     ) -> None:
         super().__init__(api_key, base_url)
         self.model = model
-        thread = Thread(ContextController(engine_at(engine), when=when, how=how), session, scope=scope)
+        controller = ContextController(engine_at(engine), when=when, how=how)
+        controller.method = method or controller.method
+        thread = Thread(controller, session, scope=scope)
         self.conversation = Conversation(thread, sessions)  # of the agent that speaks first
         self._named: dict[str, Conversation] = {}
         self._nameless: WeakKeyDictionary[Any, Conversation] = WeakKeyDictionary()
         self._is_taken = False
+        self._summaries = Summaries(Hosted(model, self._asked)) if reports == "summarized" else None
         self._choosing = Lock()  # agents may speak at the same time
 
     def child(self, name: str) -> "Backend":
         """The backend of a sub-agent, whose lineage hangs under this one's."""
         thread = self.conversation.thread.child(name)
         made = Backend(
-            self.model, thread.controller.engine, session=thread.session, api_key=self.api_key, base_url=self.base_url
+            self.model,
+            thread.controller.engine,
+            session=thread.session,
+            reports="summarized" if self._summaries else "full",
+            api_key=self.api_key,
+            base_url=self.base_url,
         )
         made.conversation = Conversation(thread, self.conversation.sessions)
         return made
@@ -141,22 +114,31 @@ class Backend(OpenAIClient):  # type: ignore[misc]
         **given: Any,
     ) -> str:
         """What the agent says in the end, its tools run on the way."""
-        history = list(chat_history or ())
+        agent = getattr(unwrap(execute_tool_fn), "__self__", None) if execute_tool_fn else None
+        history = _whole_history(agent, list(chat_history or ()))
         if history and is_same({"role": "user", "content": prompt}, history[-1]):
             history.pop()  # PraisonAI puts the prompt into its history before it asks
-        conversation = self._conversation_of(given.get("agent_name") or "", execute_tool_fn)
-        _RUNNING.set(conversation)
-        history = await conversation.whole(history)
-        messages, _ = self.build_messages(prompt, system_prompt, history, output_json, output_pydantic)
-        answer = await self.achat_completion_with_tools(
-            messages,
-            model=self.model,
-            execute_tool_fn=_executing(conversation.thread, execute_tool_fn),
-            stream=False,
-            verbose=False,
-            **{"temperature": None} | {key: given[key] for key in PASSED if given.get(key) is not None},
-        )
-        return (answer.choices[0].message.content or "") if answer else ""
+        name = given.get("agent_name") or ""
+        conversation = self._conversation_of(name, agent, begins=not history)
+        before = _RUNNING.set(conversation)
+        try:
+            history = await conversation.whole(history)
+            messages, _ = self.build_messages(prompt, system_prompt, history, output_json, output_pydantic)
+            answer = await self.achat_completion_with_tools(
+                messages,
+                model=self.model,
+                execute_tool_fn=self._executing(conversation.thread, execute_tool_fn),
+                stream=False,
+                verbose=False,
+                **{"temperature": None} | {key: given[key] for key in PASSED if given.get(key) is not None},
+            )
+        finally:
+            _RUNNING.reset(before)
+        said: str = (answer.choices[0].message.content or "") if answer else ""
+        await conversation.keep(said)
+        if call := CALLING.get():
+            call.reports[conversation.thread.session or name] = said
+        return said
 
     async def acreate_completion(
         self, messages: list[ChatMessage], tools: list[ChatMessage] | None = None, **given: Any
@@ -166,6 +148,7 @@ class Backend(OpenAIClient):  # type: ignore[misc]
         conversation = _RUNNING.get() or self.conversation
         conversation.told = [_kept(m) for m in said if m.get("role") not in SYSTEM_ROLES]
         asked: ChatMessage = {"model": self.model, "messages": said, **({"tools": tools} if tools else {})}
+        conversation.asked = asked
         try:
             return await self._sent(conversation, asked, given)
         except Exception as error:
@@ -179,43 +162,75 @@ class Backend(OpenAIClient):  # type: ignore[misc]
         await conversation.heard(getattr(answer, "usage", None))
         return answer
 
-    def _conversation_of(self, name: str, execute: Callable[..., Any] | None) -> Conversation:
-        """That of the agent who spoke first; others who share its backend are known by their pasts."""
-        agent = getattr(unwrap(execute), "__self__", None) if execute else None
+    def _conversation_of(self, name: str, agent: Any, begins: bool) -> Conversation:
+        """That of the agent who spoke first; others who share its backend are known by their pasts.
+
+        One that begins in a tool of another agent is a part of that one's work.
+        """
+        call = CALLING.get()
         with self._choosing:
             known: MutableMapping[Any, Conversation] = self._named
             key: Any = name
             if agent is not None and name in UNNAMED:  # many may have no name
                 known, key = self._nameless, agent
-            if key not in known:
-                known[key] = self._next_conversation()
+            if key not in known or (call and begins):
+                known[key] = self._next_conversation(is_part=call is not None)
+                if call:
+                    known[key].hang_under(call.caller, name or "agent")
             return known[key]
 
-    def _next_conversation(self) -> Conversation:
+    def _next_conversation(self, is_part: bool) -> Conversation:
         thread, sessions = self.conversation.thread, self.conversation.sessions
         if not self._is_taken:
             self._is_taken = True
             return self.conversation
-        if thread.session is not None or sessions is not None:
+        if not is_part and (thread.session is not None or sessions is not None):
             _LOGGER.warning(
                 "the conversation of a backend belongs to the first agent that used it: "
                 "give other agents their own backend, and a recreated agent its old name"
             )
         return Conversation(Thread(thread.controller, scope=thread.scope))
 
+    def _executing(self, thread: Thread, execute: Callable[..., Any] | None) -> Callable[..., Any]:
+        """Who runs a call: clew its own tools, the agent all others."""
 
-def _executing(thread: Thread, execute: Callable[..., Any] | None) -> Callable[..., Any]:
-    """Who runs a call: clew its own tools, the agent all others."""
+        async def executed(name: str, given: ChatMessage, **more: Any) -> Any:
+            if thread.last and thread.controller.is_ours(name):  # else none of ours were offered
+                return (await thread.answer(name, given)).text
+            if execute is None:
+                return f"Error: there is no tool {name}"
+            call = CallUnderWay(thread)
+            before = CALLING.set(call)
+            try:
+                result = await asyncio.to_thread(execute, name, given, **more)
+                result = await result if isawaitable(result) else result
+            finally:
+                CALLING.reset(before)
+            return await call.shortened(result, self._summaries) if self._summaries else result
 
-    async def executed(name: str, given: ChatMessage, **more: Any) -> Any:
-        if thread.last and thread.controller.is_ours(name):  # else none of ours were offered
-            return (await thread.answer(name, given)).text
-        if execute is None:
-            return f"Error: there is no tool {name}"
-        result = await asyncio.to_thread(execute, name, given, **more)
-        return await result if isawaitable(result) else result
+        return executed
 
-    return executed
+    async def _asked(self, prompt: Prompt) -> Reply:
+        """What the model says to a question of clew's; a blocking client belongs to no event loop."""
+        create = self.sync_client.chat.completions.create
+        answer = await asyncio.to_thread(create, **requests.chat(prompt, self.model))
+        return replies.read(answer.model_dump(), replies.chat)
+
+
+def _whole_history(agent: Any, told: list[ChatMessage]) -> list[ChatMessage]:
+    """An agent's history as it is, before PraisonAI's own management cuts it; which has nothing to do from now on."""
+    if agent is None:
+        return told
+    try:
+        if type(agent.context_manager) is ContextManager:  # who made another one wants it
+            agent.context_manager = None
+        if agent.tool_output_limit == DEFAULT_TOOL_OUTPUT_LIMIT:
+            agent.tool_output_limit = UNCUT
+        own = [message for message in agent.chat_history if message.get("role") not in SYSTEM_ROLES]
+    except Exception as error:
+        warn("clew could not turn off PraisonAI's context management: give the agent context=False", error)
+        return told
+    return own if len(own) >= len(told) else told
 
 
 def _kept(message: ChatMessage) -> ChatMessage:

@@ -36,6 +36,7 @@ from clew.adapters.strands.messages import (
     request_of,
     shortened,
     taken,
+    with_system,
     written_by,
 )
 from clew.adapters.strands.structured import Structured
@@ -51,6 +52,7 @@ from clew.wire.convert.tools import ToolDeclaration
 from clew.wire.formats.plain import fresh
 
 STATUS_START = "<context_status>"  # how the status begins
+TAKES_SYSTEM = "strands.models.openai"  # the module of the model that takes system messages anywhere
 
 
 class ClewStrategy:
@@ -205,8 +207,11 @@ class Clew(Plugin):
             warn("clew failed; all messages are sent", error)
             return context.replace(tool_specs=own)
         tools = [tool["toolSpec"] for tool in sent.get("toolConfig", {}).get("tools", ())]
-        told = context.dynamic_trailing_blocks + any(block.get("text", "").startswith(STATUS_START) for block in last)
-        return context.replace(messages=sent["messages"], tool_specs=tools, dynamic_trailing_blocks=told)
+        told, messages = any(block.get("text", "").startswith(STATUS_START) for block in last), sent["messages"]
+        if told and type(context.model).__module__ == TAKES_SYSTEM:
+            told, messages = False, with_system(messages)
+        dynamic = context.dynamic_trailing_blocks + told
+        return context.replace(messages=messages, tool_specs=tools, dynamic_trailing_blocks=dynamic)
 
     def _own(self, tools: Sequence[ToolSpec]) -> list[ToolSpec]:
         """The tools that are not of clew: those are offered as the method wants it."""

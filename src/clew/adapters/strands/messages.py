@@ -232,3 +232,10 @@ async def hear(thread: Thread, event: AfterModelCallEvent) -> None:
         await thread.heard(event.stop_response.message.get("metadata", {}).get("usage"))
     except Exception as error:
         warn("clew could not record the usage of a call", error)
+
+
+def with_system(messages: list[Any]) -> list[Any]:
+    """Messages whose last block is a system message: no user said it."""
+    *said, status = messages[-1]["content"]
+    last = [{**messages[-1], "content": said}] if said else []
+    return [*messages[:-1], *last, {"role": "system", "content": [status]}]

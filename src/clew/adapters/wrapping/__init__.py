@@ -1,18 +1,21 @@
-"""`clew.wrap`: clients of openai and anthropic whose requests fit the window.
+"""`clew.wrap`: clients of openai, anthropic, google-genai and boto3 whose requests fit the window.
 
 It stands where a client's HTTP transport does, through the SDK's own `http_client`: there every method, streamed or
 not, is one request, its bytes can be changed and sent again, and the SDK keeps its types, time-outs and retries.
+boto3 signs what it sends: there it acts in the events of a client (`clew.adapters.wrapping.bedrock`).
 """
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
 from clew import wire
-from clew.adapters.wrapping.lines import relayed
+from clew.adapters.wrapping.bedrock import BedrockKeeper
+from clew.adapters.wrapping.clients import errors_of, passable, relayed_client
+from clew.adapters.wrapping.lines import GeminiLine
 from clew.agent.control import ContextController
 from clew.core import rawjson
 from clew.core.bridge import cross
@@ -32,8 +35,9 @@ __all__ = ["ClientKeeper", "wrap"]
 AnyClient = TypeVar("AnyClient")
 
 FORMAT_OF_PATH = {"/chat/completions": "openai_chat", "/responses": "openai_responses", "/v1/messages": "anthropic"}
-ELSEWHERE = ("previous_response_id", "conversation", "thread")  # the provider has the history, and it cannot be seen
-ROOTS = {"openai": "OpenAIError", "anthropic": "AnthropicError"}
+GEMINI_PATH = re.compile(r"/models/([^/:]+):(?:generate|streamGenerate)Content$")
+# The provider has the history, or its beginning, and it cannot be seen.
+ELSEWHERE = ("previous_response_id", "conversation", "thread", "cachedContent", "cached_content")
 
 log = logging.getLogger("clew")
 
@@ -49,14 +53,23 @@ def wrap(
     how: str = "",
     tools: bool = False,
 ) -> AnyClient:
-    """A client like this one, of `openai` or `anthropic`, whose requests fit the window; nothing is lost.
+    """A client like this one, whose requests fit the window; nothing is lost.
+
+    Of `openai`, `anthropic` or `google-genai`; a `bedrock-runtime` client of `boto3` is itself given back.
 
     `engine` is one, or where its store is. Without a `session` a conversation is known by its past. With `tools`, or
     the method `llm`, the model may recall what is out of view, and the caller does not see it do so.
     """
-    if isinstance(getattr(getattr(client, "_client", None), "clew", None), ClientKeeper):  # a copy has no other mark
+    of_copy = getattr(getattr(client, "_client", None), "clew", None)  # a copy has no other mark
+    if isinstance(of_copy or getattr(client, "clew", None), ClientKeeper | BedrockKeeper):
         raise BadRequest("wrap: this client is already wrapped")
+    sdk, _ = errors_of(client)
     made = engine_at(engine)
+    if sdk == "botocore":
+        if tools or method == "llm":
+            raise BadRequest("wrap: clew offers no tools through boto3, so tools and method must be left out")
+        BedrockKeeper(client, made, session, scope)
+        return client
     offers = tools or (method or made.settings.method) == "llm"
     controller = ContextController(made, when=when, how=how, offer=offers)
     controller.method = method or made.settings.method
@@ -87,14 +100,11 @@ class ClientKeeper:
         self._caller = Caller(self._sent, self._passable)
         self._origin = origin
         self._plain = plain
-        self._root = _root_of(plain)
 
     def client(self) -> Any:
         """The client that is kept: a copy, all of whose own settings hold."""
-        # What it sends with has no public name in either SDK; to give it another one has.
-        http = relayed(self._plain._client, self._ask)
-        client = self._plain.copy(http_client=http)
-        client.clew = http.clew = self
+        client = relayed_client(self._plain, self._ask, self)
+        client.clew = self
         return client
 
     @property
@@ -115,12 +125,14 @@ class ClientKeeper:
 
     async def _ask(self, line: Transport, request: Any) -> Any:
         """What comes of a request; one that has no history goes out as it is."""
-        format = _format_of(request)
+        format, model = _format_of(request)
         body = _read(request) if format else None
         if format is None or body is None:
             return await line.send(request)
         if not body.get(wire.named(format).LIST) or any(map(body.get, ELSEWHERE)):
             return await line.send(self._renamed(line, request, body))
+        if model:
+            line, body = GeminiLine(line, model), {"model": model, **body}
         silent = self._asides is not None and not self._may_offer(body, format)
         controller, asides = (self._silent, None) if silent else (self.controller, self._asides)
         thread = Thread(controller, self.session, scope=self.scope, origin=self._origin)
@@ -142,7 +154,8 @@ class ClientKeeper:
 
     def _may_offer(self, body: Mapping[str, Any], format: str) -> bool:
         """Whether one answer comes, and now, and who calls a tool of clew's can mean no other."""
-        if body.get("n") not in (None, 1) or body.get("background"):
+        wanted = (body.get("generationConfig") or {}).get("candidateCount", body.get("n"))
+        if wanted not in (None, 1) or body.get("background"):
             return False
         try:
             taken = sorted(filter(self.controller.is_ours, declared(body, format)))
@@ -154,16 +167,17 @@ class ClientKeeper:
 
     def _passable(self, error: ClewError) -> ClewError:
         """The error as one that is of the SDK, too: any other it takes for a broken connection, and tries again."""
-        kind = type(type(error).__name__, (type(error), self._root), {"__module__": type(error).__module__})
-        made: ClewError = kind.__new__(kind, *error.args)
-        made.__dict__.update(vars(error))
-        return made
+        return passable(error, self._plain)
 
 
-def _format_of(request: Any) -> str | None:
+def _format_of(request: Any) -> tuple[str | None, str]:
+    """The format of a request that asks a model something, and the model that its path names."""
+    path = request.url.path
     if request.method != "POST":
-        return None
-    return next((format for path, format in FORMAT_OF_PATH.items() if request.url.path.endswith(path)), None)
+        return None, ""
+    if found := GEMINI_PATH.search(path):
+        return "gemini", found[1]
+    return next((format for end, format in FORMAT_OF_PATH.items() if path.endswith(end)), None), ""
 
 
 def _read(request: Any) -> Mapping[str, Any] | None:
@@ -173,13 +187,3 @@ def _read(request: Any) -> Mapping[str, Any] | None:
     except (BadRequest, RuntimeError):  # httpx has the latter for content that comes in pieces
         return None
     return body if isinstance(body, dict) else None
-
-
-def _root_of(client: Any) -> type[Exception]:
-    """The root of the errors of a client's SDK."""
-    for kind in type(client).__mro__:
-        name = kind.__module__.partition(".")[0]
-        if name in ROOTS:
-            root: type[Exception] = getattr(import_module(name), ROOTS[name])
-            return root
-    raise BadRequest(f"wrap: expected an openai or anthropic client, got {type(client).__name__}")

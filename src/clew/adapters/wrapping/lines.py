@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from clew.core.bridge import cross, run
 from clew.errors import BadRequest
+from clew.exchange.gemini import without_model
 from clew.exchange.transport import ENCODED, Chunks, Transport
 
 T = TypeVar("T")
@@ -103,6 +104,20 @@ class Waiting(_Library):
 
     def _streaming(self, chunks: Chunks, response: Any) -> Any:
         return type("Stream", (_Awaited, self.library.AsyncByteStream), {})(chunks, response)
+
+
+class GeminiLine:
+    """A line for requests whose model is in their path: the body that goes out does not name it."""
+
+    def __init__(self, line: Any, model: str) -> None:
+        self._line = line
+        self._model = model
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._line, name)
+
+    def with_body(self, request: Any, content: bytes) -> Any:
+        return self._line.with_body(request, without_model(content, self._model))
 
 
 class _Pulled:
