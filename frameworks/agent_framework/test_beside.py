@@ -12,7 +12,7 @@ from agent_framework.exceptions import ChatClientException
 from frameworks.agent_framework.talking import read, reading, talk
 
 from clew import Engine
-from clew.adapters.agent_framework import ClewCompaction, ClewProvider
+from clew.adapters.agent_framework import ClewCompactionStrategy, ClewProvider
 
 MEASURED_TURNS = 14
 
@@ -22,7 +22,10 @@ async def test_beside_agent_framework(engine: Engine, provide: Callable[..., Any
     window = ContextWindowCompactionStrategy(max_context_window_tokens=8_000, max_output_tokens=500)
     tried: dict[str, tuple[list[Any], dict[str, Any]]] = {
         "ContextWindowCompactionStrategy": ([], {"compaction_strategy": window}),
-        "ClewCompaction": ([], {"compaction_strategy": ClewCompaction(engine, model="gpt-4o", scope="strategy")}),
+        "ClewCompactionStrategy": (
+            [],
+            {"compaction_strategy": ClewCompactionStrategy(engine, model="gpt-4o", scope="strategy")},
+        ),
         "ClewProvider": ([ClewProvider(engine)], {}),
     }
     for name, (providers, given) in tried.items():

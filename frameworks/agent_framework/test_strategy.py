@@ -15,7 +15,7 @@ from agent_framework import (
 from frameworks.agent_framework.talking import TURNS, read, reading, talk
 
 from clew import Engine
-from clew.adapters.agent_framework import ClewCompaction
+from clew.adapters.agent_framework import ClewCompactionStrategy
 
 Make = Callable[..., Any]
 
@@ -23,7 +23,7 @@ Make = Callable[..., Any]
 async def test_a_long_session_fits_by_the_strategy_alone(engine: Engine, provide: Make, agent: Make) -> None:
     said = reading()
     provider = provide(lambda _: next(said))
-    asking = agent(provider, tools=[read], compaction_strategy=ClewCompaction(engine, model="gpt-4o"))
+    asking = agent(provider, tools=[read], compaction_strategy=ClewCompactionStrategy(engine, model="gpt-4o"))
     session = AgentSession()
     await talk(asking, session)
     assert len(provider.heard) == 2 * TURNS
@@ -32,7 +32,7 @@ async def test_a_long_session_fits_by_the_strategy_alone(engine: Engine, provide
 
 async def test_originals_stay_and_are_marked(engine: Engine) -> None:
     messages = [Message("system", ["You read."])]
-    strategy = ClewCompaction(engine, model="gpt-4o")
+    strategy = ClewCompactionStrategy(engine, model="gpt-4o")
     for n in range(30):
         messages.append(Message("user", [f"Page {n}. " + "word " * 300]))
         sent = await apply_compaction(messages, strategy=strategy)
@@ -48,7 +48,7 @@ async def test_originals_stay_and_are_marked(engine: Engine) -> None:
 async def test_where_it_fails_nothing_is_changed(tmp_path: Path) -> None:
     (tmp_path / "broken.db").write_text("no store")
     messages = [Message("user", ["Hi."])]
-    assert not await ClewCompaction(tmp_path / "broken.db")(messages)
+    assert not await ClewCompactionStrategy(tmp_path / "broken.db")(messages)
     assert [message.text for message in messages] == ["Hi."]
 
 
@@ -57,7 +57,7 @@ async def test_as_the_strategy_of_the_frameworks_own_provider(engine: Engine, pr
     provider = provide(lambda _: next(said))
     history = InMemoryHistoryProvider()
     compaction = CompactionProvider(
-        before_strategy=ClewCompaction(engine, model="gpt-4o"), history_source_id=history.source_id
+        before_strategy=ClewCompactionStrategy(engine, model="gpt-4o"), history_source_id=history.source_id
     )
     await talk(agent(provider, history, compaction, tools=[read]), AgentSession())
     assert len(provider.heard) == 2 * TURNS

@@ -10,6 +10,6 @@ except ImportError:
     ) from None
 
 from clew.adapters.agent_framework.provider import ClewProvider
-from clew.adapters.agent_framework.strategy import ClewCompaction
+from clew.adapters.agent_framework.strategy import ClewCompactionStrategy
 
-__all__ = ["ClewCompaction", "ClewProvider"]
+__all__ = ["ClewCompactionStrategy", "ClewProvider"]

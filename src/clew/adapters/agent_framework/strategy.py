@@ -16,7 +16,7 @@ REASON = "clew"  # why a message is excluded
 STAND_IN_KEY = "_clew_stand_in"  # marks a message that stands for others
 
 
-class ClewCompaction:
+class ClewCompactionStrategy:
     """For `compaction_strategy=` of an agent or a client, or for a `CompactionProvider`.
 
     A strategy sees messages only: say which `model` reads them, or give an engine with a budget.
