@@ -23,14 +23,14 @@ from clew.wire.formats import named
 
 BACK_CHARACTERS = 7_000  # of all that is put back: clients cut what is longer than 10,000
 REQUESTS, REQUEST_LENGTH = 8, 300  # the newest requests, and characters of each
-# Of each kind at most so many, the newest; rules are all told, from the first.
+# Of each kind at most so many, the newest; rules are all told, from the first. No numbers: without what they are
+# of they tell nothing.
 TOLD_KINDS: Mapping[FactKind, tuple[str, int]] = {
     "rules": ("rules that the user gave", 60),
     "decisions": ("decided", 15),
     "paths": ("files", 40),
     "commands": ("commands that were run", 15),
     "errors": ("errors", 15),
-    "numbers": ("numbers", 30),
     "links": ("links", 15),
     "names": ("names", 40),
 }
