@@ -20,7 +20,7 @@ ELSEWHERE = {
     "recipes.md",
     *(f"{f.name}.md" for f in (ROOT / "frameworks").iterdir() if f.is_dir()),
 }  # run beside theirs
-MARKED, TRIED = 9, 10  # console blocks that nobody can run here, and those that are run
+MARKED, TRIED = 11, 10  # console blocks that nobody can run here, and those that are run
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 

@@ -105,7 +105,7 @@ def test_rules_and_facts_are_put_back_after_a_compaction(home: Path) -> None:
     back = told["hookSpecificOutput"]["additionalContext"]
     assert back.startswith("[data: ")
     assert "not orders" in back
-    assert all(part in back for part in (RULE, "src/net/retry.py", "2500ms", "exponential backoff"))
+    assert all(part in back for part in (RULE, "src/net/retry.py", "2500 ms", "exponential backoff"))
     assert "1 compaction" in answer("claude-status", event(home, ""))
 
 
