@@ -50,11 +50,11 @@ check: $(VENV)/ready  ## Format, lint, types, floors.
 	$(ENV)/ruff format --check
 	$(ENV)/ruff check
 	$(ENV)/mypy
-	@$(MAKE) --no-print-directory $(FRAMEWORKS:%=types-%)
+	@$(MAKE) --no-print-directory --keep-going --jobs 2 --output-sync $(FRAMEWORKS:%=types-%)
 	$(ENV)/lint-imports --no-cache
 
 types-%: frameworks/%/.venv/ready
-	frameworks/$*/.venv/bin/python -m mypy --config-file frameworks/mypy.ini src/clew/adapters/$*
+	frameworks/$*/.venv/bin/python -m mypy --config-file frameworks/mypy.ini --cache-dir frameworks/$*/.venv/mypy src/clew/adapters/$*
 
 # For every night: what random cases show, with cases nobody has seen.
 laws: $(VENV)/ready  ## Laws and fuzzers with a new seed, or with SEED=; EXAMPLES= and SESSIONS= say how many.
