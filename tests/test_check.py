@@ -36,7 +36,7 @@ from bodies import (
     user,
 )
 from clew.errors import BadRequest
-from clew.wire.rules.binding import signature
+from clew.wire.rules.binding import compaction_signature, signature
 from clew.wire.rules.check import RULES_OF, check, source
 
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
@@ -80,6 +80,13 @@ BREAKS_OPENAI: dict[str, dict[str, Any]] = {
 SIGNED = signature({"system": "You are terse.", "messages": [HELLO]})
 BOUND = {"type": "thinking", "thinking": "A greeting.", "signature": SIGNED}
 
+SUMMED = "They greeted each other."
+BLOCK = {
+    "type": "compaction",
+    "content": SUMMED,
+    "signature": compaction_signature({"messages": [HELLO]}, SUMMED),
+}
+
 BREAKS_ANTHROPIC: dict[str, dict[str, Any]] = {
     "has_messages": {"messages": []},
     "role_is_known": {"messages": [HELLO, {"role": "tool", "content": "15 degrees"}]},
@@ -114,6 +121,13 @@ BREAKS_ANTHROPIC: dict[str, dict[str, Any]] = {
         "tools": [WEATHER | {"cache_control": MARK}],
     },
     "media_fit": {"messages": [user(*(IMAGE for _ in range(601)))]},
+    "block_comes_first": {"messages": [HELLO, assistant(BLOCK, text("Hi")), GO_ON]},
+    "block_is_as_it_came": {"messages": [assistant(BLOCK | {"content": "They parted."}, text("Hi")), GO_ON]},
+    "block_is_asked_for_alone": {"messages": [HELLO], "compaction": {"type": "summarize"}, "stop_sequences": ["END"]},
+    "block_and_threshold_exclude_each_other": {
+        "messages": [assistant(BLOCK, text("Hi")), GO_ON],
+        "context_management": {"edits": [{"type": "compact_20260112"}]},
+    },
     "tool_blocks_fit_the_role": {"messages": [HELLO, user(use("toolu_1"))]},
     "tool_ids_are_plain": {"messages": [HELLO, assistant(use("call:1")), user(result("call:1"))]},
     "tool_use_ids_differ": {

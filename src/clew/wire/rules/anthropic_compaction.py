@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from clew.wire.rules.binding import stands_as_written
-from clew.wire.rules.turns import Findings, Placed, Rule, WireBody, blocks, ids, turns
+from clew.wire.rules.turns import Findings, Placed, Rule, WireBody, blocks
 
 COMPACT_BETA = "compact-2026-09-04"  # the header value for requests that ask for a block, or carry one
 BLOCK_KEYS = frozenset({"type", "content", "signature", "encrypted_content", "tool_changes", "cache_control"})
@@ -61,13 +61,6 @@ def block_is_asked_for_alone(body: WireBody) -> Findings:
         yield "output_config.format", "cannot be combined with compaction"
 
 
-def block_is_of_whole_turns(body: WireBody) -> Findings:
-    """messages: the last assistant turn ends in a tool call with no result yet"""
-    role, said = [("", []), *turns(body)][-1]
-    if asks_for_block(body) and role == "assistant" and ids(said, "tool_use", "id"):
-        yield said[-1][0], "the last assistant turn ends in a tool call with no result yet"
-
-
 def block_and_threshold_exclude_each_other(body: WireBody) -> Findings:
     """context_management: compact_20260112 cannot run on a request that carries a signed compaction block"""
     edits = _part(body, "context_management", "edits")
@@ -85,6 +78,5 @@ COMPACTION_RULES: list[Rule] = [
     block_comes_first,
     block_is_as_it_came,
     block_is_asked_for_alone,
-    block_is_of_whole_turns,
     block_and_threshold_exclude_each_other,
 ]
