@@ -29,10 +29,7 @@ def answers(body: ProviderBody) -> Answer:
 
 @contextmanager
 def compacting(script: Any = answers, window: int = WINDOW) -> Iterator[Served]:
-    with (
-        StrictProvider(script, window=window) as provider,
-        serving(":memory:", provider, window, compacts=True) as served,
-    ):
+    with serving(":memory:", StrictProvider(script, window=window), window, compacts=True) as served:
         yield served
 
 
