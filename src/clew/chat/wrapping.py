@@ -1,17 +1,16 @@
 """An entry as lines on the screen: wrapped once, and where it grows, from its last paragraph on."""
 
-import re
 from typing import NamedTuple
 
-from textual.content import Content
+from textual.content import Content, Span
 
 from clew.chat.entries import ENTRY_MARKS, ScreenEntry, plain
+from clew.chat.markdown import marked
 
 REWRAPPED_CHARACTERS = 1_000  # characters that are wrapped again with every piece; of a longer paragraph, its last line
 APART = ("agent", "you", "failed", "result")  # kinds with a blank line below
 DIFF = {"+": "added", "-": "removed"}
 FENCE = "```"
-HEADING_LINE = re.compile("#{1,6} ")
 LOOKS = (*ENTRY_MARKS, *DIFF.values(), "code", "heading")
 
 
@@ -20,6 +19,7 @@ class DrawnLine(NamedTuple):
 
     text: str
     look: str
+    spans: tuple[Span, ...] = ()  # parts of it with a style of their own
 
 
 class Wrapped:
@@ -63,12 +63,32 @@ class Wrapped:
 
     def _wrap(self, paragraph: str) -> list[DrawnLine]:
         look = self._begun or self._look(paragraph)
-        return [DrawnLine(line.plain, look) for line in Content(plain(paragraph)).wrap(self._width)]
+        text = plain(paragraph)
+        # What is begun cannot be read again from its beginning: so long a line shows its marks as they were written.
+        if (
+            self._entry.kind != "agent"
+            or self._begun
+            or self._fenced_line(paragraph)
+            or len(text) > REWRAPPED_CHARACTERS
+        ):
+            return [DrawnLine(line.plain, look) for line in Content(text).wrap(self._width)]
+        content, first, further, heading = marked(text)
+        if len(first) > self._width // 2:
+            first = further = ""
+        lines = content.wrap(self._width - len(first))
+        return [_led(line, further if n else first, "heading" if heading else look) for n, line in enumerate(lines)]
+
+    def _fenced_line(self, paragraph: str) -> bool:
+        """Whether a line is code, and not the mark at either end of it."""
+        return self._fenced and not paragraph.lstrip().startswith(FENCE)
 
     def _look(self, paragraph: str) -> str:
         kind = self._entry.kind
         if kind == "result":
             return DIFF.get(paragraph[:1], kind)
-        if kind == "agent" and (self._fenced or paragraph.lstrip().startswith(FENCE)):
-            return "code"
-        return "heading" if kind == "agent" and HEADING_LINE.match(paragraph) else kind
+        return "code" if kind == "agent" and (self._fenced or paragraph.lstrip().startswith(FENCE)) else kind
+
+
+def _led(line: Content, head: str, look: str) -> DrawnLine:
+    moved = (Span(span.start + len(head), span.end + len(head), span.style) for span in line.spans)
+    return DrawnLine(head + line.plain, look, tuple(moved))
