@@ -12,6 +12,7 @@ from textual import on, work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.events import Key
 from textual.screen import Screen
 from textual.widgets import Static
 from textual.worker import Worker
@@ -21,7 +22,7 @@ from clew.agent.tools import Permission, Tool
 from clew.chat import welcome
 from clew.chat.backend import ChatBackend
 from clew.chat.choosing import ChoiceRow, Choosing
-from clew.chat.commands import BY_SLASH, COMMANDS, HELP, Command
+from clew.chat.commands import BY_SLASH, COMMANDS, HELP, OFFERED_COMMANDS, Command
 from clew.chat.entries import ScreenEntry, called, came, history, kept, opened, plain, standing
 from clew.chat.meter import WindowMeter
 from clew.chat.permitting import Permitting
@@ -67,9 +68,9 @@ class Chat(App[None]):
         # Held, not looked for: at the end the clock and a turn still tell them something when they are off the screen.
         self.transcript = TranscriptView(id="talk", grows=True)
         self.meter = WindowMeter(id="meter")
-        self.prompt = PromptBox(id="prompt")
+        self.prompt = PromptBox(OFFERED_COMMANDS, self.backend.files, id="prompt")
         self._status = Static(id="status", markup=False)
-        yield from (self.transcript, self.meter, self.prompt, self._status)
+        yield from (self.transcript, self.meter, self.prompt.offers, self.prompt, self._status)
 
     @property
     def busy(self) -> bool:
@@ -79,6 +80,7 @@ class Chat(App[None]):
         self.prompt.focus()
         self.set_interval(TICK, self._tick)
         await self.resume(None)
+        self.prompt.remember(await self.backend.asked())
         if not self.backend.model:
             self.push_screen(ReadingScreen("Welcome", welcome.text(self.backend, os.environ)))
 
@@ -110,18 +112,19 @@ class Chat(App[None]):
         else:
             self._begin(event.text)
 
-    @on(PromptBox.Completing)
-    def complete_prompt(self, event: PromptBox.Completing) -> None:
-        self.run_worker(self._palette(event.text[1:]), exit_on_error=False)
+    async def on_key(self, event: Key) -> None:
+        """What is typed beside the prompt goes into it: Tab and a click leave it, and no letter is lost."""
+        if self.focused is self.transcript and event.is_printable and event.character:
+            self.prompt.focus()
+            self.prompt.insert(event.character)
 
     def action_palette(self) -> None:
         if len(self.screen_stack) == 1:
-            self.run_worker(self._palette(""), exit_on_error=False)
+            self.run_worker(self._palette(), exit_on_error=False)
 
-    async def _palette(self, typed: str) -> None:
+    async def _palette(self) -> None:
         rows = [ChoiceRow(command.slash, command.title, command.ways) for command in COMMANDS]
-        if picked := await self.ask(Choosing("Commands", rows, typed)):
-            self.prompt.replace_with("" if self.prompt.text.startswith("/") else self.prompt.text)
+        if picked := await self.ask(Choosing("Commands", rows)):
             self.perform(BY_SLASH[picked])
 
     def action_command(self, slash: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from importlib.resources import files
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -13,6 +14,7 @@ from uuid import uuid4
 from clew.agent import Agent
 from clew.agent.control import ContextController
 from clew.agent.tools import AskUser, Permissions, Toolbox, tools
+from clew.agent.tools.walking import walk
 from clew.config import Config, Places, assembled, edited, engine, read_key, write_key
 from clew.core.items import Node, Scope
 from clew.core.view import View
@@ -28,6 +30,8 @@ from clew.store.protocol import Store
 from clew.store.records import Method, Session
 from clew.tokens.target import Filled
 
+REMEMBERED = 10  # conversations whose messages can be brought back into the prompt
+FILES = 20_000  # files of a folder that are offered
 DRAFT = 6_000  # characters of a summary that is proposed
 
 
@@ -152,6 +156,20 @@ class ChatBackend:
             if session.name and not session.archived:
                 newest.setdefault(session.name, session)
         return list(newest.values())
+
+    async def asked(self) -> list[str]:
+        """What the user said in the newest conversations, the newest last."""
+        texts: list[str] = []
+        for session in reversed((await self.all())[:REMEMBERED]):
+            said = (await self.store.load(self.scope, session.branch)).said
+            nodes = await self.store.nodes(self.scope, [place.id for place in said])
+            texts += [n.item.text for n in nodes.values() if (n.item.role, n.item.kind) == ("user", "text")]
+        return [text for text, _ in groupby(texts)]
+
+    def files(self) -> list[str]:
+        """The files of the folder that can be named in a text, without those that .gitignore names."""
+        found = (Path(e).relative_to(self.folder).as_posix() for e in islice(walk(self.folder, self.folder), FILES))
+        return [name for name in found if name.isprintable() and " " not in name]
 
     # --- compactions --------------------------------------------------------------------------------------------------
 
