@@ -19,9 +19,9 @@ async def test_new_lines_and_keys_beside_the_prompt(store: Store, tmp_path: Path
             await hand.press("a", "ctrl+j", "b", "alt+enter", "c")
             assert hand.chat.prompt.text == "a\nb\nc"
             await hand.press("tab")
-            assert hand.chat.focused is hand.chat.transcript
+            assert hand.chat.transcript.has_focus
             await hand.press("d", "!")
-            assert hand.chat.focused is hand.chat.prompt
+            assert hand.chat.prompt.has_focus
             assert hand.chat.prompt.text == "a\nb\ncd!"
             await hand.press("enter")
             await hand.hears("Two.")

@@ -17,20 +17,19 @@ from textual.screen import Screen
 from textual.widgets import Static
 from textual.worker import Worker
 
-from clew.agent import AgentEvent, Answered, Compacted, Ran, Retrying, Running
 from clew.agent.tools import Permission, Tool
 from clew.chat import welcome
 from clew.chat.backend import ChatBackend
 from clew.chat.choosing import ChoiceRow, Choosing
 from clew.chat.commands import BY_SLASH, COMMANDS, HELP, OFFERED_COMMANDS, Command
-from clew.chat.entries import ScreenEntry, called, came, history, kept, opened, plain, standing
+from clew.chat.entries import ScreenEntry, history, kept, opened, plain, standing
+from clew.chat.hearing import Hearing
 from clew.chat.meter import WindowMeter
 from clew.chat.permitting import Permitting
 from clew.chat.prompt import PromptBox
 from clew.chat.reading import ReadingScreen
 from clew.chat.transcript import TranscriptView
 from clew.errors import ClewError
-from clew.llm.streaming import Text, Thought
 
 T = TypeVar("T")
 TICK = 0.5  # seconds between two looks at the clock
@@ -56,7 +55,8 @@ class Chat(App[None]):
     def __init__(self, backend: ChatBackend, light: bool = False) -> None:
         super().__init__()
         self.backend = backend
-        backend.ask = self.permit
+        self.hearing = Hearing(self)
+        backend.ask, backend.watch = self.permit, self.hearing.write
         self.theme = "textual-light" if light else f"textual-{backend.config.agent.theme}"
         self._turn: Worker[None] | None = None
         self._since = 0.0
@@ -188,9 +188,12 @@ class Chat(App[None]):
 
     async def _run(self, text: str) -> None:
         try:
-            async with aclosing(self.backend.agent.run(text)) as events:
+            if text.startswith("!"):
+                await self.hearing.run(text[1:])
+                return
+            async with aclosing(self.backend.agent.run(self.hearing.told(text))) as events:
                 async for event in events:
-                    await self._hear(event)
+                    await self.hearing.hear(event)
         except asyncio.CancelledError:
             self.transcript.add(ScreenEntry("note", "Cancelled. What was said until then is kept."))
             self._give_back()
@@ -199,6 +202,7 @@ class Chat(App[None]):
             self.transcript.add(ScreenEntry("problem", str(error)))
             self._give_back()
         finally:
+            self.hearing.stop()
             self.transcript.flush()
             self.call_later(self._ended)
 
@@ -215,33 +219,21 @@ class Chat(App[None]):
             self._begin(self._waiting.popleft())
         self._tick()
 
-    async def _hear(self, event: AgentEvent) -> None:
-        match event:
-            case Text(delta):
-                self.transcript.hear("agent", delta)
-            case Thought(delta):
-                self.transcript.hear("thought", delta)
-            case Running(name=name, arguments=given):
-                self.transcript.add(called(name, given))
-            case Ran(text=text, failed=failed):
-                self.transcript.add(came(text, failed))
-                self.measure()
-            case Compacted():
-                await self.tell_compaction()
-            case Retrying(why=why, seconds=seconds):
-                self.say(f"{why}: trying again" + (f" after {seconds:.0f} s" if seconds else " with less"))
-            case Answered(stop=stop) if stop != "end":
-                self.say(f"stopped: {stop}")
-
     async def permit(self, tool: Tool, arguments: Mapping[str, Any], preview: str) -> bool:
         """Ask whether a tool may do something."""
         kind = tool.name, tool.asks  # to write a file that is run unasked is another thing than to write
-        if kind in self._always:
+        command = str(arguments.get("command", "")).strip() if tool.name == "run" else ""
+        if kind in self._always or (command and self.backend.allowed.covers(command)):
             return True
-        answer = await self.ask(Permitting(tool.name, preview))
-        if answer == "always":
+        answer = await self.ask(Permitting(tool.name, preview, command))
+        if answer is None or not answer.yes:
+            return False
+        if answer.always:
             self._always.add(kind)
-        return answer in ("yes", "always")
+        if answer.rule:
+            self.backend.allowed.add(answer.rule)
+            self.say(f"Allowed from now on in {self.backend.places.shown(self.backend.folder)}: {answer.rule}")
+        return True
 
     def action_cancel(self) -> None:
         if self._turn is not None and self.busy:
@@ -289,6 +281,7 @@ class Chat(App[None]):
         self.meter.tell(await self.backend.filling(), who)
 
     def _tick(self) -> None:
+        self.hearing.draw()
         waits = f" · {len(self._waiting)} waiting" if self._waiting else ""
         now = f"working {monotonic() - self._since:.0f} s · Esc cancels{waits}" if self.busy else "ready"
         keys = "^P commands  F1 help  ^Q leave"

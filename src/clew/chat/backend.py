@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from importlib.resources import files
@@ -15,6 +15,8 @@ from clew.agent import Agent
 from clew.agent.control import ContextController
 from clew.agent.tools import AskUser, Permissions, Toolbox, tools
 from clew.agent.tools.walking import walk
+from clew.chat.allowing import AllowedCommands
+from clew.chat.hearing import OWN_COMMAND
 from clew.config import Config, Places, assembled, edited, engine, read_key, write_key
 from clew.core.items import Node, Scope
 from clew.core.view import View
@@ -84,6 +86,8 @@ class ChatBackend:
         self.folder = (folder or places.folder).resolve()
         self.store = store
         self.ask = ask
+        self.watch: Callable[[str], None] = lambda text: None  # hears what a command writes while it runs
+        self.allowed = AllowedCommands(places.store().with_name("allowed.json"), self.folder)
         self.config: Config = replace(assembled(places), log="off")  # what it would write to is the screen
         self.scope = scope or self.config.scope
         self.model = model or self.config.agent.model or ""  # nothing: it is to be chosen
@@ -102,7 +106,7 @@ class ChatBackend:
         return Agent(
             _speaker(self.model),
             ContextController(self.engine, when=words.when, how=words.how),
-            Toolbox(tools(here), Permissions(ask=self._asked)),
+            Toolbox(tools(here, watch=lambda text: self.watch(text)), Permissions(ask=self._asked)),
             system=system.replace("{folder}", str(here)).strip(),
             session=session or f"chat-{uuid4().hex[:6]}",
             scope=self.scope,
@@ -163,7 +167,11 @@ class ChatBackend:
         for session in reversed((await self.all())[:REMEMBERED]):
             said = (await self.store.load(self.scope, session.branch)).said
             nodes = await self.store.nodes(self.scope, [place.id for place in said])
-            texts += [n.item.text for n in nodes.values() if (n.item.role, n.item.kind) == ("user", "text")]
+            texts += [
+                n.item.text.partition(OWN_COMMAND)[0]
+                for n in nodes.values()
+                if (n.item.role, n.item.kind) == ("user", "text")
+            ]
         return [text for text, _ in groupby(texts)]
 
     def files(self) -> list[str]:
