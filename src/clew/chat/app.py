@@ -23,6 +23,7 @@ from clew.chat.backend import ChatBackend
 from clew.chat.choosing import ChoiceRow, Choosing
 from clew.chat.commands import BY_SLASH, COMMANDS, HELP, OFFERED_COMMANDS, Command
 from clew.chat.entries import ScreenEntry, history, kept, opened, plain, standing
+from clew.chat.guides import shown_guides
 from clew.chat.hearing import Hearing
 from clew.chat.meter import WindowMeter
 from clew.chat.permitting import Permitting
@@ -88,6 +89,8 @@ class Chat(App[None]):
         """Go on with a conversation, begin one where it has no name, or show the one that is there."""
         view = await (self.backend.start() if session is None else self.backend.open(session))
         self.transcript.show(history(view) if view else [])
+        if self.backend.guides:
+            self.say(shown_guides(self.backend.guides))
         try:
             self._told = (await self.backend.sessions.get(self.backend.agent.session)).id if view else ""
         except ClewError:

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from importlib.resources import files
@@ -16,14 +16,16 @@ from clew.agent.control import ContextController
 from clew.agent.tools import AskUser, Permissions, Toolbox, tools
 from clew.agent.tools.walking import walk
 from clew.chat.allowing import AllowedCommands
+from clew.chat.guides import guides, instructed
 from clew.chat.hearing import OWN_COMMAND
+from clew.chat.speaking import Absent, chosen_speaker
 from clew.config import Config, Places, assembled, edited, engine, read_key, write_key
 from clew.core.items import Node, Scope
 from clew.core.view import View
 from clew.engine.recall import Hit
 from clew.engine.undo import Undone
-from clew.errors import ClewError, ModelError, NotFound
-from clew.llm.streaming import Piece, Speaker, speaker
+from clew.errors import NotFound
+from clew.llm.streaming import speaker
 from clew.screens import save
 from clew.sessions.composition import CompositionPart, parts, shown
 from clew.sessions.sessions import Diff, Sessions
@@ -47,25 +49,6 @@ class WindowFilling(NamedTuple):
     full: Filled  # on the scale of thresholds, and of what an agent is told
     cost: float  # dollars
     compactions: int
-
-
-class Absent:
-    """A model that is not to be had here; asked all the same, it says why."""
-
-    format = "openai_chat"
-    name = "none"
-    window = None
-    address = None
-
-    def __init__(self, why: str) -> None:
-        self.why = why
-
-    async def speak(self, body: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
-        raise ModelError(f"{self.why}; or choose a model with /model", "refused")
-        yield  # what makes it a stream
-
-    async def close(self) -> None:
-        pass
 
 
 class ChatBackend:
@@ -101,13 +84,14 @@ class ChatBackend:
 
     def _agent(self, session: str) -> Agent:
         here, config = self.folder, self.config
+        self.guides = guides(here)
         system = files("clew.agent").joinpath("prompts", "system.md").read_text(encoding="utf-8")
         words = config.new_session
         return Agent(
-            _speaker(self.model),
+            chosen_speaker(self.model),
             ContextController(self.engine, when=words.when, how=words.how),
             Toolbox(tools(here, watch=lambda text: self.watch(text)), Permissions(ask=self._asked)),
-            system=system.replace("{folder}", str(here)).strip(),
+            system=instructed(system.replace("{folder}", str(here)).strip(), self.guides),
             session=session or f"chat-{uuid4().hex[:6]}",
             scope=self.scope,
             steps=config.agent.steps,
@@ -288,12 +272,3 @@ class ChatBackend:
         there = self.places.path(path, self.folder)
         await asyncio.to_thread(save, there, text.encode("utf-8", "replace"))
         return there
-
-
-def _speaker(model: str) -> Speaker:
-    if not model:
-        return Absent("no model is set: clew config set agent.model NAME")
-    try:
-        return speaker(model)
-    except ClewError as error:
-        return Absent(str(error))
