@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from chatting import Hand, chatting, report, sent
+from clew.chat.choosing import Choosing
 from clew.chat.reading import ReadingScreen
 from clew.store.protocol import Store
 from clew.testing.provider import Answer, StrictProvider
@@ -79,3 +80,22 @@ async def test_an_at_offers_files_of_the_folder(store: Store, tmp_path: Path) ->
             await hand.hears("Two.")
             assert "names a file of the folder" in sent(provider)
             assert provider.heard[-1].body["messages"][-1]["content"] == "see @src/app.py and @"
+
+
+async def test_the_last_answer_is_copied_and_conversations_have_titles(store: Store, tmp_path: Path) -> None:
+    with StrictProvider([Answer("**Bold** \x1b[31mred.")]) as provider:
+        async with chatting(store, tmp_path, provider.url, "first") as hand:
+            await hand.enter("/copy")
+            await hand.hears("there is no answer to copy yet")
+            await hand.say("Why does the parser fail?")
+            await hand.enter("/copy")
+            await hand.hears("copied, if")
+            assert hand.chat.clipboard == "**Bold** �[31mred."
+        async with chatting(store, tmp_path, provider.url, "second") as hand:
+            await hand.say("Something else.")
+            await hand.enter("/sessions")
+            await hand.sees(Choosing)
+            assert "first  Why does the parser fail?" in "\n".join(hand.screen)
+            await hand.press(*"parser", "enter")
+            await hand.hears("Why does the parser fail?")
+            assert hand.chat.backend.agent.session == "first"

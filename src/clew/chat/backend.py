@@ -27,6 +27,7 @@ from clew.engine.undo import Undone
 from clew.errors import NotFound
 from clew.llm.streaming import speaker
 from clew.screens import save
+from clew.sessions.about import Abouts
 from clew.sessions.composition import CompositionPart, parts, shown
 from clew.sessions.sessions import Diff, Sessions
 from clew.steps.worklog.writing import summary
@@ -76,6 +77,7 @@ class ChatBackend:
         self.model = model or self.config.agent.model or ""  # nothing: it is to be chosen
         self.engine = engine(self.config, store)
         self.sessions = Sessions(self.engine, self.scope)
+        self._abouts = Abouts(store)
         self.agent = self._agent(session)
 
     @property
@@ -144,6 +146,11 @@ class ChatBackend:
             if session.name and not session.archived:
                 newest.setdefault(session.name, session)
         return list(newest.values())
+
+    async def titles(self) -> dict[str, str]:
+        """The first words of each conversation, by its branch."""
+        firsts = [session for session in await self.sessions.all() if session.number == 1]
+        return {branch: about.title for branch, about in (await self._abouts.of(self.scope, firsts)).items()}
 
     async def asked(self) -> list[str]:
         """What the user said in the newest conversations, the newest last."""

@@ -36,6 +36,7 @@ COMMANDS = (
     Command("What was lost?", "lost", acts.lost, "f8"),
     Command("Search what was said…", "search", acts.search, "f10"),
     Command("The window", "window", acts.window, "f5"),
+    Command("Copy the last answer", "copy", acts.copy),
     Command("Pin or unpin", "pin", acts.pin),
     Command("Instructions for when and how", "instructions", acts.instructions),
     Command("Sessions", "sessions", acts.sessions),
