@@ -12,13 +12,14 @@ from textual import on, work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.driver import Driver
 from textual.events import Key
 from textual.screen import Screen
 from textual.widgets import Static
 from textual.worker import Worker
 
 from clew.agent.tools import Permission, Tool
-from clew.chat import welcome
+from clew.chat import keys, welcome
 from clew.chat.backend import ChatBackend
 from clew.chat.choosing import ChoiceRow, Choosing
 from clew.chat.commands import BY_SLASH, COMMANDS, HELP, OFFERED_COMMANDS, Command
@@ -64,6 +65,9 @@ class Chat(App[None]):
         self._waiting: deque[str] = deque()
         self._always: set[tuple[str, Permission]] = set()
         self._told = ""  # the session whose beginning was shown last
+
+    def get_driver_class(self) -> type[Driver]:
+        return keys.driver(super().get_driver_class())
 
     def compose(self) -> ComposeResult:
         # Held, not looked for: at the end the clock and a turn still tell them something when they are off the screen.
@@ -287,5 +291,5 @@ class Chat(App[None]):
         self.hearing.draw()
         waits = f" · {len(self._waiting)} waiting" if self._waiting else ""
         now = f"working {monotonic() - self._since:.0f} s · Esc cancels{waits}" if self.busy else "ready"
-        keys = "^P commands  F1 help  ^Q leave"
-        self._status.update(Content(f"{now} · {plain(self.backend.agent.session)} · {keys}"), layout=False)
+        ways = "^P commands  F1 help  ^Q leave"
+        self._status.update(Content(f"{now} · {plain(self.backend.agent.session)} · {ways}"), layout=False)
