@@ -27,6 +27,7 @@ async def test_a_command_of_the_user_is_run_shown_and_told_with_the_next_message
             await hand.say("And?")
             assert provider.heard[-1].body["messages"][-1]["content"] == "And?"
         async with chatting(store, tmp_path, provider.url, "other") as hand:
+            await hand.until(lambda: bool(hand.chat.prompt._sent))
             await hand.press("up", "up")
             assert hand.chat.prompt.text == "What was that?"
 

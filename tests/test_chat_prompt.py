@@ -36,6 +36,7 @@ async def test_what_was_said_comes_back_also_in_the_next_run(store: Store, tmp_p
             await hand.say("Two.")
             await hand.say("Two.")
         async with chatting(store, tmp_path, provider.url, "other") as hand:
+            await hand.until(lambda: bool(hand.chat.prompt._sent))
             await hand.press(*"abc", "up")
             assert hand.chat.prompt.text == "Two."
             await hand.press("up")

@@ -85,9 +85,12 @@ class Chat(App[None]):
         self.prompt.focus()
         self.set_interval(TICK, self._tick)
         await self.resume(None)
-        self.prompt.remember(await self.backend.asked())
+        self.run_worker(self._try("What was said before", self._remember))
         if not self.backend.model:
             self.push_screen(ReadingScreen("Welcome", welcome.text(self.backend, os.environ)))
+
+    async def _remember(self) -> None:
+        self.prompt.remember(await self.backend.asked())
 
     async def resume(self, session: str | None) -> None:
         """Go on with a conversation, begin one where it has no name, or show the one that is there."""

@@ -36,6 +36,7 @@ from clew.store.records import Method, Session
 from clew.tokens.target import Filled
 
 REMEMBERED = 10  # conversations whose messages can be brought back into the prompt
+RECENT_ITEMS = 400  # items of each that are looked through
 FILES = 20_000  # files of a folder that are offered
 DRAFT = 6_000  # characters of a summary that is proposed
 
@@ -157,7 +158,7 @@ class ChatBackend:
         texts: list[str] = []
         for session in reversed((await self.all())[:REMEMBERED]):
             said = (await self.store.load(self.scope, session.branch)).said
-            nodes = await self.store.nodes(self.scope, [place.id for place in said])
+            nodes = await self.store.nodes(self.scope, [place.id for place in said[-RECENT_ITEMS:]])
             texts += [
                 n.item.text.partition(OWN_COMMAND)[0]
                 for n in nodes.values()
