@@ -72,6 +72,19 @@ async def test_a_command_is_allowed_for_good_in_its_folder(store: Store, tmp_pat
         assert kept == {str(tmp_path): [["echo", True], ["echo $HOME", False]]}
 
 
+async def test_a_rule_that_cannot_be_kept_ends_no_turn(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "home/.local/share").mkdir(parents=True)
+    (tmp_path / "home/.local/share/clew").touch()  # a file where the folder would be
+    script = [Answer("", (Call("run", {"command": "echo one"}),)), Answer("Done.")]
+    with StrictProvider(script) as provider:
+        async with chatting(store, tmp_path, provider.url) as hand:
+            await hand.enter("Run it.")
+            await hand.sees(Permitting)
+            await hand.press("l")
+            await hand.hears("Done.")
+            assert "Allowed this once, because the rule could not be kept" in hand.shown
+
+
 @pytest.mark.parametrize(
     ("command", "rule"),
     [

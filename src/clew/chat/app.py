@@ -27,7 +27,7 @@ from clew.chat.entries import ScreenEntry, history, kept, opened, plain, standin
 from clew.chat.guides import shown_guides
 from clew.chat.hearing import Hearing
 from clew.chat.meter import WindowMeter
-from clew.chat.permitting import Permitting
+from clew.chat.permitting import permitted
 from clew.chat.prompt import PromptBox
 from clew.chat.reading import ReadingScreen
 from clew.chat.transcript import TranscriptView
@@ -231,19 +231,7 @@ class Chat(App[None]):
 
     async def permit(self, tool: Tool, arguments: Mapping[str, Any], preview: str) -> bool:
         """Ask whether a tool may do something."""
-        kind = tool.name, tool.asks  # to write a file that is run unasked is another thing than to write
-        command = str(arguments.get("command", "")).strip() if tool.name == "run" else ""
-        if kind in self._always or (command and self.backend.allowed.covers(command)):
-            return True
-        answer = await self.ask(Permitting(tool.name, preview, command))
-        if answer is None or not answer.yes:
-            return False
-        if answer.always:
-            self._always.add(kind)
-        if answer.rule:
-            self.backend.allowed.add(answer.rule)
-            self.say(f"Allowed from now on in {self.backend.places.shown(self.backend.folder)}: {answer.rule}")
-        return True
+        return await permitted(self, self._always, tool, arguments, preview)
 
     def action_cancel(self) -> None:
         if self._turn is not None and self.busy:

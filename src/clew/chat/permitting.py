@@ -1,6 +1,7 @@
 """A tool wants to do something: may it?"""
 
-from typing import ClassVar, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -9,9 +10,14 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from clew.agent.tools import Permission, Tool
 from clew.chat.allowing import CommandRule, alike
 from clew.chat.entries import ScreenEntry, bounded, plain
 from clew.chat.transcript import TranscriptView
+from clew.errors import ClewError
+
+if TYPE_CHECKING:
+    from clew.chat.app import Chat
 
 
 class Permit(NamedTuple):
@@ -60,3 +66,26 @@ class Permitting(ModalScreen[Permit]):
         text = self.query_one(TranscriptView)
         text.show([ScreenEntry("result", bounded(self._preview) or "(nothing to show)")])
         text.focus()
+
+
+async def permitted(
+    chat: "Chat", always: set[tuple[str, Permission]], tool: Tool, arguments: Mapping[str, Any], preview: str
+) -> bool:
+    """Whether a tool may do something: as the user said before, or says now."""
+    kind = tool.name, tool.asks  # to write a file that is run unasked is another thing than to write
+    command = str(arguments.get("command", "")).strip() if tool.name == "run" else ""
+    allowed = chat.backend.allowed
+    if kind in always or (command and allowed.covers(command)):
+        return True
+    answer = await chat.ask(Permitting(tool.name, preview, command))
+    if answer is None or not answer.yes:
+        return False
+    if answer.always:
+        always.add(kind)
+    if answer.rule:
+        try:
+            allowed.add(answer.rule)
+            chat.say(f"Allowed from now on in {chat.backend.places.shown(chat.backend.folder)}: {answer.rule}")
+        except (ClewError, OSError) as error:
+            chat.say(f"Allowed this once, because the rule could not be kept: {error}")
+    return True
