@@ -209,7 +209,21 @@ async def test_hostile_text_is_text_and_the_layout_stays_whole(store: Store, tmp
                 assert hand.chat.prompt.region.bottom <= size[1]
 
 
-WORDS = st.sampled_from(["word ", "x" * 40, "\n", "  ", "👩‍👩‍👧 ", "漢字", "# head\n", "```\n", "- more words " * 99])
+WORDS = st.sampled_from(
+    [
+        "word ",
+        "x" * 40,
+        "\n",
+        "  ",
+        "👩‍👩‍👧 ",
+        "漢字",
+        "# head\n",
+        "```\n",
+        "\n| a | **b** |\n|---|--",
+        "\n|",
+        "- more words " * 99,
+    ]
+)
 
 
 @given(st.lists(WORDS, max_size=30), st.integers(8, 80), st.integers(7, 40))

@@ -43,6 +43,15 @@ def test_code_is_shown_as_it_is_and_lists_hang() -> None:
     assert lines[2:6] == [("─── python", "code"), ("x = '**no**'", "code"), ("- y", "code"), ("───", "code")]
 
 
+def test_a_table_has_columns_where_there_is_room() -> None:
+    text = "| name | what |\n|---|:--|\n| `a` | 漢字 \\| b |\n| long name | **c** |\nend"
+    lines = [line.text for line in Wrapped(ScreenEntry("agent", text), 40).lines]
+    assert lines[:4] == ["name       what", "─────────  ────────", "a          漢字 | b", "long name  c"]
+    narrow = [line.text for line in Wrapped(ScreenEntry("agent", text), 15).lines]
+    assert narrow[0] == "| name | what |"
+    assert [line.text for line in Wrapped(ScreenEntry("agent", "| no table |"), 40).lines] == ["| no table |", ""]
+
+
 def test_what_a_tool_gave_has_no_markdown() -> None:
     assert [line.text for line in Wrapped(ScreenEntry("result", "# **a**"), 40).lines] == ["# **a**", ""]
 
