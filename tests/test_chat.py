@@ -226,7 +226,7 @@ WORDS = st.sampled_from(
 )
 
 
-@given(st.lists(WORDS, max_size=30), st.integers(8, 80), st.integers(7, 40))
+@given(st.lists(WORDS, max_size=30), st.integers(8, 80), st.integers(1, 40))
 @settings(max_examples=30)
 def test_text_that_grows_has_the_lines_that_it_has_at_once(words: list[str], width: int, step: int) -> None:
     text, entry = "".join(words), ScreenEntry("agent", "")

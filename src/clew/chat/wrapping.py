@@ -51,6 +51,8 @@ class Wrapped:
             self._open = rest
         if self._in_table(self._open):
             last = self._drawn_table([*self._rows, self._open])
+        elif not self._open:  # the next row may begin here
+            last = [*self._drawn_table(self._rows), *self._wrap("")]
         else:
             self._settled += self._drawn_table(self._rows)
             self._rows = []
