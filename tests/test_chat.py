@@ -209,10 +209,24 @@ async def test_hostile_text_is_text_and_the_layout_stays_whole(store: Store, tmp
                 assert hand.chat.prompt.region.bottom <= size[1]
 
 
-WORDS = st.sampled_from(["word ", "x" * 40, "\n", "  ", "👩‍👩‍👧 ", "漢字", "# head\n", "```\n", "- more words " * 99])
+WORDS = st.sampled_from(
+    [
+        "word ",
+        "x" * 40,
+        "\n",
+        "  ",
+        "👩‍👩‍👧 ",
+        "漢字",
+        "# head\n",
+        "```\n",
+        "\n| a | **b** |\n|---|--",
+        "\n|",
+        "- more words " * 99,
+    ]
+)
 
 
-@given(st.lists(WORDS, max_size=30), st.integers(8, 80), st.integers(7, 40))
+@given(st.lists(WORDS, max_size=30), st.integers(8, 80), st.integers(1, 40))
 @settings(max_examples=30)
 def test_text_that_grows_has_the_lines_that_it_has_at_once(words: list[str], width: int, step: int) -> None:
     text, entry = "".join(words), ScreenEntry("agent", "")

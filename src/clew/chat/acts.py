@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from clew.agent.tools import shown
 from clew.chat import reading, welcome
 from clew.chat.choosing import ChoiceRow, Choosing
 from clew.chat.entries import bounded, brief
 from clew.chat.reading import ReadingScreen
 from clew.chat.writing import Field, Filling, Writing
 from clew.core.items import SHORT
+from clew.errors import NotFound
 from clew.screens import diff as diffs
 from clew.screens import tree
 from clew.screens.lines import called, count, label, moment, numbered
@@ -182,10 +184,11 @@ async def instructions(chat: "Chat", typed: str) -> None:
 async def sessions(chat: "Chat", typed: str) -> None:
     """Go on with another conversation."""
     chat.backend.controller.check_idle()
+    titles = await chat.backend.titles()
     rows = [
         ChoiceRow(
             s.name or s.id,
-            called(s),
+            f"{called(s)}  {brief(titles.get(s.branch, ''), 50)}".rstrip(),
             f"{moment(s.at)}  {count(s.number, 'session')}",
             s.name == chat.backend.agent.session,
         )
@@ -228,6 +231,16 @@ async def window(chat: "Chat", typed: str) -> None:
     await chat.ask(
         ReadingScreen("The window", "\n".join([chat.meter.words, chat.meter.kinds, "", *kinds, free, kept, "", *lines]))
     )
+
+
+async def copy(chat: "Chat", typed: str) -> None:
+    """Give the last answer to the clipboard, as the model wrote it."""
+    text = next((entry.text for entry in reversed(chat.transcript.entries) if entry.kind == "agent"), "")
+    if not text:
+        raise NotFound("there is no answer to copy yet")
+    chat.copy_to_clipboard(shown(text))
+    told = "copied, if your terminal allows programs to set the clipboard (OSC 52)"
+    chat.notify(f"{count(len(text), 'character')} {told}", title="Copy the last answer", markup=False)
 
 
 async def theme(chat: "Chat", typed: str) -> None:

@@ -12,24 +12,26 @@ from textual import on, work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.driver import Driver
+from textual.events import Key
 from textual.screen import Screen
 from textual.widgets import Static
 from textual.worker import Worker
 
-from clew.agent import AgentEvent, Answered, Compacted, Ran, Retrying, Running
 from clew.agent.tools import Permission, Tool
-from clew.chat import welcome
+from clew.chat import keys, welcome
 from clew.chat.backend import ChatBackend
 from clew.chat.choosing import ChoiceRow, Choosing
-from clew.chat.commands import BY_SLASH, COMMANDS, HELP, Command
-from clew.chat.entries import ScreenEntry, called, came, history, kept, opened, plain, standing
+from clew.chat.commands import BY_SLASH, COMMANDS, HELP, OFFERED_COMMANDS, Command
+from clew.chat.entries import ScreenEntry, history, kept, opened, plain, standing
+from clew.chat.guides import shown_guides
+from clew.chat.hearing import Hearing
 from clew.chat.meter import WindowMeter
-from clew.chat.permitting import Permitting
+from clew.chat.permitting import permitted
 from clew.chat.prompt import PromptBox
 from clew.chat.reading import ReadingScreen
 from clew.chat.transcript import TranscriptView
 from clew.errors import ClewError
-from clew.llm.streaming import Text, Thought
 
 T = TypeVar("T")
 TICK = 0.5  # seconds between two looks at the clock
@@ -55,7 +57,8 @@ class Chat(App[None]):
     def __init__(self, backend: ChatBackend, light: bool = False) -> None:
         super().__init__()
         self.backend = backend
-        backend.ask = self.permit
+        self.hearing = Hearing(self)
+        backend.ask, backend.watch = self.permit, self.hearing.write
         self.theme = "textual-light" if light else f"textual-{backend.config.agent.theme}"
         self._turn: Worker[None] | None = None
         self._since = 0.0
@@ -63,13 +66,16 @@ class Chat(App[None]):
         self._always: set[tuple[str, Permission]] = set()
         self._told = ""  # the session whose beginning was shown last
 
+    def get_driver_class(self) -> type[Driver]:
+        return keys.driver(super().get_driver_class())
+
     def compose(self) -> ComposeResult:
         # Held, not looked for: at the end the clock and a turn still tell them something when they are off the screen.
         self.transcript = TranscriptView(id="talk", grows=True)
         self.meter = WindowMeter(id="meter")
-        self.prompt = PromptBox(id="prompt")
+        self.prompt = PromptBox(OFFERED_COMMANDS, self.backend.files, id="prompt")
         self._status = Static(id="status", markup=False)
-        yield from (self.transcript, self.meter, self.prompt, self._status)
+        yield from (self.transcript, self.meter, self.prompt.offers, self.prompt, self._status)
 
     @property
     def busy(self) -> bool:
@@ -79,13 +85,19 @@ class Chat(App[None]):
         self.prompt.focus()
         self.set_interval(TICK, self._tick)
         await self.resume(None)
+        self.run_worker(self._try("What was said before", self._remember))
         if not self.backend.model:
             self.push_screen(ReadingScreen("Welcome", welcome.text(self.backend, os.environ)))
+
+    async def _remember(self) -> None:
+        self.prompt.remember(await self.backend.asked())
 
     async def resume(self, session: str | None) -> None:
         """Go on with a conversation, begin one where it has no name, or show the one that is there."""
         view = await (self.backend.start() if session is None else self.backend.open(session))
         self.transcript.show(history(view) if view else [])
+        if self.backend.guides:
+            self.say(shown_guides(self.backend.guides))
         try:
             self._told = (await self.backend.sessions.get(self.backend.agent.session)).id if view else ""
         except ClewError:
@@ -110,18 +122,19 @@ class Chat(App[None]):
         else:
             self._begin(event.text)
 
-    @on(PromptBox.Completing)
-    def complete_prompt(self, event: PromptBox.Completing) -> None:
-        self.run_worker(self._palette(event.text[1:]), exit_on_error=False)
+    async def on_key(self, event: Key) -> None:
+        """What is typed beside the prompt goes into it: Tab and a click leave it, and no letter is lost."""
+        if self.focused is self.transcript and event.is_printable and event.character:
+            self.prompt.focus()
+            self.prompt.insert(event.character)
 
     def action_palette(self) -> None:
         if len(self.screen_stack) == 1:
-            self.run_worker(self._palette(""), exit_on_error=False)
+            self.run_worker(self._palette(), exit_on_error=False)
 
-    async def _palette(self, typed: str) -> None:
+    async def _palette(self) -> None:
         rows = [ChoiceRow(command.slash, command.title, command.ways) for command in COMMANDS]
-        if picked := await self.ask(Choosing("Commands", rows, typed)):
-            self.prompt.replace_with("" if self.prompt.text.startswith("/") else self.prompt.text)
+        if picked := await self.ask(Choosing("Commands", rows)):
             self.perform(BY_SLASH[picked])
 
     def action_command(self, slash: str) -> None:
@@ -185,9 +198,12 @@ class Chat(App[None]):
 
     async def _run(self, text: str) -> None:
         try:
-            async with aclosing(self.backend.agent.run(text)) as events:
+            if text.startswith("!"):
+                await self.hearing.run(text[1:])
+                return
+            async with aclosing(self.backend.agent.run(self.hearing.told(text))) as events:
                 async for event in events:
-                    await self._hear(event)
+                    await self.hearing.hear(event)
         except asyncio.CancelledError:
             self.transcript.add(ScreenEntry("note", "Cancelled. What was said until then is kept."))
             self._give_back()
@@ -196,6 +212,7 @@ class Chat(App[None]):
             self.transcript.add(ScreenEntry("problem", str(error)))
             self._give_back()
         finally:
+            self.hearing.stop()
             self.transcript.flush()
             self.call_later(self._ended)
 
@@ -212,33 +229,9 @@ class Chat(App[None]):
             self._begin(self._waiting.popleft())
         self._tick()
 
-    async def _hear(self, event: AgentEvent) -> None:
-        match event:
-            case Text(delta):
-                self.transcript.hear("agent", delta)
-            case Thought(delta):
-                self.transcript.hear("thought", delta)
-            case Running(name=name, arguments=given):
-                self.transcript.add(called(name, given))
-            case Ran(text=text, failed=failed):
-                self.transcript.add(came(text, failed))
-                self.measure()
-            case Compacted():
-                await self.tell_compaction()
-            case Retrying(why=why, seconds=seconds):
-                self.say(f"{why}: trying again" + (f" after {seconds:.0f} s" if seconds else " with less"))
-            case Answered(stop=stop) if stop != "end":
-                self.say(f"stopped: {stop}")
-
     async def permit(self, tool: Tool, arguments: Mapping[str, Any], preview: str) -> bool:
         """Ask whether a tool may do something."""
-        kind = tool.name, tool.asks  # to write a file that is run unasked is another thing than to write
-        if kind in self._always:
-            return True
-        answer = await self.ask(Permitting(tool.name, preview))
-        if answer == "always":
-            self._always.add(kind)
-        return answer in ("yes", "always")
+        return await permitted(self, self._always, tool, arguments, preview)
 
     def action_cancel(self) -> None:
         if self._turn is not None and self.busy:
@@ -286,7 +279,8 @@ class Chat(App[None]):
         self.meter.tell(await self.backend.filling(), who)
 
     def _tick(self) -> None:
+        self.hearing.draw()
         waits = f" · {len(self._waiting)} waiting" if self._waiting else ""
         now = f"working {monotonic() - self._since:.0f} s · Esc cancels{waits}" if self.busy else "ready"
-        keys = "^P commands  F1 help  ^Q leave"
-        self._status.update(Content(f"{now} · {plain(self.backend.agent.session)} · {keys}"), layout=False)
+        ways = "^P commands  F1 help  ^Q leave"
+        self._status.update(Content(f"{now} · {plain(self.backend.agent.session)} · {ways}"), layout=False)

@@ -2,10 +2,11 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from importlib.resources import files
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -13,14 +14,20 @@ from uuid import uuid4
 from clew.agent import Agent
 from clew.agent.control import ContextController
 from clew.agent.tools import AskUser, Permissions, Toolbox, tools
+from clew.agent.tools.walking import walk
+from clew.chat.allowing import AllowedCommands
+from clew.chat.guides import guides, instructed
+from clew.chat.hearing import OWN_COMMAND
+from clew.chat.speaking import Absent, chosen_speaker
 from clew.config import Config, Places, assembled, edited, engine, read_key, write_key
 from clew.core.items import Node, Scope
 from clew.core.view import View
 from clew.engine.recall import Hit
 from clew.engine.undo import Undone
-from clew.errors import ClewError, ModelError, NotFound
-from clew.llm.streaming import Piece, Speaker, speaker
+from clew.errors import NotFound
+from clew.llm.streaming import speaker
 from clew.screens import save
+from clew.sessions.about import Abouts
 from clew.sessions.composition import CompositionPart, parts, shown
 from clew.sessions.sessions import Diff, Sessions
 from clew.steps.worklog.writing import summary
@@ -28,6 +35,9 @@ from clew.store.protocol import Store
 from clew.store.records import Method, Session
 from clew.tokens.target import Filled
 
+REMEMBERED = 10  # conversations whose messages can be brought back into the prompt
+RECENT_ITEMS = 400  # items of each that are looked through
+FILES = 20_000  # files of a folder that are offered
 DRAFT = 6_000  # characters of a summary that is proposed
 
 
@@ -41,25 +51,6 @@ class WindowFilling(NamedTuple):
     full: Filled  # on the scale of thresholds, and of what an agent is told
     cost: float  # dollars
     compactions: int
-
-
-class Absent:
-    """A model that is not to be had here; asked all the same, it says why."""
-
-    format = "openai_chat"
-    name = "none"
-    window = None
-    address = None
-
-    def __init__(self, why: str) -> None:
-        self.why = why
-
-    async def speak(self, body: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
-        raise ModelError(f"{self.why}; or choose a model with /model", "refused")
-        yield  # what makes it a stream
-
-    async def close(self) -> None:
-        pass
 
 
 class ChatBackend:
@@ -80,11 +71,14 @@ class ChatBackend:
         self.folder = (folder or places.folder).resolve()
         self.store = store
         self.ask = ask
+        self.watch: Callable[[str], None] = lambda text: None  # hears what a command writes while it runs
+        self.allowed = AllowedCommands(places.store().with_name("allowed.json"), self.folder)
         self.config: Config = replace(assembled(places), log="off")  # what it would write to is the screen
         self.scope = scope or self.config.scope
         self.model = model or self.config.agent.model or ""  # nothing: it is to be chosen
         self.engine = engine(self.config, store)
         self.sessions = Sessions(self.engine, self.scope)
+        self._abouts = Abouts(store)
         self.agent = self._agent(session)
 
     @property
@@ -93,13 +87,14 @@ class ChatBackend:
 
     def _agent(self, session: str) -> Agent:
         here, config = self.folder, self.config
+        self.guides = guides(here)
         system = files("clew.agent").joinpath("prompts", "system.md").read_text(encoding="utf-8")
         words = config.new_session
         return Agent(
-            _speaker(self.model),
+            chosen_speaker(self.model),
             ContextController(self.engine, when=words.when, how=words.how),
-            Toolbox(tools(here), Permissions(ask=self._asked)),
-            system=system.replace("{folder}", str(here)).strip(),
+            Toolbox(tools(here, watch=lambda text: self.watch(text)), Permissions(ask=self._asked)),
+            system=instructed(system.replace("{folder}", str(here)).strip(), self.guides),
             session=session or f"chat-{uuid4().hex[:6]}",
             scope=self.scope,
             steps=config.agent.steps,
@@ -152,6 +147,29 @@ class ChatBackend:
             if session.name and not session.archived:
                 newest.setdefault(session.name, session)
         return list(newest.values())
+
+    async def titles(self) -> dict[str, str]:
+        """The first words of each conversation, by its branch."""
+        firsts = [session for session in await self.sessions.all() if session.number == 1]
+        return {branch: about.title for branch, about in (await self._abouts.of(self.scope, firsts)).items()}
+
+    async def asked(self) -> list[str]:
+        """What the user said in the newest conversations, the newest last."""
+        texts: list[str] = []
+        for session in reversed((await self.all())[:REMEMBERED]):
+            said = (await self.store.load(self.scope, session.branch)).said
+            nodes = await self.store.nodes(self.scope, [place.id for place in said[-RECENT_ITEMS:]])
+            texts += [
+                n.item.text.partition(OWN_COMMAND)[0]
+                for n in nodes.values()
+                if (n.item.role, n.item.kind) == ("user", "text")
+            ]
+        return [text for text, _ in groupby(texts)]
+
+    def files(self) -> list[str]:
+        """The files of the folder that can be named in a text, without those that .gitignore names."""
+        found = (Path(e).relative_to(self.folder).as_posix() for e in islice(walk(self.folder, self.folder), FILES))
+        return [name for name in found if name.isprintable() and " " not in name]
 
     # --- compactions --------------------------------------------------------------------------------------------------
 
@@ -262,12 +280,3 @@ class ChatBackend:
         there = self.places.path(path, self.folder)
         await asyncio.to_thread(save, there, text.encode("utf-8", "replace"))
         return there
-
-
-def _speaker(model: str) -> Speaker:
-    if not model:
-        return Absent("no model is set: clew config set agent.model NAME")
-    try:
-        return speaker(model)
-    except ClewError as error:
-        return Absent(str(error))

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from clew.chat import acts
+from clew.chat.choosing import ChoiceRow
 
 if TYPE_CHECKING:
     from clew.chat.app import Chat
@@ -35,6 +36,7 @@ COMMANDS = (
     Command("What was lost?", "lost", acts.lost, "f8"),
     Command("Search what was said…", "search", acts.search, "f10"),
     Command("The window", "window", acts.window, "f5"),
+    Command("Copy the last answer", "copy", acts.copy),
     Command("Pin or unpin", "pin", acts.pin),
     Command("Instructions for when and how", "instructions", acts.instructions),
     Command("Sessions", "sessions", acts.sessions),
@@ -45,14 +47,20 @@ COMMANDS = (
     Command("Quit", "quit", acts.leave),
 )
 BY_SLASH = {command.slash: command for command in COMMANDS}
+OFFERED_COMMANDS = [
+    *(ChoiceRow(c.slash, f"/{c.slash}", f"{c.title}  {c.key.capitalize()}".rstrip()) for c in COMMANDS),
+    ChoiceRow("help", "/help", "Keys and commands  F1"),
+]
 
 HELP = "\n".join(
     [
         "Enter       sends what you typed; while the agent works, it waits its turn",
-        "Ctrl+J      begins a new line",
+        "Ctrl+J      begins a new line; so does Alt+Enter",
+        "Up, Down    what you said before, also in earlier conversations",
+        "/ and @     offer commands and files: Tab completes, Enter takes",
         "Esc         cancels the turn; what was said until then is kept",
-        "Ctrl+P      all commands; a slash and Tab, too",
-        "Tab         to the conversation and back; there, arrows and PageUp scroll",
+        "Ctrl+P      all commands",
+        "Tab         to the conversation and back; there, arrows and PageUp scroll, and letters go to the prompt",
         "Ctrl+Q      leaves; clew chat NAME continues",
         "",
         *(f"{command.ways:<20}{command.title}" for command in COMMANDS),

@@ -14,7 +14,7 @@ from clew.screens.lines import name, words
 from clew.sessions.composition import parts
 from clew.sessions.sessions import Diff
 
-EntryKind = Literal["you", "agent", "thought", "call", "result", "failed", "note", "problem", "stand-in"]
+EntryKind = Literal["you", "agent", "thought", "call", "result", "failed", "note", "problem", "stand-in", "page"]
 
 ENTRY_MARKS: Mapping[EntryKind, str] = {
     "you": ">",
@@ -26,6 +26,7 @@ ENTRY_MARKS: Mapping[EntryKind, str] = {
     "note": "◇",
     "problem": "!",
     "stand-in": "▣",
+    "page": " ",
 }
 BRIEF_LINES = 8  # lines of a result that are shown at first
 WIDE = 1_200  # and characters

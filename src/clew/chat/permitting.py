@@ -1,6 +1,7 @@
 """A tool wants to do something: may it?"""
 
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -9,23 +10,38 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from clew.agent.tools import Permission, Tool
+from clew.chat.allowing import CommandRule, alike
 from clew.chat.entries import ScreenEntry, bounded, plain
 from clew.chat.transcript import TranscriptView
+from clew.errors import ClewError
 
-Permit = Literal["yes", "no", "always"]
+if TYPE_CHECKING:
+    from clew.chat.app import Chat
+
+
+class Permit(NamedTuple):
+    """What the user said, and for what else it holds."""
+
+    yes: bool
+    always: bool = False  # for the tool, until the chat is left
+    rule: CommandRule | None = None  # for good, in this folder
 
 
 class Permitting(ModalScreen[Permit]):
     """Shows what would be done, as a diff or a command; nothing but a key that says so lets it happen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "dismiss('yes')", "Yes"),
-        Binding("n,escape", "dismiss('no')", "No"),
-        Binding("a", "dismiss('always')", "Always"),
+        Binding("y", "answer(True)", "Yes"),
+        Binding("n,escape", "answer(False)", "No"),
+        Binding("a", "answer(True, True)", "Always"),
+        Binding("t", "allow(0)", "This command"),
+        Binding("l", "allow(1)", "Commands like it"),
     ]
 
-    def __init__(self, tool: str, preview: str) -> None:
+    def __init__(self, tool: str, preview: str, command: str = "") -> None:
         super().__init__()
+        self._rules = (CommandRule(command), alike(command)) if command else (None, None)
         self._tool = tool
         self._preview = preview
 
@@ -34,9 +50,42 @@ class Permitting(ModalScreen[Permit]):
             yield Static(Content(f"May {plain(self._tool)} do this?"), classes="title")
             yield TranscriptView()
             keys = f"y yes · n no · a yes, and always for {plain(self._tool)} until you leave"
+            this, like = self._rules
+            if this:
+                keys += "\nalways in this folder: t this command" + (f" · l {plain(str(like))}" if like else "")
             yield Static(Content(keys), classes="keys")
+
+    def action_answer(self, yes: bool, always: bool = False) -> None:
+        self.dismiss(Permit(yes, always))
+
+    def action_allow(self, which: int) -> None:
+        if rule := self._rules[which]:
+            self.dismiss(Permit(True, rule=rule))
 
     def on_mount(self) -> None:
         text = self.query_one(TranscriptView)
         text.show([ScreenEntry("result", bounded(self._preview) or "(nothing to show)")])
         text.focus()
+
+
+async def permitted(
+    chat: "Chat", always: set[tuple[str, Permission]], tool: Tool, arguments: Mapping[str, Any], preview: str
+) -> bool:
+    """Whether a tool may do something: as the user said before, or says now."""
+    kind = tool.name, tool.asks  # to write a file that is run unasked is another thing than to write
+    command = str(arguments.get("command", "")).strip() if tool.name == "run" else ""
+    allowed = chat.backend.allowed
+    if kind in always or (command and allowed.covers(command)):
+        return True
+    answer = await chat.ask(Permitting(tool.name, preview, command))
+    if answer is None or not answer.yes:
+        return False
+    if answer.always:
+        always.add(kind)
+    if answer.rule:
+        try:
+            allowed.add(answer.rule)
+            chat.say(f"Allowed from now on in {chat.backend.places.shown(chat.backend.folder)}: {answer.rule}")
+        except (ClewError, OSError) as error:
+            chat.say(f"Allowed this once, because the rule could not be kept: {error}")
+    return True

@@ -1,14 +1,23 @@
 """Where one types."""
 
+import asyncio
+from collections.abc import Callable, Sequence
+
 from textual.events import Key
 from textual.message import Message
 from textual.widgets import TextArea
 
-HINT = "Say something; / and Tab for commands; Ctrl+J for a new line"
+from clew.chat.choosing import ChoiceRow
+from clew.chat.offering import OfferList, Typing, files_named, typing
+
+HINT = "Say something; / for commands, @ for files, ! runs a command; Ctrl+J: new line"
 
 
 class PromptBox(TextArea):
-    """Enter sends, Ctrl+J begins a new line, Tab after a slash completes, Up and Down bring back what was sent."""
+    """Enter sends, Ctrl+J or Alt+Enter begins a new line, Up and Down bring back what was sent.
+
+    A slash offers commands and an @ files: Up and Down choose, Tab completes, Enter takes, Esc hides the list.
+    """
 
     class Sent(Message):
         """Something was typed."""
@@ -17,49 +26,111 @@ class PromptBox(TextArea):
             super().__init__()
             self.text = text
 
-    class Completing(Message):
-        """The beginning of a command was typed."""
-
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
-
-    def __init__(self, id: str | None = None) -> None:
+    def __init__(self, commands: Sequence[ChoiceRow], files: Callable[[], list[str]], id: str | None = None) -> None:
         super().__init__(id=id, compact=True, placeholder=HINT, highlight_cursor_line=False)
+        self.offers = OfferList()
+        self._commands = commands
+        self._files = files
+        self._known: list[str] = []  # files, since the last @
         self._sent: list[str] = []
         self._at = 0
+        self._kept = ""  # what was being typed when somebody went back to what was sent
 
     def replace_with(self, text: str) -> None:
         """Have this there instead, to be edited."""
         self.text = text
         self.move_cursor(self.document.end)
 
+    def remember(self, texts: Sequence[str]) -> None:
+        """Have these to go back to, the newest last, as if they had been sent before all that was."""
+        self._sent[:0] = texts
+        self._at += len(texts)
+
+    # --- keys ---------------------------------------------------------------------------------------------------------
+
     async def _on_key(self, event: Key) -> None:
-        match event.key:
+        if not (self._chosen(event.key) if self.offers.display else self._done(event.key)):
+            await super()._on_key(event)
+            return
+        event.stop()
+        event.prevent_default()
+
+    def _done(self, key: str) -> bool:
+        match key:
             case "enter":
                 self._send()
             case "ctrl+j" | "shift+enter" | "alt+enter":
                 self.insert("\n")
-            case "tab" if self.text.startswith("/"):
-                self.post_message(self.Completing(self.text))
             case "up" if self._at > 0 and not self.cursor_location[0]:
                 self._go(self._at - 1)
             case "down" if self._at < len(self._sent) and self.cursor_at_last_line:
                 self._go(self._at + 1)
             case _:
-                await super()._on_key(event)
-                return
-        event.stop()
-        event.prevent_default()
+                return False
+        return True
+
+    def _chosen(self, key: str) -> bool:
+        """What a key does while something is offered."""
+        match key:
+            case "up" | "down":
+                self.offers.move(1 if key == "down" else -1)
+            case "escape":
+                self.offers.offer([])
+            case "tab":
+                self._complete()
+            case "enter":
+                typed = self._typing
+                whole = typed is None or typed.sign == "/" or typed.name == self.offers.meant
+                self._complete()
+                if whole:
+                    self._send()
+            case _:
+                return self._done(key)
+        return True
+
+    def _complete(self) -> None:
+        if typed := self._typing:
+            row, column = self.cursor_location
+            self.replace(f"{self.offers.meant} ", (row, column - len(typed.name)), (row, column))
+        self.offers.offer([])
+
+    # --- what is offered ----------------------------------------------------------------------------------------------
+
+    @property
+    def _typing(self) -> Typing | None:
+        row, column = self.cursor_location
+        return typing(self.text, self.document.get_line(row)[:column])
+
+    async def _on_text_area_changed(self, event: TextArea.Changed) -> None:
+        typed = self._typing
+        if typed is None:
+            if self.offers.display:
+                self.offers.offer([])
+        elif typed.sign == "/":
+            self.offers.offer([row for row in self._commands if row.id.startswith(typed.name)])
+        else:
+            self.run_worker(self._offer_files(typed.name), group="files", exclusive=True)
+
+    async def _offer_files(self, name: str) -> None:
+        if not name or not self._known:  # a new @: there may be others by now
+            self._known = await asyncio.to_thread(self._files)
+        typed = self._typing
+        if typed is not None and typed.sign == "@":
+            self.offers.offer(files_named(typed.name, self._known))
+
+    # --- what was sent ------------------------------------------------------------------------------------------------
 
     def _send(self) -> None:
         text = self.text.strip()
         if text:
+            self.offers.offer([])
             self._sent.append(text)
             self._at = len(self._sent)
-            self.text = ""
+            self.text = self._kept = ""
             self.post_message(self.Sent(text))
 
     def _go(self, at: int) -> None:
+        if self._at == len(self._sent):
+            self._kept = self.text
         self._at = at
-        self.replace_with(self._sent[at] if at < len(self._sent) else "")
+        self.replace_with(self._sent[at] if at < len(self._sent) else self._kept)

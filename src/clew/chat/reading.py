@@ -40,5 +40,5 @@ class ReadingScreen(ModalScreen[None]):
 
     def on_mount(self) -> None:
         text = self.query_one(TranscriptView)
-        text.show([ScreenEntry("agent", self._text)])
+        text.show([ScreenEntry("page", self._text)])
         text.focus()

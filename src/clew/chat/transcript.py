@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -169,21 +170,27 @@ class TranscriptView(ScrollView, can_focus=True):
         n = bisect_right(self._starts, at) - 1
         line = self._wrapped[n].lines[at - self._starts[n]]
         mark = ENTRY_MARKS[self.entries[n].kind] if at == self._starts[n] else " "
-        segments = self._styled(f"{mark} {line.text}", self._style(line), at)
+        segments = self._segments(f"{mark} {line.text}", line, at)
         around = self.get_component_rich_style("transcript--agent")
         return Strip(segments).adjust_cell_length(self.size.width, around).apply_offsets(0, at)
 
-    def _style(self, line: DrawnLine) -> Style:
-        return self.get_component_rich_style(f"transcript--{line.look}")
+    def _segments(self, text: str, line: DrawnLine, at: int) -> list[Segment]:
+        base = self.get_component_rich_style(f"transcript--{line.look}")
+        styles = [(span.start + GUTTER, span.end + GUTTER, self._span_style(str(span.style))) for span in line.spans]
+        if self.text_selection and (selected := self.text_selection.get_span(at)):
+            start, end = selected
+            marked = self.screen.get_component_rich_style("screen--selection")
+            styles.append((start, len(text) if end == -1 else end, marked))
+        if not styles:
+            return [Segment(text, base)]
+        cuts = sorted({0, len(text), *(min(len(text), n) for start, end, _ in styles for n in (start, end))})
+        return [
+            Segment(text[a:b], Style.combine([base, *(style for start, end, style in styles if start <= a < end)]))
+            for a, b in pairwise(cuts)
+        ]
 
-    def _styled(self, text: str, style: Style, at: int) -> list[Segment]:
-        span = self.text_selection.get_span(at) if self.text_selection else None
-        if span is None:
-            return [Segment(text, style)]
-        start, end = span
-        end = len(text) if end == -1 else end
-        marked = style + self.screen.get_component_rich_style("screen--selection")
-        return [Segment(text[:start], style), Segment(text[start:end], marked), Segment(text[end:], style)]
+    def _span_style(self, name: str) -> Style:
+        return self.get_component_rich_style("transcript--code") if name == "code" else Style.parse(name)
 
     # --- what one can do with it --------------------------------------------------------------------------------------
 

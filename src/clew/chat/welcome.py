@@ -16,6 +16,7 @@ def text(backend: ChatBackend, env: Mapping[str, str]) -> str:
     return f"""An agent that shows its window: how full, of what, what was compacted.
 
 No model is set. Type /model and one of these; it is saved.
+To look first, with no key: clew chat --demo
 {keys}
   http://HOST/v1#NAME  Ollama, llama-server and their like; no key
 

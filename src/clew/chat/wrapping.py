@@ -1,17 +1,18 @@
 """An entry as lines on the screen: wrapped once, and where it grows, from its last paragraph on."""
 
-import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from textual.content import Content
+from textual.content import Content, Span
 
 from clew.chat.entries import ENTRY_MARKS, ScreenEntry, plain
+from clew.chat.markdown import marked
+from clew.chat.tables import TABLE_ROWS, aligned, is_row
 
 REWRAPPED_CHARACTERS = 1_000  # characters that are wrapped again with every piece; of a longer paragraph, its last line
 APART = ("agent", "you", "failed", "result")  # kinds with a blank line below
 DIFF = {"+": "added", "-": "removed"}
 FENCE = "```"
-HEADING_LINE = re.compile("#{1,6} ")
 LOOKS = (*ENTRY_MARKS, *DIFF.values(), "code", "heading")
 
 
@@ -20,6 +21,7 @@ class DrawnLine(NamedTuple):
 
     text: str
     look: str
+    spans: tuple[Span, ...] = ()  # parts of it with a style of their own
 
 
 class Wrapped:
@@ -32,6 +34,7 @@ class Wrapped:
         self._settled: list[DrawnLine] = []  # what more text at the end cannot change
         self._open = ""  # the text behind these
         self._begun = ""  # the look of its first paragraph, where some of that is settled
+        self._rows: list[str] = []  # of a table that may go on, which are not settled
         self._fenced = False  # these end within a block of code
         self.lines: list[DrawnLine] = []
         self.grow()
@@ -44,11 +47,16 @@ class Wrapped:
         done, newline, rest = self._open.rpartition("\n")
         if newline:
             for paragraph in done.split("\n"):
-                self._settled += self._wrap(paragraph)
-                self._fenced ^= not self._begun and paragraph.lstrip().startswith(FENCE)
-                self._begun = ""
+                self._settle(paragraph)
             self._open = rest
-        last = self._wrap(self._open)
+        if self._in_table(self._open):
+            last = self._drawn_table([*self._rows, self._open])
+        elif not self._open:  # the next row may begin here
+            last = [*self._drawn_table(self._rows), *self._wrap("")]
+        else:
+            self._settled += self._drawn_table(self._rows)
+            self._rows = []
+            last = self._wrap(self._open)
         if len(self._open) > REWRAPPED_CHARACTERS:
             self._settled += last[:-1]
             self._begun = last[-1].look
@@ -61,14 +69,55 @@ class Wrapped:
             first += 1
         return first
 
+    def _settle(self, paragraph: str) -> None:
+        """Wrap a line that is whole; those of a table wait for the last of it, because it may be the widest."""
+        if self._in_table(paragraph) and len(self._rows) < TABLE_ROWS:
+            self._rows.append(paragraph)
+            return
+        self._settled += self._drawn_table(self._rows)
+        self._rows = []
+        self._settled += self._wrap(paragraph)
+        self._fenced ^= not self._begun and paragraph.lstrip().startswith(FENCE)
+        self._begun = ""
+
+    def _in_table(self, line: str) -> bool:
+        short = len(line) <= REWRAPPED_CHARACTERS and not self._begun
+        return self._entry.kind == "agent" and short and not self._fenced and is_row(line)
+
+    def _drawn_table(self, rows: Sequence[str]) -> list[DrawnLine]:
+        lines = aligned([plain(row) for row in rows], self._width)
+        if lines is None:
+            return [line for row in rows for line in self._wrap(row)]
+        return [_led(line, "", "agent") for line in lines]
+
     def _wrap(self, paragraph: str) -> list[DrawnLine]:
         look = self._begun or self._look(paragraph)
-        return [DrawnLine(line.plain, look) for line in Content(plain(paragraph)).wrap(self._width)]
+        text = plain(paragraph)
+        # What is begun cannot be read again from its beginning: so long a line shows its marks as they were written.
+        if (
+            self._entry.kind != "agent"
+            or self._begun
+            or self._fenced_line(paragraph)
+            or len(text) > REWRAPPED_CHARACTERS
+        ):
+            return [DrawnLine(line.plain, look) for line in Content(text).wrap(self._width)]
+        content, first, further, heading = marked(text)
+        if len(first) > self._width // 2:
+            first = further = ""
+        lines = content.wrap(self._width - len(first))
+        return [_led(line, further if n else first, "heading" if heading else look) for n, line in enumerate(lines)]
+
+    def _fenced_line(self, paragraph: str) -> bool:
+        """Whether a line is code, and not the mark at either end of it."""
+        return self._fenced and not paragraph.lstrip().startswith(FENCE)
 
     def _look(self, paragraph: str) -> str:
         kind = self._entry.kind
         if kind == "result":
             return DIFF.get(paragraph[:1], kind)
-        if kind == "agent" and (self._fenced or paragraph.lstrip().startswith(FENCE)):
-            return "code"
-        return "heading" if kind == "agent" and HEADING_LINE.match(paragraph) else kind
+        return "code" if kind == "agent" and (self._fenced or paragraph.lstrip().startswith(FENCE)) else kind
+
+
+def _led(line: Content, head: str, look: str) -> DrawnLine:
+    moved = (Span(span.start + len(head), span.end + len(head), span.style) for span in line.spans)
+    return DrawnLine(head + line.plain, look, tuple(moved))

@@ -3,6 +3,7 @@
 Nothing here knows a model. What tools give is text from elsewhere, unchanged: `shown` makes it fit for a terminal.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 from clew.agent.results import Outcome
@@ -34,8 +35,14 @@ __all__ = [
 RESULT_CHARACTERS = 30_000  # characters of a result
 
 
-def tools(folder: Path, *, anywhere: bool = False, size: int = RESULT_CHARACTERS) -> list[Tool]:
-    """The tools for a folder; with `anywhere`, paths may lead out of it."""
+def tools(
+    folder: Path,
+    *,
+    anywhere: bool = False,
+    size: int = RESULT_CHARACTERS,
+    watch: Callable[[str], None] | None = None,
+) -> list[Tool]:
+    """The tools for a folder; with `anywhere`, paths may lead out of it. `watch` hears commands while they run."""
     root = Root(folder, anywhere)
     return [
         read_file(root, size),
@@ -43,5 +50,5 @@ def tools(folder: Path, *, anywhere: bool = False, size: int = RESULT_CHARACTERS
         search(root, size, installed()),
         write_file(root, size),
         edit_file(root, size),
-        run(root, size),
+        run(root, size, watch),
     ]

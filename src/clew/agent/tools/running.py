@@ -2,6 +2,7 @@
 
 import shutil
 import signal
+from collections.abc import Callable
 
 from clew.agent.tools.arguments import takes
 from clew.agent.tools.bounds import Ends
@@ -15,15 +16,15 @@ RUN_SECONDS = 120
 LONGEST_RUN_SECONDS = 3_600
 
 
-def run(root: Root, size: int) -> Tool:
-    """A tool that runs shell commands."""
+def run(root: Root, size: int, watch: Callable[[str], None] | None = None) -> Tool:
+    """A tool that runs shell commands; `watch` hears what they write, as they write it."""
 
     async def plan(command: str, seconds: float = RUN_SECONDS) -> Plan:
         if not command.strip():
             raise ToolError("the command is empty")
 
         async def work() -> str:
-            output = Ends(size)
+            output = Ends(size) if watch is None else _Watched(size, watch)
             ended = await finish((_shell(), "-c", command), root.folder, seconds, output)
             return _told(output.text(), ended, seconds)
 
@@ -46,6 +47,18 @@ def run(root: Root, size: int) -> Tool:
         "run",
         plan,
     )
+
+
+class _Watched(Ends):
+    """What a command wrote, which somebody hears meanwhile."""
+
+    def __init__(self, size: int, watch: Callable[[str], None]) -> None:
+        super().__init__(size)
+        self._watch = watch
+
+    def add(self, text: str) -> None:
+        super().add(text)
+        self._watch(text)
 
 
 def _shell() -> str:

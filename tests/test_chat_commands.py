@@ -1,0 +1,119 @@
+"""Commands in `clew chat`: those of the user, those that are allowed for good, and what they write while they run."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from chatting import chatting
+from clew.chat.allowing import AllowedCommands, CommandRule, alike
+from clew.chat.permitting import Permitting
+from clew.store.protocol import Store
+from clew.testing.provider import Answer, Call, StrictProvider
+
+
+async def test_a_command_of_the_user_is_run_shown_and_told_with_the_next_message(store: Store, tmp_path: Path) -> None:
+    with StrictProvider([Answer("I see.")]) as provider:
+        async with chatting(store, tmp_path, provider.url) as hand:
+            await hand.say("!printf '\\033[31mred\\033]0;title\\007'; echo done > made.txt")
+            assert (tmp_path / "made.txt").read_text() == "done\n"
+            assert "exit code 0" in hand.shown
+            assert all("\x1b" not in line and "\x07" not in line for line in hand.screen)
+            assert not provider.heard
+            await hand.say("What was that?")
+            told = provider.heard[-1].body["messages"][-1]["content"]
+            assert told.startswith("What was that?\n\n[I ran a command myself: printf")
+            assert "red" in told
+            await hand.say("And?")
+            assert provider.heard[-1].body["messages"][-1]["content"] == "And?"
+        async with chatting(store, tmp_path, provider.url, "other") as hand:
+            await hand.until(lambda: bool(hand.chat.prompt._sent))
+            await hand.press("up", "up")
+            assert hand.chat.prompt.text == "What was that?"
+
+
+async def test_what_a_command_writes_is_seen_while_it_runs(store: Store, tmp_path: Path) -> None:
+    command = "echo first; while [ ! -e go ]; do sleep 0.05; done; echo last"
+    script = [Answer("", (Call("run", {"command": command}),)), Answer("Done.")]
+    with StrictProvider(script) as provider:
+        async with chatting(store, tmp_path, provider.url) as hand:
+            await hand.enter("Run it.")
+            await hand.sees(Permitting)
+            await hand.press("y")
+            await hand.hears("\nfirst")
+            assert hand.chat.busy
+            assert "exit code" not in hand.shown
+            (tmp_path / "go").touch()
+            await hand.hears("Done.")
+            assert hand.shown.count("first\nlast\n[exit code 0]") == 1
+
+
+async def test_a_command_is_allowed_for_good_in_its_folder(store: Store, tmp_path: Path) -> None:
+    calls = [Call("run", {"command": command}) for command in ("echo one", "echo two", "echo $HOME", "echo $HOME")]
+    script = [answer for call in calls for answer in (Answer("", (call,)), Answer(f"Ran {call.given}."))]
+    with StrictProvider(script) as provider:
+        async with chatting(store, tmp_path, provider.url) as hand:
+            await hand.enter("Run it.")
+            await hand.sees(Permitting)
+            assert "l echo …" in "\n".join(hand.screen)
+            await hand.press("l")
+            await hand.hears("Allowed from now on in")
+            await hand.until(lambda: not hand.chat.busy)
+        async with chatting(store, tmp_path, provider.url) as hand:  # another process
+            await hand.say("Another.")
+            assert "two" in hand.shown
+            await hand.enter("With a variable.")
+            await hand.sees(Permitting)
+            await hand.press("l")  # there is no rule for what the shell reads
+            await hand.press("t")
+            await hand.until(lambda: not hand.chat.busy)
+            await hand.say("Again.")
+        kept = json.loads((tmp_path / "home/.local/share/clew/allowed.json").read_text())
+        assert kept == {str(tmp_path): [["echo", True], ["echo $HOME", False]]}
+
+
+async def test_a_rule_that_cannot_be_kept_ends_no_turn(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "home/.local/share").mkdir(parents=True)
+    (tmp_path / "home/.local/share/clew").touch()  # a file where the folder would be
+    script = [Answer("", (Call("run", {"command": "echo one"}),)), Answer("Done.")]
+    with StrictProvider(script) as provider:
+        async with chatting(store, tmp_path, provider.url) as hand:
+            await hand.enter("Run it.")
+            await hand.sees(Permitting)
+            await hand.press("l")
+            await hand.hears("Done.")
+            assert "Allowed this once, because the rule could not be kept" in hand.shown
+
+
+@pytest.mark.parametrize(
+    ("command", "rule"),
+    [
+        ("pytest -q tests/test_x.py", "pytest …"),
+        ("git status -s", "git status …"),
+        ("git -c alias.x=!sh x", None),
+        ("python -c pass", None),
+        ("rm build", None),
+        ("ls; rm -r x", None),
+        ("ls $(rm x)", None),
+        ("./run", None),
+        ("X=1 ls", None),
+        ("", None),
+    ],
+)
+def test_commands_like_it(command: str, rule: str | None) -> None:
+    made = alike(command)
+    assert (made and str(made)) == rule
+
+
+def test_rules_hold_for_whole_words_one_folder_and_a_file_that_can_be_read(tmp_path: Path) -> None:
+    file = tmp_path / "allowed.json"
+    here = AllowedCommands(file, tmp_path / "here")
+    here.add(CommandRule("git status", True))
+    here.add(CommandRule("rm -r x …"))
+    assert here.covers("git  status -s")
+    assert not any(map(here.covers, ("git statusx", "git status; rm x", "git status\nrm x", "git push", "rm -r x y")))
+    assert here.covers("rm -r x …")
+    assert not AllowedCommands(file, tmp_path / "there").covers("git status")
+    for broken in ("{", "[]", '{"a": 1}', '{"a": ["ls"]}'):
+        file.write_text(broken)
+        assert not here.covers("ls")
