@@ -1,0 +1,58 @@
+"""A tool, the settings of Hermes, and the model that it talks to."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tools.registry import registry
+
+from clew.testing import Answer, Call
+
+WINDOW = 64_000  # Hermes refuses less
+PARTS = 24
+SCHEMA = {
+    "name": "read_part",
+    "description": "Read a part.",
+    "parameters": {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]},
+}
+
+
+def contents(number: int) -> str:
+    """What is in a part: one line of interest."""
+    return "\n".join([f"KEY_{number} = {number * 4711}", *(f"part {number}, line {n} of no interest" for n in range(400))])
+
+
+registry.register(
+    name="read_part",
+    toolset="parts",
+    schema=SCHEMA,
+    handler=lambda args, **_: json.dumps({"content": contents(int(args["number"]))}),
+    check_fn=lambda: True,
+)
+
+
+def settings(engine: str = "clew", window: int = WINDOW) -> str:
+    """What the user writes into Hermes' config.yaml."""
+    return f"""
+plugins: {{enabled: [clew]}}
+context: {{engine: {engine}}}
+model: {{context_length: {window}}}
+agent: {{api_max_retries: 1}}
+"""
+
+
+class Model:
+    """A model that reads one part more with each call, two at a time if asked, and then says that it is done."""
+
+    def __init__(self) -> None:
+        self.next = 0
+        self.last = PARTS
+        self.says: list[Answer] = []  # before anything else
+
+    def __call__(self, heard: Any) -> Answer:
+        if self.says:
+            return self.says.pop(0)
+        if self.next >= self.last:
+            return Answer("All are read.")
+        self.next += 2
+        return Answer(calls=tuple(Call("read_part", {"number": n}) for n in (self.next - 2, self.next - 1)))
