@@ -10,10 +10,9 @@ from typing import Any
 os.environ |= {"HERMES_HOME": tempfile.mkdtemp(prefix="hermes-"), "HERMES_REDACT_SECRETS": "false"}
 
 import pytest
-from frameworks.hermes.talking import WINDOW, Model, settings
-from hermes_cli.plugins import discover_plugins, get_plugin_manager
+from frameworks.hermes.talking import PLAIN, WINDOW, Model, settings
+from hermes_cli.plugins import get_plugin_manager
 from run_agent import AIAgent
-from tools.registry import registry
 
 from clew.testing import StrictProvider
 
@@ -46,10 +45,6 @@ def agent(home: Path, provider: StrictProvider) -> Callable[..., Any]:
     def made(engine: str = "clew", window: int = WINDOW, **given: Any) -> Any:
         (home / "hermes" / "config.yaml").write_text(settings(engine, window), encoding="utf-8")
         get_plugin_manager().discover_and_load(force=True)
-        given = {"session_id": "parts", "enabled_toolsets": ["parts", "context_engine"], **given}
-        return AIAgent(
-            base_url=f"{provider.url}/v1", api_key="none", provider="custom", model="gpt-4o-mini", quiet_mode=True,
-            skip_context_files=True, skip_memory=True, **given,
-        )
+        return AIAgent(base_url=f"{provider.url}/v1", **{**PLAIN, **given})
 
     return made

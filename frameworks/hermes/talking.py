@@ -1,7 +1,6 @@
 """A tool, the settings of Hermes, and the model that it talks to."""
 
 import json
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from tools.registry import registry
@@ -10,6 +9,11 @@ from clew.testing import Answer, Call
 
 WINDOW = 64_000  # Hermes refuses less
 PARTS = 24
+PLAIN = {
+    **{"api_key": "none", "provider": "custom", "model": "gpt-4o-mini", "max_tokens": 4_000, "session_id": "parts"},
+    **{"quiet_mode": True, "skip_context_files": True, "skip_memory": True, "tool_delay": 0},
+    "enabled_toolsets": ["parts", "context_engine"],
+}
 SCHEMA = {
     "name": "read_part",
     "description": "Read a part.",
@@ -19,7 +23,8 @@ SCHEMA = {
 
 def contents(number: int) -> str:
     """What is in a part: one line of interest."""
-    return "\n".join([f"KEY_{number} = {number * 4711}", *(f"part {number}, line {n} of no interest" for n in range(400))])
+    filling = (f"part {number}, line {n} of no interest" for n in range(400))
+    return "\n".join([f"KEY_{number} = {number * 4711}", *filling])
 
 
 registry.register(

@@ -8,6 +8,7 @@ provider refused a request.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,8 @@ HERMES_READ = (
     *("max_tokens", "max_completion_tokens", "max_output_tokens"),
 )
 HERMES_SESSIONS = 512  # conversations that are under way in one process; an older one is opened again
+HERMES_SAYS = ("system", "instructions", "tools", "tool_choice", "parallel_tool_calls")
+HERMES_SENT = ("role", "content", "tool_calls", "tool_call_id")
 HERMES_SYSTEM = ("system", "developer")
 
 HermesMessage = dict[str, Any]
@@ -193,7 +196,7 @@ class ClewEngine(ContextEngine):  # type: ignore[misc]
             await cross(talk.thread.controller.engine.compact(sent.view, focus))
             sent = await talk.thread.fit(asked, format)
         said = convert(sent.body, "openai_chat", format)["messages"]
-        held = [(one, [{key: one[key] for key in ("role", "content", "tool_calls", "tool_call_id") if key in one}]) for one in messages]
+        held = [(one, [{key: one[key] for key in HERMES_SENT if key in one}]) for one in messages]
         return restored([one for one in said if one.get("role") not in HERMES_SYSTEM], held, dict)
 
     # The tools.
@@ -222,7 +225,12 @@ class ClewEngine(ContextEngine):  # type: ignore[misc]
             return None
         given = {key: request[key] for key in HERMES_READ if request.get(key) is not None}
         talk.asked, talk.format = {**given, list_key: request[list_key]}, format
-        sent = run(best(talk.thread.fit(talk.asked, format), None))
+        try:
+            sent = run(best(talk.thread.fit(talk.asked, format), None))
+        except SecretFound as error:  # Hermes takes no error for an answer, and would send it all the same
+            bare = {key: value for key, value in request.items() if key not in HERMES_SAYS}
+            told = files(__name__).joinpath("refused.md").read_text(encoding="utf-8").format(error=error)
+            return {"request": {**bare, list_key: [{"role": "user", "content": told.strip()}]}, "source": "clew"}
         talk.fitted = sent is not None
         if sent is None or sent.is_as_it_came:
             return None
