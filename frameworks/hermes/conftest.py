@@ -45,6 +45,6 @@ def agent(home: Path, provider: StrictProvider) -> Callable[..., Any]:
     def made(engine: str = "clew", window: int = WINDOW, **given: Any) -> Any:
         (home / "hermes" / "config.yaml").write_text(settings(engine, window), encoding="utf-8")
         get_plugin_manager().discover_and_load(force=True)
-        return AIAgent(base_url=f"{provider.url}/v1", **{**PLAIN, **given})
+        return AIAgent(**{**PLAIN, "base_url": f"{provider.url}/v1", **given})
 
     return made

@@ -24,7 +24,7 @@ SCHEMA = {
 def contents(number: int) -> str:
     """What is in a part: one line of interest."""
     filling = (f"part {number}, line {n} of no interest" for n in range(400))
-    return "\n".join([f"KEY_{number} = {number * 4711}", *filling])
+    return "\n".join([f"code{number}x is {number * 4711}.", *filling])
 
 
 registry.register(
@@ -51,10 +51,12 @@ class Model:
 
     def __init__(self) -> None:
         self.next = 0
+        self.answered = 0  # what was refused never comes here
         self.last = PARTS
         self.says: list[Answer] = []  # before anything else
 
     def __call__(self, heard: Any) -> Answer:
+        self.answered += 1
         if self.says:
             return self.says.pop(0)
         if self.next >= self.last:

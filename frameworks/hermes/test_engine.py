@@ -23,8 +23,8 @@ def lineage(name: str = "parts") -> list[Session]:
     return asyncio.run(read())
 
 
-def broken(provider: StrictProvider) -> list[Any]:
-    return [one for one in provider.heard if one.fault]
+def refusals(provider: StrictProvider, model: Model) -> int:
+    return len(provider.heard) - model.answered
 
 
 def results(provider: StrictProvider) -> list[str]:
@@ -37,17 +37,17 @@ def test_a_session_far_longer_than_its_window(
     hermes = agent()
     came = hermes.run_conversation("Read all parts.")
     assert came["final_response"] == "All are read."
-    assert not broken(provider)
+    assert not refusals(provider, model)
     assert len(came["messages"]) == 1 + PARTS // 2 * 3 + 1, "Hermes' own history is whole"
     assert len(provider.heard[-1].body["messages"]) < len(came["messages"])
     assert [session.cause for session in lineage()][:2] == ["start", "compaction"]
     assert hermes.context_compressor.last_prompt_tokens == provider.heard[-1].spent.input
-    assert "KEY_0 = 0" not in str(provider.heard[-1].body["messages"])
+    assert "code0x is 0" not in str(provider.heard[-1].body["messages"])
 
-    model.says = [Answer(calls=(Call("search_history", {"query": "KEY_1"}),)), Answer("It is 4711.")]
-    came = hermes.run_conversation("What is KEY_1?", conversation_history=came["messages"])
+    model.says = [Answer(calls=(Call("search_history", {"query": "code1x"}),)), Answer("It is 4711.")]
+    came = hermes.run_conversation("What is code1x?", conversation_history=came["messages"])
     assert came["final_response"] == "It is 4711."
-    assert "KEY_1 = 4711" in results(provider)[-1]
+    assert "code1x is 4711" in results(provider)[-1]
 
 
 def test_what_fits_is_sent_as_it_is(agent: Callable[..., Any], provider: StrictProvider, model: Model) -> None:
@@ -73,7 +73,7 @@ def test_another_process_goes_on(agent: Callable[..., Any], provider: StrictProv
     again = agent().run_conversation("And now?", conversation_history=came["messages"])  # the plugin is loaded anew
     assert again["final_response"] == "Nothing more."
     assert len(provider.heard[-1].body["messages"]) < len(came["messages"])
-    assert not broken(provider)
+    assert not refusals(provider, model)
     assert len(lineage()) == sessions
 
 
@@ -98,7 +98,7 @@ def test_a_refusal(agent: Callable[..., Any], model: Model) -> None:
     with StrictProvider(model, window=30_000) as provider:
         came = agent(base_url=f"{provider.url}/v1").run_conversation("Read all parts.")
         assert came["final_response"] == "All are read."
-        assert len(broken(provider)) == 1, "what was too long once is not tried again"
+        assert refusals(provider, model) == 1, "what was too long once is not tried again"
 
 
 def test_compress_on_demand(agent: Callable[..., Any], provider: StrictProvider, model: Model) -> None:
@@ -107,11 +107,13 @@ def test_compress_on_demand(agent: Callable[..., Any], provider: StrictProvider,
     whole = hermes.run_conversation("Read all parts.")["messages"]
     shorter, _ = hermes._compress_context(whole, "", approx_tokens=30_000, force=True)
     assert len(json.dumps(shorter)) < len(json.dumps(whole)) / 2
-    model.says = [Answer(calls=(Call("search_history", {"query": "KEY_1"}),)), Answer("It is 4711.")]
-    came = hermes.run_conversation("What is KEY_1?", conversation_history=shorter)
+    model.says = [Answer(calls=(Call("search_history", {"query": "code1x"}),)), Answer("It is 4711.")]
+    came = hermes.run_conversation("What is code1x?", conversation_history=shorter)
+    for one in provider.heard[-2:]: print([(m['role'],str(m['content'])[:150]) for m in one.body['messages']])
+    print([(s.cause,s.branch,s.items,s.calls) for s in lineage()])
     assert came["final_response"] == "It is 4711."
-    assert "KEY_1 = 4711" in results(provider)[-1]
-    assert not broken(provider)
+    assert "code1x is 4711" in results(provider)[-1]
+    assert not refusals(provider, model)
 
 
 def test_a_subagent_is_a_child(agent: Callable[..., Any], provider: StrictProvider, model: Model) -> None:

@@ -251,8 +251,8 @@ class ClewEngine(ContextEngine):  # type: ignore[misc]
         if talk and talk.asked and isinstance(assistant_response, str) and assistant_response.strip():
             list_key = wire.named(talk.format).LIST
             answer = {"role": "assistant", "content": assistant_response.strip()}
-            said = {**talk.asked, list_key: [*talk.asked[list_key], answer]}
-            run(best(talk.thread.keep(said, talk.format), None))
+            talk.asked = {**talk.asked, list_key: [*talk.asked[list_key], answer]}
+            run(best(talk.thread.keep(talk.asked, talk.format), None))
 
     def on_subagent(self, *, parent_session_id: str | None, child_session_id: str | None, **kwargs: Any) -> None:
         """A part of the work, whose lineage hangs under that of whoever asked for it."""
