@@ -117,13 +117,10 @@ def test_compress_on_demand(agent: Callable[..., Any], provider: StrictProvider,
 
 
 def test_a_subagent_is_a_child(agent: Callable[..., Any], provider: StrictProvider, model: Model) -> None:
-    model.says = [
-        Answer(calls=(Call("delegate_task", {"goal": "Say yes."}),)),
-        Answer("Yes."),
-        Answer("It said yes."),
-    ]
+    model.replies = {"Say yes.": Answer("Yes.")}
+    model.says = [Answer(calls=(Call("delegate_task", {"goal": "Say yes."}),)), Answer("It is asked.")]
     hermes = agent(enabled_toolsets=["parts", "context_engine", "delegation"])
-    assert hermes.run_conversation("Ask another.")["final_response"] == "It said yes."
+    assert hermes.run_conversation("Ask another.")["final_response"] == "It is asked."
 
     async def causes() -> list[str]:
         engine: Engine = engine_at()

@@ -197,7 +197,7 @@ class ClewEngine(ContextEngine):  # type: ignore[misc]
             sent = await talk.thread.fit(asked, format)
         said = convert(sent.body, "openai_chat", format)["messages"]
         held = [(one, [{key: one[key] for key in HERMES_SENT if key in one}]) for one in messages]
-        return restored([one for one in said if one.get("role") not in HERMES_SYSTEM], held, dict)
+        return _joined(restored([one for one in said if one.get("role") not in HERMES_SYSTEM], held, dict))
 
     # The tools.
 
@@ -276,6 +276,22 @@ class ClewEngine(ContextEngine):  # type: ignore[misc]
         controller = ContextController(given, when=self._when, how=self._how, offer=False)
         controller.method = self._method or "auto"
         talk.thread.controller = controller
+
+
+def _joined(messages: list[HermesMessage]) -> list[HermesMessage]:
+    """Messages with what a user says in one piece in one of them: Hermes would write it into one text."""
+    out: list[HermesMessage] = []
+    for one in messages:
+        if out and out[-1]["role"] == one["role"] == "user":
+            out[-1] = {**out[-1], "content": [*_parts(out[-1]), *_parts(one)]}
+        else:
+            out.append(one)
+    return out
+
+
+def _parts(message: HermesMessage) -> list[Any]:
+    content = message.get("content") or ""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
 def register(ctx: Any) -> None:
