@@ -1,6 +1,7 @@
 """A tool, the settings of Hermes, and the model that it talks to."""
 
 import json
+import re
 from typing import Any
 
 from tools.registry import registry
@@ -9,6 +10,7 @@ from clew.testing import Answer, Call
 
 WINDOW = 64_000  # Hermes refuses less
 PARTS = 24
+FACT = re.compile(r"code\d+x is \d+\.")
 PLAIN = {
     **{"api_key": "none", "provider": "custom", "model": "gpt-4o-mini", "max_tokens": 4_000, "session_id": "parts"},
     **{"quiet_mode": True, "skip_context_files": True, "skip_memory": True, "tool_delay": 0},
@@ -58,6 +60,8 @@ class Model:
 
     def __call__(self, heard: dict[str, Any]) -> Answer:
         self.answered += 1
+        if not heard.get("tools"):  # it is asked for a summary: as good a one as can be
+            return Answer("\n".join(sorted(set(FACT.findall(str(heard["messages"]))))))
         asked = str(heard["messages"][-1].get("content"))
         if heard["messages"][-1]["role"] == "user" and asked in self.replies:
             return self.replies[asked]

@@ -109,8 +109,6 @@ def test_compress_on_demand(agent: Callable[..., Any], provider: StrictProvider,
     assert len(json.dumps(shorter)) < len(json.dumps(whole)) / 2
     model.says = [Answer(calls=(Call("search_history", {"query": "code1x"}),)), Answer("It is 4711.")]
     came = hermes.run_conversation("What is code1x?", conversation_history=shorter)
-    for one in provider.heard[-2:]: print([(m['role'],str(m['content'])[:150]) for m in one.body['messages']])
-    print([(s.cause,s.branch,s.items,s.calls) for s in lineage()])
     assert came["final_response"] == "It is 4711."
     assert "code1x is 4711" in results(provider)[-1]
     assert not refusals(provider, model)
