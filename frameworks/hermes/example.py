@@ -49,15 +49,23 @@ def main() -> None:
     answers = model()
     with StrictProvider(lambda _: next(answers), window=WINDOW) as provider:
         agent = AIAgent(
-            **{"base_url": f"{provider.url}/v1", "api_key": "none", "provider": "custom", "model": "gpt-4o-mini"},
-            **{"max_tokens": 4_000, "session_id": "parts", "quiet_mode": True, "skip_memory": True, "tool_delay": 0},
+            base_url=f"{provider.url}/v1",
+            api_key="none",
+            provider="custom",
+            model="gpt-4o-mini",
+            max_tokens=4_000,
+            session_id="parts",
+            quiet_mode=True,
+            skip_memory=True,
+            tool_delay=0,
             enabled_toolsets=["parts", "context_engine"],
         )
         came = agent.run_conversation("Read all parts.")
     print("model:", came["final_response"])
     largest = max(heard.spent.input for heard in provider.heard)
     print(f"{len(provider.heard)} requests, the largest of {largest:,} tokens; the window has {WINDOW:,}")
-    print(f"{len(came['messages'])} messages in the history, {len(provider.heard[-1].body['messages'])} in the last request")
+    sent = provider.heard[-1].body["messages"]
+    print(f"{len(came['messages'])} messages in the history, {len(sent)} in the last request")
     chain = asyncio.run(Sessions(configured()).lineage("parts"))
     print(f"sessions of {chain[0].name}: {', '.join(session.cause for session in chain)}")
 

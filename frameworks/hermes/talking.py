@@ -12,8 +12,15 @@ WINDOW = 64_000  # Hermes refuses less
 PARTS = 24
 FACT = re.compile(r"code\d+x is \d+\.")
 PLAIN = {
-    **{"api_key": "none", "provider": "custom", "model": "gpt-4o-mini", "max_tokens": 4_000, "session_id": "parts"},
-    **{"quiet_mode": True, "skip_context_files": True, "skip_memory": True, "tool_delay": 0},
+    "api_key": "none",
+    "provider": "custom",
+    "model": "gpt-4o-mini",
+    "max_tokens": 4_000,
+    "session_id": "parts",
+    "quiet_mode": True,
+    "skip_context_files": True,
+    "skip_memory": True,
+    "tool_delay": 0,
     "enabled_toolsets": ["parts", "context_engine"],
 }
 SCHEMA = {
@@ -61,7 +68,8 @@ class Model:
     def __call__(self, heard: dict[str, Any]) -> Answer:
         self.answered += 1
         if not heard.get("tools"):  # it is asked for a summary: as good a one as can be
-            return Answer("\n".join(sorted(set(FACT.findall(str(heard["messages"]))))))
+            facts = sorted(set(FACT.findall(str(heard["messages"]))))
+            return Answer("\n".join(["Parts were read.", *facts]))
         asked = str(heard["messages"][-1].get("content"))
         if heard["messages"][-1]["role"] == "user" and asked in self.replies:
             return self.replies[asked]

@@ -131,7 +131,7 @@ def test_a_secret_is_not_sent(
     agent: Callable[..., Any], provider: StrictProvider, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(os.environ, "CLEW_SECRETS", "refuse")
-    key = "sk-ant-" + "api03-" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5bC7dE9fG1hJ3kL5mN7pQ9rS1tU3vW5xY7zA9b-cD1eF3gH5A-AAAAAAAA"
+    key = "sk-ant-api03-aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5bC7dE9fG1hJ3kL5mN7pQ9rS1tU3vW5xY7zA9b-cD1eF3gH5A-AAAAAAAA"
     model.says = [Answer("It was not sent.")]
     came = agent().run_conversation(f"My key is {key}.")
     assert came["final_response"] == "It was not sent."
