@@ -2,6 +2,7 @@
 
 import json
 import re
+from threading import Event
 from typing import Any
 
 from tools.registry import registry
@@ -63,6 +64,7 @@ class Model:
         self.answered = 0  # what was refused never comes here
         self.last = PARTS
         self.replies: dict[str, Answer] = {}  # to what a user says
+        self.replied = Event()
         self.says: list[Answer] = []  # before anything else
 
     def __call__(self, heard: dict[str, Any]) -> Answer:
@@ -72,6 +74,7 @@ class Model:
             return Answer("\n".join(["Parts were read.", *facts]))
         asked = str(heard["messages"][-1].get("content"))
         if heard["messages"][-1]["role"] == "user" and asked in self.replies:
+            self.replied.set()
             return self.replies[asked]
         if self.says:
             return self.says.pop(0)
