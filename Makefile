@@ -10,7 +10,7 @@ VENV ?= .venv
 ENV := $(VENV)/bin
 PINNED := requirements-dev.txt
 
-FRAMEWORKS := adk agent_framework crewai inspect_ai langchain litellm openai_agents praisonai pydantic_ai strands
+FRAMEWORKS := adk agent_framework crewai hermes inspect_ai langchain litellm openai_agents praisonai pydantic_ai strands
 
 .PHONY: demo test test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench docs format clean relock $(FRAMEWORKS)
 

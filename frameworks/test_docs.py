@@ -193,6 +193,13 @@ def test_agent_framework(ran: Ran, sessions: Callable[[], list[Session]]) -> Non
     assert child.parent in {s.id for s in every}
 
 
+@has("hermes_cli")
+def test_hermes(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
+    (heard,) = ran("hermes", 1)
+    assert not heard  # it only says what Hermes is to load: its own tests load the plugin
+    assert not sessions()
+
+
 @has("litellm")
 def test_litellm(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
     (heard,) = ran("litellm", 1)

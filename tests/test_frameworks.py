@@ -10,6 +10,7 @@ PACKAGES = {
     "adk": "google-adk",
     "agent_framework": "agent-framework-core",
     "crewai": "crewai",
+    "hermes": "hermes-agent",
     "inspect_ai": "inspect-ai",
     "langchain": "langchain",
     "litellm": "litellm",
