@@ -20,6 +20,7 @@ from clew.llm.anthropic import AnthropicModel
 from clew.llm.openai import OpenAIModel
 from clew.testing import Answer, Call, HeardRequest, StrictProvider, conversation, view_of
 from clew.wire import encode
+from clew.wire.rules.anthropic_compaction import COMPACT_BETA
 
 MODEL = "model-of-these-tests"  # the SDKs warn of real ones that are old
 KEY = "sk-proj-Zeppelin0123456789abcdef"
@@ -346,12 +347,12 @@ async def test_anthropic_compacts_a_long_view(provider: StrictProvider) -> None:
     async with model_for(provider, "anthropic") as model:
         blocks = await model.compact(view)
     heard = provider.heard[0]
-    assert blocks == [{"type": "compaction", "content": "Understood."}]
-    assert (heard.query, heard.headers["anthropic-beta"]) == ("beta=true", "compact-2026-01-12")
-    clearing, compacting = heard.body["context_management"]["edits"]
-    assert clearing == {"type": "clear_tool_uses_20250919"}
-    assert compacting["type"] == "compact_20260112"
-    assert compacting["pause_after_compaction"] is True
+    (block,) = blocks
+    assert (block["type"], block["content"]) == ("compaction", "Understood.")
+    assert block["signature"]
+    assert heard.headers["anthropic-beta"] == COMPACT_BETA
+    assert heard.body["compaction"] == {"type": "summarize"}
+    assert "context_management" not in heard.body  # which the API does not take beside it
     assert heard.body["messages"] == _long()["messages"]
 
 
@@ -359,13 +360,6 @@ def _long() -> dict[str, Any]:
     text = "The parser fails at line 42. " * 9_000
     managed = {"edits": [{"type": "clear_tool_uses_20250919"}]}
     return live("anthropic", messages=[{"role": "user", "content": text}], context_management=managed)
-
-
-async def test_anthropic_does_not_compact_a_short_view(provider: StrictProvider) -> None:
-    async with model_for(provider, "anthropic") as model:
-        with pytest.raises(ModelError, match="50,000") as caught:
-            await model.compact(view_of(live("anthropic"), "anthropic"))
-    assert caught.value.fault == "refused"
 
 
 async def test_a_chat_has_no_compaction_of_its_own(provider: StrictProvider) -> None:

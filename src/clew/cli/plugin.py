@@ -12,7 +12,7 @@ import typer
 from clew.cli.app import ScopeName, StorePath, UsageError, app, configured
 
 
-@app.command(hidden=True, epilog="clew install opencode and clew install pi write the plugins that start this.")
+@app.command(hidden=True, epilog="Example: clew plugin pi (by the plugins that clew install writes)")
 def plugin(
     client: Annotated[str, typer.Argument(metavar="CLIENT", help="opencode or pi.")],
     scope: ScopeName = "",
