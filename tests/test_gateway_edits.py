@@ -83,7 +83,7 @@ def delta(got: Got) -> Message:
 
 
 def test_old_results_are_cleared_and_that_is_told() -> None:
-    with StrictProvider() as provider, lacking(provider) as served:
+    with lacking(provider := StrictProvider()) as served:
         got = ask(served, worked(8), clear(trigger=uses(6), keep=uses(2)))
         sent = provider.heard[-1]
         assert "context_management" not in sent.body
@@ -103,7 +103,7 @@ def test_old_results_are_cleared_and_that_is_told() -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_below_the_trigger_nothing_is_done_and_that_is_told(stream: bool) -> None:
-    with StrictProvider() as provider, lacking(provider) as served:
+    with lacking(provider := StrictProvider()) as served:
         got = ask(served, worked(3), clear(trigger=tokens(90_000)), stream=stream)
         assert provider.heard[-1].body["messages"] == worked(3)
         told = delta(got) if stream else got.json()
@@ -111,7 +111,7 @@ def test_below_the_trigger_nothing_is_done_and_that_is_told(stream: bool) -> Non
 
 
 def test_a_stream_tells_of_it_in_its_end() -> None:
-    with StrictProvider([Answer("Go on.")]) as provider, lacking(provider) as served:
+    with lacking(StrictProvider([Answer("Go on.")])) as served:
         got = ask(served, worked(8), clear(trigger=tokens(5_000), keep=uses(1)), stream=True)
         (edit,) = delta(got)["context_management"]["applied_edits"]
         assert edit["cleared_tool_uses"] == 7
@@ -120,7 +120,7 @@ def test_a_stream_tells_of_it_in_its_end() -> None:
 
 def test_excluded_tools_stay_and_inputs_go_where_that_is_asked() -> None:
     history = [*worked(2), *ran(2, "memory"), *ran(3), *ran(4)]
-    with StrictProvider() as provider, lacking(provider) as served:
+    with lacking(provider := StrictProvider()) as served:
         ask(served, history, clear(trigger=uses(1), keep=uses(1), exclude_tools=["memory"], clear_tool_inputs=True))
         sent = provider.heard[-1].body
         assert [id for id, text in results(sent).items() if "line 650" in text] == ["toolu_2", "toolu_4"]
@@ -130,14 +130,14 @@ def test_excluded_tools_stay_and_inputs_go_where_that_is_asked() -> None:
 
 
 def test_where_too_little_would_go_all_stays() -> None:
-    with StrictProvider() as provider, lacking(provider) as served:
+    with lacking(provider := StrictProvider()) as served:
         got = ask(served, worked(8), clear(trigger=uses(6), keep=uses(2), clear_at_least=tokens(90_000)))
         assert provider.heard[-1].body["messages"] == worked(8)
         assert got.json()["context_management"] == {"applied_edits": []}
 
 
 async def test_what_was_cleared_is_in_the_log() -> None:
-    with StrictProvider() as provider, lacking(provider) as served:
+    with lacking(StrictProvider()) as served:
         ask(served, worked(8), clear(trigger=uses(6), keep=uses(2)))
         engine: Engine = served.gateway.engine
         branch = await engine.store.session("default", "amber")
@@ -152,7 +152,7 @@ async def test_what_was_cleared_is_in_the_log() -> None:
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_long_history_becomes_a_summary_that_comes_back(stream: bool) -> None:
     answer = Answer("Go on.", calls=(Call("Bash", {"command": "make"}, "toolu_x"),))
-    with StrictProvider([answer]) as provider, lacking(provider) as served:
+    with lacking(provider := StrictProvider([answer])) as served:
         history = worked(20)
         got = ask(served, history, compact(50_000), stream=stream)
         (message,) = got.spoken("anthropic").messages
@@ -180,7 +180,7 @@ def test_a_long_history_becomes_a_summary_that_comes_back(stream: bool) -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_who_wants_to_look_first_gets_the_summary_alone(stream: bool) -> None:
-    with StrictProvider() as provider, lacking(provider) as served:
+    with lacking(provider := StrictProvider()) as served:
         history = worked(20)
         got = ask(served, history, compact(50_000, pause_after_compaction=True), stream=stream)
         assert provider.heard == []
@@ -195,7 +195,7 @@ def test_who_wants_to_look_first_gets_the_summary_alone(stream: bool) -> None:
 
 
 def test_a_short_history_is_not_summed_up() -> None:
-    with StrictProvider() as provider, lacking(provider) as served:
+    with lacking(provider := StrictProvider()) as served:
         got = ask(served, worked(3), compact(50_000))
         assert [b["type"] for b in got.json()["content"]] == ["text"]
         assert provider.heard[-1].body["messages"] == worked(3)
@@ -204,7 +204,7 @@ def test_a_short_history_is_not_summed_up() -> None:
 def test_more_is_told_of_what_its_instructions_name() -> None:
     odd = {"role": "assistant", "content": "The heron's code is X-4711, said in passing."}
     history = [*worked(4), odd, {"role": "user", "content": "Go on."}, *(one for n in range(5, 30) for one in ran(n))]
-    with StrictProvider() as provider, lacking(provider) as served:
+    with lacking(StrictProvider()) as served:
         got = ask(served, history, compact(50_000, instructions="Keep the heron's code.", pause_after_compaction=True))
         assert "X-4711" in got.json()["content"][0]["content"]
 
@@ -216,7 +216,7 @@ def test_a_session_far_past_the_window_is_summed_up_again_and_again() -> None:
         n = next(count)
         return Answer(f"Step {n}.", calls=(Call("Bash", {"command": f"make fact-{n}.o"}, f"toolu_{n}"),))
 
-    with StrictProvider(call, window=60_000) as provider, lacking(provider, 60_000) as served:
+    with lacking(provider := StrictProvider(call, window=60_000), 60_000) as served:
         history: list[Message] = [{"role": "user", "content": "Build the amber parts."}]
         blocks = 0
         for n in range(60):
@@ -251,7 +251,7 @@ def test_a_compaction_that_failed_counts_for_nothing() -> None:
 
 
 def test_what_makes_no_sense_is_refused() -> None:
-    with StrictProvider() as provider, lacking(provider) as served:
+    with lacking(StrictProvider()) as served:
         body = {"model": "claude-sonnet-4-5", "max_tokens": 10, "messages": worked(0)}
         body["context_management"] = {"edits": [compact(-1)]}
         got = served.ask("/v1/messages", body, HEADERS)
@@ -264,7 +264,7 @@ def test_only_what_the_gateway_does_is_taken_out_of_a_header() -> None:
 
 
 def test_an_upstream_that_knows_it_gets_it_as_it_came() -> None:
-    with StrictProvider() as provider, serving(provider=provider) as served:
+    with serving(provider=(provider := StrictProvider())) as served:
         served.gateway.upstreams.known = Upstreams([Upstream("own", "anthropic", provider.url, "key")]).known
         ask(served, worked(2), clear(trigger=uses(1)))
         assert provider.heard[-1].body["context_management"] == {"edits": [clear(trigger=uses(1))]}
@@ -272,7 +272,7 @@ def test_an_upstream_that_knows_it_gets_it_as_it_came() -> None:
 
 
 def test_what_is_only_counted_asks_for_nothing_either() -> None:
-    with StrictProvider() as provider, lacking(provider) as served:
+    with lacking(provider := StrictProvider()) as served:
         body: Message = {"model": "claude-sonnet-4-5", "messages": worked(1), "tools": [TOOL]}
         body["context_management"] = {"edits": [clear()]}
         got = served.ask("/v1/messages/count_tokens", body, HEADERS)
@@ -282,7 +282,7 @@ def test_what_is_only_counted_asks_for_nothing_either() -> None:
 
 def test_a_client_that_sums_up_by_itself_is_answered_once() -> None:
     asked = "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\nYour task is to create a detailed summary."
-    with StrictProvider() as provider, lacking(provider) as served:
+    with lacking(provider := StrictProvider()) as served:
         history = [*worked(20), {"role": "assistant", "content": "Done."}, {"role": "user", "content": asked}]
         got = ask(served, history, compact(50_000))
         assert provider.heard == []

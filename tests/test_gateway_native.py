@@ -143,7 +143,7 @@ def test_a_client_that_has_its_provider_compact_is_let_alone() -> None:
 
 
 def test_without_the_setting_thinking_goes_at_a_fold() -> None:
-    with StrictProvider(answers, window=WINDOW) as provider, serving(":memory:", provider, WINDOW) as served:
+    with serving(":memory:", StrictProvider(answers, window=WINDOW), WINDOW) as served:
         history: list[Message] = [{"role": "user", "content": "Build the amber parts."}]
         work(served, history, 40)
         asked, turns = split(served)
