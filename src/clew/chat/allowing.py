@@ -9,14 +9,18 @@ from typing import NamedTuple
 from clew.screens import save
 
 SYNTAX = re.compile(r"[;&|<>$`(){}\\\n*?!#'\"~=]|\[")  # what makes of one command another, or several
-# Commands whose arguments are commands, code or what is to be deleted: one of them says nothing of the next.
-WILD = frozenset(
-    "bash sh zsh fish dash env sudo doas su exec eval xargs find rm mv cp dd ssh python python3 node deno perl ruby "
-    "php awk sed npx uvx pipx nohup nice time timeout tee curl wget chmod chown kill".split()
-)
-# Commands whose first argument says what they do.
-SEVERAL = frozenset("git docker podman npm pnpm yarn uv pip cargo go kubectl make systemctl apt brew".split())
-PLAIN_WORD = re.compile("[a-z][a-z0-9-]*")
+# A list of what is known to be harmless, not of what is not: that one never ends. These only read, or check, whatever
+# follows; of `rg` and `sort` this is not true, which can run and write.
+HARMLESS = frozenset("ls cat head tail wc nl cut grep file stat du df pwd which echo diff pytest ruff mypy tsc".split())
+# Commands whose first argument says what they do, with those that only look, check or build: `git fetch` and `go test`
+# can be told to run any program.
+SEVERAL = {
+    "git": frozenset("status diff log show blame add commit".split()),
+    "npm": frozenset("test ls outdated audit".split()),
+    "cargo": frozenset("build check test clippy fmt tree".split()),
+    "make": frozenset("test check build lint format docs".split()),
+    "uv": frozenset("sync lock tree".split()),
+}
 
 
 class CommandRule(NamedTuple):
@@ -31,12 +35,12 @@ class CommandRule(NamedTuple):
 
 def alike(command: str) -> CommandRule | None:
     """The rule for commands like this one; None where there is no safe one."""
-    first, *rest = command.split() or [""]
-    if not first or first in WILD or "/" in first or SYNTAX.search(command):
+    first, second, *_ = [*command.split(), "", ""]
+    if SYNTAX.search(command):
         return None
-    if first in SEVERAL:
-        return CommandRule(f"{first} {rest[0]}", True) if rest and PLAIN_WORD.fullmatch(rest[0]) else None
-    return CommandRule(first, True)
+    if second and second in SEVERAL.get(first, ()):
+        return CommandRule(f"{first} {second}", True)
+    return CommandRule(first, True) if first in HARMLESS else None
 
 
 class AllowedCommands:
