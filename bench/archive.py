@@ -22,13 +22,13 @@ LINES = 2_000  # conversations of one file
 
 
 def body(random: Random) -> dict[str, Any]:
-    """A conversation of a few turns; one in a hundred is long."""
-    turns = random.choice((1, 1, 2, 3)) if random.random() < 0.99 else random.randrange(15, 40)
-    return conversation(random.randrange(1 << 31), turns, random.choice(FORMATS), wordy=random.choice((4, 8, 16)))
+    """A conversation of a turn or two; one in five hundred is long."""
+    turns = random.choice((1, 1, 2)) if random.random() < 0.998 else random.randrange(15, 40)
+    return conversation(random.randrange(1 << 31), turns, random.choice(FORMATS), wordy=random.choice((4, 4, 8)))
 
 
 def sharegpt(random: Random) -> dict[str, Any]:
-    said = conversation(random.randrange(1 << 31), random.randrange(1, 6), "openai_chat", wordy=12)["messages"]
+    said = conversation(random.randrange(1 << 31), random.randrange(1, 4), "openai_chat", wordy=8)["messages"]
     turns = [m for m in said if isinstance(m["content"], str) and m["role"] in ("system", "user", "assistant")]
     names = {"user": "human", "assistant": "gpt", "system": "system"}
     return {"conversations": [{"from": names[m["role"]], "value": m["content"]} for m in turns]}
@@ -37,7 +37,7 @@ def sharegpt(random: Random) -> dict[str, Any]:
 def session(random: Random) -> tuple[str, bytes]:
     """A session as an agent keeps it, and the name of the agent."""
     agent, form = random.choice((("claude-code", "anthropic"), ("codex", "openai_responses")))
-    made = conversation(random.randrange(1 << 31), random.randrange(1, 4), form, wordy=8)
+    made = conversation(random.randrange(1 << 31), random.randrange(1, 3), form, wordy=6)
     key = "messages" if form == "anthropic" else "input"
     if random.random() < 0.03:
         made["real_compactions"] = [{"index": len(made[key]) // 2, "summary": "Work on src/clew/view.py goes on."}]

@@ -35,20 +35,30 @@ def through_ray(job: Job, tasks: Sequence[Task], address: str, processes: int) -
         context.print_on_execution_start = False
         rows = [{"task": as_line(task)} for task in tasks]
         found = ray.data.from_items(rows, override_num_blocks=max(1, min(len(rows), MOST_BLOCKS)))
-        # A process that ends is replaced, as often as it takes: a conversation that ends two is left out by `work`.
-        for row in found.map(OnRay(job), max_retries=-1).iter_rows():
+        for row in found.map(OnRay(job), ray_remote_args_fn=_without_end).iter_rows():
             yield done_from(row["done"])
     finally:
         ray.shutdown()
 
 
+def _without_end() -> dict[str, Any]:
+    """A process that ends is replaced, as often as it takes: a conversation that ends two is left out by `work`."""
+    return {"max_retries": -1}
+
+
 def _connect(address: str, processes: int) -> None:
-    quiet = {"include_dashboard": False, "logging_level": logging.WARNING, "log_to_driver": False}
+    logging.getLogger("ray").setLevel(logging.ERROR)
     try:
         if address == HERE:
-            ray.init(num_cpus=processes, _node_ip_address=LOOPBACK, **quiet)
+            ray.init(
+                num_cpus=processes,
+                _node_ip_address=LOOPBACK,
+                include_dashboard=False,
+                logging_level=logging.ERROR,
+                log_to_driver=False,
+            )
         else:
-            ray.init(address=address, logging_level=logging.WARNING, log_to_driver=False)
+            ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise BadRequest(f"--ray {address}: {error}") from None
 
