@@ -59,7 +59,7 @@ def _connect(address: str, processes: int) -> None:
             )
         else:
             ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except Exception as error:  # Ray raises no class of its own, such as where a machine is too busy for its start
         raise BadRequest(f"--ray {address}: {error}") from None
 
 

@@ -1,7 +1,6 @@
 """What `clew export` writes, read without a store on disk: every branch of it is a conversation."""
 
-import asyncio
-
+from clew.core.bridge import run
 from clew.engine.engine import Engine
 from clew.sessions.export_agent import tell
 from clew.sessions.import_log import take_in
@@ -18,7 +17,7 @@ def is_own_export(data: bytes) -> bool:
 
 def read_own_export(data: bytes) -> list[Transcript]:
     """The conversations of an export, in its order. Raises `BadRequest`."""
-    return asyncio.run(_read(data))
+    return run(_read(data))
 
 
 async def _read(data: bytes) -> list[Transcript]:
