@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from clew.batch import Search, begin
-from clew.batch.acts import Act, BatchRecord
-from clew.batch.folder import Totals
+from clew.batch import BatchSearch, begin
+from clew.batch.acts import BatchAct, BatchRecord
+from clew.batch.folder import BatchTotals
 from clew.batch.work import work
 from clew.sessions.transcripts import Transcript, read, write
 from clew.testing import conversation
@@ -42,7 +42,7 @@ def make(folder: Path) -> Path:
     return folder
 
 
-def serially(act: Act, paths: list[Path], out: Path, task_bytes: int) -> Totals:
+def serially(act: BatchAct, paths: list[Path], out: Path, task_bytes: int) -> BatchTotals:
     """All in this process, one task after the other."""
     run = begin(act, paths, out, task_bytes)
     for task in run.tasks:
@@ -57,7 +57,7 @@ def results(out: Path) -> bytes:
 
 
 @dataclass(frozen=True)
-class Deadly(Search):
+class Deadly(BatchSearch):
     """Ends its process in the conversations that have a word, so many times."""
 
     name: ClassVar[str] = "deadly"

@@ -12,13 +12,13 @@ import clew
 from archiving import SHARED, Deadly, make, results, serially, small
 from clew import BadRequest, Busy, Engine, Request, open_store
 from clew.audit import AuditReport, read_files, session_files
-from clew.batch import Audit, Compress, Score, Search, begin, finish
+from clew.batch import BatchAudit, BatchCompress, BatchScore, BatchSearch, begin, finish
 from clew.batch.folder import BatchFolder
 from clew.batch.raw import RawConversation, conversations
 from clew.batch.records import records
 from clew.batch.sources import archive, from_line, tasks
 from clew.batch.sources import as_line as line_of
-from clew.batch.work import Note, work
+from clew.batch.work import ProgressNote, work
 from clew.cli import app
 from clew.sessions.export_log import export
 from clew.testing import conversation
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def alone(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What one process finds."""
     out = tmp_path_factory.mktemp("alone") / "out"
-    serially(Search("."), [folder], out, SIZE)
+    serially(BatchSearch("."), [folder], out, SIZE)
     return out
 
 
@@ -78,7 +78,7 @@ def test_a_pool_that_was_stopped_and_lost_a_worker_has_the_same_results(
         work(run.job, task)
     part = run.job.folder.part(3)
     part.with_name(f"{part.name}.1.unfinished").write_bytes(b'{"half')
-    note = Note(run.job.folder.running(3), "an earlier run")
+    note = ProgressNote(run.job.folder.running(3), "an earlier run")
     note.at("export.jsonl#0")
     note.close()
     again = begin(act, [folder], out, SIZE)
@@ -100,10 +100,10 @@ def test_a_conversation_that_ends_its_process_is_tried_once_more_and_then_listed
 ) -> None:
     place = "packed.jsonl.gz#0"
     for deaths, failed in ((1, 2), (2, 3)):
-        run = begin(Search("."), [folder], tmp_path / f"{deaths}", SIZE)
+        run = begin(BatchSearch("."), [folder], tmp_path / f"{deaths}", SIZE)
         [task] = [task for task in run.tasks if "packed.jsonl.gz" in dict(task.files)]
         for _ in range(deaths):  # as processes leave it that end there
-            note = Note(run.job.folder.running(task.number), run.job.run)
+            note = ProgressNote(run.job.folder.running(task.number), run.job.run)
             note.at("a longer place, where it was before")
             note.at(place)
             note.close()
@@ -128,7 +128,7 @@ def test_a_file_that_grew_is_read_as_far_as_it_was_and_one_that_shrank_is_listed
     (tmp_path / "a").mkdir()
     for path in (grown, shrunk):
         path.write_text("".join(json.dumps(small(seed)) + "\n" for seed in range(3)))
-    run = begin(Search("."), [tmp_path / "a"], tmp_path / "out")
+    run = begin(BatchSearch("."), [tmp_path / "a"], tmp_path / "out")
     grown.write_text(grown.read_text() + json.dumps(small(9)) + "\n")
     shrunk.write_text("")
     work(run.job, run.tasks[0])
@@ -141,20 +141,20 @@ def test_a_file_that_grew_is_read_as_far_as_it_was_and_one_that_shrank_is_listed
 
 def test_another_wish_in_the_same_folder_is_refused(folder: Path, alone: Path, tmp_path: Path) -> None:
     with pytest.raises(BadRequest, match=r"text: \. then, cat now.*another --out"):
-        begin(Search("cat"), [folder], alone, SIZE)
+        begin(BatchSearch("cat"), [folder], alone, SIZE)
     with pytest.raises(BadRequest, match="paths"):
-        begin(Search("."), [folder / "export.jsonl"], alone, SIZE)
+        begin(BatchSearch("."), [folder / "export.jsonl"], alone, SIZE)
     with pytest.raises(BadRequest, match="is inside"):
-        begin(Search("."), [folder], folder / "out")
+        begin(BatchSearch("."), [folder], folder / "out")
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(BadRequest, match=r"thesis\.txt"):
-        begin(Search("."), [folder], tmp_path)
+        begin(BatchSearch("."), [folder], tmp_path)
     with pytest.raises(BadRequest, match="no such file"):
-        begin(Search("."), [folder / "nothing"], tmp_path / "out")
+        begin(BatchSearch("."), [folder / "nothing"], tmp_path / "out")
 
 
 def test_two_runs_do_not_work_in_one_folder(alone: Path, folder: Path) -> None:
-    run = begin(Search("."), [folder], alone, SIZE)
+    run = begin(BatchSearch("."), [folder], alone, SIZE)
     with BatchFolder(alone).alone(), pytest.raises(Busy, match="another run"):
         finish(run, 1)
 
@@ -164,7 +164,7 @@ def test_two_runs_do_not_work_in_one_folder(alone: Path, folder: Path) -> None:
 
 def test_compress_is_what_clew_compress_gives_and_says_what_ids_stand_for() -> None:
     talk = conversation(3, 8, "anthropic", wordy=20)
-    [record] = records(raw(talk), Compress(600, "gpt-4o"))
+    [record] = records(raw(talk), BatchCompress(600, "gpt-4o"))
     alone = clew.compress(talk["messages"], model="gpt-4o", target_tokens=600, format="anthropic")
     assert record["messages"] == alone.messages
     assert record["broken_rules"] == []
@@ -173,8 +173,8 @@ def test_compress_is_what_clew_compress_gives_and_says_what_ids_stand_for() -> N
     assert record["recall"]
     for id, (first, last) in record["recall"].items():
         assert last - first + 1 >= len(alone.recall_nodes(id)) > 0
-    assert records(raw(talk), Compress(600, "gpt-4o")) == [record], "pure"
-    [other] = records(raw(talk), Compress(600, "gpt-4o", "sliding"))
+    assert records(raw(talk), BatchCompress(600, "gpt-4o")) == [record], "pure"
+    [other] = records(raw(talk), BatchCompress(600, "gpt-4o", "sliding"))
     assert other["messages"] != record["messages"]
     with pytest.raises(BadRequest, match="unknown 'tiny'"):
         clew.compress(talk["messages"], target_tokens=600, preset="tiny")
@@ -184,13 +184,13 @@ def test_score_counts_what_a_reader_would_miss() -> None:
     said = " ".join(f"We looked at src/part{n}/file{n}.py." for n in range(300))
     talk = [{"role": "user", "content": "Go on."}, {"role": "assistant", "content": said}] * 2
     talk += [{"role": "user", "content": "And now src/last.py."}]
-    [record] = records(raw({"messages": talk}), Score(700, content=True))
+    [record] = records(raw({"messages": talk}), BatchScore(700, content=True))
     paths = record["facts"]["paths"]
     assert paths["before"] == 301
     assert 0 < paths["kept"] < 301
     assert len(record["lost"]["paths"]) == 301 - paths["kept"]
     assert record["facts_kept"] <= record["facts_before"]
-    [whole] = records(raw({"messages": talk}), Score(100_000))
+    [whole] = records(raw({"messages": talk}), BatchScore(100_000))
     assert whole["facts_kept"] == whole["facts_before"] == record["facts_before"]
     assert whole["edits"] == 0
 
@@ -198,11 +198,11 @@ def test_score_counts_what_a_reader_would_miss() -> None:
 def test_audit_has_the_rows_of_clew_audit(folder: Path) -> None:
     for agent in ("claude-code", "codex"):
         path = folder / "agents" / agent / "one.jsonl"
-        [record] = records(RawConversation("one.jsonl", 0, path.read_bytes()), Audit())
+        [record] = records(RawConversation("one.jsonl", 0, path.read_bytes()), BatchAudit())
         files, _ = session_files([path])
         assert record["compactions"] == AuditReport.of([], read_files(files)).as_json()["compactions"]
         assert len(record["compactions"]) == 1
-    [none] = records(raw(small(1)), Audit())
+    [none] = records(raw(small(1)), BatchAudit())
     assert none["compactions"] == []
 
 
@@ -211,10 +211,10 @@ def test_search_wants_all_words_in_one_message() -> None:
         "messages": [{"role": "user", "content": "The Größe of\nthe pool"}, {"role": "assistant", "content": "pool"}]
     }
     for text, count in (("POOL", 2), ("größe pool", 1), ('"of the"', 1), ('"the of"', 0), ("cat", 0)):
-        found = records(raw(talk), Search(text))
+        found = records(raw(talk), BatchSearch(text))
         assert sum(one["hits"] for one in found) == count, text
     escaped = RawConversation("x", 0, json.dumps(talk).replace("pool", "p\\u006fol").encode())
-    [record] = records(escaped, Search("pool", limit=1))
+    [record] = records(escaped, BatchSearch("pool", limit=1))
     assert (record["hits"], len(record["found"])) == (2, 1)
     assert record["found"][0] | {"excerpt": ""} == {
         "message": 0,
@@ -227,15 +227,15 @@ def test_search_wants_all_words_in_one_message() -> None:
 
 
 def test_data_sets_and_exports_of_clew_are_read(tmp_path: Path) -> None:
-    [record] = records(raw(SHARED), Compress(1_000))
+    [record] = records(raw(SHARED), BatchCompress(1_000))
     assert record["messages"] == [
         {"role": "user", "content": "Where?"},
         {"role": "assistant", "content": "In src/q.py."},
     ]
-    [other] = records(raw({"conversation": [{"role": "user", "content": "Hi"}]}), Compress(1_000))
+    [other] = records(raw({"conversation": [{"role": "user", "content": "Hi"}]}), BatchCompress(1_000))
     assert other["messages"] == [{"role": "user", "content": "Hi"}]
     with pytest.raises(BadRequest, match=r"conversations\[0\]\.from: unknown 'cat'"):
-        records(raw({"conversations": [{"from": "cat", "value": "Miau"}]}), Search("."))
+        records(raw({"conversations": [{"from": "cat", "value": "Miau"}]}), BatchSearch("."))
 
 
 async def test_what_clew_exports_is_read() -> None:
@@ -246,7 +246,7 @@ async def test_what_clew_exports_is_read() -> None:
         data = b"".join([line async for line in export(store, "me", [branch.id])])
     finally:
         await store.close()
-    [record] = records(RawConversation("talk.jsonl", 0, data), Compress(100_000))
+    [record] = records(RawConversation("talk.jsonl", 0, data), BatchCompress(100_000))
     assert record["session"] == "talk"
     assert record["messages"] == conversation(4, 2)["messages"]
 

@@ -25,7 +25,7 @@ FRAME_KEYS = ("system", "instructions", "systemInstruction", "tools", "toolConfi
 EXCERPT = 160  # characters before and after what was found
 
 
-class Act(Protocol):
+class BatchAct(Protocol):
     """An act, with what a user set of it; two with the same settings do the same."""
 
     name: ClassVar[str]
@@ -48,7 +48,7 @@ class Act(Protocol):
 
 
 @dataclass(frozen=True)
-class Compress:
+class BatchCompress:
     """Make it fit a number of tokens."""
 
     name: ClassVar[str] = "compress"
@@ -97,7 +97,7 @@ class Compress:
 
 
 @dataclass(frozen=True)
-class Score(Compress):
+class BatchScore(BatchCompress):
     """Make it fit, and count what whoever reads only the result would miss."""
 
     name: ClassVar[str] = "score"
@@ -133,7 +133,7 @@ def _shown(format: str, done: Compressed) -> ShownText:
 
 
 @dataclass(frozen=True)
-class Audit:
+class BatchAudit:
     """Count what its own agent lost when it compacted."""
 
     name: ClassVar[str] = "audit"
@@ -154,7 +154,7 @@ class Audit:
 
 
 @dataclass(frozen=True)
-class Search:
+class BatchSearch:
     """Find the messages that hold all of some words."""
 
     name: ClassVar[str] = "search"

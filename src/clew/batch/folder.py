@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from clew.batch.sources import Task, as_line, from_line
+from clew.batch.sources import BatchTask, as_line, from_line
 from clew.core import rawjson
 from clew.errors import BadRequest, Busy
 
@@ -45,7 +45,7 @@ class TaskDone:
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class BatchTotals:
     """What all tasks that are done came to."""
 
     tasks: int
@@ -100,14 +100,14 @@ class BatchFolder:
         run: dict[str, Any] = rawjson.loads((self.path / "run.json").read_bytes())
         return run
 
-    def begin(self, wish: Mapping[str, Any], tasks: Iterable[Task], unreadable: Iterable[tuple[str, str]]) -> None:
+    def begin(self, wish: Mapping[str, Any], tasks: Iterable[BatchTask], unreadable: Iterable[tuple[str, str]]) -> None:
         """Write down what is asked for, what there is to do, and what cannot be read."""
         for name in ("parts", "done", "running"):
             (self.path / name).mkdir(parents=True, exist_ok=True)
         write(self.path / "plan.jsonl", b"".join(map(as_line, tasks)))
         write(self.path / "run.json", rawjson.dumps({"wish": wish, "unreadable": list(unreadable)}))
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> list[BatchTask]:
         """All there is to do."""
         with (self.path / "plan.jsonl").open("rb") as lines:
             return [from_line(line) for line in lines]
@@ -138,14 +138,14 @@ class BatchFolder:
         write(self.done(done.task), as_json(done))
         self.running(done.task).unlink(missing_ok=True)
 
-    def close(self) -> Totals:
+    def close(self) -> BatchTotals:
         """Put failures and sums together, of as much as is done."""
         tasks = self.tasks()
         every = [done for task in tasks if (done := self.finished(task.number)) is not None]
         lines = [{"source": name, "position": "", "why": why} for name, why in self._run()["unreadable"]]
         lines += [dict(line) for done in every for line in done.failures]
         write(self.path / "failures.jsonl", b"".join(rawjson.dumps(line) + b"\n" for line in lines))
-        totals = Totals(
+        totals = BatchTotals(
             len(every),
             len(tasks),
             sum(one.conversations for one in every),

@@ -11,7 +11,7 @@ from typing import Any
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody
 
 from clew.batch.folder import TaskDone, as_json, done_from
-from clew.batch.sources import Task, as_line, from_line
+from clew.batch.sources import BatchTask, as_line, from_line
 from clew.batch.work import Job, work
 from clew.errors import BadRequest, MissingExtra
 
@@ -23,10 +23,10 @@ except ImportError:
 
 HERE = "local"
 MOST_BLOCKS = 20_000  # of a run: more would be much to know for the one that shares them out
-LOOPBACK = "127.0.0.1"
+LOOPBACK_ADDRESS = "127.0.0.1"
 
 
-def through_ray(job: Job, tasks: Sequence[Task], address: str, processes: int) -> Iterator[TaskDone]:
+def through_ray(job: Job, tasks: Sequence[BatchTask], address: str, processes: int) -> Iterator[TaskDone]:
     """What comes of each task, as soon as it is done; `local` is a cluster of so many processes, for this run alone."""
     _connect(address, processes)
     try:
@@ -52,7 +52,7 @@ def _connect(address: str, processes: int) -> None:
         if address == HERE:
             ray.init(
                 num_cpus=processes,
-                _node_ip_address=LOOPBACK,
+                _node_ip_address=LOOPBACK_ADDRESS,
                 include_dashboard=False,
                 logging_level=logging.ERROR,
                 log_to_driver=False,

@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
 from clew.batch.folder import TaskDone
-from clew.batch.sources import Task
+from clew.batch.sources import BatchTask
 from clew.batch.work import Job, work
 from clew.errors import ClewError
 
@@ -18,10 +18,10 @@ from clew.errors import ClewError
 SPAWNING = get_context("spawn")
 
 
-def through_pool(job: Job, tasks: Iterable[Task], processes: int) -> Iterator[TaskDone]:
+def through_pool(job: Job, tasks: Iterable[BatchTask], processes: int) -> Iterator[TaskDone]:
     """What comes of each task, as soon as it is done. Raises what no other task could go on after, as a full disk."""
     waiting = iter(tasks)
-    again = deque[Task]()
+    again = deque[BatchTask]()
     pool: list[Worker] = []
     try:
         while True:
@@ -56,7 +56,7 @@ def through_pool(job: Job, tasks: Iterable[Task], processes: int) -> Iterator[Ta
 class Worker:
     """A process that does one task after the other."""
 
-    def __init__(self, job: Job, task: Task) -> None:
+    def __init__(self, job: Job, task: BatchTask) -> None:
         self.task = task
         self.answers, theirs = SPAWNING.Pipe()
         self.process: SpawnProcess = SPAWNING.Process(target=_serve, args=(theirs, job), daemon=True)
@@ -65,7 +65,7 @@ class Worker:
         theirs.close()  # so that its end can be heard
         self.give(task)
 
-    def give(self, task: Task) -> bool:
+    def give(self, task: BatchTask) -> bool:
         """The next task; False if the process is gone."""
         self.task = task
         try:
@@ -100,7 +100,7 @@ def _serve(tasks: Connection, job: Job) -> None:
     """What a process of the pool does, until nobody gives it a task any more."""
     with suppress(EOFError, OSError):
         while True:
-            task: Task = tasks.recv()
+            task: BatchTask = tasks.recv()
             try:
                 answer: TaskDone | BaseException = work(job, task)
             except Exception as error:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from clew.batch.sources import LONGEST_LINE, PACKED_BYTES, Task, is_conversation_line
+from clew.batch.sources import LONGEST_CONVERSATION, PACKED_BYTES, BatchTask, is_conversation_line
 from clew.errors import BadRequest
 from clew.sessions.transcripts import opencode_store
 
@@ -29,7 +29,7 @@ class RawConversation(NamedTuple):
         return f"{self.source}#{self.position}"
 
 
-def conversations(root: Path, task: Task) -> Iterator[RawConversation]:
+def conversations(root: Path, task: BatchTask) -> Iterator[RawConversation]:
     """All of a task, in order; what cannot be read is said, and the rest goes on."""
     for name, size in task.files:
         at = 0
@@ -46,7 +46,7 @@ def _why(error: Exception, path: Path) -> str:
     return told.removeprefix(str(path)).lstrip(":, ") or type(error).__name__
 
 
-def _of_file(path: Path, name: str, size: int, task: Task) -> Iterator[RawConversation]:
+def _of_file(path: Path, name: str, size: int, task: BatchTask) -> Iterator[RawConversation]:
     if path.name == opencode_store.DATABASE:
         yield from (RawConversation(name, n, data) for n, data in enumerate(opencode_store.exports(path)))
         return
@@ -59,7 +59,7 @@ def _of_file(path: Path, name: str, size: int, task: Task) -> Iterator[RawConver
         packed = opened.peek(2)[:2] == PACKED_BYTES
         file = io.BufferedReader(gzip.GzipFile(fileobj=opened)) if packed else opened
         size = -1 if packed else size  # one that grew meanwhile is read as far as it was known
-        first = file.readline(LONGEST_LINE)
+        first = file.readline(LONGEST_CONVERSATION)
         if is_conversation_line(first):
             yield from _lines(file, name, size, 0, 0, first)
         else:
@@ -68,8 +68,8 @@ def _of_file(path: Path, name: str, size: int, task: Task) -> Iterator[RawConver
 
 def _whole(file: BinaryIO, first: bytes, size: int) -> bytes:
     """The rest of a file, with the line that was read before."""
-    most = LONGEST_LINE if size < 0 else size
-    if most > LONGEST_LINE:
+    most = LONGEST_CONVERSATION if size < 0 else size
+    if most > LONGEST_CONVERSATION:
         raise BadRequest(_too_long(size))
     data = first + file.read(max(0, most - len(first)))
     if size < 0 and file.read(1):
@@ -79,7 +79,7 @@ def _whole(file: BinaryIO, first: bytes, size: int) -> bytes:
 
 def _too_long(size: int) -> str:
     return (
-        f"{size:,} bytes or more in one piece, and {LONGEST_LINE:,} can be read; of a list of conversations, "
+        f"{size:,} bytes or more in one piece, and {LONGEST_CONVERSATION:,} can be read; of a list of conversations, "
         "make lines: jq -c '.[]'"
     )
 
@@ -93,14 +93,14 @@ def _lines(
         file.seek(start - 1)
         at = start - 1 + _skip(file)
     while not stop or at < stop:
-        line = first or file.readline(LONGEST_LINE)
+        line = first or file.readline(LONGEST_CONVERSATION)
         first = b""
         if 0 <= size < at + len(line):
             line = line[: size - at]
         if not line:
             return
         begin, at = at, at + len(line)
-        if len(line) >= LONGEST_LINE and not line.endswith(b"\n"):
+        if len(line) >= LONGEST_CONVERSATION and not line.endswith(b"\n"):
             at += _skip(file)
             yield RawConversation(name, begin, b"", _too_long(at - begin))
         elif text := line.removeprefix(b"\xef\xbb\xbf").strip(BLANK_BYTES):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from hashlib import blake2b
 
-from clew.batch.acts import Act, BatchRecord
+from clew.batch.acts import BatchAct, BatchRecord
 from clew.batch.own_export import is_own_export, read_own_export
 from clew.batch.raw import RawConversation
 from clew.sessions.transcripts import Transcript, read_all
@@ -11,7 +11,7 @@ from clew.sessions.transcripts import Transcript, read_all
 ID_BYTES = 8
 
 
-def records(raw: RawConversation, act: Act) -> list[BatchRecord]:
+def records(raw: RawConversation, act: BatchAct) -> list[BatchRecord]:
     """What an act makes of a conversation, and of those that began in it; nothing else decides. Raises `ClewError`."""
     if not act.needs(raw.data):
         without = act.without()

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from clew.batch.acts import Act
-from clew.batch.folder import BatchFolder, TaskDone, Totals
+from clew.batch.acts import BatchAct
+from clew.batch.folder import BatchFolder, BatchTotals, TaskDone
 from clew.batch.pool import through_pool
-from clew.batch.sources import TASK_BYTES, Task, archive, tasks
+from clew.batch.sources import TASK_BYTES, BatchTask, archive, tasks
 from clew.batch.work import Job
 from clew.errors import BadRequest
 
@@ -21,15 +21,15 @@ class Run:
     """Work that is written down, and may be done in part."""
 
     job: Job
-    tasks: tuple[Task, ...]
+    tasks: tuple[BatchTask, ...]
 
     @property
     def bytes(self) -> int:
         return sum(task.bytes for task in self.tasks)
 
-    def left(self) -> tuple[list[Task], list[TaskDone]]:
+    def left(self) -> tuple[list[BatchTask], list[TaskDone]]:
         """What there is to do, and what is done."""
-        left, done = list[Task](), list[TaskDone]()
+        left, done = list[BatchTask](), list[TaskDone]()
         for task in self.tasks:
             known = self.job.folder.finished(task.number)
             if known is None:
@@ -39,7 +39,7 @@ class Run:
         return left, done
 
 
-def begin(act: Act, paths: Sequence[Path], out: Path, task_bytes: int = TASK_BYTES) -> Run:
+def begin(act: BatchAct, paths: Sequence[Path], out: Path, task_bytes: int = TASK_BYTES) -> Run:
     """A run, new or as it stands in its folder. Raises `BadRequest` where the folder has another one."""
     folder = BatchFolder(out)
     whole = sorted(str(path.absolute()) for path in paths)
@@ -54,7 +54,7 @@ def begin(act: Act, paths: Sequence[Path], out: Path, task_bytes: int = TASK_BYT
     return Run(Job(Path(folder.wish()["root"]), folder, act, secrets.token_hex(8)), tuple(folder.tasks()))
 
 
-def finish(run: Run, processes: int, ray: str = "", progress: TasksProgress | None = None) -> Totals:
+def finish(run: Run, processes: int, ray: str = "", progress: TasksProgress | None = None) -> BatchTotals:
     """Do what is left; what could not be read is listed, also if the run is stopped meanwhile."""
     with run.job.folder.alone():
         left, _ = run.left()
@@ -67,7 +67,7 @@ def finish(run: Run, processes: int, ray: str = "", progress: TasksProgress | No
         return totals
 
 
-def _through(job: Job, left: Sequence[Task], processes: int, ray: str) -> Iterator[TaskDone]:
+def _through(job: Job, left: Sequence[BatchTask], processes: int, ray: str) -> Iterator[TaskDone]:
     if not left:
         return iter(())
     if not ray:

@@ -16,11 +16,11 @@ from clew.sessions.transcripts import plain
 
 TASK_BYTES = 4 << 20  # of a task: seconds of work, so that little is lost with one, and little is done to begin one
 TASK_FILES = 500
-LONGEST_LINE = 512_000_000  # bytes of one conversation, which has to fit in memory several times
+LONGEST_CONVERSATION = 512_000_000  # bytes of one conversation, which has to fit in memory several times
 PACKED_BYTES = b"\x1f\x8b"  # with which a .gz begins
 
 
-class Task(NamedTuple):
+class BatchTask(NamedTuple):
     """A share of the work, whose results are one file."""
 
     number: int
@@ -61,10 +61,10 @@ def _name(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
-def tasks(found: Archive, size: int = TASK_BYTES) -> Iterator[Task]:
+def tasks(found: Archive, size: int = TASK_BYTES) -> Iterator[BatchTask]:
     """The archive in tasks, in the order of its names."""
     for number, (files, start, stop) in enumerate(_stretches(found, size)):
-        yield Task(number, files, start, stop)
+        yield BatchTask(number, files, start, stop)
 
 
 def _stretches(found: Archive, size: int) -> Iterator[tuple[tuple[tuple[str, int], ...], int, int]]:
@@ -86,7 +86,7 @@ def has_conversation_lines(path: Path) -> bool:
     """Whether a file that is not packed has a whole conversation in its first line."""
     try:
         with path.open("rb") as file:
-            return is_conversation_line(file.readline(LONGEST_LINE))
+            return is_conversation_line(file.readline(LONGEST_CONVERSATION))
     except OSError:
         return False  # whoever works on it says why
 
@@ -102,12 +102,12 @@ def is_conversation_line(line: bytes) -> bool:
     return isinstance(value, dict) and plain.is_body(value)
 
 
-def as_line(task: Task) -> bytes:
+def as_line(task: BatchTask) -> bytes:
     """The task as a line of a file."""
     return rawjson.dumps([task.number, task.files, task.start, task.stop]) + b"\n"
 
 
-def from_line(line: bytes) -> Task:
+def from_line(line: bytes) -> BatchTask:
     """The task that a line says."""
     number, files, start, stop = rawjson.loads(line)
-    return Task(number, tuple((str(name), int(size)) for name, size in files), start, stop)
+    return BatchTask(number, tuple((str(name), int(size)) for name, size in files), start, stop)

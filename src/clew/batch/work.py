@@ -13,16 +13,16 @@ from pathlib import Path
 from time import process_time
 from typing import Any, BinaryIO
 
-from clew.batch.acts import Act
+from clew.batch.acts import BatchAct
 from clew.batch.folder import BatchFolder, TaskDone, sync, unfinished_name
 from clew.batch.raw import RawConversation, conversations
 from clew.batch.records import digest, records
-from clew.batch.sources import Task
+from clew.batch.sources import BatchTask
 from clew.core import rawjson
 from clew.errors import BadRequest, ClewError
 
-TRIES = 2  # processes that one conversation may end
-ENDED = f"its process ended, {TRIES} times: out of memory?"
+MOST_DEATHS = 2  # processes that one conversation may end
+ENDED = f"its process ended, {MOST_DEATHS} times: out of memory?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +31,19 @@ class Job:
 
     root: Path
     folder: BatchFolder
-    act: Act
+    act: BatchAct
     run: str  # a name that no other run has
 
 
 @dataclass(slots=True)
-class Outcome:
+class ConversationOutcome:
     """What came of one conversation."""
 
     lines: list[bytes] = field(default_factory=list)
     failure: dict[str, Any] | None = None
 
 
-def work(job: Job, task: Task) -> TaskDone:
+def work(job: Job, task: BatchTask) -> TaskDone:
     """Do a task, unless it is done: its results are in the folder then."""
     if (known := job.folder.finished(task.number)) is not None:
         return known
@@ -59,9 +59,14 @@ def work(job: Job, task: Task) -> TaskDone:
     return done
 
 
-def _outcomes(job: Job, task: Task, note: "Note", tried: dict[str, Outcome]) -> Iterator[Outcome]:
-    if note.deaths.get("", 0) >= TRIES:  # not within a conversation: then nobody can tell which
-        yield from (Outcome(failure=_failure(RawConversation(name, task.start, b""), ENDED)) for name, _ in task.files)
+def _outcomes(
+    job: Job, task: BatchTask, note: "ProgressNote", tried: dict[str, ConversationOutcome]
+) -> Iterator[ConversationOutcome]:
+    if note.deaths.get("", 0) >= MOST_DEATHS:  # not within a conversation: then nobody can tell which
+        yield from (
+            ConversationOutcome(failure=_failure(RawConversation(name, task.start, b""), ENDED))
+            for name, _ in task.files
+        )
         return
     for raw in conversations(job.root, task):
         note.at(raw.place)
@@ -69,15 +74,15 @@ def _outcomes(job: Job, task: Task, note: "Note", tried: dict[str, Outcome]) -> 
         note.at("")
 
 
-def outcome(raw: RawConversation, act: Act) -> Outcome:
+def outcome(raw: RawConversation, act: BatchAct) -> ConversationOutcome:
     """The records of a conversation, or why there are none: whatever is wrong with one, the others go on."""
     if raw.fault:
-        return Outcome(failure=_failure(raw, raw.fault))
+        return ConversationOutcome(failure=_failure(raw, raw.fault))
     try:
-        return Outcome([rawjson.dumps(record) + b"\n" for record in records(raw, act)])
+        return ConversationOutcome([rawjson.dumps(record) + b"\n" for record in records(raw, act)])
     except Exception as error:
         told = f"{error}" if isinstance(error, ClewError) else f"{type(error).__name__}: {error}"
-        return Outcome(failure=_failure(raw, told.removeprefix(raw.source).lstrip(":, ")))
+        return ConversationOutcome(failure=_failure(raw, told.removeprefix(raw.source).lstrip(":, ")))
 
 
 def _failure(raw: RawConversation, why: str) -> dict[str, Any]:
@@ -85,7 +90,9 @@ def _failure(raw: RawConversation, why: str) -> dict[str, Any]:
     return {"id": id, "source": raw.source, "position": str(raw.position), "why": why}
 
 
-def _written(part: BinaryIO, found: Iterator[Outcome]) -> tuple[int, int, tuple[dict[str, Any], ...], int, str]:
+def _written(
+    part: BinaryIO, found: Iterator[ConversationOutcome]
+) -> tuple[int, int, tuple[dict[str, Any], ...], int, str]:
     """The lines in a file, and how much of everything there was."""
     count = lines = size = 0
     failures: list[dict[str, Any]] = []
@@ -101,7 +108,7 @@ def _written(part: BinaryIO, found: Iterator[Outcome]) -> tuple[int, int, tuple[
     return count, lines, tuple(failures), size, sum.hexdigest()
 
 
-class Note:
+class ProgressNote:
     """Where a process is, for whoever does its task after it."""
 
     def __init__(self, path: Path, run: str) -> None:
@@ -117,15 +124,15 @@ class Note:
         self._file.seek(self._start)
         self._file.write(rawjson.dumps(place) + b"\n")
 
-    def retry(self, found: Iterator[RawConversation], act: Act) -> dict[str, Outcome]:
+    def retry(self, found: Iterator[RawConversation], act: BatchAct) -> dict[str, ConversationOutcome]:
         """What comes of the conversations that ended a process before, each tried before all others."""
         tried = {}
         if self.deaths.keys() - {""}:
             for raw in found:
                 if raw.place in self.deaths:
                     self.at(raw.place)
-                    often = self.deaths[raw.place] >= TRIES
-                    tried[raw.place] = Outcome(failure=_failure(raw, ENDED)) if often else outcome(raw, act)
+                    often = self.deaths[raw.place] >= MOST_DEATHS
+                    tried[raw.place] = ConversationOutcome(failure=_failure(raw, ENDED)) if often else outcome(raw, act)
                     self.at("")
         return tried
 
@@ -148,8 +155,8 @@ def _deaths(path: Path, run: str) -> dict[str, int]:
 
 
 @contextmanager
-def _note(job: Job, task: Task) -> Iterator[Note]:
-    note = Note(job.folder.running(task.number), job.run)
+def _note(job: Job, task: BatchTask) -> Iterator[ProgressNote]:
+    note = ProgressNote(job.folder.running(task.number), job.run)
     try:
         yield note
     finally:

@@ -12,8 +12,8 @@ import typer
 from clew.cli.app import AsJson, app, echo_json, printable
 
 if TYPE_CHECKING:
-    from clew.batch import Run, Totals
-    from clew.batch.acts import Act
+    from clew.batch import BatchTotals, Run
+    from clew.batch.acts import BatchAct
     from clew.batch.folder import TaskDone
     from clew.batch.running import TasksProgress
 
@@ -73,10 +73,10 @@ def compress_archive(
 
     A record has the messages as they would be sent, and for each recall id in them the items that it stands for.
     """
-    from clew.batch import Compress
+    from clew.batch import BatchCompress
 
     _check_preset(preset)
-    _done(Compress(target, model, preset), paths, out, processes, ray, parquet, as_json)
+    _done(BatchCompress(target, model, preset), paths, out, processes, ray, parquet, as_json)
 
 
 @batch.command("score", epilog="Example: clew batch score ~/archive --target 20000 --out scores --content")
@@ -96,10 +96,10 @@ def score_archive(
 
     Paths, commands, numbers, decisions, rules, names, links and errors that were named: how many are still in it.
     """
-    from clew.batch import Score
+    from clew.batch import BatchScore
 
     _check_preset(preset)
-    _done(Score(target, model, preset, content), paths, out, processes, ray, parquet, as_json)
+    _done(BatchScore(target, model, preset, content), paths, out, processes, ray, parquet, as_json)
 
 
 @batch.command("audit", epilog="Example: clew batch audit ~/.claude/projects --out lost")
@@ -113,9 +113,9 @@ def audit_archive(
     as_json: AsJson = False,
 ) -> None:
     """Count what agents lost when they compacted: what clew audit shows, for each conversation."""
-    from clew.batch import Audit
+    from clew.batch import BatchAudit
 
-    _done(Audit(content), paths, out, processes, ray, parquet, as_json)
+    _done(BatchAudit(content), paths, out, processes, ray, parquet, as_json)
 
 
 @batch.command("search", epilog="""Example: clew batch search 'connection "pool size"' ~/archive --out found""")
@@ -133,9 +133,9 @@ def search_archive(
 
     Only conversations with a hit have a record.
     """
-    from clew.batch import Search
+    from clew.batch import BatchSearch
 
-    act = Search(text, limit)
+    act = BatchSearch(text, limit)
     if not act.words:
         raise typer.BadParameter("TEXT: give at least one word")
     _done(act, paths, out, processes, ray, parquet, as_json)
@@ -183,7 +183,7 @@ def _check_preset(name: str) -> None:
 
 
 def _done(
-    act: "Act", paths: list[Path], out: Path, processes: int | None, ray: str, parquet: bool, as_json: bool
+    act: "BatchAct", paths: list[Path], out: Path, processes: int | None, ray: str, parquet: bool, as_json: bool
 ) -> None:
     from dataclasses import asdict
 
@@ -209,7 +209,7 @@ def _done(
         _tell(totals, out)
 
 
-def _tell(totals: "Totals", out: Path) -> None:
+def _tell(totals: "BatchTotals", out: Path) -> None:
     from clew.screens.lines import count, volume
 
     made = f"{count(totals.conversations, 'conversation')}, {count(totals.records, 'record')}"
