@@ -22,7 +22,7 @@ from clew.wire.rules.check import check
 
 BatchRecord = dict[str, Any]
 FRAME_KEYS = ("system", "instructions", "systemInstruction", "tools", "toolConfig")  # what goes along with messages
-EXCERPT = 160  # characters before and after what was found
+EXCERPT_BEFORE, EXCERPT_AFTER = 60, 240  # characters beside what was found; whole words of them
 
 
 class BatchAct(Protocol):
@@ -85,15 +85,21 @@ class BatchCompress:
         )
 
     def sizes(self, transcript: Transcript, body: Mapping[str, Any], done: Compressed) -> BatchRecord:
-        """What a compression came to, and which rules of its provider it breaks."""
-        broken = check({**body, named(transcript.format).LIST: done.messages}, transcript.format)
+        """What a compression came to, and which rules of its provider it breaks that the original did not."""
+        broken = _broken({**body, named(transcript.format).LIST: done.messages}, transcript.format)
+        if broken:
+            broken -= _broken(body, transcript.format)
         return {
             "tokens_before": done.tokens_before,
             "tokens_after": done.tokens_after,
             "exact": done.exact,
             "edits": len(done.edits),
-            "broken_rules": sorted({one.rule for one in broken}),
+            "broken_rules": sorted(broken),
         }
+
+
+def _broken(body: Mapping[str, Any], format: str) -> set[str]:
+    return {one.rule for one in check(body, format)}
 
 
 @dataclass(frozen=True)
@@ -200,12 +206,21 @@ class BatchSearch:
         if len(found) < len(self._patterns):
             return None
         first = min(found, key=lambda match: match.start())
-        start, stop = max(0, first.start() - EXCERPT), first.end() + EXCERPT
         return {
             "message": message,
             "role": item.role,
             "kind": item.kind,
             "name": item.name,
             "line": text.count("\n", 0, first.start()) + 1,
-            "excerpt": text[start:stop],
+            "excerpt": _around(text, first),
         }
+
+
+def _around(text: str, found: re.Match[str]) -> str:
+    """What was found, with whole words before and after it."""
+    before, after = text[: found.start()][-EXCERPT_BEFORE:], text[found.end() :][:EXCERPT_AFTER]
+    if len(before) < found.start():
+        before = re.sub(r"^\S+", "", before) or before
+    if found.end() + len(after) < len(text):
+        after = re.sub(r"\S+$", "", after) or after
+    return f"{before}{found[0]}{after}".strip()

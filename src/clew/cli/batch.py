@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 LEAST = 256  # tokens of a target
 HITS = 10
+CELL = 20  # characters of a name in a table
 
 batch = typer.Typer(
     no_args_is_help=True,
@@ -147,7 +148,10 @@ def search_archive(
 def report_archive(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that was --out.")], as_json: AsJson = False
 ) -> None:
-    """Show tables over the results: the largest conversations, what lost most, by client and model (needs DuckDB)."""
+    """Show tables over the results: the largest conversations, what lost most, by client and model (needs DuckDB).
+
+    before and after are tokens, talks are conversations; --json has whole ids.
+    """
     from rich.console import Console
 
     from clew.batch.report import report
@@ -159,17 +163,22 @@ def report_archive(
         return
     console = Console(highlight=False)
     for one in found:
-        shown = table(*(name.replace("_", " ") for name in one.columns))
-        shown.columns[0].overflow = "fold"
-        shown.columns[0].no_wrap = False
+        shown = table(*one.columns)
         for row in one.rows:
-            shown.add_row(*("" if value is None else words(_cell(value), 80) for value in row))
+            shown.add_row(*(words(_cell(value), CELL) for value in row))
+        for n, column in enumerate(shown.columns):  # names give way on a narrow screen, numbers do not
+            if all(isinstance(row[n], int | float | None) for row in one.rows):
+                column.min_width = max(map(len, (one.columns[n], *(_cell(row[n]) for row in one.rows))))
         console.print(f"\n[bold]{one.title}[/]")
         console.print(shown if one.rows else "nothing")
 
 
 def _cell(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int | float) else str(value)
+    """A value in a table; of a long id the end, which tells it from others."""
+    if isinstance(value, int | float):
+        return f"{value:,}"
+    text = str(value or "")
+    return f"…{text[1 - CELL :]}" if len(text) > CELL and "#" in text else text
 
 
 # --- a run ------------------------------------------------------------------------------------------------------------
