@@ -2,6 +2,7 @@
 And stores of each kind, for tests of what all of them do."""
 
 import asyncio
+import gc
 import gzip
 import json
 import os
@@ -27,6 +28,9 @@ EVERYWHERE = (
     "test_switching"
 ).split()
 CLIENT = ("openai_chat", "bytes", False)
+
+# Looking for garbage takes a tenth of the tests' time, and tests leave little of it.
+gc.set_threshold(200_000, 50, 50)
 
 # How long an example takes says nothing of what it shows: machines are slow, and busy.
 settings.register_profile("clew", deadline=None, suppress_health_check=[HealthCheck.too_slow])
