@@ -47,9 +47,10 @@ def test_a_conversation_that_ends_every_process_is_listed(tmp_path: Path) -> Non
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_run_that_was_ended_goes_on(how: signal.Signals, tmp_path: Path) -> None:
     path = tmp_path / "talks.jsonl"
-    path.write_text("".join(json.dumps(small(seed, 3)) + "\n" for seed in range(2_500)))
+    talks = [json.dumps(small(seed, 3)) + "\n" for seed in range(200)]
+    path.write_text("".join(talks * 25))
     out = tmp_path / "out"
-    said = ["score", str(path), "--target", "300", "--out", str(out), "--processes", "2"]
+    said = ["search", ".", str(path), "--limit", "1", "--out", str(out), "--processes", "1"]
     command = [sys.executable, "-m", "clew", "batch", *said]
     first = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
     while not list((out / "done").glob("*.json")) and first.poll() is None:
@@ -63,8 +64,8 @@ def test_a_run_that_was_ended_goes_on(how: signal.Signals, tmp_path: Path) -> No
         assert first.returncode == 130
         assert b"the same command goes on" in told
     again = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert "2,500 conversations, 2,500 records" in again.stdout
-    serially(BatchScore(300), [path], tmp_path / "alone", 4 << 20)
+    assert "5,000 conversations" in again.stdout
+    serially(BatchSearch(".", limit=1), [path], tmp_path / "alone", 4 << 20)
     assert results(out) == results(tmp_path / "alone")
 
 
