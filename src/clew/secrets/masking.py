@@ -24,6 +24,7 @@ Policy = Literal["off", "redact", "refuse"]
 
 ROUNDS = 4  # what a mask uncovers is masked too; more than two have not been seen
 BLOB = 1000  # characters of base64 that are a picture or a document; secrets are shorter
+SHORTEST_RUN = 16  # characters of a secret that is known by its shape
 DEPTH = 4  # of JSON inside JSON that is read exactly; below it the patterns see the escapes
 
 
@@ -162,6 +163,8 @@ def _held(name: str, text: str, depth: int) -> list[Secret]:
         return [] if name in _OPAQUE else _apart(text, _packed(text))
     if name and (kind := kind_of(name, text)):
         return [Secret(kind, 0, len(text))]
+    if len(text) < SHORTEST_RUN and text.replace("_", "").isalnum():
+        return []  # one word: too short for a key, and there is no sign between a name and a value
     if text[:1] in _JSON and depth < DEPTH and _is_json(text):
         return _apart(text, _in_json(text, depth))
     before = f"{name}: " if _HEADER.search(name) else ""
