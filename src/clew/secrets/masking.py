@@ -2,7 +2,8 @@
 
 A secret is believed for its own shape, for its place (a header, a URL, a command line) or for the name of the field
 that holds it. A program made most of them, and they look like nothing else; a person chose the others, such as
-`password: petclinic`, which is left alone unless `chosen` ones are asked for. JSON is read string by string, one JSON inside another too, so that a mask never breaks it.
+`password: petclinic`, which is left alone unless `chosen` ones are asked for. JSON is read string by string, one JSON
+inside another too, so that a mask never breaks it.
 """
 
 import json
