@@ -5,6 +5,7 @@ A process that ends is Ray's to replace; the task finds what is done, as in a po
 
 import logging
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -35,7 +36,10 @@ def through_ray(job: Job, tasks: Sequence[BatchTask], address: str, processes: i
         context.print_on_execution_start = False
         rows = [{"task": as_line(task)} for task in tasks]
         found = ray.data.from_items(rows, override_num_blocks=max(1, min(len(rows), MOST_BLOCKS)))
-        for row in found.map(OnRay(job), ray_remote_args_fn=_without_end).iter_rows():
+        with warnings.catch_warnings():  # there is no other way yet to say how often; pyproject.toml has the bound
+            warnings.simplefilter("ignore", DeprecationWarning)
+            done = found.map(OnRay(job), ray_remote_args_fn=_without_end)
+        for row in done.iter_rows():
             yield done_from(row["done"])
     finally:
         ray.shutdown()
