@@ -163,7 +163,7 @@ async def _serve_until_told(served: "uvicorn.Server", listener: socket.socket) -
 def check_extra(command: str) -> None:
     """Raise `MissingExtra` where what serves is not installed."""
     if not all(find_spec(name) for name in ("aiohttp", "jinja2", "starlette", "uvicorn")):
-        raise MissingExtra(f"{command} needs a server: pip install 'clew[gateway]'")
+        raise MissingExtra(f"{command} needs a server", "gateway")
 
 
 def upstreams(config: "Config") -> "list[Upstream]":

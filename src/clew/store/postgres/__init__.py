@@ -26,7 +26,7 @@ try:
     from clew.store.postgres.opening import Address, connect, prepare
     from clew.store.postgres.turns import BranchTurn, TurnConnection
 except ImportError:
-    raise MissingExtra("a store in PostgreSQL needs psycopg: pip install 'clew[postgres]'") from None
+    raise MissingExtra("a store in PostgreSQL needs psycopg", "postgres") from None
 
 T = TypeVar("T")
 
