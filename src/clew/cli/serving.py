@@ -4,7 +4,7 @@ import asyncio
 import gc
 import os
 import socket
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -69,7 +69,7 @@ def serve(
         )
     from clew.gateway.server import loop
 
-    with ExitStack() as stack, asyncio.Runner(loop_factory=loop()) as runner:
+    with suppress(KeyboardInterrupt), ExitStack() as stack, asyncio.Runner(loop_factory=loop()) as runner:
         runner.run(_serve(config, opened(store, create=True), demo, stack, store or config.store))
 
 
@@ -124,7 +124,8 @@ def open_(
     It is served on this machine only, until Ctrl+C. clew serve has the same page at its own address.
     """
     check_extra("clew open")
-    asyncio.run(_open(name, port, browser, scope, store))
+    with suppress(KeyboardInterrupt):  # Ctrl+C before it serves
+        asyncio.run(_open(name, port, browser, scope, store))
 
 
 async def _open(name: str | None, port: int, browser: bool, scope: str, path: str | None) -> None:
