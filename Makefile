@@ -12,7 +12,7 @@ PINNED := requirements-dev.txt
 
 FRAMEWORKS := adk agent_framework crewai hermes inspect_ai langchain litellm openai_agents praisonai pydantic_ai strands
 
-.PHONY: demo test test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench docs format clean relock $(FRAMEWORKS)
+.PHONY: demo test test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench paste docs format clean relock $(FRAMEWORKS)
 
 demo: $(ENV)/clew  ## Replay a real agent session in a small window.
 	@$(ENV)/clew demo --store $(VENV)/demo.db
@@ -93,6 +93,9 @@ bench: $(VENV)/ready  ## Facts that survive, speed, peers beside, import cost, c
 	$(UV) run --quiet --no-sync --with-requirements bench/peers.txt python bench/facts.py
 	$(ENV)/python bench/dollars.py
 	$(ENV)/python bench/session.py
+
+paste: $(VENV)/ready  ## Every line of README and quickstart, typed into a shell and a Python prompt: a fresh clone, an empty home. Minutes.
+	$(ENV)/python tests/pasting.py README.md docs/quickstart.md
 
 docs: .venv-docs/ready  ## The documentation as a site in site/, with references of commands and names; a broken link fails.
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet

@@ -28,7 +28,7 @@ from consoles import ID, OTHERS, blocks
 
 ROOT = Path(__file__).parents[1]
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-CONTINUES = "# Continues the block above.\n"
+CONTINUES = "# Continues the block above."
 ESCAPE = re.compile(r"\x1b(?:\[[0-9;?<>=]*[A-Za-z]|\][^\x07]*\x07|[()][A-Z0-9]|[=>])")
 PROMPT = re.compile(r"<<(\d+|python|more)>> ")
 QUESTION = re.compile(r"\[y/N\]|\[Y/n\]")
@@ -63,7 +63,14 @@ def parts(page: str) -> Iterator[Pasted]:
         found.append((match.start(), Pasted("shell", [command.line for command in block.commands], installs)))
     for match in PYTHON.finditer(page):
         found.append((match.start(), Pasted("python", match[1].splitlines())))
-    yield from (part for _, part in sorted(found, key=lambda one: one[0]))
+    told: list[Pasted] = []
+    for _, part in sorted(found, key=lambda one: one[0]):
+        if part.kind == "python" and part.lines[0] == CONTINUES:  # at the prompt at which that block was pasted
+            before = next(other for other in reversed(told) if other.kind == "python")
+            before.lines += ["", *part.lines]
+        else:
+            told.append(part)
+    yield from told
 
 
 class Terminal:

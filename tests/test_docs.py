@@ -20,7 +20,8 @@ ELSEWHERE = {
     "recipes.md",
     *(f"{f.name}.md" for f in (ROOT / "frameworks").iterdir() if f.is_dir()),
 }  # run beside theirs
-MARKED, TRIED = 11, 10  # console blocks that nobody can run here, and those that are run
+PASTED = {"README.md", "quickstart.md"}  # make paste types all that is in them into a shell
+MARKED, TRIED = 13, 13  # console blocks that nobody can run here, and those that are run
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -64,9 +65,9 @@ def test_what_is_typed_prints_what_is_shown(
 
 def test_few_console_blocks_are_not_run() -> None:
     every = [(page.name, block) for page in PAGES for block in blocks(page.read_text(encoding="utf-8"))]
-    unrun = [f"{name}: {block.how}" for name, block in every if not block.runs]
+    unrun = [f"{name}: {block.how}" for name, block in every if not block.runs and name not in PASTED]
     assert len(unrun) <= MARKED, unrun
-    assert len(every) - len(unrun) >= TRIED
+    assert sum(block.runs for _, block in every) >= TRIED
 
 
 OTHERS = ["AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md", "frameworks/README.md"]

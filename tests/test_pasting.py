@@ -28,7 +28,8 @@ def test_python_of_both_pages_can_be_pasted_line_by_line(tmp_path: Path) -> None
         for page in PAGES:
             shown = [part for part in parts(page.read_text(encoding="utf-8")) if part.kind == "python"]
             assert shown
-            typed.python([line for part in shown for line in [*part.lines, ""]])
+            for part in shown:
+                typed.python(part.lines)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
