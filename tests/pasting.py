@@ -67,7 +67,7 @@ def parts(page: str) -> Iterator[Pasted]:
     for _, part in sorted(found, key=lambda one: one[0]):
         if part.kind == "python" and part.lines[0] == CONTINUES:  # at the prompt at which that block was pasted
             before = next(other for other in reversed(told) if other.kind == "python")
-            before.lines += ["", *part.lines]
+            before.lines.extend(["", *part.lines])
         else:
             told.append(part)
     yield from told
