@@ -1,4 +1,4 @@
-"""The console blocks of a page, as a reader would type them: commands, and what they print. `sh` blocks have commands only.
+"""The console blocks of a page, as a reader would type them: commands, and what they print. `sh` blocks show no output.
 
 A comment before a block, which readers do not see, says what is otherwise: `<!-- console: after clew demo -->` has the
 log of the demo there, `<!-- console: after ~/FILE` and lines of its own has that file, and `<!-- console: not run, it
@@ -145,7 +145,10 @@ def write(page: Path) -> None:
             for command in block.commands:
                 printed = console(command)
                 fits = not command.shown or is_like(printed, command.shown)
-                lines += [f"{block.prompt}{command.line}", *(command.shown if fits else renewed(command.shown, printed))]
+                lines += [
+                    f"{block.prompt}{command.line}",
+                    *(command.shown if fits else renewed(command.shown, printed)),
+                ]
             new[block.place] = "".join(f"{line}\n" for line in lines)
     for (begin, end), block_text in sorted(new.items(), reverse=True):
         text = text[:begin] + block_text + text[end:]

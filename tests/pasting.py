@@ -25,10 +25,9 @@ from typing import Self
 
 from consoles import BLOCK as SHELL
 from consoles import ID, OTHERS, blocks
+from prompting import CONTINUES, EXAMPLE
 
 ROOT = Path(__file__).parents[1]
-PYTHON = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-CONTINUES = "# Continues the block above."
 ESCAPE = re.compile(r"\x1b(?:\[[0-9;?<>=]*[A-Za-z]|\][^\x07]*\x07|[()][A-Z0-9]|[=>])")
 PROMPT = re.compile(r"<<(\d+|python|more)>> ")
 QUESTION = re.compile(r"\[y/N\]|\[Y/n\]")
@@ -61,11 +60,10 @@ def parts(page: str) -> Iterator[Pasted]:
     for block, match in zip(blocks(page), SHELL.finditer(page), strict=True):
         installs = block.how.startswith("not run, it installs")
         found.append((match.start(), Pasted("shell", [command.line for command in block.commands], installs)))
-    for match in PYTHON.finditer(page):
-        found.append((match.start(), Pasted("python", match[1].splitlines())))
+    found += [(match.start(), Pasted("python", match[1].splitlines())) for match in EXAMPLE.finditer(page)]
     told: list[Pasted] = []
     for _, part in sorted(found, key=lambda one: one[0]):
-        if part.kind == "python" and part.lines[0] == CONTINUES:  # at the prompt at which that block was pasted
+        if part.kind == "python" and part.lines[0] == CONTINUES.strip():  # at the prompt at which that block was pasted
             before = next(other for other in reversed(told) if other.kind == "python")
             before.lines.extend(["", *part.lines])
         else:
@@ -199,7 +197,7 @@ def paste(page: str, env: dict[str, str], folder: Path, *, installed: bool = Fal
                 continue
             for line in () if part.installs and installed else part.lines:
                 line = line.replace(PORT, port)
-                print(f"$ {line}", flush=True)
+                sys.stderr.write(f"$ {line}\n")
                 ready = next((ready for name, ready in SERVERS.items() if name in line), "")
                 if ready:
                     servers.append(stack.enter_context(Terminal(env, folder)))
@@ -224,7 +222,7 @@ def main(names: list[str]) -> None:
             subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
             began = time.monotonic()
             paste((clone / name).read_text(encoding="utf-8"), environment(home, system), clone)
-            print(f"{name}: pasted in {time.monotonic() - began:.0f} s", flush=True)
+            sys.stderr.write(f"{name}: pasted in {time.monotonic() - began:.0f} s\n")
 
 
 if __name__ == "__main__":
