@@ -30,7 +30,8 @@ class Prompt(InteractiveConsole):
 
     def paste(self, block: str) -> None:
         if block.startswith(FILE):
-            return self.runcode(compile(block, "<docs>", "exec"))
+            self.runcode(compile(block, "<docs>", "exec"))
+            return
         for line in [*block.splitlines(), ""]:
             more = self.push(line)
         assert not more, f"not the end of what was begun: {block}"
