@@ -19,7 +19,7 @@ ELSEWHERE = {
     *(f"{f.name}.md" for f in (ROOT / "frameworks").iterdir() if f.is_dir()),
 }  # run beside theirs
 PASTED = {"README.md", "quickstart.md"}  # their Python is in test_pasting.py; make paste types all that is in them
-MARKED, TRIED = 13, 13  # console blocks that nobody can run here, and those that are run
+MARKED, TRIED = 14, 16  # console blocks that nobody can run here, and those that are run
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if p.name not in ELSEWHERE | PASTED], ids=lambda p: p.name)
