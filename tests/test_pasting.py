@@ -40,7 +40,7 @@ def test_commands_can_be_pasted_into_every_shell(page: Path) -> None:
     assert not [line for line in lines if " #" in line or line.startswith("$")]
 
 
-def test_what_fails_is_noticed(tmp_path: Path) -> None:
+def test_what_fails_is_noticed(tmp_path: Path) -> None:  # test_docs.py has what the prompt does not take
     with terminal(tmp_path) as typed:
         assert "2\n" in typed.type("echo $((1 + 1))")
         with pytest.raises(Unpasted, match="ended with 127"):
@@ -48,17 +48,3 @@ def test_what_fails_is_noticed(tmp_path: Path) -> None:
         assert "3" in typed.python(["def add(a, b):", "    return a + b", "", "add(1, 2)"])
         with pytest.raises(Unpasted, match="ZeroDivisionError"):
             typed.python(["1 / 0"])
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        ["def f():", "    a = 1", "", "    return a"],  # a blank line ends what was begun
-        ["for n in range(3):", "    n", "print(n)"],  # and one is wanted
-        ["print(1"],
-        ["await something()"],
-    ],
-)
-def test_python_that_the_prompt_does_not_take_is_noticed(lines: list[str], tmp_path: Path) -> None:
-    with terminal(tmp_path) as typed, pytest.raises(Unpasted):
-        typed.python(lines)
