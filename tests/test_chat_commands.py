@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from chatting import chatting
-from clew.chat.allowing import AllowedCommands, CommandRule, alike
+from clew.chat.allowing import AllowedRule, AllowedRules, alike
 from clew.chat.permitting import Permitting
 from clew.store.protocol import Store
 from clew.testing.provider import Answer, Call, StrictProvider
@@ -69,7 +69,7 @@ async def test_a_command_is_allowed_for_good_in_its_folder(store: Store, tmp_pat
             await hand.until(lambda: not hand.chat.busy)
             await hand.say("Again.")
         kept = json.loads((tmp_path / "home/.local/share/clew/allowed.json").read_text())
-        assert kept == {str(tmp_path): [["echo", True], ["echo $HOME", False]]}
+        assert kept == {str(tmp_path): [["echo", "prefix"], ["echo $HOME", "command"]]}
 
 
 async def test_a_rule_that_cannot_be_kept_ends_no_turn(store: Store, tmp_path: Path) -> None:
@@ -114,13 +114,13 @@ def test_commands_like_it(command: str, rule: str | None) -> None:
 
 def test_rules_hold_for_whole_words_one_folder_and_a_file_that_can_be_read(tmp_path: Path) -> None:
     file = tmp_path / "allowed.json"
-    here = AllowedCommands(file, tmp_path / "here")
-    here.add(CommandRule("git status", True))
-    here.add(CommandRule("rm -r x …"))
+    here = AllowedRules(file, tmp_path / "here")
+    here.add(AllowedRule("git status", "prefix"))
+    here.add(AllowedRule("rm -r x …"))
     assert here.covers("git  status -s")
     assert not any(map(here.covers, ("git statusx", "git status; rm x", "git status\nrm x", "git push", "rm -r x y")))
     assert here.covers("rm -r x …")
-    assert not AllowedCommands(file, tmp_path / "there").covers("git status")
+    assert not AllowedRules(file, tmp_path / "there").covers("git status")
     for broken in ("{", "[]", '{"a": 1}', '{"a": ["ls"]}'):
         file.write_text(broken)
         assert not here.covers("ls")

@@ -243,6 +243,18 @@ async def copy(chat: "Chat", typed: str) -> None:
     chat.notify(f"{count(len(text), 'character')} {told}", title="Copy the last answer", markup=False)
 
 
+async def allowed(chat: "Chat", typed: str) -> None:
+    """Show what was allowed for good in this folder, and take one of it back."""
+    rules = chat.backend.allowed.all()
+    rows = [ChoiceRow(str(n), str(rule), "MCP tool" if rule.kind == "tool" else "") for n, rule in enumerate(rules)]
+    title = f"Allowed in {chat.backend.places.shown(chat.backend.folder)}: Enter takes one back"
+    picked = await chat.ask(Choosing(title, rows, typed, "nothing is allowed for good here"))
+    if picked is not None:
+        rule = rules[int(picked)]
+        chat.backend.allowed.remove(rule)
+        chat.say(f"No longer a rule here: {rule}")
+
+
 async def theme(chat: "Chat", typed: str) -> None:
     """Change between dark and light, for good."""
     name = typed if typed in ("dark", "light") else "light" if chat.current_theme.dark else "dark"

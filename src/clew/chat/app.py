@@ -30,6 +30,7 @@ from clew.chat.meter import WindowMeter
 from clew.chat.permitting import permitted
 from clew.chat.prompt import PromptBox
 from clew.chat.reading import ReadingScreen
+from clew.chat.servers.starting import start_servers
 from clew.chat.transcript import TranscriptView
 from clew.errors import ClewError
 
@@ -64,6 +65,7 @@ class Chat(App[None]):
         self._since = 0.0
         self._waiting: deque[str] = deque()
         self._always: set[tuple[str, Permission]] = set()
+        self._prepared = asyncio.Event()
         self._told = ""  # the session whose beginning was shown last
 
     def get_driver_class(self) -> type[Driver]:
@@ -86,8 +88,16 @@ class Chat(App[None]):
         self.set_interval(TICK, self._tick)
         await self.resume(None)
         self.run_worker(self._try("What was said before", self._remember))
-        if not self.backend.model:
-            self.push_screen(ReadingScreen("Welcome", welcome.text(self.backend, os.environ)))
+        self.run_worker(self._prepare())
+
+    async def _prepare(self) -> None:
+        """What comes before the first turn: a word of welcome, and servers, whose tools the agent has from then on."""
+        try:
+            if not self.backend.model:
+                await self.ask(ReadingScreen("Welcome", welcome.text(self.backend, os.environ)))
+            await self._try("MCP servers", lambda: start_servers(self))
+        finally:
+            self._prepared.set()
 
     async def _remember(self) -> None:
         self.prompt.remember(await self.backend.asked())
@@ -201,6 +211,7 @@ class Chat(App[None]):
             if text.startswith("!"):
                 await self.hearing.run(text[1:])
                 return
+            await self._prepared.wait()
             async with aclosing(self.backend.agent.run(self.hearing.told(text))) as events:
                 async for event in events:
                     await self.hearing.hear(event)

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from importlib.resources import files
@@ -15,9 +15,11 @@ from clew.agent import Agent
 from clew.agent.control import ContextController
 from clew.agent.tools import AskUser, Permissions, Toolbox, tools
 from clew.agent.tools.walking import walk
-from clew.chat.allowing import AllowedCommands
+from clew.chat.allowing import AllowedRules
 from clew.chat.guides import guides, instructed
 from clew.chat.hearing import OWN_COMMAND
+from clew.chat.servers.declared import ServerDeclaration
+from clew.chat.servers.tools import ChatServers
 from clew.chat.speaking import Absent, chosen_speaker
 from clew.config import Config, Places, assembled, edited, engine, read_key, write_key
 from clew.core.items import Node, Scope
@@ -72,13 +74,14 @@ class ChatBackend:
         self.store = store
         self.ask = ask
         self.watch: Callable[[str], None] = lambda text: None  # hears what a command writes while it runs
-        self.allowed = AllowedCommands(places.store().with_name("allowed.json"), self.folder)
+        self.allowed = AllowedRules(places.store().with_name("allowed.json"), self.folder)
         self.config: Config = replace(assembled(places), log="off")  # what it would write to is the screen
         self.scope = scope or self.config.scope
         self.model = model or self.config.agent.model or ""  # nothing: it is to be chosen
         self.engine = engine(self.config, store)
         self.sessions = Sessions(self.engine, self.scope)
         self._abouts = Abouts(store)
+        self.servers = ChatServers(self.folder, places.env)
         self.agent = self._agent(session)
 
     @property
@@ -93,7 +96,9 @@ class ChatBackend:
         return Agent(
             chosen_speaker(self.model),
             ContextController(self.engine, when=words.when, how=words.how),
-            Toolbox(tools(here, watch=lambda text: self.watch(text)), Permissions(ask=self._asked)),
+            Toolbox(
+                [*tools(here, watch=lambda text: self.watch(text)), *self.servers.tools], Permissions(ask=self._asked)
+            ),
             system=instructed(system.replace("{folder}", str(here)).strip(), self.guides),
             session=session or f"chat-{uuid4().hex[:6]}",
             scope=self.scope,
@@ -104,7 +109,14 @@ class ChatBackend:
     async def _asked(self, tool: Any, arguments: Mapping[str, Any], preview: str) -> bool:
         return self.ask is not None and await self.ask(tool, arguments, preview)
 
+    async def connect(self, declared: Iterable[ServerDeclaration]) -> list[str]:
+        """Start MCP servers and give the agent their tools; what is to be told of them."""
+        told = await self.servers.start(declared)
+        self.agent.toolbox = self.agent.toolbox.beside(self.servers.tools)
+        return told
+
     async def close(self) -> None:
+        await self.servers.close()
         await self.agent.speaker.close()
         await self.engine.close()
 
