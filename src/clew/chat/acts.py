@@ -45,7 +45,7 @@ async def compact(chat: "Chat", typed: str) -> None:
     if given is None:
         return
     if await chat.backend.compact(given[0]):
-        await chat.tell_compaction()
+        await chat.hearing.tell_compaction()
         chat.transcript.follow()
     else:
         chat.say("There is nothing that could leave the window.")
@@ -57,7 +57,7 @@ async def new_session(chat: "Chat", typed: str) -> None:
     title = "New session with this summary: edit it as you like"
     text = await chat.ask(Writing(title, typed or await chat.backend.draft()))
     if text is not None and await chat.backend.begin(text):
-        await chat.tell_compaction()
+        await chat.hearing.tell_compaction()
         chat.transcript.follow()
 
 

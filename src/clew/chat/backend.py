@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from importlib.resources import files
 from itertools import groupby, islice
 from pathlib import Path
@@ -18,6 +19,7 @@ from clew.agent.tools.walking import walk
 from clew.chat.allowing import AllowedRules
 from clew.chat.guides import guides, instructed
 from clew.chat.hearing import OWN_COMMAND
+from clew.chat.pictures import named_pictures
 from clew.chat.servers.declared import ServerDeclaration
 from clew.chat.servers.tools import ChatServers
 from clew.chat.speaking import Absent, chosen_speaker
@@ -36,6 +38,7 @@ from clew.steps.worklog.writing import summary
 from clew.store.protocol import Store
 from clew.store.records import Method, Session
 from clew.tokens.target import Filled
+from clew.wire.convert.media import Media
 
 REMEMBERED = 10  # conversations whose messages can be brought back into the prompt
 RECENT_ITEMS = 400  # items of each that are looked through
@@ -71,6 +74,7 @@ class ChatBackend:
     ) -> None:
         self.places = places
         self.folder = (folder or places.folder).resolve()
+        self.place = partial(places.path, near=self.folder)  # the file that a name in a text means
         self.store = store
         self.ask = ask
         self.watch: Callable[[str], None] = lambda text: None  # hears what a command writes while it runs
@@ -92,13 +96,11 @@ class ChatBackend:
         here, config = self.folder, self.config
         self.guides = guides(here)
         system = files("clew.agent").joinpath("prompts", "system.md").read_text(encoding="utf-8")
-        words = config.new_session
+        words, own = config.new_session, tools(here, watch=lambda text: self.watch(text))
         return Agent(
             chosen_speaker(self.model),
             ContextController(self.engine, when=words.when, how=words.how),
-            Toolbox(
-                [*tools(here, watch=lambda text: self.watch(text)), *self.servers.tools], Permissions(ask=self._asked)
-            ),
+            Toolbox([*own, *self.servers.tools], Permissions(ask=self._asked)),
             system=instructed(system.replace("{folder}", str(here)).strip(), self.guides),
             session=session or f"chat-{uuid4().hex[:6]}",
             scope=self.scope,
@@ -182,6 +184,10 @@ class ChatBackend:
         """The files of the folder that can be named in a text, without those that .gitignore names."""
         found = (Path(e).relative_to(self.folder).as_posix() for e in islice(walk(self.folder, self.folder), FILES))
         return [name for name in found if name.isprintable() and " " not in name]
+
+    async def pictures(self, text: str) -> list[Media]:
+        """The pictures that a text names. Raises `BadRequest` where one cannot be sent, or not to this model."""
+        return await asyncio.to_thread(named_pictures, text, self.place, self.config.model(self.agent.speaker.name))
 
     # --- compactions --------------------------------------------------------------------------------------------------
 
