@@ -73,8 +73,11 @@ async def save_summary(chat: "Chat", typed: str) -> None:
 
 async def undo(chat: "Chat", typed: str) -> None:
     """Take back the newest compaction."""
-    done = await chat.backend.undo()
-    chat.say(f"Compaction undone: {done.before:,} → {done.after:,} tokens of {done.limit:,}. All is in view again.")
+    await chat.backend.undo()
+    filling = await chat.backend.filling()
+    assert filling is not None, "there is a view"
+    sizes = f"{filling.sent:,} tokens in a window of {filling.full.window:,}"
+    chat.say(f"Compaction undone: {sizes}. All is in view again.")
 
 
 async def lineage(chat: "Chat", typed: str) -> None:

@@ -66,6 +66,7 @@ class Chat(App[None]):
         self._waiting: deque[str] = deque()
         self._always: set[tuple[str, Permission]] = set()
         self._prepared = asyncio.Event()
+        self._unsaid: list[Callable[[], None]] = []  # toasts that wait for a dialog to be closed
 
     def get_driver_class(self) -> type[Driver]:
         return keys.driver(super().get_driver_class())
@@ -176,6 +177,13 @@ class Chat(App[None]):
                 screen.dismiss()
             raise
 
+    def notify(self, message: str, **more: Any) -> None:
+        """Show a toast; where a dialog is open, once that is closed: it covers no text and no keys."""
+        if len(self.screen_stack) > 1:
+            self._unsaid.append(lambda: self.notify(message, **more))
+        else:
+            super().notify(message, **more)
+
     def say(self, text: str) -> None:
         """Tell the user what was done, where the conversation is."""
         self.transcript.add(ScreenEntry("note", text))
@@ -277,6 +285,10 @@ class Chat(App[None]):
 
     def _tick(self) -> None:
         self.hearing.draw()
+        if self._unsaid and len(self.screen_stack) == 1:
+            waiting, self._unsaid = self._unsaid, []
+            for show in waiting:
+                show()
         waits = f" · {len(self._waiting)} waiting" if self._waiting else ""
         now = f"working {monotonic() - self._since:.0f} s · Esc cancels{waits}" if self.busy else "ready"
         ways = "^P commands  F1 help  ^Q leave"

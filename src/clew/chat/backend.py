@@ -32,7 +32,7 @@ from clew.errors import NotFound
 from clew.llm.streaming import speaker
 from clew.screens import save
 from clew.sessions.about import Abouts
-from clew.sessions.composition import CompositionPart, parts, shown
+from clew.sessions.composition import CompositionPart, parts, scaled, shown
 from clew.sessions.sessions import Diff, Sessions
 from clew.steps.worklog.writing import summary
 from clew.store.protocol import Store
@@ -150,9 +150,9 @@ class ChatBackend:
         made = parts(shown(view.nodes, view.edits, target.meter), framed)
         own = [s for s in await self.store.sessions(self.scope, view.branch) if s.branch == view.branch]
         folds = sum(s.cause in ("compaction", "handoff") and not s.undone for s in own)
-        sent = await self.engine.expected(view)
-        full = await self.engine.filled(view)
-        return WindowFilling(made, sent, target.limit.tokens, target.kept_free, full, sum(s.cost for s in own), folds)
+        sent, full = await self.engine.expected(view), await self.engine.filled(view)
+        made, cost = scaled(made, sent), sum(s.cost for s in own)
+        return WindowFilling(made, sent, target.limit.tokens, target.kept_free, full, cost, folds)
 
     async def all(self) -> list[Session]:
         """The newest session of each conversation that has a name, newest first."""
