@@ -1,13 +1,14 @@
 """Commands in `clew chat`: those of the user, those that are allowed for good, and what they write while they run."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
 
 from chatting import chatting
 from clew.chat.allowing import AllowedRule, AllowedRules, alike
-from clew.chat.permitting import Permitting
+from clew.chat.permitting import Permit, Permitting
 from clew.store.protocol import Store
 from clew.testing.provider import Answer, Call, StrictProvider
 
@@ -124,3 +125,17 @@ def test_rules_hold_for_whole_words_one_folder_and_a_file_that_can_be_read(tmp_p
     for broken in ("{", "[]", '{"a": 1}', '{"a": ["ls"]}'):
         file.write_text(broken)
         assert not here.covers("ls")
+
+
+async def test_what_is_typed_into_a_dialog_that_just_came_allows_nothing(store: Store, tmp_path: Path) -> None:
+    async with chatting(store, tmp_path, "http://127.0.0.1:9") as hand:
+        asked = Permitting("run", "touch made", AllowedRule("touch made"), typing=True)
+        said: list[Permit | None] = []
+        hand.chat.push_screen(asked, said.append)
+        await hand.sees(Permitting)
+        asked._since = math.inf  # it came this moment
+        await hand.press(*"ayt")
+        assert not said
+        asked._since = 0  # long ago
+        await hand.press("y")
+        assert said == [Permit(True)]

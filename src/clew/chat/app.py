@@ -291,5 +291,7 @@ class Chat(App[None]):
                 show()
         waits = f" · {len(self._waiting)} waiting" if self._waiting else ""
         now = f"working {monotonic() - self._since:.0f} s · Esc cancels{waits}" if self.busy else "ready"
+        if not self._prepared.is_set() and self.backend.servers.all:
+            now = "starting MCP servers"
         ways = "^P commands  F1 help  ^Q leave"
         self._status.update(Content(f"{now} · {plain(self.backend.agent.session)} · {ways}"), layout=False)

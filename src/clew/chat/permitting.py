@@ -1,6 +1,7 @@
 """A tool wants to do something: may it?"""
 
 from collections.abc import Mapping
+from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from textual.app import ComposeResult
@@ -19,6 +20,8 @@ from clew.errors import ClewError
 
 if TYPE_CHECKING:
     from clew.chat.app import Chat
+
+READ_SECONDS = 1.0  # for which a dialog that came while somebody typed takes no yes
 
 
 class Permit(NamedTuple):
@@ -41,15 +44,22 @@ class Permitting(ModalScreen[Permit]):
     ]
 
     def __init__(
-        self, tool: str, preview: str, this: AllowedRule | None = None, like: AllowedRule | None = None
+        self,
+        tool: str,
+        preview: str,
+        this: AllowedRule | None = None,
+        like: AllowedRule | None = None,
+        typing: bool = False,
     ) -> None:
         super().__init__()
         self._rules = this, like
         self._tool = tool
         self._preview = preview
+        self._typing = typing
+        self._since = monotonic()
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="box tall"):
+        with Vertical(classes="box tall question"):
             yield Static(Content(f"May {plain(self._tool)} do this?"), classes="title")
             yield TranscriptView()
             keys = f"y yes · n no · a yes, and always for {plain(self._tool)} until you leave"
@@ -60,11 +70,16 @@ class Permitting(ModalScreen[Permit]):
             yield Static(Content(keys), classes="keys")
 
     def action_answer(self, yes: bool, always: bool = False) -> None:
-        self.dismiss(Permit(yes, always))
+        if not self._was_meant_for_the_prompt(yes):
+            self.dismiss(Permit(yes, always))
 
     def action_allow(self, which: int) -> None:
-        if rule := self._rules[which]:
+        if (rule := self._rules[which]) and not self._was_meant_for_the_prompt(True):
             self.dismiss(Permit(True, rule=rule))
+
+    def _was_meant_for_the_prompt(self, yes: bool) -> bool:
+        """Whether a key allows something that somebody who was typing can hardly have read yet."""
+        return yes and self._typing and monotonic() - self._since < READ_SECONDS
 
     def on_mount(self) -> None:
         text = self.query_one(TranscriptView)
@@ -82,7 +97,7 @@ async def permitted(
     this = AllowedRule(command) if command else AllowedRule(tool.rule, "tool") if isinstance(tool, ServerTool) else None
     if kind in always or (command and allowed.covers(command)) or (this and this in allowed.all()):
         return True
-    answer = await chat.ask(Permitting(tool.name, preview, this, alike(command)))
+    answer = await chat.ask(Permitting(tool.name, preview, this, alike(command), bool(chat.prompt.text)))
     if answer is None or not answer.yes:
         return False
     if answer.always:

@@ -36,7 +36,7 @@ class AskServers(ModalScreen[bool | None]):
         self._declared = declared
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="box tall"):
+        with Vertical(classes="box tall question"):
             yield Static(Content("May this project start MCP servers?"), classes="title")
             yield TranscriptView()
             keys = "y yes, until the file changes · n no, until the file changes · Esc not now"
