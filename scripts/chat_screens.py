@@ -5,7 +5,7 @@ It is `clew chat --demo` with somebody at the keyboard: a scripted model, and no
 
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from textual.pilot import Pilot
@@ -16,22 +16,22 @@ from clew.chat.permitting import Permitting
 from clew.store import open_store
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
-SIZES = ((80, 24), (140, 45))
+SCREENS = {(80, 24): {"compacted"}, (140, 45): {"commands", "permission"}}  # those that docs/chat.md shows
 
 
 async def main(folder: Path) -> None:
-    for size in SIZES:
+    for size, wanted in SCREENS.items():
         with demonstration() as places:
             store = open_store(places.store(), True)
             backend = ChatBackend(places, store, session="demo")
             chat = Chat(backend)
             async with chat.run_test(size=size) as pilot:
-                await _walk(chat, pilot, folder, f"{size[0]}x{size[1]}")
+                await _walk(chat, pilot, folder, f"{size[0]}x{size[1]}", wanted)
             await backend.close()
             await store.close()
 
 
-async def _walk(chat: Chat, pilot: Pilot[None], folder: Path, size: str) -> None:
+async def _walk(chat: Chat, pilot: Pilot[None], folder: Path, size: str, wanted: Collection[str]) -> None:
     async def until(holds: Callable[[], bool]) -> None:
         async with asyncio.timeout(300):
             while not holds():
@@ -39,8 +39,9 @@ async def _walk(chat: Chat, pilot: Pilot[None], folder: Path, size: str) -> None
         await pilot.pause(0.6)  # the clock ticks, and the meter is drawn
 
     def draw(name: str) -> None:
-        drawn = chat.export_screenshot(title="clew chat")
-        (folder / f"chat-{name}-{size}.svg").write_text(drawn, encoding="utf-8")
+        if name in wanted:
+            drawn = chat.export_screenshot(title="clew chat")
+            (folder / f"chat-{name}-{size}.svg").write_text(drawn, encoding="utf-8")
 
     async def say(text: str) -> None:
         chat.prompt.replace_with(text)

@@ -114,6 +114,18 @@ async def test_a_toast_waits_until_a_dialog_is_closed(store: Store, tmp_path: Pa
             await hand.until(lambda: "while it is open" in hand.toasts)
 
 
+async def test_up_goes_on_through_slash_commands(store: Store, tmp_path: Path) -> None:
+    with StrictProvider([]) as provider:
+        async with chatting(store, tmp_path, provider.url) as hand:
+            for text in ("/nothing-1", "/theme", "/theme"):
+                await hand.enter(text)
+            hand.chat.prompt.remember(["the oldest"])
+            await hand.press("up", "up", "up", "up")
+            assert hand.chat.prompt.text == "the oldest"
+            await hand.press("down", "down", "backspace")
+            await hand.until(lambda: hand.chat.prompt.offers.display)
+
+
 async def test_tab_never_loses_what_was_typed(store: Store, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").touch()
     with StrictProvider([Answer("x")]) as provider:

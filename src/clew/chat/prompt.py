@@ -43,6 +43,7 @@ class PromptBox(TextArea):
         self._known: list[str] = []  # files, since the last @
         self._sent: list[str] = []
         self._at = 0
+        self._recalled = ""  # what was brought back last
         self._kept = ""  # what was being typed when somebody went back to what was sent
 
     def replace_with(self, text: str) -> None:
@@ -120,7 +121,7 @@ class PromptBox(TextArea):
         return typing(self.text, self.document.get_line(row)[:column])
 
     async def _on_text_area_changed(self, event: TextArea.Changed) -> None:
-        typed = self._typing
+        typed = None if self.text == self._recalled else self._typing  # Up goes on through what was sent
         if typed is None:
             if self.offers.display:
                 self.offers.offer([])
@@ -151,4 +152,5 @@ class PromptBox(TextArea):
         if self._at == len(self._sent):
             self._kept = self.text
         self._at = at
-        self.replace_with(self._sent[at] if at < len(self._sent) else self._kept)
+        self._recalled = self._sent[at] if at < len(self._sent) else self._kept
+        self.replace_with(self._recalled)
