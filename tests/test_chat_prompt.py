@@ -104,14 +104,18 @@ async def test_the_last_answer_is_copied_and_conversations_have_titles(store: St
 
 
 async def test_a_toast_waits_until_a_dialog_is_closed(store: Store, tmp_path: Path) -> None:
-    with StrictProvider([Answer("x")]) as provider:
-        async with chatting(store, tmp_path, provider.url) as hand:
-            await hand.press("f1")
-            await hand.sees(ReadingScreen)
-            hand.chat.notify("while it is open")
-            assert "while it is open" not in hand.toasts
-            await hand.press("escape")
-            await hand.until(lambda: "while it is open" in hand.toasts)
+    async with chatting(store, tmp_path, "http://127.0.0.1:9", toasts=True) as hand:
+        hand.chat.notify("before it opens", timeout=600)
+        await hand.until(lambda: "before it opens" in "\n".join(hand.screen))
+        await hand.press("f1")
+        await hand.sees(ReadingScreen)
+        await hand.until(lambda: "Ctrl+J" in "\n".join(hand.screen))
+        assert "before it opens" not in "\n".join(hand.screen)
+        hand.chat.notify("while it is open", timeout=600)
+        assert "while it is open" not in hand.toasts
+        await hand.press("escape")
+        await hand.until(lambda: "while it is open" in "\n".join(hand.screen))
+        assert "before it opens" in "\n".join(hand.screen)
 
 
 async def test_up_goes_on_through_slash_commands(store: Store, tmp_path: Path) -> None:
