@@ -128,6 +128,17 @@ async def test_a_server_over_http_and_one_that_behaves_badly(tmp_path: Path) -> 
         await servers.close()
 
 
+async def test_a_server_that_does_not_answer_is_ended_with_the_chat(tmp_path: Path) -> None:
+    servers = ChatServers(tmp_path, {})
+    silent = ServerDeclaration("silent", "f", sys.executable, (SCRIPT, "silent"), {"PID_FILE": "p"})
+    starting = asyncio.create_task(servers.start([silent]))
+    while not (tmp_path / "p").exists() or not (tmp_path / "p").read_text():
+        await asyncio.sleep(0.01)
+    await servers.close()
+    assert await starting == ["MCP server silent failed: it was ended"]
+    assert not running(tmp_path / "p")
+
+
 @asynccontextmanager
 async def served() -> AsyncIterator[int]:
     """The well-behaved server over HTTP, in this process."""

@@ -36,6 +36,7 @@ class ServerConnection:
         self._folder = folder
         self._client: Client | None = None
         self._stop = asyncio.Event()
+        self._starting = anyio.CancelScope()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task: asyncio.Task[None] | None = None
         self._stderr = ""
@@ -48,6 +49,8 @@ class ServerConnection:
     async def close(self) -> None:
         """End the server; the SDK kills one that does not end by itself within seconds."""
         self._stop.set()
+        if not self._ready.done():
+            self._starting.cancel()
         if self._task:
             await asyncio.shield(self._task)
 
@@ -66,7 +69,8 @@ class ServerConnection:
 
     async def _live(self) -> None:
         try:
-            with anyio.CancelScope(deadline=anyio.current_time() + START_SECONDS) as starting:
+            self._starting.deadline = anyio.current_time() + START_SECONDS
+            with self._starting as starting:
                 async with self._connected() as client:
                     self.tools = await _listed(client)
                     starting.deadline = math.inf
@@ -75,7 +79,7 @@ class ServerConnection:
                         self._ready.set_result(None)
                     await self._stop.wait()
                     self._client = None
-            if starting.cancelled_caught:
+            if starting.cancelled_caught and not self._stop.is_set():
                 raise TimeoutError(f"it did not answer within {START_SECONDS} seconds")
         except Exception as error:
             if not self._ready.done():
