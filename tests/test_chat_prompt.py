@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+from textual.drivers.linux_driver import LinuxDriver
+
 from chatting import Hand, chatting, report, sent
 from clew.chat.choosing import Choosing
+from clew.chat.keys import driver
 from clew.chat.reading import ReadingScreen
 from clew.sessions.composition import CompositionPart, scaled
 from clew.store.protocol import Store
@@ -150,3 +153,9 @@ def test_the_parts_of_a_window_add_up_to_what_is_sent() -> None:
     for tokens in (0, 1, 499, 804, 5_003):
         assert sum(part.tokens for part in scaled(made, tokens)) == tokens
     assert scaled([], 5) == []
+
+
+def test_a_terminal_without_escape_sequences_is_read_in_the_usual_way() -> None:
+    assert driver(LinuxDriver, "win32") is LinuxDriver
+    assert issubclass(driver(LinuxDriver, "linux"), LinuxDriver)
+    assert driver(LinuxDriver, "linux") is not LinuxDriver
