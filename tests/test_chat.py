@@ -337,7 +337,8 @@ def test_the_meter_says_in_words_what_the_bar_shows() -> None:
     meter._filling = WindowFilling(made, 1_000, 1_200, 100, Filled(800, 1_000, 200, 1_300), 0.5, 2)
     meter._who = "gpt-4o · auto"
     assert meter.words == (
-        "80% full · 800 of 1,000 · system and tools 200 · $0.5000 · gpt-4o · auto · compacted 2× · reserve 100"
+        "80% full · 800 of 1,000 · window 1,300 · $0.5000 · gpt-4o · auto · compacted 2× · "
+        "system and tools 200 · reserve 100"
     )
     assert meter.kinds == "results 75%, user 25%"
 

@@ -142,7 +142,7 @@ async def _open(name: str | None, port: int, browser: bool, scope: str, path: st
         at = f"clew/c/{(await found.get(name)).branch}" if name else ""
         changes = Changes()
         page = Page(found.engine, scope, KeptInstructions(Places(os.environ, Path.cwd())), changes=changes)
-        listener = listening("127.0.0.1", port)
+        listener = listening("127.0.0.1", port, "--port")
         address = f"http://127.0.0.1:{listener.getsockname()[1]}/{at}"
         typer.echo(f"{address} (Ctrl+C ends it)")
         if browser:
