@@ -83,7 +83,8 @@ create temp table loose (id bytea primary key);
 create temp table spare (content bytea primary key);
 
 -- name: count_lists
-analyze going, kept, loose, spare;  -- which are new: the planner would take them for long, and read whole tables
+-- They are new: the planner would take them for long, and read whole tables instead of looking into these.
+analyze going, kept, loose, spare;
 
 -- name: survey_pages
 select cast(sum(pg_total_relation_size(c.oid)) as bigint),

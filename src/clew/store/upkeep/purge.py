@@ -103,6 +103,7 @@ def _purge(db: Database, scope: Scope, owner: int, branches: Collection[str], re
     for table in LISTS:
         db.ask(f"make_{table}")
     db.many("add_going", [{"id": id, "heir": heir, "until": until} for id, (heir, until) in heirs.items()])
+    db.ask("count_lists")
     asked = f"branches {', '.join(branches)}" if db.ask("another_branch", owner=owner).fetchone() else "all branches"
     given = {"owner": owner, "purge": begin(db, owner, asked, reason)}
     for branch in (id for id, heir in heirs.items() if heir.branch):
