@@ -26,13 +26,16 @@ from clew.engine.recall import everywhere
 from clew.store.postgres import Postgres
 from clew.store.upkeep.purge import Purge
 from copying import ITEMS, LARGE, LONG, SESSIONS, fill
-from scale import COMMON, HOT, NEW, WINDOW, Client
+from scale import COMMON, NEW, WINDOW, Client
 from session import show
 
 T = TypeVar("T")
 
 SMALL = 100_000
 ROUNDS = 5
+HOT = 10  # turns in a row
+SCOPES = ("tenant 3", LARGE)  # that are measured
+SESSIONS_MEASURED = (3, 4)  # of each: one with a name, one that is known by its history
 PURGES = 3  # of each kind: every one takes something away
 IDLE = 5  # conversations that one retention run finds
 DAY = 86_400.0
@@ -53,15 +56,16 @@ class Subject:
         self.url = url
         self.times: dict[str, list[float]] = defaultdict(list)
         self.blocks: dict[str, list[int]] = defaultdict(list)
-        self.clients = {(scope, n): Client(n, ITEMS, LONG) for scope in ("tenant 2", LARGE) for n in (1, 2)}
-        self.new = NEW
+        self.clients = {(scope, n): Client(n, ITEMS, LONG) for scope in SCOPES for n in SESSIONS_MEASURED}
+        self.new = NEW + 2 * int(time.time())  # no other run has had it
+        self.purged = ""  # what was purged last
         self.going: list[str] = []  # conversations to be purged one by one
 
     async def measure(self, round: int) -> None:
         """Take all times once, in a small scope and in the large one."""
-        for scope in ("tenant 2", LARGE):
+        for scope in SCOPES:
             where = "a small scope" if scope != LARGE else "half the store"
-            client = self.clients[scope, round % 2 + 1]
+            client = self.clients[scope, SESSIONS_MEASURED[round % 2]]
             store = Postgres(self.url)
             engine = Engine(store, Budget(window=WINDOW))
             request = client.request(scope)
@@ -86,9 +90,9 @@ class Subject:
     async def count(self) -> None:
         """Blocks of each act, each on connections of its own: what a connection did is counted when it ends."""
         opening = await self._counted(lambda store: store.branches("nobody"))
-        for scope in ("tenant 2", LARGE):
+        for scope in SCOPES:
             where = "a small scope" if scope != LARGE else "half the store"
-            client = self.clients[scope, 1]
+            client = self.clients[scope, SESSIONS_MEASURED[0]]
 
             async def append(store: Postgres, scope: str = scope, client: Client = client) -> None:
                 await Engine(store, Budget(window=WINDOW)).prepare(client.request(scope))
@@ -110,34 +114,40 @@ class Subject:
         """Take away a scope, a conversation of the large one, and those of it that are idle."""
         opening = await self._counted(lambda store: store.branches("nobody"))
 
-        async def scope(store: Postgres) -> None:
-            [(name,)] = ask(self.url, "select min(s.name) from clew.scope s join clew.branch b on b.scope = s.id "
-                            "where s.name like 'copy %'")  # fmt: skip
-            took = await store.purge(name, [b.id for b in await store.branches(name)], "measured")
-            assert took.branches == SESSIONS, took
-
-        async def one(store: Postgres) -> None:
-            begun = time.perf_counter()
-            await store.purge(LARGE, [self.going[number]], "measured")
-            self.times[f"purge of one conversation of {ITEMS:,} items: half the store"].append(
-                time.perf_counter() - begun
+        async def of_scope(store: Postgres) -> None:
+            named = "s.name like 'copy %'"
+            found = ask(
+                self.url, f"select s.name from clew.scope s join clew.branch b on b.scope = s.id where {named} limit 1"
             )
+            scope = found[0][0]
+            branches = [b.id for b in await store.branches(scope)]
+            await self._purge(f"purge of a scope of {SESSIONS * ITEMS:,} items", store, scope, branches)
 
-        async def idle(store: Postgres) -> None:
+        async def of_one(store: Postgres) -> None:
+            what = f"purge of one conversation of {ITEMS:,} items: half the store"
+            await self._purge(what, store, LARGE, [self.going[number]])
+
+        async def of_idle(store: Postgres) -> None:
             before = time.time() - (PURGES - number) * 1_000 * DAY
-            branches = await store.idle(LARGE, before)
-            took = await store.purge(LARGE, branches, "measured", before=before)
-            assert took.branches == IDLE, took
+            branches = await self._time(
+                "retention, idle conversations found: half the store", store.idle(LARGE, before)
+            )
+            assert len(branches) == IDLE, branches
+            what = f"retention, {IDLE} conversations of {ITEMS:,} items deleted: half the store"
+            await self._purge(what, store, LARGE, branches, before)
 
-        for what, act in {
-            f"purge of a scope of {SESSIONS * ITEMS:,} items": scope,
-            f"retention: {IDLE} idle conversations of {ITEMS:,} items found and deleted: half the store": idle,
-        }.items():
-            begun = time.perf_counter()
-            blocks = await self._counted(act)
-            self.times[what].append(time.perf_counter() - begun)
-            self.blocks[what].append(blocks - opening)
-        await self._counted(one)
+        for act in (of_scope, of_one, of_idle):
+            blocks = await self._counted(act) - opening  # of both, the trial and the purge
+            self.blocks[self.purged].append(blocks)
+
+    async def _purge(
+        self, what: str, store: Postgres, scope: str, branches: list[str], before: float | None = None
+    ) -> None:
+        """As the command does: first as a trial, which reads what is to go, perhaps from disk."""
+        self.purged = what
+        await self._time(f"{what}, dry run", store.purge(scope, branches, "measured", dry_run=True, before=before))
+        took = await self._time(what, store.purge(scope, branches, "measured", before=before))
+        assert took.branches == len(branches), took
 
     def age(self) -> None:
         """Let some conversations of the large scope be old: each of several runs of retention finds a few."""
