@@ -1,0 +1,64 @@
+"""Measure what clew claims, beside others, and write it into the documents.
+
+python bench/proof.py                      all parts, with what is installed; JSON in bench/results
+python bench/proof.py --only rules,dollars some of them
+python bench/proof.py --data DIR           with the corpora of a folder
+python bench/proof.py --pages              only write the kept figures into README and docs"""
+
+import argparse
+import secrets
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmark.progress import bar
+from proofs import PARTS, Missing, Settings, part
+from proofs.pages import documents, keep, pictures
+
+
+def main() -> int:
+    """Run it; 1 if a part could not be measured."""
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--only", help="parts, separated by commas: " + ", ".join(PARTS))
+    asked.add_argument("--data", type=Path, help="a folder with corpora that are not shipped")
+    asked.add_argument("--seed", type=int, help="of what is made up; a new one if not given")
+    asked.add_argument("--quick", action="store_true", help="small samples, to see that it runs; nothing is kept")
+    asked.add_argument("--processes", type=int, default=2)
+    asked.add_argument(
+        "--pages", action="store_true", help="measure nothing, write the kept figures into the documents"
+    )
+    given = asked.parse_args()
+    names = given.only.split(",") if given.only else list(PARTS)
+    if unknown := set(names) - set(PARTS):
+        asked.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    seed = secrets.randbelow(10**6) if given.seed is None else given.seed
+    left_out = [] if given.pages else [name for name in names if not measured(name, given, seed)]
+    if not given.quick:
+        for path, text in (*documents(), *pictures()):
+            path.write_text(text)
+    if left_out:
+        print("not measured: " + ", ".join(left_out), file=sys.stderr)
+    return bool(left_out)
+
+
+def measured(name: str, given: argparse.Namespace, seed: int) -> bool:
+    """Measure one part and keep its figures; a line about it, or about what it lacks."""
+    begin = time.perf_counter()
+    try:
+        with bar(name) as heard:
+            figures = part(name).measure(Settings(seed, given.data, given.quick, given.processes, heard))
+    except Missing as missing:
+        print(f"{name}: {missing}", file=sys.stderr)
+        return False
+    seconds = time.perf_counter() - begin
+    if given.quick:
+        print(f"{name}: {seconds:.0f} s")
+    else:
+        told = {"seed": seed, "seconds": round(seconds)}
+        print(f"{name}: {seconds:.0f} s, {keep(name, datetime.now(UTC).date().isoformat(), figures, told)}")
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())
