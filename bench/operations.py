@@ -20,14 +20,10 @@ def scale(result: Mapping[str, Any]) -> list[str]:
     for what, f in result["figures"].items():
         blocks = f"{f['blocks_ratio']:.2f}" if "blocks_ratio" in f else ""
         rows.append(f"| {what} | {f['small_ms']:,.0f} | {f['large_ms']:,.0f} | {f['ratio']:.2f} | {blocks} |")
-    minutes, gigabytes = given["large_filled_seconds"] / 60, given["large_bytes"] / 1e9
-    rows += [
-        "",
-        f"Made {result['made']} with PostgreSQL {given['server'].split()[0]}. The large store takes {gigabytes:.1f} GB, and ",
-    ]
-    rows[-1] += (
-        f"was filled in {minutes:.0f} minutes. Medians of {given['rounds']} rounds, of {given['purges']} purges each."
-    )
+    server, gigabytes = given["server"].split()[0], given["large_bytes"] / 1e9
+    made = f"Made {result['made']} with PostgreSQL {server}. The large store takes {gigabytes:.1f} GB"
+    filled = f"and was filled in {given['large_filled_seconds'] / 60:.0f} minutes"
+    rows += ["", f"{made} {filled}. Medians of {given['rounds']} rounds, and of {given['purges']} purges of each kind."]
     return rows
 
 
