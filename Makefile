@@ -12,7 +12,7 @@ PINNED := requirements-dev.txt
 
 FRAMEWORKS := adk agent_framework crewai hermes inspect_ai langchain litellm openai_agents praisonai pydantic_ai strands
 
-.PHONY: demo test test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench proof paste docs format clean relock $(FRAMEWORKS)
+.PHONY: demo test test-batch test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench proof paste docs format clean relock $(FRAMEWORKS)
 
 demo: $(ENV)/clew  ## Replay a real agent session in a small window.
 	@$(ENV)/clew demo --store $(VENV)/demo.db
@@ -28,6 +28,14 @@ test-python:  ## The tests on another Python, beside: make test-python PYTHON=py
 
 $(FRAMEWORKS): %: frameworks/%/.venv/ready
 	frameworks/$@/.venv/bin/python -m pytest -c frameworks/pytest.ini --rootdir . frameworks/$@ frameworks/test_docs.py frameworks/test_recipes.py
+
+test-batch: .venv-batch/ready  ## Archives through Ray and DuckDB, and runs that are killed. Minutes; 900 MB.
+	.venv-batch/bin/python -m pytest tests/archives/engines.py
+
+.venv-batch/ready: $(PINNED) pyproject.toml | $(UV)
+	@$(UV) venv --quiet --clear .venv-batch
+	@$(UV) pip install --quiet --python .venv-batch/bin/python --build-constraints $(PINNED) -r $(PINNED) --editable '.[ray,duckdb]'
+	@touch $@
 
 CLIENTS := resuming claude_code codex opencode pi copilot installed plugged plugins gemini_cli qwen_code aider sdks litellm_sdk
 
