@@ -12,7 +12,7 @@ PINNED := requirements-dev.txt
 
 FRAMEWORKS := adk agent_framework crewai hermes inspect_ai langchain litellm openai_agents praisonai pydantic_ai strands
 
-.PHONY: demo test test-batch test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench proof docs format clean relock $(FRAMEWORKS)
+.PHONY: demo test test-batch test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench proof paste docs format clean relock $(FRAMEWORKS)
 
 demo: $(ENV)/clew  ## Replay a real agent session in a small window.
 	@$(ENV)/clew demo --store $(VENV)/demo.db
@@ -101,6 +101,9 @@ bench: $(VENV)/ready  ## Facts that survive, speed, peers beside, import cost, c
 	$(UV) run --quiet --no-sync --with-requirements bench/peers.txt python bench/facts.py
 	$(ENV)/python bench/dollars.py
 	$(ENV)/python bench/session.py
+
+paste: $(VENV)/ready  ## Every line of README and quickstart, typed into a shell and a Python prompt: a fresh clone, an empty home. Minutes.
+	$(ENV)/python tests/pasting.py README.md docs/quickstart.md
 
 proof: .venv-proof/ready  ## Every claim measured beside others, into bench/results and the documents: ONLY=, DATA=, SEED=. Up to an hour.
 	.venv-proof/bin/python bench/proof.py $(if $(ONLY),--only $(ONLY)) $(if $(DATA),--data $(DATA)) $(if $(SEED),--seed $(SEED))
