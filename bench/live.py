@@ -59,7 +59,7 @@ def tau2(given: argparse.Namespace) -> list[dict[str, object]]:
         with ExitStack() as stack:
             if given.model == "scripted":
                 provider = stack.enter_context(StrictProvider(Script(given.domain), window=WINDOW))
-                model, user, options = model_at(provider), model_at(provider), {"max_samples": 1}
+                model, user, options = model_at(provider), model_at(provider), {"max_samples": 1, "max_retries": 0}
             else:
                 model, user, options = get_model(given.model), get_model(given.user_model or given.model), {}
             log = run_tau2(given.domain, model, user, strategy, given.out, limit=given.limit, **options)

@@ -7,6 +7,7 @@ from typing import Any
 from inspect_ai.model import Model, get_model
 from inspect_evals.tau2.utils import TAU2_DATA_DIR
 
+from benchmark.judging import strings
 from clew.testing import Answer, Call, StrictProvider
 
 WINDOW = 60_000
@@ -28,17 +29,17 @@ class Script:
     def __call__(self, body: dict[str, Any]) -> Answer:
         if body.get("tools"):
             return next(self._agent)
-        said = json.dumps(body, ensure_ascii=False)
+        said = " ".join(" ".join(strings(body)).split())
         if "Begin the interaction" not in said:
             return Answer("The customer asked for something; flights or orders were looked up.")  # a summary
-        if '"assistant"' not in said:
+        if "Please go on." not in said and "Hello, please help" not in said:
             self._begin(said)
             return Answer("Hello, please help me with what I need.")
         return Answer("###STOP###" if self._ended else "Please go on.")
 
     def _begin(self, said: str) -> None:
         """Whose scenario it is decides what the agent will do."""
-        task = next(t for t in self._tasks if _words(t["user_scenario"]["instructions"]) in " ".join(said.split()))
+        task = next(t for t in self._tasks if _words(t["user_scenario"]["instructions"]) in said)
         self._ended = False
         self._agent = self._acts(task["evaluation_criteria"])
 
@@ -68,7 +69,7 @@ class Script:
 def _words(instructions: Any) -> str:
     """Words of a scenario by which it is known in a request."""
     text = instructions if isinstance(instructions, str) else str(instructions["reason_for_call"])
-    return " ".join(json.dumps(text, ensure_ascii=False)[1:-1].split())[:60]
+    return " ".join(text.split())[:60]
 
 
 def model_at(provider: StrictProvider) -> Model:
