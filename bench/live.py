@@ -7,6 +7,7 @@ python bench/live.py tau2 --model scripted      no key: a script plays the model
 tau2 wants inspect-evals, compactbench the package of that name (bench/live.txt); keys are in the environment."""
 
 import argparse
+import asyncio
 import json
 import sys
 from contextlib import ExitStack
@@ -17,6 +18,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from benchmark.progress import bar
+
 OUT = Path(__file__).parent / "out" / "live"
 
 
@@ -24,7 +27,9 @@ def main() -> int:
     """Run it."""
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("task", choices=("tau2", "compactbench"))
-    asked.add_argument("--model", required=True, help="scripted, or a model as Inspect (tau2) or clew (compactbench) names it")
+    asked.add_argument(
+        "--model", required=True, help="scripted, or a model as Inspect (tau2) or clew (compactbench) names it"
+    )
     asked.add_argument("--user-model", help="tau2: who plays the customer; default: the same model")
     asked.add_argument("--domain", default="airline", choices=("airline", "retail"), help="of tau2")
     asked.add_argument("--compaction", default="clew", help="tau2: clew, auto, summary, edit, trim or none, or several")
@@ -33,9 +38,12 @@ def main() -> int:
     asked.add_argument("--templates", type=Path, help="CompactBench: benchmarks/public of its repository")
     asked.add_argument("--suite", default="starter", help="CompactBench: a folder of the templates")
     asked.add_argument("--methods", default="clew", help="CompactBench: clew, naive-summary, … or several")
+    asked.add_argument("--difficulty", default="medium", choices=("easy", "medium", "hard"), help="of CompactBench")
     asked.add_argument("--cycles", type=int, default=2, help="CompactBench: compactions after the first")
     asked.add_argument("--out", type=Path, default=OUT)
     given = asked.parse_args()
+    if given.task == "compactbench" and given.templates is None:
+        asked.error("--templates: benchmarks/public of github.com/compactbench/compactbench")
     given.out.mkdir(parents=True, exist_ok=True)
     rows = tau2(given) if given.task == "tau2" else compactbench(given)
     shown(rows)
@@ -71,7 +79,16 @@ def tau2(given: argparse.Namespace) -> list[dict[str, object]]:
 
 def compactbench(given: argparse.Namespace) -> list[dict[str, object]]:
     """A row for each method."""
-    raise NotImplementedError
+    from livetasks.compactbench import cases, provider_of, run_method
+
+    found = cases(given.templates, given.suite, given.limit, given.difficulty)
+    provider = provider_of(given.model)
+    rows: list[dict[str, object]] = []
+    for method in given.methods.split(","):
+        with bar(method) as heard:
+            scores = asyncio.run(run_method(method, provider, given.model, found, given.cycles, heard))
+        rows.append({"method": method, "cases": len(found), **scores})
+    return rows
 
 
 def shown(rows: list[dict[str, object]]) -> None:

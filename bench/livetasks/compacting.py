@@ -4,7 +4,15 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
-from inspect_ai.model import ChatMessage, CompactionStrategy, GenerateConfig, Model, ModelOutput, compaction, execute_tools
+from inspect_ai.model import (
+    ChatMessage,
+    CompactionStrategy,
+    GenerateConfig,
+    Model,
+    ModelOutput,
+    compaction,
+    execute_tools,
+)
 
 
 class CompactingModel(Model):

@@ -10,7 +10,14 @@ from inspect_ai import Task, task_with
 from inspect_ai import eval as evaluate
 from inspect_ai.agent import as_solver
 from inspect_ai.log import EvalLog
-from inspect_ai.model import CompactionAuto, CompactionEdit, CompactionStrategy, CompactionSummary, CompactionTrim, Model
+from inspect_ai.model import (
+    CompactionAuto,
+    CompactionEdit,
+    CompactionStrategy,
+    CompactionSummary,
+    CompactionTrim,
+    Model,
+)
 from inspect_evals.tau2 import tau2_airline, tau2_retail
 from inspect_evals.tau2.common.agents import CustomerServiceAgentConfig, get_user_simulator_agent
 
