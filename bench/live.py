@@ -98,7 +98,7 @@ def shown(rows: list[dict[str, object]]) -> None:
         table.add_column(name, no_wrap=True)
     for row in rows:
         table.add_row(*(f"{v:.3f}" if isinstance(v, float) else str(v)[:60] for v in row.values()))
-    Console().print(table)
+    Console(width=200).print(table)
 
 
 if __name__ == "__main__":

@@ -35,12 +35,16 @@ class Asked(Provider):
 
 
 class Repeating(Provider):
-    """The script: it answers with all that it was shown. What a method keeps is then found, and so is what must be absent."""
+    """The script: asked a question, it repeats all that it was shown; asked to go on, it goes on.
+
+    What a method kept is then always found, and what must not be said is said: no model answers like this.
+    """
 
     key: ClassVar[str] = "scripted"
 
     async def complete(self, request: CompletionRequest) -> CompletionResponse:
-        return CompletionResponse(request.prompt, len(request.prompt) // 4, len(request.prompt) // 4, request.model)
+        text = "Let us take the next step." if request.prompt.endswith("ASSISTANT:") else request.prompt
+        return CompletionResponse(text, len(request.prompt) // 4, len(text) // 4, request.model)
 
 
 def provider_of(model: str) -> Provider:

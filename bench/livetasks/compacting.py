@@ -1,4 +1,4 @@
-"""A model of Inspect's whose own loop compacts what it sends: for tasks that ask `generate_loop` and take no strategy."""
+"""A model of Inspect's whose loop compacts what it sends, for tasks that use `generate_loop` and take no strategy."""
 
 from collections.abc import Sequence
 from copy import copy

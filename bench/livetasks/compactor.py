@@ -1,7 +1,7 @@
 """clew as a method of CompactBench: compactbench run --method bench/livetasks/compactor.py:ClewCompactor
 
-CompactBench asks a model about what a method leaves of a made-up conversation, and again after it has gone on and was
-compacted once more. clew sees the whole conversation each time and writes its work log by code; the model is never asked."""
+CompactBench asks a model about what a method leaves of a made-up conversation, and again after the conversation went on
+and was compacted once more. clew sees the whole conversation each time, and compacts it without a model."""
 
 from typing import Any, ClassVar
 
@@ -30,7 +30,7 @@ class ClewCompactor(Compactor):
         config: dict[str, Any] | None = None,
         previous_artifact: CompactionArtifact | None = None,
     ) -> CompactionArtifact:
-        """The conversation in half of its tokens, but no less than clew can do with; no artifact before it is needed."""
+        """The conversation in half of its tokens, or in the least that clew takes."""
         messages = [{"role": turn.role.value, "content": turn.content} for turn in transcript.turns]
         share = float((config or {}).get("share", SHARE))
         count = counter_for(MODEL).text

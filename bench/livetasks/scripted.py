@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from inspect_ai.model import Model, get_model
@@ -56,7 +57,7 @@ class Script:
 
     def _lookups(self) -> Iterator[Call]:
         if self._domain == "airline":
-            for start, end in zip(_AIRPORTS, _AIRPORTS[1:], strict=False):
+            for start, end in pairwise(_AIRPORTS):
                 yield Call("search_onestop_flight", {"origin": start, "destination": end, "date": "2024-05-20"})
                 yield Call("search_direct_flight", {"origin": start, "destination": end, "date": "2024-05-21"})
         else:

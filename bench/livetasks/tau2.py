@@ -1,4 +1,4 @@
-"""tau2 in Inspect: a customer service agent whose history is compacted; its tasks, loop and scores are inspect-evals' own."""
+"""tau2 in Inspect, with an agent whose history is compacted: tasks, loop and scores are those of inspect-evals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
