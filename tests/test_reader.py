@@ -9,11 +9,12 @@ import pytest
 
 from clew.errors import BadRequest, NotFound
 from clew.steps.notes.model import Prompt
-from clew.testing import ScriptedModel
+from clew.testing import Answer as Answered
+from clew.testing import ScriptedModel, StrictProvider
 from proofs import Settings
 from proofs import reader as proof
 from reading import judged
-from reading.asking import ask_model
+from reading.asking import ask, ask_model
 from reading.cases import Question, head_and_tail, in_folder, shipped
 from reading.sheets import Answer, Stand, answers, dealt, graded, parsed, write_grading, write_sheets
 
@@ -72,6 +73,14 @@ async def test_models_read_and_grade_and_the_grades_are_added_up(tmp_path: Path)
     assert "| clew | **0.50** |" in proof.blocks(told)["reader"]
     await ask_model(readers, tmp_path / "sheets", tmp_path / "answers")
     assert len(readers.prompts) == len(FOUND), "who has answered is not asked again"
+
+
+async def test_any_server_of_openais_api_can_read(tmp_path: Path) -> None:
+    write_sheets(tmp_path, dealt(FOUND[:1], 7, alone=True), 7)
+    with StrictProvider(lambda body: Answered('{"A2": "8080"}')) as provider:
+        await ask("a-model", f"{provider.url}/v1", tmp_path / "sheets", tmp_path / "answers")
+    assert [answer.text for answer in answers(tmp_path)] == ["not in the text", "8080"]
+    assert "# Text A" in str(provider.heard[0].body)
 
 
 def _reads(prompt: Prompt) -> str:

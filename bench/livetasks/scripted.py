@@ -75,5 +75,5 @@ def _words(instructions: Any) -> str:
 
 def model_at(provider: StrictProvider) -> Model:
     """The provider's model, asked over OpenAI's Responses."""
-    given = {"base_url": f"{provider.url}/v1", "api_key": "none", "responses_api": True}
+    given: Any = {"base_url": f"{provider.url}/v1", "api_key": "none", "responses_api": True}
     return get_model("openai/gpt-4o", memoize=False, **given)
