@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -50,10 +51,21 @@ def main() -> int:
     path = given.out / f"{given.task}-{datetime.now(UTC):%Y%m%d-%H%M%S}.json"
     path.write_text(json.dumps({"model": given.model, "rows": rows}, indent=1) + "\n", encoding="utf-8")
     print(path)
-    return int(any(row.get("error") for row in rows))
+    return int(any(row.get("error") for row in rows) or (given.model == "scripted" and not proven(given.task, rows)))
 
 
-def tau2(given: argparse.Namespace) -> list[dict[str, object]]:
+def proven(task: str, rows: list[dict[str, Any]]) -> bool:
+    """Whether the script came to its end as it must: by clew compacted several times, and all that was wanted done."""
+    ours = [row for row in rows if "clew" in (row.get("compaction"), row.get("method"))]
+    if task == "tau2":
+        good = all(row["score"] == "C" and row["compactions"] > 1 and row["recalls"] for row in ours)
+    else:
+        good = all(row["overall_score"] > 0 for row in ours)
+    print("the harness works" if good else "the harness does NOT work: the scripted model should have had a better end")
+    return good
+
+
+def tau2(given: argparse.Namespace) -> list[dict[str, Any]]:
     """A row for each sample and kind of compaction."""
     from inspect_ai.model import get_model
 
@@ -61,7 +73,7 @@ def tau2(given: argparse.Namespace) -> list[dict[str, object]]:
     from livetasks.scripted import WINDOW, Script, model_at
     from livetasks.tau2 import run_tau2, strategy_of, told
 
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     for name in given.compaction.split(","):
         strategy = strategy_of(name, given.threshold, given.out)
         with ExitStack() as stack:
@@ -77,13 +89,13 @@ def tau2(given: argparse.Namespace) -> list[dict[str, object]]:
     return rows
 
 
-def compactbench(given: argparse.Namespace) -> list[dict[str, object]]:
+def compactbench(given: argparse.Namespace) -> list[dict[str, Any]]:
     """A row for each method."""
     from livetasks.compactbench import cases, provider_of, run_method
 
     found = cases(given.templates, given.suite, given.limit, given.difficulty)
     provider = provider_of(given.model)
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     for method in given.methods.split(","):
         with bar(method) as heard:
             scores = asyncio.run(run_method(method, provider, given.model, found, given.cycles, heard))
@@ -91,7 +103,7 @@ def compactbench(given: argparse.Namespace) -> list[dict[str, object]]:
     return rows
 
 
-def shown(rows: list[dict[str, object]]) -> None:
+def shown(rows: list[dict[str, Any]]) -> None:
     """The rows as a table."""
     table = Table(box=None)
     for name in rows[0] if rows else ():
