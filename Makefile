@@ -105,7 +105,7 @@ proof: .venv-proof/ready  ## Every claim measured beside others, into bench/resu
 live: .venv-live/ready bench/out/compactbench  ## Live tasks, tau2 and CompactBench, with a model: MODEL=openai/gpt-5-mini, or scripted; LIMIT=
 	.venv-live/bin/python bench/live.py tau2 --model $(or $(MODEL),scripted) --limit $(or $(LIMIT),2) --compaction clew,auto,none
 	.venv-live/bin/python bench/live.py compactbench --model $(or $(MODEL),scripted) --limit $(or $(LIMIT),2) \
-	  --templates bench/out/compactbench/benchmarks/public --methods clew,naive-summary,hybrid-ledger
+	  --templates bench/out/compactbench/benchmarks/public --suite elite_practice --difficulty hard --methods clew,naive-summary,hybrid-ledger
 
 types-live: .venv-live/ready
 	MYPYPATH=bench:src .venv-live/bin/python -m mypy --config-file frameworks/mypy.ini --cache-dir .venv-live/mypy bench/livetasks

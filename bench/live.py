@@ -60,7 +60,7 @@ def proven(task: str, rows: list[dict[str, Any]]) -> bool:
     if task == "tau2":
         good = all(row["score"] == "C" and row["compactions"] > 1 and row["recalls"] for row in ours)
     else:
-        good = all(row["overall_score"] > 0 for row in ours)
+        good = all(row["overall_score"] > 0 and row["compression_ratio"] > 1 for row in ours)
     print("the harness works" if good else "the harness does NOT work: the scripted model should have had a better end")
     return good
 

@@ -101,7 +101,7 @@ def told(log: EvalLog) -> list[Ran]:
                 len(compactions),
                 sum(event.tokens_before or 0 for event in compactions),
                 sum(event.tokens_after or 0 for event in compactions),
-                sum(event.function in ("recall", "search_history") for event in calls),
+                sum(e.function in ("recall", "search_history") and e.error is None for e in calls),
                 sample.error.message if sample.error else "",
             )
         )
