@@ -37,7 +37,7 @@ def main() -> int:
     act.add_argument("--grades", type=Path, metavar="DIR", help="read the grades, keep the figures")
     asked.add_argument("--grader", metavar="NAME", help="who grades, if not the same model")
     asked.add_argument("--base-url", metavar="URL", help="of a server that speaks OpenAI's API")
-    asked.add_argument("--folder", type=Path, help="for all that a run with a model writes; default: bench/reading/run")
+    asked.add_argument("--folder", type=Path, help="for all that a run with a model writes; default: bench/out/reader")
     asked.add_argument("--data", type=Path, metavar="DIR", help="cases.jsonl and sessions in *.jsonl.gz")
     asked.add_argument("--methods", help="separated by commas; default: all that are installed")
     asked.add_argument("--graders", type=int, metavar="N", help="default: one for each case")
@@ -60,7 +60,7 @@ def run(given: argparse.Namespace) -> int:
     elif given.grades:
         finish(given.grades, given.by, given.graders)
     else:
-        folder = given.folder or Path(__file__).parent / "reading" / "run"
+        folder = given.folder or Path(__file__).parent / "out" / "reader"
         grader = given.grader or given.model
         if not (folder / "key.json").exists():
             make_sheets(given, folder, alone=True)

@@ -75,6 +75,13 @@ async def test_models_read_and_grade_and_the_grades_are_added_up(tmp_path: Path)
     assert len(readers.prompts) == len(FOUND), "who has answered is not asked again"
 
 
+async def test_a_model_that_fails_or_answers_no_json_loses_no_other_answer(tmp_path: Path) -> None:
+    write_sheets(tmp_path, dealt(FOUND[:2], 7, alone=True), 7)
+    with pytest.raises(BadRequest, match=r"READER-2\.md: no JSON object"):
+        await ask_model(ScriptedModel(['{"A1": "x"}', "no", "no"]), tmp_path / "sheets", tmp_path / "answers")
+    assert [path.name for path in (tmp_path / "answers").iterdir()] == ["READER-1.json"]
+
+
 async def test_any_server_of_openais_api_can_read(tmp_path: Path) -> None:
     write_sheets(tmp_path, dealt(FOUND[:1], 7, alone=True), 7)
     with StrictProvider(lambda body: Answered('{"A2": "8080"}')) as provider:

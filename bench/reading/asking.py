@@ -40,9 +40,7 @@ async def ask_model(model: Model, sheets: Path, out: Path) -> None:
         heard(sheet.stem, done, len(left))
 
     with bar(sheets.name) as heard:
-        async with asyncio.TaskGroup() as tasks:
-            for sheet in left:
-                tasks.create_task(one(sheet))
+        await asyncio.gather(*map(one, left))
 
 
 async def _answer(model: Model, sheet: Path) -> str:
