@@ -88,7 +88,10 @@ def finish(folder: Path, by: str, graders: int | None) -> None:
     """Keep what was judged, and write the documents anew."""
     made = datetime.now(UTC).date().isoformat()
     print(save(record(graded(folder, answers(folder, graders)), by, made)))
-    keep("reader", made, part("reader").measure(Settings(0)), {})
+    reader = part("reader")
+    figures = reader.measure(Settings(0))
+    keep("reader", made, figures, {})
+    print(reader.blocks(figures)["reader"])
     for path, text in (*documents(), *pictures()):
         path.write_text(text)
 
