@@ -11,7 +11,6 @@ from clew.errors import BadRequest, NotFound
 from clew.steps.notes.model import Prompt
 from clew.testing import Answer as Answered
 from clew.testing import ScriptedModel, StrictProvider
-from proofs import Settings
 from proofs import reader as proof
 from reading import judged
 from reading.asking import ask, ask_model
@@ -146,8 +145,3 @@ def test_a_folder_without_cases_or_sessions_is_named(tmp_path: Path) -> None:
     (tmp_path / "cases.jsonl").write_text('{"conv_id": "x", "cut_index": 3, "questions": []}\n')
     with pytest.raises(NotFound, match="no session x"):
         in_folder(tmp_path)
-
-
-def test_kept_grades_are_those_of_the_proof() -> None:
-    if judged.JUDGED.exists():
-        assert proof.measure(Settings(0))["judged"] == json.loads(judged.JUDGED.read_text())["made"]
