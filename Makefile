@@ -12,7 +12,7 @@ PINNED := requirements-dev.txt
 
 FRAMEWORKS := adk agent_framework crewai hermes inspect_ai langchain litellm openai_agents praisonai pydantic_ai strands
 
-.PHONY: demo test test-batch test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench proof paste docs format clean relock $(FRAMEWORKS)
+.PHONY: demo test test-batch test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench proof live types-live paste docs format clean relock $(FRAMEWORKS)
 
 demo: $(ENV)/clew  ## Replay a real agent session in a small window.
 	@$(ENV)/clew demo --store $(VENV)/demo.db
@@ -112,6 +112,24 @@ proof: .venv-proof/ready  ## Every claim measured beside others, into bench/resu
 	@$(UV) venv --quiet --clear .venv-proof
 	@$(UV) pip install --quiet --python .venv-proof/bin/python --build-constraints $(PINNED) -r $(PINNED) -r $< --editable .
 	@touch $@
+
+live: .venv-live/ready bench/out/compactbench  ## Live tasks, tau2 and CompactBench, with a model: MODEL=openai/gpt-5-mini, or scripted; LIMIT=
+	.venv-live/bin/python bench/live.py tau2 --model $(or $(MODEL),scripted) --limit $(or $(LIMIT),2) --compaction clew,auto,none
+	.venv-live/bin/python bench/live.py compactbench --model $(or $(MODEL),scripted) --limit $(or $(LIMIT),2) \
+	  --templates bench/out/compactbench/benchmarks/public --suite elite_practice --difficulty hard --methods clew,naive-summary,hybrid-ledger
+
+types-live: .venv-live/ready
+	MYPYPATH=bench:src .venv-live/bin/python -m mypy --config-file frameworks/mypy.ini --cache-dir .venv-live/mypy bench/livetasks
+
+.venv-live/ready: bench/live.txt pyproject.toml | $(UV)
+	@$(UV) venv --quiet --clear .venv-live
+	@$(UV) pip install --quiet --python .venv-live/bin/python --build-constraints $(PINNED) mypy -r $< --editable .
+	@touch $@
+
+# Its wheel has no templates.
+bench/out/compactbench:
+	git clone --quiet https://github.com/compactbench/compactbench $@
+	git -C $@ checkout --quiet 8bb1f62ee96094979d8e3eaf9dfde74a8190530d
 
 docs: .venv-docs/ready  ## The documentation as a site in site/, with references of commands and names; a broken link fails.
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet
