@@ -29,8 +29,8 @@ test-python:  ## The tests on another Python, beside: make test-python PYTHON=py
 $(FRAMEWORKS): %: frameworks/%/.venv/ready
 	frameworks/$@/.venv/bin/python -m pytest -c frameworks/pytest.ini --rootdir . frameworks/$@ frameworks/test_docs.py frameworks/test_recipes.py
 
-test-batch: .venv-batch/ready  ## Archives through Ray and DuckDB, and runs that are killed. Minutes; 900 MB.
-	.venv-batch/bin/python -m pytest tests/archives/engines.py
+test-batch: .venv-batch/ready  ## Archives through DuckDB and, at RAY=ADDRESS, a Ray cluster; runs that are killed. Minutes; 900 MB.
+	$(if $(RAY),RAY=$(RAY)) .venv-batch/bin/python -m pytest tests/archives/engines.py
 
 .venv-batch/ready: $(PINNED) pyproject.toml | $(UV)
 	@$(UV) venv --quiet --clear .venv-batch

@@ -22,11 +22,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make(tmp_path_factory.mktemp("archive") / "talks")
 
 
+@pytest.mark.skipif("RAY" not in os.environ, reason="RAY names no cluster: ray start --head --num-cpus 2")
 def test_ray_has_the_same_results_although_a_worker_was_killed(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "marks").mkdir()
     serially(BatchSearch("."), [folder], tmp_path / "alone", SIZE)
     act = Deadly(".", word="src/q.py", marks=str(tmp_path / "marks"))
-    totals = finish(begin(act, [folder], tmp_path / "out", SIZE), 2, ray="local")
+    totals = finish(begin(act, [folder], tmp_path / "out", SIZE), 2, ray=os.environ["RAY"])
     assert len(list((tmp_path / "marks").iterdir())) == 1
     assert totals.tasks == totals.of_tasks
     assert results(tmp_path / "out") == results(tmp_path / "alone")

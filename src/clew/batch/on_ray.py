@@ -1,4 +1,6 @@
-"""The tasks of a run through Ray Data, on this machine or on many that share the folders of archive and results.
+"""The tasks of a run through Ray Data, on machines that share the folders of archive and results.
+
+The cluster is the user's: one that clew started would listen on all addresses of a machine.
 
 A process that ends is Ray's to replace; the task finds what is done, as in a pool.
 """
@@ -20,16 +22,14 @@ try:
     import ray
     import ray.data
 except ImportError:
-    raise MissingExtra("--ray needs Ray Data: pip install 'clew[ray]'") from None
+    raise MissingExtra("--ray needs Ray Data", "ray") from None
 
-HERE = "local"
 MOST_BLOCKS = 20_000  # of a run: more would be much to know for the one that shares them out
-LOOPBACK_ADDRESS = "127.0.0.1"
 
 
-def through_ray(job: Job, tasks: Sequence[BatchTask], address: str, processes: int) -> Iterator[TaskDone]:
-    """What comes of each task, as soon as it is done; `local` is a cluster of so many processes, for this run alone."""
-    _connect(address, processes)
+def through_ray(job: Job, tasks: Sequence[BatchTask], address: str) -> Iterator[TaskDone]:
+    """What comes of each task, as soon as it is done."""
+    _connect(address)
     try:
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
@@ -50,20 +50,11 @@ def _without_end() -> dict[str, Any]:
     return {"max_retries": -1}
 
 
-def _connect(address: str, processes: int) -> None:
+def _connect(address: str) -> None:
     logging.getLogger("ray").setLevel(logging.ERROR)
     try:
-        if address == HERE:
-            ray.init(
-                num_cpus=processes,
-                _node_ip_address=LOOPBACK_ADDRESS,
-                include_dashboard=False,
-                logging_level=logging.ERROR,
-                log_to_driver=False,
-            )
-        else:
-            ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
-    except Exception as error:  # Ray raises no class of its own, such as where a machine is too busy for its start
+        ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
+    except Exception as error:  # Ray raises no class of its own, such as where no cluster is at an address
         raise BadRequest(f"--ray {address}: {error}") from None
 
 

@@ -13,7 +13,7 @@ from clew.errors import BadRequest, MissingExtra
 try:
     import duckdb
 except ImportError:
-    raise MissingExtra("reports and Parquet need DuckDB: pip install 'clew[duckdb]'") from None
+    raise MissingExtra("reports and Parquet need DuckDB", "duckdb") from None
 
 # What a record has, by act: what differs from conversation to conversation is JSON.
 SHARED_COLUMNS: Mapping[str, str] = {

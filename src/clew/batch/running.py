@@ -74,4 +74,4 @@ def _through(job: Job, left: Sequence[BatchTask], processes: int, ray: str) -> I
         return through_pool(job, left, processes)
     from clew.batch.on_ray import through_ray  # needs an extra
 
-    return through_ray(job, left, ray, processes)
+    return through_ray(job, left, ray)

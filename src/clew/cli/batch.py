@@ -40,9 +40,7 @@ Processes = Annotated[
 ]
 OnRayAt = Annotated[
     str,
-    typer.Option(
-        "--ray", metavar="ADDRESS", help="Work on a Ray cluster that shares these folders; local starts one here."
-    ),
+    typer.Option("--ray", metavar="ADDRESS", help="Work on a Ray cluster whose machines share these folders."),
 ]
 Parquet = Annotated[bool, typer.Option("--parquet", help="At the end, also write records.parquet (needs DuckDB).")]
 TargetTokens = Annotated[
