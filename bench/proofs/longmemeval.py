@@ -1,0 +1,148 @@
+"""LongMemEval-S, without a model: does a search find the evidence, does a small view hold the answer?
+
+With --data DIR questions are read from DIR/longmemeval (the authors' longmemeval_s.json, or a line a question); else
+120 of the 500 are fetched from a public repository. DIR/locomo/locomo10.json is measured beside, and only printed: its
+licence (CC BY-NC) does not let everybody use it."""
+
+import subprocess
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+from benchmark.judging import MODEL, RECALLED, Method, Words, read, too_large
+from benchmark.memories import BM25, Question, fetched, holds, locomo, questions
+from benchmark.methods import CLEW, in_tokens, newest
+from benchmark.peers import installed
+from clew.compression import Compressed, compress
+from clew.tokens import counter_for
+from proofs import Figures, Missing, Settings
+from proofs.tables import share, table
+
+SIZE = 20_000  # tokens of a view
+AT = 1, 5, 10
+CACHE = Path(__file__).parent.parent / "out" / "longmemeval"
+SEARCHES = {"bm25": "plain BM25", "clew": "clew's search"}
+
+
+def measure(settings: Settings) -> Figures:
+    """Every question, by both searches, and those with a literal answer by every method."""
+    asked = list(questions(place(settings)))[: 2 if settings.quick else None]
+    if not asked:
+        raise Missing(f"no questions in {place(settings)}")
+    hits, views = Counter[str](), Counter[str]()
+    with get_context("spawn").Pool(settings.processes) as pool:
+        work = partial(one_question, quick=settings.quick)
+        for done, (found, kept) in enumerate(pool.imap_unordered(work, asked)):
+            settings.heard("LongMemEval", done, len(asked))
+            hits.update(found)
+            views.update(kept)
+    if settings.data and (path := settings.data / "locomo" / "locomo10.json").is_file():
+        print(f"LoCoMo, on this machine only: {local(path, settings)}")
+    return {
+        "questions": len(asked),
+        "marked": sum(question.marked for question in asked),
+        "literal": sum(question.literal for question in asked),
+        "size": SIZE,
+        "hits": dict(sorted(hits.items())),
+        "views": dict(sorted(views.items())),
+        "peers": installed()[1],
+    }
+
+
+def place(settings: Settings) -> Path:
+    """The folder of the questions."""
+    if settings.data and (folder := settings.data / "longmemeval").is_dir():
+        return folder
+    try:
+        return fetched(CACHE)
+    except (OSError, subprocess.CalledProcessError) as error:
+        told = getattr(error, "stderr", None) or error
+        raise Missing(
+            f"LongMemEval could not be fetched: {told}. Put longmemeval_s.json into DIR/longmemeval and give --data DIR"
+        ) from error
+
+
+def one_question(question: Question, quick: bool = False) -> tuple[Counter[str], Counter[str]]:
+    """Hits of both searches at each depth, and who has the answer in view."""
+    messages = [turn.message for turn in question.chat]
+    mine = compress([*messages, {"role": "user", "content": question.text}], model=MODEL, target_tokens=SIZE)
+    hits = Counter(searched("clew", question, ranked(mine, question)))
+    hits.update(searched("bm25", question, BM25([turn.text for turn in question.chat]).ranked(question.text)))
+    return hits, Counter(answered(question, mine, quick)) if question.literal else Counter()
+
+
+def ranked(mine: Compressed, question: Question) -> list[int]:
+    """The messages that clew's search finds, best first."""
+    where: dict[str, int] = {}
+    for n, turn in enumerate(question.chat):
+        where.setdefault(turn.text, n)
+    return [where[text] for _, text in mine.search(question.text, 50) if text in where]
+
+
+def searched(name: str, question: Question, found: Sequence[int]) -> Iterator[str]:
+    """Where a search hit: `clew session 5` if the evidence's session is among its first five."""
+    sessions = list(dict.fromkeys(question.chat[n].session for n in found))
+    for depth in AT:
+        if question.sessions & set(sessions[:depth]):
+            yield f"{name} session {depth}"
+        if any(question.chat[n].evidence for n in found[:depth]):
+            yield f"{name} turn {depth}"
+
+
+def answered(question: Question, mine: Compressed, quick: bool) -> Iterator[str]:
+    """Who holds the answer, in a view of the same size and with one recall."""
+    judge = Words(counter_for(MODEL).text)
+    view = judge.text_of(mine.messages)
+    if holds(mine.answer(question.text, RECALLED)[:RECALLED], question.answer):
+        yield f"{CLEW}, one recall"
+    if holds(view, question.answer):
+        yield CLEW
+    messages = [*(turn.message for turn in question.chat), {"role": "user", "content": question.text}]
+    others: Mapping[str, Method] = {"newest": newest, **({} if quick else installed()[0])}
+    for name, method in others.items():
+        try:
+            text, _ = read(in_tokens(method, messages)(messages, SIZE), judge)
+        except Exception:  # a peer that cannot take this chat
+            yield f"{name}, failed"
+            continue
+        if too_large(judge.measure(text), SIZE):
+            yield f"{name}, too large"
+        elif holds(text, question.answer):
+            yield name
+
+
+def local(path: Path, settings: Settings) -> str:
+    """Hits in LoCoMo."""
+    hits, asked = Counter[str](), 0
+    for found in list(locomo(path))[: 1 if settings.quick else None]:
+        chat = found[0].chat
+        plain, mine = BM25([t.text for t in chat]), compress([t.message for t in chat], model=MODEL, window=10**6)
+        asked += len(found)
+        for question in found:
+            hits.update(searched("clew", question, ranked(mine, question)))
+            hits.update(searched("bm25", question, plain.ranked(question.text)))
+    return ", ".join(f"{name} {share(many, asked)}" for name, many in sorted(hits.items())) + f" of {asked}"
+
+
+# --- what the documents say -------------------------------------------------------------------------------------------
+
+
+def blocks(figures: Figures) -> dict[str, str]:
+    """A table of searches and one of views."""
+    hits, views = figures["hits"], figures["views"]
+    kinds = {"session": figures["questions"], "turn": figures["marked"]}
+    head = ["search", *(f"{kind} hit@{depth}" for kind in kinds for depth in AT)]
+    rows = [
+        [told, *(share(hits.get(f"{name} {kind} {depth}", 0), many) for kind, many in kinds.items() for depth in AT)]
+        for name, told in SEARCHES.items()
+    ]
+    there = [line.partition(":")[0] for line in figures["peers"] if "skipped" not in line]
+    names = [CLEW, f"{CLEW}, one recall", "newest", *there]
+    held = [[name, share(views.get(name, 0), figures["literal"])] for name in names]
+    told = f"{figures['literal']} questions, views of {figures['size']:,} tokens."
+    return {
+        "longmemeval": f"{figures['questions']} questions.\n\n{table(head, rows)}",
+        "longmemeval.views": f"{told}\n\n{table(['method', 'holds the answer'], held)}",
+    }
