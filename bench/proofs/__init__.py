@@ -13,7 +13,11 @@ from typing import Any, Protocol, cast
 
 from benchmark.judging import Heard
 
-PARTS: tuple[str, ...] = ("longmemeval", "planted")  # reader, longmemeval, rules, planted, dollars, validity, load
+PARTS: tuple[str, ...] = (
+    "longmemeval",
+    "planted",
+    "load",
+)  # reader, longmemeval, rules, planted, dollars, validity, load
 
 Figures = dict[str, Any]
 
