@@ -6,18 +6,18 @@ licence (CC BY-NC) does not let everybody use it."""
 
 import subprocess
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
-from benchmark.judging import MODEL, RECALLED, Method, Words, read, too_large
+from benchmark.judging import MODEL, RECALLED, shown
 from benchmark.memories import BM25, Question, fetched, holds, locomo, questions
-from benchmark.methods import CLEW, in_tokens, newest
-from benchmark.peers import installed
+from benchmark.methods import CLEW
+from benchmark.peers import Peer, installed, present
 from clew.compression import Compressed, compress
-from clew.tokens import counter_for
 from proofs import Figures, Missing, Settings
+from proofs.beside import cut, left
 from proofs.tables import share, table
 
 SIZE = 20_000  # tokens of a view
@@ -32,18 +32,23 @@ def measure(settings: Settings) -> Figures:
     if not asked:
         raise Missing(f"no questions in {place(settings)}")
     hits, views = Counter[str](), Counter[str]()
+    literal = [question for question in asked if question.literal]
+    peers = [] if settings.quick else present()
+    whole = len(asked) + len(peers)
     with get_context("spawn").Pool(settings.processes) as pool:
-        work = partial(one_question, quick=settings.quick)
-        for done, (found, kept) in enumerate(pool.imap_unordered(work, asked)):
-            settings.heard("LongMemEval", done, len(asked))
+        for done, (found, kept) in enumerate(pool.imap_unordered(one_question, asked)):
+            settings.heard("searches", done, whole)
             hits.update(found)
+            views.update(kept)
+        for done, kept in enumerate(pool.imap_unordered(partial(one_peer, asked=literal), peers), len(asked)):
+            settings.heard("peers", done, whole)
             views.update(kept)
     if settings.data and (path := settings.data / "locomo" / "locomo10.json").is_file():
         print(f"LoCoMo, on this machine only: {local(path, settings)}")
     return {
         "questions": len(asked),
         "marked": sum(question.marked for question in asked),
-        "literal": sum(question.literal for question in asked),
+        "literal": len(literal),
         "size": SIZE,
         "hits": dict(sorted(hits.items())),
         "views": dict(sorted(views.items())),
@@ -64,13 +69,33 @@ def place(settings: Settings) -> Path:
         ) from error
 
 
-def one_question(question: Question, quick: bool = False) -> tuple[Counter[str], Counter[str]]:
-    """Hits of both searches at each depth, and who has the answer in view."""
-    messages = [turn.message for turn in question.chat]
-    mine = compress([*messages, {"role": "user", "content": question.text}], model=MODEL, target_tokens=SIZE)
+def one_question(question: Question) -> tuple[Counter[str], Counter[str]]:
+    """Hits of both searches at each depth, and who has the answer in view: clew, and the newest of the chat."""
+    mine = compress(sent(question), model=MODEL, target_tokens=SIZE)
     hits = Counter(searched("clew", question, ranked(mine, question)))
     hits.update(searched("bm25", question, BM25([turn.text for turn in question.chat]).ranked(question.text)))
-    return hits, Counter(answered(question, mine, quick)) if question.literal else Counter()
+    views = {
+        CLEW: shown(mine.messages),
+        f"{CLEW}, one recall": mine.answer(question.text, RECALLED)[:RECALLED],
+        "newest": cut(shown(sent(question)), SIZE),
+    }
+    return hits, Counter(name for name, text in views.items() if question.literal and holds(text, question.answer))
+
+
+def one_peer(peer: Peer, asked: Sequence[Question]) -> Counter[str]:
+    """How many answers a peer has in its views, and how often it gave none."""
+    found = Counter[str]()
+    for question, text in zip(asked, left(peer, [(sent(q), SIZE) for q in asked]), strict=True):
+        if text is None:
+            found[f"{peer.name}, no result"] += 1
+        else:
+            found[peer.name] += holds(text, question.answer)
+    return found
+
+
+def sent(question: Question) -> list[dict[str, str]]:
+    """The chat, and the question as its newest message."""
+    return [*(turn.message for turn in question.chat), {"role": "user", "content": question.text}]
 
 
 def ranked(mine: Compressed, question: Question) -> list[int]:
@@ -89,28 +114,6 @@ def searched(name: str, question: Question, found: Sequence[int]) -> Iterator[st
             yield f"{name} session {depth}"
         if any(question.chat[n].evidence for n in found[:depth]):
             yield f"{name} turn {depth}"
-
-
-def answered(question: Question, mine: Compressed, quick: bool) -> Iterator[str]:
-    """Who holds the answer, in a view of the same size and with one recall."""
-    judge = Words(counter_for(MODEL).text)
-    view = judge.text_of(mine.messages)
-    if holds(mine.answer(question.text, RECALLED)[:RECALLED], question.answer):
-        yield f"{CLEW}, one recall"
-    if holds(view, question.answer):
-        yield CLEW
-    messages = [*(turn.message for turn in question.chat), {"role": "user", "content": question.text}]
-    others: Mapping[str, Method] = {"newest": newest, **({} if quick else installed()[0])}
-    for name, method in others.items():
-        try:
-            text, _ = read(in_tokens(method, messages)(messages, SIZE), judge)
-        except Exception:  # a peer that cannot take this chat
-            yield f"{name}, failed"
-            continue
-        if too_large(judge.measure(text), SIZE):
-            yield f"{name}, too large"
-        elif holds(text, question.answer):
-            yield name
 
 
 def local(path: Path, settings: Settings) -> str:
@@ -138,8 +141,8 @@ def blocks(figures: Figures) -> dict[str, str]:
         [told, *(share(hits.get(f"{name} {kind} {depth}", 0), many) for kind, many in kinds.items() for depth in AT)]
         for name, told in SEARCHES.items()
     ]
-    there = [line.partition(":")[0] for line in figures["peers"] if "skipped" not in line]
-    names = [CLEW, f"{CLEW}, one recall", "newest", *there]
+    ours = [CLEW, f"{CLEW}, one recall", "newest"]
+    names = [*ours, *sorted(name for name in views if name not in ours and ", no result" not in name)]
     held = [[name, share(views.get(name, 0), figures["literal"])] for name in names]
     told = f"{figures['literal']} questions, views of {figures['size']:,} tokens."
     return {

@@ -1,33 +1,25 @@
 """Facts planted in sessions of many kinds, whose generators a new seed composes: what a smaller view keeps of them."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache
 from multiprocessing import get_context
 from typing import Any
 
 from benchmark.generators import KINDS, Composed, Planting, compose
-from benchmark.judging import MODEL, RECALLED, Curve, Method, Need, Recall, Row, Words, read, too_large
+from benchmark.judging import MODEL, RECALLED, Curve, Need, Recall, Row, Words, read, too_large
 from benchmark.methods import CLEW, PLAIN, clew_in_tokens, in_tokens
-from benchmark.peers import installed
+from benchmark.peers import installed, present
 from benchmark.plot import picture
 from clew.tokens import counter_for
 from proofs import Figures, Settings
+from proofs.beside import left
 from proofs.tables import share, table
 
 SESSIONS = 40_000, 120_000  # tokens of a session
 SHARES = 0.05, 0.1, 0.2  # of it that a view may have
 MIDDLE = 0.1  # the share that the tables of kinds speak of
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A session to write."""
-
-    kind: str
-    seed: int
-    tokens: int
 
 
 @dataclass
@@ -39,49 +31,78 @@ class Count:
     one_call: int = 0
     changed: int = 0  # facts that were corrected
     stale: int = 0  # of them: the old value is in view, the new one is not
-    over: int = 0  # results larger than asked for, which count as nothing
-    failed: int = 0  # results that never came
-    tokens: int = 0
+    unusable: int = 0  # results that never came, or were larger than asked for: nothing kept
+
+    def add(self, other: Mapping[str, Any]) -> None:
+        for name in vars(self):
+            setattr(self, name, getattr(self, name) + other[name])
+
+
+@dataclass(frozen=True)
+class Run:
+    """A method over all sessions, at all sizes."""
+
+    method: str
+    seed: int
+    kinds: tuple[str, ...]
+    lengths: tuple[int, ...]
+
+    def cuts(self) -> Iterator[tuple[float, Composed]]:
+        """Every session at every size."""
+        for part in SHARES:
+            for tokens in self.lengths:
+                for kind in self.kinds:
+                    yield part, written(kind, self.seed, tokens)
 
 
 def measure(settings: Settings) -> Figures:
     """Every method on every session, at every size."""
     kinds, lengths = (KINDS[:2], (8_000,)) if settings.quick else (KINDS, SESSIONS)
-    todo = [Asked(kind, settings.seed, tokens) for tokens in lengths for kind in kinds]
-    counts: dict[tuple[str, float, str], Count] = defaultdict(Count)
+    methods = [CLEW, *PLAIN, *([] if settings.quick else [peer.name for peer in present()])]
+    rows: list[dict[str, Any]] = []
     with get_context("spawn").Pool(settings.processes) as pool:
-        for done, found in enumerate(pool.imap(partial(one_session, quick=settings.quick), todo)):
-            settings.heard(f"{todo[done].kind}, {todo[done].tokens:,} tokens", done, len(todo))
-            for method, part, count in found:
-                total = counts[method, part, todo[done].kind]
-                for name, number in vars(count).items():
-                    setattr(total, name, getattr(total, name) + number)
-    rows = [{"method": m, "share": s, "kind": k, **vars(count)} for (m, s, k), count in counts.items()]
+        runs = [Run(name, settings.seed, kinds, lengths) for name in methods]
+        for done, found in enumerate(pool.imap(one_method, runs, chunksize=1)):
+            settings.heard(methods[done], done, len(methods))
+            rows += found
     return {"lengths": list(lengths), "peers": installed()[1], "rows": rows}
 
 
-def one_session(asked: Asked, quick: bool = False) -> list[tuple[str, float, Count]]:
-    """How each method does on one session, at each size."""
-    session = compose(asked.kind, asked.seed, asked.tokens)
-    peers = {} if quick else installed()[0]
-    others = {name: in_tokens(method, session.messages) for name, method in {**PLAIN, **peers}.items()}
-    methods: Mapping[str, Method] = {CLEW: clew_in_tokens, **others}
-    return [(name, part, judged(session, method, part)) for part in SHARES for name, method in methods.items()]
+def one_method(run: Run) -> list[dict[str, Any]]:
+    """What a method leaves, by kind and share."""
+    totals: dict[tuple[str, float], Count] = defaultdict(Count)
+    cuts = list(run.cuts())
+    for (part, session), (text, recall) in zip(cuts, views(run.method, cuts), strict=True):
+        totals[session.kind, part].add(vars(judged(session, text, recall, int(session.tokens * part))))
+    return [{"method": run.method, "share": part, "kind": kind, **vars(n)} for (kind, part), n in totals.items()]
 
 
-def judged(session: Composed, method: Method, part: float) -> Count:
-    """What a method leaves of the facts of a session in a view of this share of it."""
-    judge, size = Words(counter_for(MODEL).text), int(session.tokens * part)
+def views(method: str, cuts: Sequence[tuple[float, Composed]]) -> Iterator[tuple[str | None, Recall | None]]:
+    """The text that a method leaves at each cut, and its recall."""
+    sizes = [(session.messages, int(session.tokens * part)) for part, session in cuts]
+    if method == CLEW:
+        for messages, size in sizes:
+            yield read(clew_in_tokens(messages, size), Words())
+    elif method in PLAIN:
+        for messages, size in sizes:
+            yield read(in_tokens(PLAIN[method], messages)(messages, size), Words())
+    else:
+        peer = next(peer for peer in present() if peer.name == method)
+        yield from ((text, None) for text in left(peer, sizes))
+
+
+@cache
+def written(kind: str, seed: int, tokens: int) -> Composed:
+    return compose(kind, seed, tokens)
+
+
+def judged(session: Composed, text: str | None, recall: Recall | None, size: int) -> Count:
+    """What is left of the facts of a session in a view that should have this size."""
+    judge = Words(counter_for(MODEL).text)
     found = Count(len(session.plantings), changed=sum(bool(p.stale) for p in session.plantings))
-    try:
-        text, recall = read(method(session.messages, size), judge)
-    except Exception:  # a peer that cannot take this session
-        found.failed = 1
+    if text is None or too_large(judge.measure(text), size):
+        found.unusable = 1
         return found
-    if too_large(judge.measure(text), size):
-        found.over = 1
-        return found
-    found.tokens = judge.measure(text)
     for planting in session.plantings:
         here, back, stale = judged_fact(planting, text, recall, judge)
         found.in_view += here
@@ -125,8 +146,7 @@ def total(figures: Figures, method: str, part: float, kind: str = "") -> Count:
     found = Count()
     for row in figures["rows"]:
         if (row["method"], row["share"]) == (method, part) and kind in ("", row["kind"]):
-            for name in vars(found):
-                setattr(found, name, getattr(found, name) + row[name])
+            found.add(row)
     return found
 
 
@@ -137,8 +157,7 @@ def cells(figures: Figures, method: str) -> Iterator[str]:
     middle = total(figures, method, MIDDLE)
     yield share(middle.one_call, middle.facts) if method == CLEW else ""
     yield share(middle.stale, middle.changed)
-    unusable = [total(figures, method, part) for part in SHARES]
-    yield str(sum(count.over + count.failed for count in unusable))
+    yield str(sum(total(figures, method, part).unusable for part in SHARES))
 
 
 def kinds(figures: Figures) -> Iterator[list[str]]:
@@ -157,8 +176,8 @@ def curve(figures: Figures, methods: list[str]) -> Curve:
     facts = 0
     for name in methods:
         for part in SHARES:
-            count: Any = total(figures, name, part)
+            count = total(figures, name, part)
             facts = count.facts
             kept = count.in_view / max(1, count.facts)
-            rows.append(Row(name, part, part, count.tokens, kept, kept, count.one_call / max(1, count.facts), 0.0))
+            rows.append(Row(name, part, part, 0, kept, kept, count.one_call / max(1, count.facts), 0.0))
     return Curve("Facts planted in sessions of many kinds", facts, 0, tuple(rows))
