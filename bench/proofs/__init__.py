@@ -16,6 +16,7 @@ from benchmark.judging import Heard
 PARTS: tuple[str, ...] = (
     "longmemeval",
     "planted",
+    "validity",
     "load",
 )  # reader, longmemeval, rules, planted, dollars, validity, load
 
