@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 
 from benchmark.judging import Heard
 
-PARTS: tuple[str, ...] = (
+PARTS: tuple[str, ...] = ("longmemeval", "planted", "validity", "load")
     "longmemeval",
     "planted",
     "validity",

@@ -6,7 +6,7 @@ from benchmark.judging import MODEL, Messages, shown
 from benchmark.peers import Child, Failed, NoAnswer, Peer
 from clew.tokens import counter_for
 
-CAP = 20.0  # seconds of CPU that a peer may use for one history
+CAP = 10.0  # seconds of CPU that a peer may use for one history
 
 
 def left(peer: Peer, histories: Iterable[tuple[Messages, int]]) -> Iterator[str | None]:

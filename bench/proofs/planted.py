@@ -17,7 +17,7 @@ from proofs import Figures, Settings
 from proofs.beside import left
 from proofs.tables import share, table
 
-SESSIONS = 40_000, 120_000  # tokens of a session
+SESSIONS = 30_000, 100_000  # tokens of a session
 SHARES = 0.05, 0.1, 0.2  # of it that a view may have
 MIDDLE = 0.1  # the share that the tables of kinds speak of
 

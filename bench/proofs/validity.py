@@ -29,9 +29,9 @@ from proofs.tables import table
 
 Message = dict[str, Any]
 
-HISTORIES = 400
+HISTORIES = 200
 WINDOWS = 4_000, 16_000
-CAP = 20.0  # seconds of CPU for one history
+CAP = 10.0  # seconds of CPU for one history
 TOO_LARGE = "context_length_exceeded"
 
 
