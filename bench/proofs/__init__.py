@@ -14,11 +14,6 @@ from typing import Any, Protocol, cast
 from benchmark.judging import Heard
 
 PARTS: tuple[str, ...] = ("longmemeval", "planted", "validity", "load")
-    "longmemeval",
-    "planted",
-    "validity",
-    "load",
-)  # reader, longmemeval, rules, planted, dollars, validity, load
 
 Figures = dict[str, Any]
 
