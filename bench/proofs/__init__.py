@@ -2,7 +2,8 @@
 
 A part has two functions. `measure(settings)` gives its figures as plain JSON. `blocks(figures)` gives what the
 documents say of them, as Markdown by name; a name that ends in .svg is a picture. Nothing else writes measured
-numbers into the documents.
+numbers into the documents. A part may have a third one: `behind(figures)` gives a sentence for every figure in which
+clew is behind others, and the page begins with them.
 """
 
 from collections.abc import Mapping

@@ -20,7 +20,7 @@ from proofs.tables import table
 
 KINDS = {"4 kB": Kind(4_000, hot=True), "350 kB": Kind(350_000, hot=True)}
 AT_ONCE = 1, 16, 64
-CALLS = {1: 60, 16: 320, 64: 640}  # of small bodies; a quarter of them of large ones
+CALLS = {1: 32, 16: 96, 64: 192}  # of small bodies; a quarter of them of large ones
 PORT = 18_500
 WARMING = 3  # calls of each client before the clock runs, in `load`
 KEY = "sk-bench"
@@ -157,3 +157,20 @@ def cells(row: dict[str, Any], direct: dict[str, Any]) -> list[str]:
         return [f"failed: {row['failed']}", "", ""]
     added = row["first_ms"] - direct["first_ms"]
     return [f"{row['per_second']:,.0f}", f"{added:,.1f}", f"{row['cpu_ms']:,.1f}"]
+
+
+def behind(figures: Figures) -> Iterator[str]:
+    """What the gateway costs beside none, and where another one costs less."""
+    rows = {(r["size"], r["clients"], r["target"]): r for r in figures["rows"] if "failed" not in r}
+    slower = [
+        (key, r["per_second"] / rows[*key[:2], "clew"]["per_second"]) for key, r in rows.items() if key[2] == "direct"
+    ]
+    (size, clients, _), times = max(slower, key=lambda one: one[1])
+    direct = f"asking the provider directly is {times:.1f} times as fast"
+    yield f"A gateway is never free: with {clients} clients and bodies of {size}, {direct}."
+    for (size, clients, name), row in rows.items():
+        if name == "LiteLLM" and row["per_second"] > rows[size, clients, "clew"]["per_second"]:
+            yield f"With {clients} clients and bodies of {size} LiteLLM's proxy answers more calls a second than clew."
+    held = figures["megabytes"]
+    if "LiteLLM" in held and held["clew"][1] > held["LiteLLM"][1]:
+        yield f"After the last load clew holds {held['clew'][1]} MB, LiteLLM's proxy {held['LiteLLM'][1]} MB."

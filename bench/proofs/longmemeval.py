@@ -149,3 +149,28 @@ def blocks(figures: Figures) -> dict[str, str]:
         "longmemeval": f"{figures['questions']} questions.\n\n{table(head, rows)}",
         "longmemeval.views": f"{told}\n\n{table(['method', 'holds the answer'], held)}",
     }
+
+
+def behind(figures: Figures) -> Iterator[str]:
+    """Where plain BM25 finds more, and who holds more answers."""
+    hits, views = figures["hits"], figures["views"]
+    for kind, many in {"session": figures["questions"], "turn": figures["marked"]}.items():
+        lost = [d for d in AT if hits.get(f"bm25 {kind} {d}", 0) > hits.get(f"clew {kind} {d}", 0)]
+        told = [
+            f"hit@{d} {share(hits.get(f'clew {kind} {d}', 0), many)}, not {share(hits[f'bm25 {kind} {d}'], many)}"
+            for d in lost
+        ]
+        if told:
+            yield f"LongMemEval, {kind}: plain BM25 finds more than clew's search ({'; '.join(told)})."
+    held, whole = views.get(CLEW, 0), figures["literal"]
+    better = [
+        f"{name} {share(n, whole)}"
+        for name, n in views.items()
+        if n > held and not name.startswith(CLEW) and ", no" not in name
+    ]
+    if better:
+        yield f"LongMemEval, answers in view: clew {share(held, whole)}, and more in {', '.join(better)}."
+    recalled = views.get(f"{CLEW}, one recall", 0)
+    if recalled > held:
+        brought = f"one recall with the question brings {share(recalled, whole)} of the answers"
+        yield f"LongMemEval: {brought}; the view holds {share(held, whole)}."

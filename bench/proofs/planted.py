@@ -17,7 +17,7 @@ from proofs import Figures, Settings
 from proofs.beside import left
 from proofs.tables import share, table
 
-SESSIONS = 30_000, 100_000  # tokens of a session
+SESSIONS = 20_000, 60_000  # tokens of a session
 SHARES = 0.05, 0.1, 0.2  # of it that a view may have
 MIDDLE = 0.1  # the share that the tables of kinds speak of
 
@@ -181,3 +181,24 @@ def curve(figures: Figures, methods: list[str]) -> Curve:
             kept = count.in_view / max(1, count.facts)
             rows.append(Row(name, part, part, 0, kept, kept, count.one_call / max(1, count.facts), 0.0))
     return Curve("Facts planted in sessions of many kinds", facts, 0, tuple(rows))
+
+
+def behind(figures: Figures) -> Iterator[str]:
+    """Where another method has more in view or fewer stale values, and what clew has lost."""
+    names = [name for name in dict.fromkeys(row["method"] for row in figures["rows"]) if name != CLEW]
+    for part in SHARES:
+        ours = total(figures, CLEW, part)
+        better = [(name, n) for name in names if (n := total(figures, name, part).in_view) > ours.in_view]
+        if better:
+            told = ", ".join(f"{name} {share(n, ours.facts)}" for name, n in better)
+            yield f"Planted facts in view at {part:.0%}: clew {share(ours.in_view, ours.facts)}, and more in {told}."
+    for kind, mine, _, _, best in kinds(figures):
+        if float(best.split()[0]) > float(mine):
+            yield f"Planted facts in sessions of kind {kind}, in view at {MIDDLE:.0%}: clew {mine}, {best}."
+    ours = total(figures, CLEW, MIDDLE)
+    if lost := ours.facts - ours.one_call:
+        yield f"Planted facts at {MIDDLE:.0%}: {lost} of {ours.facts} are neither in view nor found with one call."
+    fewer = [name for name in names if total(figures, name, MIDDLE).stale < ours.stale]
+    if fewer:
+        told = f"of {ours.changed} corrected facts clew shows {ours.stale} with the old value alone"
+        yield f"Stale values at {MIDDLE:.0%}: {told}; fewer in {', '.join(fewer)}."

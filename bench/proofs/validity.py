@@ -29,7 +29,7 @@ from proofs.tables import table
 
 Message = dict[str, Any]
 
-HISTORIES = 200
+HISTORIES = 100
 WINDOWS = 4_000, 16_000
 CAP = 10.0  # seconds of CPU for one history
 TOO_LARGE = "context_length_exceeded"
@@ -183,3 +183,14 @@ def blocks(figures: Figures) -> dict[str, str]:
 
 def thousand(part: int, whole: int) -> str:
     return f"{1_000 * part / whole:.0f}"
+
+
+def behind(figures: Figures) -> Iterator[str]:
+    """What a provider would refuse of clew's, and who does better."""
+    failed = {row["method"]: sum(row["refused"].values()) for row in figures["rows"]}
+    ours = next(row for row in figures["rows"] if row["method"] == CLEW)
+    if failed[CLEW]:
+        why = ", ".join(f"{many} {cause}" for cause, many in ours["why"].items())
+        better = [name for name, many in failed.items() if many < failed[CLEW]]
+        beside = f"; fewer in {', '.join(better)}" if better else "; no other method has fewer"
+        yield f"Validity: {failed[CLEW]} of {sum(ours['asked'].values())} results of clew fail ({why}){beside}."
