@@ -94,9 +94,9 @@ bench: $(VENV)/ready  ## Facts that survive, speed, peers beside, import cost, c
 	$(ENV)/python bench/dollars.py
 	$(ENV)/python bench/session.py
 
-proof: $(VENV)/ready  ## Every claim measured beside others, into bench/results and the documents: ONLY=, DATA=, SEED=. Up to an hour.
+proof: $(VENV)/ready  ## Every claim measured beside others, into bench/results and the documents: ONLY=, DATA=, SEED=, SHARE=. Up to an hour.
 	-@$(MAKE) --no-print-directory --keep-going peers
-	$(ENV)/python bench/proof.py $(if $(ONLY),--only $(ONLY)) $(if $(DATA),--data $(DATA)) $(if $(SEED),--seed $(SEED))
+	$(ENV)/python bench/proof.py $(if $(ONLY),--only $(ONLY)) $(if $(DATA),--data $(DATA)) $(if $(SEED),--seed $(SEED)) $(if $(SHARE),--share $(SHARE))
 
 peers: $(patsubst %.txt,%/ready,$(subst packages/,packages/.venv-,$(wildcard bench/packages/*.txt)))  ## The newest releases of others, each in an environment of its own.
 

@@ -26,8 +26,13 @@ class Settings:
     seed: int  # of everything that is made up
     data: Path | None = None  # a folder with corpora that may not be shipped
     quick: bool = False  # a small sample of each, to see that it runs
+    share: float = 1.0  # of the material that is measured
     processes: int = 2
     heard: Heard = lambda what, done, whole: None
+
+    def some(self, many: int) -> int:
+        """How many of so many are measured."""
+        return max(1, round(many * self.share))
 
 
 class Part(Protocol):

@@ -1,23 +1,34 @@
 """Peers on the same material as clew: one process each, one after the other."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from benchmark.judging import MODEL, Messages, shown
-from benchmark.peers import Child, Failed, NoAnswer, Peer
+from benchmark.peers import Child, Failed, NoAnswer, Peer, present
 from clew.tokens import counter_for
 
 CAP = 10.0  # seconds of CPU that a peer may use for one history
 
 
-def left(peer: Peer, histories: Iterable[tuple[Messages, int]]) -> Iterator[str | None]:
-    """The text that a peer leaves of each history in a window of so many tokens; nothing where it gives no answer."""
-    with Child(peer, CAP) as child:
-        for messages, size in histories:
-            try:
-                child.begin(size)
-                yield cut(shown(child.fit(messages)), size)
-            except (Failed, NoAnswer):
-                yield None
+def together() -> list[tuple[Peer, ...]]:
+    """The peers that are there, those of one environment together: they share a process, which is slow to start."""
+    return [tuple(some) for _, some in groupby(present(), key=lambda peer: peer.environment)]
+
+
+def left(peers: Sequence[Peer], histories: Sequence[tuple[Messages, int]]) -> Iterator[tuple[Peer, list[str | None]]]:
+    """The text that each peer leaves of each history in a window of so many tokens; None where it gives no answer."""
+    with Child(peers[0], CAP) as child:
+        for peer in peers:
+            child.peer = peer
+            yield peer, [_left(child, messages, size) for messages, size in histories]
+
+
+def _left(child: Child, messages: Messages, size: int) -> str | None:
+    try:
+        child.begin(size)
+        return cut(shown(child.fit(messages)), size)
+    except (Failed, NoAnswer):
+        return None
 
 
 def cut(text: str, size: int) -> str:

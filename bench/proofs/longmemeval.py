@@ -14,10 +14,10 @@ from pathlib import Path
 from benchmark.judging import MODEL, RECALLED, shown
 from benchmark.memories import BM25, Question, fetched, holds, locomo, questions
 from benchmark.methods import CLEW
-from benchmark.peers import Peer, installed, present
+from benchmark.peers import Peer, installed
 from clew.compression import Compressed, compress
 from proofs import Figures, Missing, Settings
-from proofs.beside import cut, left
+from proofs.beside import cut, left, together
 from proofs.tables import share, table
 
 SIZE = 20_000  # tokens of a view
@@ -28,21 +28,22 @@ SEARCHES = {"bm25": "plain BM25", "clew": "clew's search"}
 
 def measure(settings: Settings) -> Figures:
     """Every question, by both searches, and those with a literal answer by every method."""
-    asked = list(questions(place(settings)))[: 2 if settings.quick else None]
+    found = list(questions(place(settings)))
+    asked = found[:: max(1, len(found) // (2 if settings.quick else settings.some(len(found))))]
     if not asked:
         raise Missing(f"no questions in {place(settings)}")
     hits, views = Counter[str](), Counter[str]()
     literal = [question for question in asked if question.literal]
-    peers = [] if settings.quick else present()
+    peers = [] if settings.quick else together()
     whole = len(asked) + len(peers)
     with get_context("spawn").Pool(settings.processes) as pool:
-        for done, (found, kept) in enumerate(pool.imap_unordered(one_question, asked)):
+        for done, (hit, kept) in enumerate(pool.imap_unordered(one_question, asked)):
             settings.heard("searches", done, whole)
-            hits.update(found)
+            hits.update(hit)
             views.update(kept)
-        for done, kept in enumerate(pool.imap_unordered(partial(one_peer, asked=literal), peers), len(asked)):
+        for done, held in enumerate(pool.imap_unordered(partial(some_peers, asked=literal), peers), len(asked)):
             settings.heard("peers", done, whole)
-            views.update(kept)
+            views.update(held)
     if settings.data and (path := settings.data / "locomo" / "locomo10.json").is_file():
         print(f"LoCoMo, on this machine only: {local(path, settings)}")
     return {
@@ -82,15 +83,14 @@ def one_question(question: Question) -> tuple[Counter[str], Counter[str]]:
     return hits, Counter(name for name, text in views.items() if question.literal and holds(text, question.answer))
 
 
-def one_peer(peer: Peer, asked: Sequence[Question]) -> Counter[str]:
-    """How many answers a peer has in its views, and how often it gave none."""
+def some_peers(peers: Sequence[Peer], asked: Sequence[Question]) -> dict[str, int]:
+    """How many answers peers have in their views, and how often they gave none."""
     found = Counter[str]()
-    for question, text in zip(asked, left(peer, [(sent(q), SIZE) for q in asked]), strict=True):
-        if text is None:
-            found[f"{peer.name}, no result"] += 1
-        else:
-            found[peer.name] += holds(text, question.answer)
-    return found
+    for peer, texts in left(peers, [(sent(question), SIZE) for question in asked]):
+        found[peer.name] = sum(holds(text or "", q.answer) for q, text in zip(asked, texts, strict=True))
+        if failed := texts.count(None):
+            found[f"{peer.name}, no result"] = failed
+    return dict(found)
 
 
 def sent(question: Question) -> list[dict[str, str]]:

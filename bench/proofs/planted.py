@@ -8,18 +8,20 @@ from multiprocessing import get_context
 from typing import Any
 
 from benchmark.generators import KINDS, Composed, Planting, compose
-from benchmark.judging import MODEL, RECALLED, Curve, Need, Recall, Row, Words, read, too_large
+from benchmark.judging import MODEL, RECALLED, Curve, Messages, Need, Recall, Row, Words, read, too_large
 from benchmark.methods import CLEW, PLAIN, clew_in_tokens, in_tokens
-from benchmark.peers import installed, present
+from benchmark.peers import Peer, installed
 from benchmark.plot import picture
 from clew.tokens import counter_for
 from proofs import Figures, Settings
-from proofs.beside import left
+from proofs.beside import left, together
 from proofs.tables import share, table
 
-SESSIONS = 20_000, 60_000  # tokens of a session
+SESSIONS = 30_000, 100_000  # tokens of a session
 SHARES = 0.05, 0.1, 0.2  # of it that a view may have
 MIDDLE = 0.1  # the share that the tables of kinds speak of
+
+View = tuple[str | None, Recall | None]  # a text, if there is one, and a recall
 
 
 @dataclass
@@ -40,55 +42,54 @@ class Count:
 
 @dataclass(frozen=True)
 class Run:
-    """A method over all sessions, at all sizes."""
+    """Methods that run together, over all sessions, at all sizes."""
 
-    method: str
+    methods: tuple[str | Peer, ...]
     seed: int
     kinds: tuple[str, ...]
     lengths: tuple[int, ...]
 
-    def cuts(self) -> Iterator[tuple[float, Composed]]:
+    def cuts(self) -> list[tuple[float, Composed]]:
         """Every session at every size."""
-        for part in SHARES:
-            for tokens in self.lengths:
-                for kind in self.kinds:
-                    yield part, written(kind, self.seed, tokens)
+        sessions = [written(kind, self.seed, tokens) for tokens in self.lengths for kind in self.kinds]
+        return [(part, session) for part in SHARES for session in sessions]
 
 
 def measure(settings: Settings) -> Figures:
     """Every method on every session, at every size."""
-    kinds, lengths = (KINDS[:2], (8_000,)) if settings.quick else (KINDS, SESSIONS)
-    methods = [CLEW, *PLAIN, *([] if settings.quick else [peer.name for peer in present()])]
+    kinds, lengths = (KINDS[:2], (8_000,)) if settings.quick else (KINDS, SESSIONS[: settings.some(len(SESSIONS))])
+    groups: list[tuple[str | Peer, ...]] = [(CLEW,), tuple(PLAIN), *([] if settings.quick else together())]
     rows: list[dict[str, Any]] = []
     with get_context("spawn").Pool(settings.processes) as pool:
-        runs = [Run(name, settings.seed, kinds, lengths) for name in methods]
-        for done, found in enumerate(pool.imap(one_method, runs, chunksize=1)):
-            settings.heard(methods[done], done, len(methods))
+        runs = [Run(methods, settings.seed, kinds, lengths) for methods in groups]
+        for done, found in enumerate(pool.imap(one_run, runs, chunksize=1), 1):
+            settings.heard("planted facts", done, len(runs))
             rows += found
     return {"lengths": list(lengths), "peers": installed()[1], "rows": rows}
 
 
-def one_method(run: Run) -> list[dict[str, Any]]:
-    """What a method leaves, by kind and share."""
-    totals: dict[tuple[str, float], Count] = defaultdict(Count)
-    cuts = list(run.cuts())
-    for (part, session), (text, recall) in zip(cuts, views(run.method, cuts), strict=True):
-        totals[session.kind, part].add(vars(judged(session, text, recall, int(session.tokens * part))))
-    return [{"method": run.method, "share": part, "kind": kind, **vars(n)} for (kind, part), n in totals.items()]
+def one_run(run: Run) -> list[dict[str, Any]]:
+    """What methods leave, by kind and share."""
+    rows: list[dict[str, Any]] = []
+    cuts = run.cuts()
+    for name, views in texts(run.methods, [(session.messages, int(session.tokens * part)) for part, session in cuts]):
+        totals: dict[tuple[str, float], Count] = defaultdict(Count)
+        for (part, session), (text, recall) in zip(cuts, views, strict=True):
+            totals[session.kind, part].add(vars(judged(session, text, recall, int(session.tokens * part))))
+        rows += [{"method": name, "share": part, "kind": kind, **vars(n)} for (kind, part), n in totals.items()]
+    return rows
 
 
-def views(method: str, cuts: Sequence[tuple[float, Composed]]) -> Iterator[tuple[str | None, Recall | None]]:
-    """The text that a method leaves at each cut, and its recall."""
-    sizes = [(session.messages, int(session.tokens * part)) for part, session in cuts]
-    if method == CLEW:
-        for messages, size in sizes:
-            yield read(clew_in_tokens(messages, size), Words())
-    elif method in PLAIN:
-        for messages, size in sizes:
-            yield read(in_tokens(PLAIN[method], messages)(messages, size), Words())
-    else:
-        peer = next(peer for peer in present() if peer.name == method)
-        yield from ((text, None) for text in left(peer, sizes))
+def texts(methods: Sequence[str | Peer], cuts: Sequence[tuple[Messages, int]]) -> Iterator[tuple[str, list[View]]]:
+    """The text that each method leaves at each cut, and its recall."""
+    peers = [method for method in methods if isinstance(method, Peer)]
+    for method in methods:
+        if method == CLEW:
+            yield method, [read(clew_in_tokens(messages, size), Words()) for messages, size in cuts]
+        elif isinstance(method, str):
+            yield method, [read(in_tokens(PLAIN[method], said)(said, size), Words()) for said, size in cuts]
+    for peer, found in left(peers, cuts) if peers else ():
+        yield peer.name, [(text, None) for text in found]
 
 
 @cache

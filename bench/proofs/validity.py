@@ -6,7 +6,6 @@ was never answered, a result whose call is gone, a message that is empty. `Stric
 real providers refuse."""
 
 import json
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,33 +18,65 @@ from urllib.parse import urlsplit
 
 from benchmark.judging import MODEL
 from benchmark.methods import CLEW
-from benchmark.peers import Child, Failed, NoAnswer, installed, present
+from benchmark.peers import Child, Failed, NoAnswer, Peer, installed
 from clew.compression import compress
 from clew.testing.conversations import conversation
 from clew.testing.provider import StrictProvider
 from clew.wire import check
 from proofs import Figures, Settings
+from proofs.beside import CAP, together
 from proofs.tables import table
 
 Message = dict[str, Any]
+Fit = Callable[[list[Message], int], list[Message]]  # makes a history fit into a window
 
-HISTORIES = 100
+HISTORIES = 500
 WINDOWS = 4_000, 16_000
-CAP = 10.0  # seconds of CPU for one history
 TOO_LARGE = "context_length_exceeded"
 
 
 def measure(settings: Settings) -> Figures:
     """Everybody on the same histories."""
-    many = 12 if settings.quick else HISTORIES
-    names = [CLEW, "as they are", *([] if settings.quick else [peer.name for peer in present()])]
-    work = partial(one_method, seed=settings.seed, many=many)
-    rows = []
+    many = 12 if settings.quick else settings.some(HISTORIES)
+    groups: list[tuple[str | Peer, ...]] = [(CLEW,), ("as they are",), *([] if settings.quick else together())]
+    rows: list[dict[str, Any]] = []
     with get_context("spawn").Pool(settings.processes) as pool:
-        for done, found in enumerate(pool.imap(work, names, chunksize=1)):
-            settings.heard(names[done], done, len(names))
-            rows.append(found)
+        work = partial(one_group, seed=settings.seed, many=many)
+        for done, found in enumerate(pool.imap(work, groups, chunksize=1), 1):
+            settings.heard("validity", done, len(groups))
+            rows += found
     return {"histories": many, "windows": list(WINDOWS), "cap": CAP, "peers": installed()[1], "rows": rows}
+
+
+def one_group(methods: Sequence[str | Peer], seed: int, many: int) -> list[dict[str, Any]]:
+    """Methods that run in one process."""
+    first = methods[0]
+    if isinstance(first, str):
+        return [one_method(first, ours if first == CLEW else unchanged, seed, many)]
+    rows = []
+    with Child(first, CAP) as child:
+        for peer in methods:
+            assert isinstance(peer, Peer)
+            child.peer = peer
+            rows.append(one_method(peer.name, partial(asked_of, child), seed, many))
+    return rows
+
+
+def ours(messages: list[Message], window: int) -> list[Message]:
+    try:
+        return compress(messages, model=MODEL, window=window).messages
+    except Exception as error:  # counted like an error of a peer
+        raise Failed(str(error)) from error
+
+
+def unchanged(messages: list[Message], window: int) -> list[Message]:
+    return messages
+
+
+def asked_of(child: Child, messages: list[Message], window: int) -> list[Message]:
+    """What a peer makes of a history."""
+    child.begin(window)
+    return child.fit(messages)
 
 
 def history(seed: int, number: int) -> tuple[list[Message], bool]:
@@ -83,19 +114,17 @@ def broken(messages: Sequence[Message], random: Random) -> list[Message]:
     return found
 
 
-def one_method(name: str, seed: int, many: int) -> dict[str, Any]:
+def one_method(name: str, fit: Fit, seed: int, many: int) -> dict[str, Any]:
     """How often a provider refuses what a method leaves, and why; how often nothing is left."""
     refused: Counter[str] = Counter()
     why: Counter[str] = Counter()
     asked: Counter[str] = Counter()
-    slowest = 0.0
-    with provider() as ask, fitter(name) as fit:
+    with provider() as ask:
         for number in range(many):
             messages, damaged = history(seed, number)
             kind = "damaged" if damaged else "sound"
             for window in WINDOWS:
                 asked[kind] += 1
-                begin = time.process_time()
                 try:
                     sent = fit(messages, window)
                 except Failed:
@@ -104,35 +133,10 @@ def one_method(name: str, seed: int, many: int) -> dict[str, Any]:
                     cause = "no answer in time"
                 else:
                     cause = ask(sent, window)
-                slowest = max(slowest, time.process_time() - begin)
                 if cause:
                     refused[kind] += 1
                     why[cause] += 1
-    return {"method": name, "asked": dict(asked), "refused": dict(refused), "why": dict(why), "slowest": slowest}
-
-
-@contextmanager
-def fitter(name: str) -> Iterator[Callable[[list[Message], int], list[Message]]]:
-    """What makes a history fit into a window."""
-    if name == CLEW:
-        yield ours
-    elif name == "as they are":
-        yield lambda messages, window: messages
-    else:
-        with Child(next(peer for peer in present() if peer.name == name), CAP) as child:
-
-            def fit(messages: list[Message], window: int) -> list[Message]:
-                child.begin(window)
-                return child.fit(messages)
-
-            yield fit
-
-
-def ours(messages: list[Message], window: int) -> list[Message]:
-    try:
-        return compress(messages, model=MODEL, window=window).messages
-    except Exception as error:  # counted like an error of a peer
-        raise Failed(str(error)) from error
+    return {"method": name, "asked": dict(asked), "refused": dict(refused), "why": dict(why)}
 
 
 @contextmanager
