@@ -18,7 +18,7 @@ from benchmark.peers import Peer, installed
 from clew.compression import Compressed, compress
 from proofs import Figures, Missing, Settings
 from proofs.beside import cut, left, together
-from proofs.tables import share, table
+from proofs.tables import named, share, table
 
 SIZE = 20_000  # tokens of a view
 AT = 1, 5, 10
@@ -169,7 +169,7 @@ def behind(figures: Figures) -> Iterator[str]:
         if n > held and not name.startswith(CLEW) and ", no" not in name
     ]
     if better:
-        yield f"LongMemEval, answers in view: clew {share(held, whole)}, and more in {', '.join(better)}."
+        yield f"LongMemEval, answers in view: clew {share(held, whole)}, and more in {named(better)}."
     recalled = views.get(f"{CLEW}, one recall", 0)
     if recalled > held:
         brought = f"one recall with the question brings {share(recalled, whole)} of the answers"

@@ -15,7 +15,7 @@ from benchmark.plot import picture
 from clew.tokens import counter_for
 from proofs import Figures, Settings
 from proofs.beside import left, together
-from proofs.tables import share, table
+from proofs.tables import named, share, table
 
 SESSIONS = 30_000, 100_000  # tokens of a session
 SHARES = 0.05, 0.1, 0.2  # of it that a view may have
@@ -191,15 +191,15 @@ def behind(figures: Figures) -> Iterator[str]:
         ours = total(figures, CLEW, part)
         better = [(name, n) for name in names if (n := total(figures, name, part).in_view) > ours.in_view]
         if better:
-            told = ", ".join(f"{name} {share(n, ours.facts)}" for name, n in better)
+            told = named([f"{name} {share(n, ours.facts)}" for name, n in better])
             yield f"Planted facts in view at {part:.0%}: clew {share(ours.in_view, ours.facts)}, and more in {told}."
     for kind, mine, _, _, best in kinds(figures):
         if float(best.split()[0]) > float(mine):
-            yield f"Planted facts in sessions of kind {kind}, in view at {MIDDLE:.0%}: clew {mine}, {best}."
+            yield f"Planted facts in sessions of kind `{kind}`, in view at {MIDDLE:.0%}: clew {mine}, others {best}."
     ours = total(figures, CLEW, MIDDLE)
     if lost := ours.facts - ours.one_call:
         yield f"Planted facts at {MIDDLE:.0%}: {lost} of {ours.facts} are neither in view nor found with one call."
     fewer = [name for name in names if total(figures, name, MIDDLE).stale < ours.stale]
     if fewer:
         told = f"of {ours.changed} corrected facts clew shows {ours.stale} with the old value alone"
-        yield f"Stale values at {MIDDLE:.0%}: {told}; fewer in {', '.join(fewer)}."
+        yield f"Stale values at {MIDDLE:.0%}: {told}; fewer in {named(fewer)}."

@@ -25,7 +25,7 @@ from clew.testing.provider import StrictProvider
 from clew.wire import check
 from proofs import Figures, Settings
 from proofs.beside import CAP, together
-from proofs.tables import table
+from proofs.tables import named, table
 
 Message = dict[str, Any]
 Fit = Callable[[list[Message], int], list[Message]]  # makes a history fit into a window
@@ -196,5 +196,5 @@ def behind(figures: Figures) -> Iterator[str]:
     if failed[CLEW]:
         why = ", ".join(f"{many} {cause}" for cause, many in ours["why"].items())
         better = [name for name, many in failed.items() if many < failed[CLEW]]
-        beside = f"; fewer in {', '.join(better)}" if better else "; no other method has fewer"
+        beside = f"; fewer in {named(better)}" if better else "; no other method has fewer"
         yield f"Validity: {failed[CLEW]} of {sum(ours['asked'].values())} results of clew fail ({why}){beside}."
