@@ -11,6 +11,7 @@ from benchmark import memories
 from benchmark.generators import KINDS, Planting, compose
 from benchmark.judging import Need, Words, shown
 from benchmark.memories import BM25, Question, Spoken, fetched, holds, locomo, questions
+from clew import compress
 from clew.wire import check
 from proofs import load, longmemeval, planted, validity
 from proofs.beside import cut
@@ -160,3 +161,17 @@ def test_a_gateway_that_fails_under_load_is_a_row_that_says_so() -> None:
     told = load.blocks(figures)["load"]
     assert "| 4 kB | 1 | 900 | 300 | 2.5 | 1.5 | failed: 500 |  |  |" in told
     assert "63 calls were answered" in told
+
+
+@pytest.mark.parametrize("nothing", [{"content": None}, {}])
+def test_a_message_that_says_nothing_gets_a_word_and_one_that_refuses_does_not(nothing: dict[str, None]) -> None:
+    def sent(message: dict[str, object]) -> dict[str, object]:
+        return compress([{"role": "user", "content": "hi"}, message, {"role": "user", "content": "on"}]).messages[1]
+
+    assert sent({"role": "assistant", **nothing, "name": "ann"}) == {
+        "role": "assistant",
+        "name": "ann",
+        "content": "[empty]",
+    }
+    refusing: dict[str, object] = {"role": "assistant", "content": None, "refusal": "no"}
+    assert sent(refusing) == refusing

@@ -90,7 +90,10 @@ def started(folder: Path, quick: bool) -> Iterator[list[Target]]:
                 "--host",
                 "127.0.0.1",
             )
-            local = {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}  # else it asks the network for prices
+            local = {
+                "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it asks the network for prices
+                "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true",  # on loopback, as clew is here
+            }
             targets.append(Target("LiteLLM", theirs, stack.enter_context(running(*serve, env=local))))
             urls.append(theirs)
         asyncio.run(wait(*urls))
