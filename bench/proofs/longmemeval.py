@@ -119,7 +119,7 @@ def searched(name: str, question: Question, found: Sequence[int]) -> Iterator[st
 def local(path: Path, settings: Settings) -> str:
     """Hits in LoCoMo."""
     hits, asked = Counter[str](), 0
-    for found in list(locomo(path))[: 1 if settings.quick else None]:
+    for found in list(locomo(path))[: 1 if settings.quick else settings.some(10)]:
         chat = found[0].chat
         plain, mine = BM25([t.text for t in chat]), compress([t.message for t in chat], model=MODEL, window=10**6)
         asked += len(found)
