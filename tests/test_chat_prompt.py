@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+from textual.drivers.linux_driver import LinuxDriver
+
 from chatting import Hand, chatting, report, sent
 from clew.chat.choosing import Choosing
+from clew.chat.keys import driver
 from clew.chat.reading import ReadingScreen
 from clew.store.protocol import Store
 from clew.testing.provider import Answer, StrictProvider
@@ -100,3 +103,9 @@ async def test_the_last_answer_is_copied_and_conversations_have_titles(store: St
             await hand.press(*"parser", "enter")
             await hand.hears("Why does the parser fail?")
             assert hand.chat.backend.agent.session == "first"
+
+
+def test_a_terminal_without_escape_sequences_is_read_in_the_usual_way() -> None:
+    assert driver(LinuxDriver, "win32") is LinuxDriver
+    assert issubclass(driver(LinuxDriver, "linux"), LinuxDriver)
+    assert driver(LinuxDriver, "linux") is not LinuxDriver

@@ -616,3 +616,17 @@ def test_compress_writes_to_the_store_and_scope_that_are_named(clew: Shell, tmp_
     assert clew("compress", talk, "--store", other, "--scope", "mine", "-o", tmp_path / "out.json").exit_code == 0
     assert len(json.loads(clew("sessions", "--json", "--store", other, "--scope", "mine").stdout)) == 1
     assert json.loads(clew("sessions", "--json", "--scope", "mine").stdout) == []
+
+
+def test_an_imported_session_is_listed_by_its_first_words_and_found_by_the_beginning_of_its_id(clew: Shell) -> None:
+    clew("import", Path(__file__).parent / "sessions" / "pi.jsonl")
+    listed = clew("sessions").stdout
+    assert "import 7d1f0a52-93c4 Dr…" in listed  # as much of "Draw the map" as 80 columns have room for
+    assert "fork 7d1f0a52-93c4-…" in listed
+    assert clew("show", "7d1f0a52-93c4").stdout.startswith("7d1f0a52-93c4-4e1b-8a55-0c6f2b9d1e77.2")
+
+
+def test_json_that_breaks_off_is_not_counted_as_text(clew: Shell) -> None:
+    result = clew("count", clew.file("broken.json", '{"messages": [{"role": "user", "content": "hel\n'))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "not JSON: Invalid control character at line 1 column 47" in result.stderr

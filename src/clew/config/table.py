@@ -127,9 +127,9 @@ class Config:
     ]
     scope: Annotated[str, Setting(TEXT, "The tenant the log belongs to")] = "default"
     secrets: Annotated[
-        Literal["off", "redact", "refuse"],
-        Setting(choice("off", "redact", "refuse"), "What to do with secrets in a request", project="stricter"),
-    ] = "off"
+        Literal["off", "keys", "redact", "refuse"],
+        Setting(choice("off", "keys", "redact", "refuse"), "What to do with secrets in a request", project="stricter"),
+    ] = "keys"
     preset: Annotated[
         Literal["default", "clearing", "summarizing", "sliding", "null"],
         Setting(
