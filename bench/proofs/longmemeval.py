@@ -143,11 +143,12 @@ def blocks(figures: Figures) -> dict[str, str]:
     ]
     ours = [CLEW, f"{CLEW}, one recall", "newest"]
     names = [*ours, *sorted(name for name in views if name not in ours and ", no result" not in name)]
-    held = [[name, share(views.get(name, 0), figures["literal"])] for name in names]
+    failed = {name: views.get(f"{name}, no result", 0) for name in names}
+    held = [[name, share(views.get(name, 0), figures["literal"]), str(failed[name])] for name in names]
     told = f"{figures['literal']} questions, views of {figures['size']:,} tokens."
     return {
         "longmemeval": f"{figures['questions']} questions.\n\n{table(head, rows)}",
-        "longmemeval.views": f"{told}\n\n{table(['method', 'holds the answer'], held)}",
+        "longmemeval.views": f"{told}\n\n{table(['method', 'holds the answer', 'no result'], held)}",
     }
 
 
