@@ -5,6 +5,7 @@ import gzip
 import json
 import re
 import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -616,6 +617,18 @@ def test_compress_writes_to_the_store_and_scope_that_are_named(clew: Shell, tmp_
     assert clew("compress", talk, "--store", other, "--scope", "mine", "-o", tmp_path / "out.json").exit_code == 0
     assert len(json.loads(clew("sessions", "--json", "--store", other, "--scope", "mine").stdout)) == 1
     assert json.loads(clew("sessions", "--json", "--scope", "mine").stdout) == []
+
+
+def test_a_port_that_is_taken_names_options_that_the_command_has(clew: Shell) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = {
+            name: clew(name, "--port", port, *more) for name, more in (("open", ["--no-browser"]), ("serve", []))
+        }
+    told = {name: f"{result.output} {result.exception}" for name, result in refused.items()}
+    assert "cannot listen on 127.0.0.1" in told["open"]
+    assert "--host" not in told["open"]
+    assert "--port or --host" in " ".join(told["serve"].split())
 
 
 def test_an_imported_session_is_listed_by_its_first_words_and_found_by_the_beginning_of_its_id(clew: Shell) -> None:
