@@ -12,7 +12,7 @@ PINNED := requirements-dev.txt
 
 FRAMEWORKS := adk agent_framework crewai hermes inspect_ai langchain litellm openai_agents praisonai pydantic_ai strands
 
-.PHONY: demo test test-batch test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench proof live types-live paste docs format clean relock $(FRAMEWORKS)
+.PHONY: demo test test-batch test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench proof peers live types-live paste docs format clean relock $(FRAMEWORKS)
 
 demo: $(ENV)/clew  ## Replay a real agent session in a small window.
 	@$(ENV)/clew demo --store $(VENV)/demo.db
@@ -98,19 +98,22 @@ bench: $(VENV)/ready  ## Facts that survive, speed, peers beside, import cost, c
 	$(ENV)/python bench/calibration.py
 	$(UV) run --quiet --no-sync --with-requirements bench/references.txt python bench/counts.py
 	$(UV) run --quiet --no-sync --with-requirements bench/peers.txt python bench/peers.py
-	$(UV) run --quiet --no-sync --with-requirements bench/peers.txt python bench/facts.py
+	$(ENV)/python bench/facts.py
 	$(ENV)/python bench/dollars.py
 	$(ENV)/python bench/session.py
 
 paste: $(VENV)/ready  ## Every line of README and quickstart, typed into a shell and a Python prompt: a fresh clone, an empty home. Minutes.
 	$(ENV)/python tests/pasting.py README.md docs/quickstart.md
 
-proof: .venv-proof/ready  ## Every claim measured beside others, into bench/results and the documents: ONLY=, DATA=, SEED=. Up to an hour.
-	.venv-proof/bin/python bench/proof.py $(if $(ONLY),--only $(ONLY)) $(if $(DATA),--data $(DATA)) $(if $(SEED),--seed $(SEED))
+proof: $(VENV)/ready  ## Every claim measured beside others, into bench/results and the documents: ONLY=, DATA=, SEED=, SHARE=. Up to an hour.
+	-@$(MAKE) --no-print-directory --keep-going peers
+	$(ENV)/python bench/proof.py $(if $(ONLY),--only $(ONLY)) $(if $(DATA),--data $(DATA)) $(if $(SEED),--seed $(SEED)) $(if $(SHARE),--share $(SHARE))
 
-.venv-proof/ready: bench/peers.txt $(PINNED) pyproject.toml | $(UV)
-	@$(UV) venv --quiet --clear .venv-proof
-	@$(UV) pip install --quiet --python .venv-proof/bin/python --build-constraints $(PINNED) -r $(PINNED) -r $< --editable .
+peers: $(patsubst %.txt,%/ready,$(subst packages/,packages/.venv-,$(wildcard bench/packages/*.txt)))  ## The newest releases of others, each in an environment of its own.
+
+bench/packages/.venv-%/ready: bench/packages/%.txt | $(UV)
+	@$(UV) venv --quiet --clear bench/packages/.venv-$*
+	@$(UV) pip install --quiet --python bench/packages/.venv-$*/bin/python -r $<
 	@touch $@
 
 live: .venv-live/ready bench/out/compactbench  ## Live tasks, tau2 and CompactBench, with a model: MODEL=openai/gpt-5-mini, or scripted; LIMIT=

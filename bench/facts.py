@@ -1,6 +1,6 @@
 """How many needed facts survive per token, clew beside others: python bench/facts.py [--quick] [--corpus DIR]
 
-What is run and what the columns mean: docs/benchmark.md.
+What is run and what the columns mean: bench/README.md.
 """
 
 import argparse

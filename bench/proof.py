@@ -24,6 +24,7 @@ def main() -> int:
     asked.add_argument("--data", type=Path, help="a folder with corpora that are not shipped")
     asked.add_argument("--seed", type=int, help="of what is made up; a new one if not given")
     asked.add_argument("--quick", action="store_true", help="small samples, to see that it runs; nothing is kept")
+    asked.add_argument("--share", type=float, default=1.0, help="measure only this share of the material, and keep it")
     asked.add_argument("--processes", type=int, default=2)
     asked.add_argument(
         "--pages", action="store_true", help="measure nothing, write the kept figures into the documents"
@@ -47,7 +48,7 @@ def measured(name: str, given: argparse.Namespace, seed: int) -> bool:
     begin = time.perf_counter()
     try:
         with bar(name) as heard:
-            figures = part(name).measure(Settings(seed, given.data, given.quick, given.processes, heard))
+            figures = part(name).measure(Settings(seed, given.data, given.quick, given.share, given.processes, heard))
     except Missing as missing:
         print(f"{name}: {missing}", file=sys.stderr)
         return False
@@ -55,7 +56,7 @@ def measured(name: str, given: argparse.Namespace, seed: int) -> bool:
     if given.quick:
         print(f"{name}: {seconds:.0f} s")
     else:
-        told = {"seed": seed, "seconds": round(seconds)}
+        told = {"seed": seed, "share": given.share, "seconds": round(seconds)}
         print(f"{name}: {seconds:.0f} s, {keep(name, datetime.now(UTC).date().isoformat(), figures, told)}")
     return True
 

@@ -181,9 +181,6 @@ def test_every_peer_is_run_or_named_as_missing() -> None:
     found, lines = installed()
     assert [line.partition(":")[0] for line in lines] == [peer.name for peer in PEERS]
     assert all(("skipped" in line) == (peer.name not in found) for peer, line in zip(PEERS, lines, strict=True))
-    for method in found.values():
-        text = method(sample(), 20_000)
-        assert 1_000 < len(str(text)) <= 20_000
 
 
 # --- folds, corpus, picture, command ----------------------------------------------------------------------------------

@@ -155,6 +155,17 @@ def strings(value: Any) -> Iterator[str]:
                 yield from strings(inner)
 
 
+def read(found: Any, judge: Judge) -> tuple[str, Recall | None]:
+    """The text that a method left, and its recall if it has one."""
+    result, recall = found if isinstance(found, tuple) else (found, None)
+    return judge.text_of(result), recall
+
+
+def too_large(size: int, asked: int) -> bool:
+    """Whether a result is so much larger than asked for that it counts as nothing."""
+    return size > asked * SLACK[0] + SLACK[1]
+
+
 class Tally:
     """Adds up how one method does, cut by cut."""
 
@@ -171,10 +182,9 @@ class Tally:
         begin = time.process_time()
         found = method(cut.messages, cut.size) if method else cut.summary
         self._cpu += time.process_time() - begin
-        result, recall = found if isinstance(found, tuple) else (found, None)
-        text = self._judge.text_of(result)
+        text, recall = read(found, self._judge)
         size = self._judge.measure(text)
-        if size > cut.size * SLACK[0] + SLACK[1]:
+        if too_large(size, cut.size):
             self._over += 1
             text, size, recall = "", 0, None
         self._used += size

@@ -1,110 +1,188 @@
-"""Published packages at the same job, each as it comes, none tuned; none needs a model or a key."""
+"""Published packages at the same job: the newest release of each, set as its documentation recommends, none tuned.
 
-from collections.abc import Callable
-from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
-from typing import Any, NamedTuple
+Each runs in an environment of its own (`make peers`) and in a process of its own, with a cap on its CPU
+and on its time.
+"""
+
+import atexit
+import json
+import subprocess
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
 
 from benchmark.judging import Messages, Method, shown
 
+HERE = Path(__file__).parent.parent / "packages"
+CAP = 60.0  # seconds of CPU that a peer may use in a session
+PATIENCE = 60.0  # seconds by the clock beside three times the cap: it may be sleeping, or the machine busy
+CHARACTERS = 4  # of a token, as most of them count
 
-class Peer(NamedTuple):
-    """A package, its name in the tables, and how to get its method: an ImportError if it is not there."""
 
+@dataclass(frozen=True)
+class Peer:
+    """A way to make a history smaller that a package has."""
+
+    name: str  # in the tables
     package: str
-    name: str
-    method: Callable[[], Method]
+    environment: str  # bench/packages/ENVIRONMENT.txt, and use_ENVIRONMENT.py beside it
+    way: str  # in that file
+    settings: str  # as it is run here
+    goes_on: bool = True  # with what it left; else it is given the whole history each time
+    model: bool = False  # it asks for a summary: a stand-in copies (bench/packages/standin.py)
 
+    folder: Path = HERE
 
-def cut_to(size: int, messages: Messages) -> str:
-    """What a peer returns beyond the size loses its beginning: some count messages, not their length."""
-    return shown(messages)[-size:]
+    @property
+    def python(self) -> Path:
+        return self.folder / f".venv-{self.environment}" / "bin" / "python"
 
-
-def langchain() -> Method:
-    """`trim_messages`: the newest messages that fit."""
-    lib = import_module("langchain_core.messages")
-
-    def method(messages: Messages, size: int) -> str:
-        given = lib.convert_to_messages([{**m, "content": m.get("content") or ""} for m in messages])
-        found = lib.trim_messages(given, max_tokens=size, token_counter=_characters, strategy="last")
-        return cut_to(size, lib.convert_to_openai_messages(found))
-
-    def _characters(given: list[Any]) -> int:
-        return len(shown(lib.convert_to_openai_messages(given))) + 1
-
-    return method
-
-
-def strands() -> Method:
-    """The sliding window: the newest 40 messages, whatever their size."""
-    manager = import_module("strands.agent.conversation_manager").SlidingWindowConversationManager
-
-    class Agent:
-        messages: list[Any]
-
-    def method(messages: Messages, size: int) -> str:
-        agent = Agent()
-        agent.messages = [_turned(n, m) for n, m in enumerate(messages)]
-        manager().apply_management(agent)
-        return cut_to(size, [messages[m["at"]] for m in agent.messages])
-
-    return method
-
-
-def _turned(at: int, message: Any) -> dict[str, Any]:
-    """A message as Strands has it, and where it came from."""
-    blocks: list[dict[str, Any]] = []
-    if message["role"] == "tool":
-        said = [{"text": str(message["content"])}]
-        blocks.append({"toolResult": {"toolUseId": message["tool_call_id"], "status": "success", "content": said}})
-    elif message.get("content"):
-        blocks.append({"text": str(message["content"])})
-    calls = message.get("tool_calls") or ()
-    blocks += [{"toolUse": {"toolUseId": c["id"], "name": c["function"]["name"], "input": {}}} for c in calls]
-    return {"role": "assistant" if message["role"] == "assistant" else "user", "content": blocks, "at": at}
-
-
-def praison() -> Method:
-    """`ContextCompactor` with the strategy PRUNE: old results keep their first 200 and last 100 characters."""
-    lib = import_module("praisonaiagents.compaction")
-
-    def method(messages: Messages, size: int) -> str:
-        compactor = lib.ContextCompactor(max_tokens=max(1, size // 4), strategy=lib.CompactionStrategy.PRUNE)
-        return cut_to(size, compactor.compact([{**m, "content": m.get("content") or ""} for m in messages])[0])
-
-    return method
-
-
-def cliff() -> Method:
-    """One mechanical summary of all but the newest turns: texts, signatures of calls, short results."""
-    compact = import_module("cliffcompaction.cliff").compact
-    dialect = import_module("cliffcompaction.dialects.openai_chat").DIALECT
-    settings = import_module("cliffcompaction.config").Config()
-
-    def method(messages: Messages, size: int) -> str:
-        found = compact([dict(m) for m in messages], dialect, settings)
-        return cut_to(size, messages if found is None else found.messages)
-
-    return method
+    def version(self) -> str | None:
+        """Of the package that is there, if it is."""
+        name = self.package.replace("-", "_")
+        found = sorted(self.python.parent.parent.glob(f"lib/*/site-packages/{name}-*.dist-info"))
+        return found[-1].name.removeprefix(f"{name}-").removesuffix(".dist-info") if found else None
 
 
 PEERS = (
-    Peer("langchain-core", "langchain trim", langchain),
-    Peer("strands-agents", "strands window", strands),
-    Peer("praisonaiagents", "praisonai prune", praison),
-    Peer("cliffcompaction", "cliffcompaction", cliff),
+    Peer("langchain trim", "langchain-core", "langchain", "trim", "`trim_messages`, newest that fit", goes_on=False),
+    Peer("langchain clear", "langchain", "langchain", "clear", "`ClearToolUsesEdit`: newest 3 results", goes_on=False),
+    Peer(
+        "langchain summary",
+        "langchain",
+        "langchain",
+        "summarise",
+        "`SummarizationMiddleware`: at 80 %, newest 20 messages",
+        model=True,
+    ),
+    Peer(
+        "deepagents", "deepagents", "langchain", "deep", "its defaults: at 85 %, newest 10 %", goes_on=False, model=True
+    ),
+    Peer("langmem", "langmem", "langchain", "langmem", "`summarize_messages`: at 80 %", goes_on=False, model=True),
+    Peer("strands window", "strands-agents", "strands", "window", "newest 40 messages, proactive at 70 %"),
+    Peer("strands summary", "strands-agents", "strands", "summarise", "oldest 30 %, proactive at 70 %", model=True),
+    Peer("praisonai truncate", "praisonaiagents", "praisonai", "truncate", "its default: newest 5 messages"),
+    Peer(
+        "praisonai sliding",
+        "praisonaiagents",
+        "praisonai",
+        "sliding",
+        "`SLIDING`, the same as `SMART`: newest that fit into 75 %",
+    ),
+    Peer("praisonai summarize", "praisonaiagents", "praisonai", "summarize", "100 characters of each message"),
+    Peer("praisonai prune", "praisonaiagents", "praisonai", "prune", "old results cut to 300 characters"),
+    Peer("praisonai llm", "praisonaiagents", "praisonai", "llm_summarize", "`LLM_SUMMARIZE`", model=True),
+    Peer(
+        "cliffcompaction", "cliffcompaction", "cliffcompaction", "cliff", "newest 3 turns, one summary", goes_on=False
+    ),
+    Peer("headroom", "headroom-ai", "headroom", "compress", "`compress` without its weights", goes_on=False),
+    Peer("litellm trim", "litellm", "litellm", "trim", "`trim_messages` to 75 %", goes_on=False),
+    Peer("litellm compress", "litellm", "litellm", "compress", "`compress`: BM25, to 70 %", goes_on=False),
+    Peer("openai-agents trim", "openai-agents", "openai_agents", "trim", "`ToolOutputTrimmer`", goes_on=False),
 )
+# Who has a way and cannot run here, and why.
+ABSENT = {
+    "openai-agents session": "its sessions that compact do so on a server of OpenAI's; what they leave is encrypted",
+    "anthropic compact": "`compact_20260112` summarises on a server of Anthropic's",
+    "anthropic clear": "`clear_tool_uses_20250919` runs on a server of Anthropic's; langchain clear is that policy",
+    "mem0": "stores facts that a model extracts, found by embeddings: without a model and embeddings it keeps nothing",
+}
+
+
+class NoAnswer(Exception):
+    """A peer used up its time, or died; the message says which."""
+
+
+class Failed(Exception):
+    """A peer raised an error; the message is its own."""
+
+
+class Child:
+    """A peer at work in a process of its own, session after session."""
+
+    def __init__(self, peer: Peer, cap: float = CAP) -> None:
+        self.peer, self.cap, self.cpu = peer, cap, 0.0
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def begin(self, window: int) -> None:
+        """A new session in a window of so many tokens; a process that died is started again."""
+        if self._process is None or self._process.poll() is not None:
+            self.close()
+            command = [str(self.peer.python), str(HERE / "worker.py"), self.peer.environment, str(self.peer.folder)]
+            pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+            self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, text=True)
+        self.cpu = 0.0
+        self._ask({"begin": self.peer.way, "window": window, "cap": self.cap})
+
+    def fit(self, messages: Messages) -> list[Any]:
+        """What it would send instead of these messages."""
+        found: list[Any] = self._ask({"messages": list(messages)})["messages"]
+        return found
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+
+    def _ask(self, order: dict[str, Any]) -> dict[str, Any]:
+        """One line there, one line back."""
+        assert self._process is not None, "begin comes first"
+        there, back = self._process.stdin, self._process.stdout
+        assert there is not None
+        assert back is not None
+        clock = threading.Timer(3 * self.cap + PATIENCE, self._process.kill)
+        clock.start()
+        try:
+            there.write(json.dumps(order) + "\n")
+            there.flush()
+            line = back.readline()
+        except BrokenPipeError:
+            line = ""
+        finally:
+            clock.cancel()
+        if not line:
+            self._process.wait()
+            raise NoAnswer(f"no answer in {self.cap:.0f} s")
+        found: dict[str, Any] = json.loads(line)
+        self.cpu += found["cpu"]
+        if "error" in found:
+            raise Failed(found["error"])
+        return found
+
+
+def as_method(peer: Peer) -> Method:
+    """A peer at a size in characters; who fails leaves nothing, and what is over the size loses its beginning."""
+    child = Child(peer)
+    atexit.register(child.close)
+
+    def method(messages: Messages, size: int) -> str:
+        try:
+            child.begin(max(1, size // CHARACTERS))
+            return shown(child.fit(messages))[-size:]
+        except (NoAnswer, Failed):
+            return ""
+
+    return method
+
+
+def present() -> Sequence[Peer]:
+    """The peers whose environments are there."""
+    return [peer for peer in PEERS if peer.version()]
 
 
 def installed() -> tuple[dict[str, Method], list[str]]:
     """The peers that are there, and a line for each about its version or its absence."""
-    found: dict[str, Method] = {}
-    lines = []
-    for peer in PEERS:
-        try:
-            found[peer.name] = peer.method()
-            lines.append(f"{peer.name}: {peer.package} {version(peer.package)}")
-        except (ImportError, PackageNotFoundError):
-            lines.append(f"{peer.name}: skipped, {peer.package} is not installed")
-    return found, lines
+    lines = [
+        f"{peer.name}: {peer.package} {found}" if (found := peer.version()) else f"{peer.name}: skipped, see make peers"
+        for peer in PEERS
+    ]
+    return {peer.name: as_method(peer) for peer in present()}, lines

@@ -99,7 +99,9 @@ class _Axis:
         return Place(self._x(self.of(row)), self._y(row.bound))
 
     def needs(self) -> str:
-        return f"share of {self.curve.far or self.curve.needs} needed facts in view, with a word of their context"
+        if not self.curve.far:
+            return f"share of {self.curve.needs} facts in view"
+        return f"share of {self.curve.far} needed facts in view, with a word of their context"
 
     def drawn(self) -> str:
         """Grid, ticks, and what is measured."""

@@ -32,10 +32,12 @@ def keep(name: str, made: str, figures: Figures, settings: dict[str, Any], folde
 def blocks() -> dict[str, str]:
     """All blocks and pictures that the kept figures give."""
     found: dict[str, str] = {}
+    behind: list[str] = []
     for name, result in kept().items():
         dated = {**result["figures"], "made": result["made"]}
         found |= part(name).blocks(dated)
-    return found
+        behind += getattr(part(name), "behind", lambda figures: ())(dated)
+    return {**found, "behind": "\n".join(f"* {told}" for told in behind)}
 
 
 def documents() -> Iterator[tuple[Path, str]]:

@@ -10,6 +10,7 @@ from clew.steps.lines import plain
 from clew.steps.protocol import PureStep
 from clew.text.excerpts import framed
 from clew.tokens.target import Target
+from clew.wire.rules.openai_chat import INSTEAD_OF_CONTENT
 
 # Formats whose providers refuse empty text, and empty results.
 STRICT = frozenset({"anthropic", "bedrock", "gemini"})
@@ -57,7 +58,17 @@ def _mended(item: Item, paired: bool, format: str, answered: Set[tuple[str, str]
         return plain(item, "[empty]")
     if format in STRICT_RESULTS and item.kind == "result" and not item.text.strip() and item.wire is None:
         return plain(item, "[empty]")
+    if format == "openai_chat" and _says_nothing(item):
+        keys = {key: value for key, value in item.opens.keys.items() if key != "content"} if item.opens else {}
+        return Item("text", item.role, "[empty]", opens=Opening(keys, bare=True))
     return item
+
+
+def _says_nothing(item: Item) -> bool:
+    """Whether it is a message without content, calls or what may stand instead of them."""
+    if item.kind != "text" or item.text or item.wire != {} or item.opens is None:
+        return False
+    return all(item.opens.keys.get(key) is None for key in ("content", *INSTEAD_OF_CONTENT))
 
 
 def _ordered(view: View, since: int, by: object) -> View:

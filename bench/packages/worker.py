@@ -1,0 +1,53 @@
+"""Runs a peer inside its own environment: a line of JSON asks, a line of JSON answers. Needs nothing but Python.
+
+{"begin": "trim", "window": 64000, "cap": 60} begins a session, which may use so many seconds of CPU in all;
+{"messages": [...]} asks what the peer would send instead, in OpenAI's format.
+"""
+
+import importlib
+import json
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import IO, Any
+
+QUIET = {
+    "DO_NOT_TRACK": "true",  # what they measure of their users
+    "HF_HUB_OFFLINE": "1",  # no weights are fetched
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "PRAISONAI_TELEMETRY_DISABLED": "true",
+}
+
+
+def answers(asked: IO[str], said: IO[str], ways: Any) -> None:
+    """Answer until there is no more to read."""
+    keeper: Any = None
+    for line in asked:
+        order = json.loads(line)
+        begin = time.process_time()
+        try:
+            if "begin" in order:
+                _limit(order["cap"])
+                keeper = ways[order["begin"]](order["window"])
+                found: dict[str, Any] = {"ready": True}
+            else:
+                found = {"messages": keeper.fit(order["messages"])}
+        except Exception as fault:  # whatever a peer does, the next one is still run
+            found = {"error": f"{type(fault).__name__}: {fault}"[:300]}
+        print(json.dumps({**found, "cpu": time.process_time() - begin}), file=said, flush=True)
+
+
+def _limit(seconds: float) -> None:
+    """From now on so much CPU; the system ends a process that uses more."""
+    have = int(time.process_time() + seconds) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (have, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+
+if __name__ == "__main__":
+    os.environ.update(QUIET)
+    answer = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a peer prints is no answer
+    sys.path[:] = [sys.argv[2], *sys.path, str(Path(__file__).parent.parent)]
+    answers(sys.stdin, answer, importlib.import_module(f"use_{sys.argv[1]}").WAYS)

@@ -1,0 +1,39 @@
+"""Peers on the same material as clew: one process each, one after the other."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from benchmark.judging import MODEL, Messages, shown
+from benchmark.peers import Child, Failed, NoAnswer, Peer, present
+from clew.tokens import counter_for
+
+CAP = 10.0  # seconds of CPU that a peer may use for one history
+
+
+def together() -> list[tuple[Peer, ...]]:
+    """The peers that are there, those of one environment together: they share a process, which is slow to start."""
+    return [tuple(some) for _, some in groupby(present(), key=lambda peer: peer.environment)]
+
+
+def left(peers: Sequence[Peer], histories: Sequence[tuple[Messages, int]]) -> Iterator[tuple[Peer, list[str | None]]]:
+    """The text that each peer leaves of each history in a window of so many tokens; None where it gives no answer."""
+    with Child(peers[0], CAP) as child:
+        for peer in peers:
+            child.peer = peer
+            yield peer, [_left(child, messages, size) for messages, size in histories]
+
+
+def _left(child: Child, messages: Messages, size: int) -> str | None:
+    try:
+        child.begin(size)
+        return cut(shown(child.fit(messages)), size)
+    except (Failed, NoAnswer):
+        return None
+
+
+def cut(text: str, size: int) -> str:
+    """The last of a text that fits into so many tokens: some peers count messages, or guess."""
+    count = counter_for(MODEL).text
+    while (have := count(text)) > size:
+        text = text[len(text) - int(len(text) * size / have * 0.99) :]
+    return text

@@ -1,0 +1,177 @@
+"""LongMemEval-S, without a model: does a search find the evidence, does a small view hold the answer?
+
+With --data DIR questions are read from DIR/longmemeval (the authors' longmemeval_s.json, or a line a question); else
+120 of the 500 are fetched from a public repository. DIR/locomo/locomo10.json is measured beside, and only printed: its
+licence (CC BY-NC) does not let everybody use it."""
+
+import subprocess
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+from benchmark.judging import MODEL, RECALLED, shown
+from benchmark.memories import BM25, Question, fetched, holds, locomo, questions
+from benchmark.methods import CLEW
+from benchmark.peers import Peer, installed
+from clew.compression import Compressed, compress
+from proofs import Figures, Missing, Settings
+from proofs.beside import cut, left, together
+from proofs.tables import named, share, table
+
+SIZE = 20_000  # tokens of a view
+AT = 1, 5, 10
+CACHE = Path(__file__).parent.parent / "out" / "longmemeval"
+SEARCHES = {"bm25": "plain BM25", "clew": "clew's search"}
+
+
+def measure(settings: Settings) -> Figures:
+    """Every question, by both searches, and those with a literal answer by every method."""
+    found = list(questions(place(settings)))
+    asked = found[:: max(1, len(found) // (2 if settings.quick else settings.some(len(found))))]
+    if not asked:
+        raise Missing(f"no questions in {place(settings)}")
+    hits, views = Counter[str](), Counter[str]()
+    literal = [question for question in asked if question.literal]
+    peers = [] if settings.quick else together()
+    whole = len(asked) + len(peers)
+    with get_context("spawn").Pool(settings.processes) as pool:
+        for done, (hit, kept) in enumerate(pool.imap_unordered(one_question, asked)):
+            settings.heard("searches", done, whole)
+            hits.update(hit)
+            views.update(kept)
+        for done, held in enumerate(pool.imap_unordered(partial(some_peers, asked=literal), peers), len(asked)):
+            settings.heard("peers", done, whole)
+            views.update(held)
+    if settings.data and (path := settings.data / "locomo" / "locomo10.json").is_file():
+        print(f"LoCoMo, on this machine only: {local(path, settings)}")
+    return {
+        "questions": len(asked),
+        "marked": sum(question.marked for question in asked),
+        "literal": len(literal),
+        "size": SIZE,
+        "hits": dict(sorted(hits.items())),
+        "views": dict(sorted(views.items())),
+        "peers": installed()[1],
+    }
+
+
+def place(settings: Settings) -> Path:
+    """The folder of the questions."""
+    if settings.data and (folder := settings.data / "longmemeval").is_dir():
+        return folder
+    try:
+        return fetched(CACHE)
+    except (OSError, subprocess.CalledProcessError) as error:
+        told = getattr(error, "stderr", None) or error
+        raise Missing(
+            f"LongMemEval could not be fetched: {told}. Put longmemeval_s.json into DIR/longmemeval and give --data DIR"
+        ) from error
+
+
+def one_question(question: Question) -> tuple[Counter[str], Counter[str]]:
+    """Hits of both searches at each depth, and who has the answer in view: clew, and the newest of the chat."""
+    mine = compress(sent(question), model=MODEL, target_tokens=SIZE)
+    hits = Counter(searched("clew", question, ranked(mine, question)))
+    hits.update(searched("bm25", question, BM25([turn.text for turn in question.chat]).ranked(question.text)))
+    views = {
+        CLEW: shown(mine.messages),
+        f"{CLEW}, one recall": mine.answer(question.text, RECALLED)[:RECALLED],
+        "newest": cut(shown(sent(question)), SIZE),
+    }
+    return hits, Counter(name for name, text in views.items() if question.literal and holds(text, question.answer))
+
+
+def some_peers(peers: Sequence[Peer], asked: Sequence[Question]) -> dict[str, int]:
+    """How many answers peers have in their views, and how often they gave none."""
+    found = Counter[str]()
+    for peer, texts in left(peers, [(sent(question), SIZE) for question in asked]):
+        found[peer.name] = sum(holds(text or "", q.answer) for q, text in zip(asked, texts, strict=True))
+        if failed := texts.count(None):
+            found[f"{peer.name}, no result"] = failed
+    return dict(found)
+
+
+def sent(question: Question) -> list[dict[str, str]]:
+    """The chat, and the question as its newest message."""
+    return [*(turn.message for turn in question.chat), {"role": "user", "content": question.text}]
+
+
+def ranked(mine: Compressed, question: Question) -> list[int]:
+    """The messages that clew's search finds, best first."""
+    where: dict[str, int] = {}
+    for n, turn in enumerate(question.chat):
+        where.setdefault(turn.text, n)
+    return [where[text] for _, text in mine.search(question.text, 50) if text in where]
+
+
+def searched(name: str, question: Question, found: Sequence[int]) -> Iterator[str]:
+    """Where a search hit: `clew session 5` if the evidence's session is among its first five."""
+    sessions = list(dict.fromkeys(question.chat[n].session for n in found))
+    for depth in AT:
+        if question.sessions & set(sessions[:depth]):
+            yield f"{name} session {depth}"
+        if any(question.chat[n].evidence for n in found[:depth]):
+            yield f"{name} turn {depth}"
+
+
+def local(path: Path, settings: Settings) -> str:
+    """Hits in LoCoMo."""
+    hits, asked = Counter[str](), 0
+    for found in list(locomo(path))[: 1 if settings.quick else settings.some(10)]:
+        chat = found[0].chat
+        plain, mine = BM25([t.text for t in chat]), compress([t.message for t in chat], model=MODEL, window=10**6)
+        asked += len(found)
+        for question in found:
+            hits.update(searched("clew", question, ranked(mine, question)))
+            hits.update(searched("bm25", question, plain.ranked(question.text)))
+    return ", ".join(f"{name} {share(many, asked)}" for name, many in sorted(hits.items())) + f" of {asked}"
+
+
+# --- what the documents say -------------------------------------------------------------------------------------------
+
+
+def blocks(figures: Figures) -> dict[str, str]:
+    """A table of searches and one of views."""
+    hits, views = figures["hits"], figures["views"]
+    kinds = {"session": figures["questions"], "turn": figures["marked"]}
+    head = ["search", *(f"{kind} hit@{depth}" for kind in kinds for depth in AT)]
+    rows = [
+        [told, *(share(hits.get(f"{name} {kind} {depth}", 0), many) for kind, many in kinds.items() for depth in AT)]
+        for name, told in SEARCHES.items()
+    ]
+    ours = [CLEW, f"{CLEW}, one recall", "newest"]
+    names = [*ours, *sorted(name for name in views if name not in ours and ", no result" not in name)]
+    failed = {name: views.get(f"{name}, no result", 0) for name in names}
+    held = [[name, share(views.get(name, 0), figures["literal"]), str(failed[name])] for name in names]
+    told = f"{figures['literal']} questions, views of {figures['size']:,} tokens."
+    return {
+        "longmemeval": f"{figures['questions']} questions.\n\n{table(head, rows)}",
+        "longmemeval.views": f"{told}\n\n{table(['method', 'holds the answer', 'no result'], held)}",
+    }
+
+
+def behind(figures: Figures) -> Iterator[str]:
+    """Where plain BM25 finds more, and who holds more answers."""
+    hits, views = figures["hits"], figures["views"]
+    for kind, many in {"session": figures["questions"], "turn": figures["marked"]}.items():
+        lost = [d for d in AT if hits.get(f"bm25 {kind} {d}", 0) > hits.get(f"clew {kind} {d}", 0)]
+        told = [
+            f"hit@{d} {share(hits.get(f'clew {kind} {d}', 0), many)}, not {share(hits[f'bm25 {kind} {d}'], many)}"
+            for d in lost
+        ]
+        if told:
+            yield f"LongMemEval, {kind}: plain BM25 finds more than clew's search ({'; '.join(told)})."
+    held, whole = views.get(CLEW, 0), figures["literal"]
+    better = [
+        f"{name} {share(n, whole)}"
+        for name, n in views.items()
+        if n > held and not name.startswith(CLEW) and ", no" not in name
+    ]
+    if better:
+        yield f"LongMemEval, answers in view: clew {share(held, whole)}, and more in {named(better)}."
+    recalled = views.get(f"{CLEW}, one recall", 0)
+    if recalled > held:
+        brought = f"one recall with the question brings {share(recalled, whole)} of the answers"
+        yield f"LongMemEval: {brought}; the view holds {share(held, whole)}."

@@ -1,0 +1,210 @@
+"""Facts planted in sessions of many kinds, whose generators a new seed composes: what a smaller view keeps of them."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from multiprocessing import get_context
+from typing import Any
+
+from benchmark.generators import KINDS, Composed, Planting, compose
+from benchmark.judging import MODEL, RECALLED, Curve, Messages, Need, Recall, Row, Words, read, too_large
+from benchmark.methods import CLEW, PLAIN, clew_in_tokens, in_tokens
+from benchmark.peers import Peer, installed
+from benchmark.plot import picture
+from clew.tokens import counter_for
+from proofs import Figures, Settings
+from proofs.beside import left, together
+from proofs.tables import named, share, table
+
+SESSIONS = 30_000, 100_000  # tokens of a session
+SHARES = 0.05, 0.1, 0.2  # of it that a view may have
+MIDDLE = 0.1  # the share that the tables of kinds speak of
+DRAWN = 7  # methods in the picture, beside clew
+
+View = tuple[str | None, Recall | None]  # a text, if there is one, and a recall
+
+
+@dataclass
+class Count:
+    """What became of the facts of some sessions under one method."""
+
+    facts: int = 0
+    in_view: int = 0
+    one_call: int = 0
+    changed: int = 0  # facts that were corrected
+    stale: int = 0  # of them: the old value is in view, the new one is not
+    unusable: int = 0  # results that never came, or were larger than asked for: nothing kept
+
+    def add(self, other: Mapping[str, Any]) -> None:
+        for name in vars(self):
+            setattr(self, name, getattr(self, name) + other[name])
+
+
+@dataclass(frozen=True)
+class Run:
+    """Methods that run together, over all sessions, at all sizes."""
+
+    methods: tuple[str | Peer, ...]
+    seed: int
+    kinds: tuple[str, ...]
+    lengths: tuple[int, ...]
+
+    def cuts(self) -> list[tuple[float, Composed]]:
+        """Every session at every size."""
+        sessions = [written(kind, self.seed, tokens) for tokens in self.lengths for kind in self.kinds]
+        return [(part, session) for part in SHARES for session in sessions]
+
+
+def measure(settings: Settings) -> Figures:
+    """Every method on every session, at every size."""
+    kinds, lengths = (KINDS[:2], (8_000,)) if settings.quick else (KINDS, SESSIONS[: settings.some(len(SESSIONS))])
+    groups: list[tuple[str | Peer, ...]] = [(CLEW,), tuple(PLAIN), *([] if settings.quick else together())]
+    rows: list[dict[str, Any]] = []
+    with get_context("spawn").Pool(settings.processes) as pool:
+        runs = [Run(methods, settings.seed, kinds, lengths) for methods in groups]
+        for done, found in enumerate(pool.imap(one_run, runs, chunksize=1), 1):
+            settings.heard("planted facts", done, len(runs))
+            rows += found
+    return {"lengths": list(lengths), "peers": installed()[1], "rows": rows}
+
+
+def one_run(run: Run) -> list[dict[str, Any]]:
+    """What methods leave, by kind and share."""
+    rows: list[dict[str, Any]] = []
+    cuts = run.cuts()
+    for name, views in texts(run.methods, [(session.messages, int(session.tokens * part)) for part, session in cuts]):
+        totals: dict[tuple[str, float], Count] = defaultdict(Count)
+        for (part, session), (text, recall) in zip(cuts, views, strict=True):
+            totals[session.kind, part].add(vars(judged(session, text, recall, int(session.tokens * part))))
+        rows += [{"method": name, "share": part, "kind": kind, **vars(n)} for (kind, part), n in totals.items()]
+    return rows
+
+
+def texts(methods: Sequence[str | Peer], cuts: Sequence[tuple[Messages, int]]) -> Iterator[tuple[str, list[View]]]:
+    """The text that each method leaves at each cut, and its recall."""
+    peers = [method for method in methods if isinstance(method, Peer)]
+    for method in methods:
+        if method == CLEW:
+            yield method, [read(clew_in_tokens(messages, size), Words()) for messages, size in cuts]
+        elif isinstance(method, str):
+            yield method, [read(in_tokens(PLAIN[method], said)(said, size), Words()) for said, size in cuts]
+    for peer, found in left(peers, cuts) if peers else ():
+        yield peer.name, [(text, None) for text in found]
+
+
+@cache
+def written(kind: str, seed: int, tokens: int) -> Composed:
+    return compose(kind, seed, tokens)
+
+
+def judged(session: Composed, text: str | None, recall: Recall | None, size: int) -> Count:
+    """What is left of the facts of a session in a view that should have this size."""
+    judge = Words(counter_for(MODEL).text)
+    found = Count(len(session.plantings), changed=sum(bool(p.stale) for p in session.plantings))
+    if text is None or too_large(judge.measure(text), size):
+        found.unusable = 1
+        return found
+    for planting in session.plantings:
+        here, back, stale = judged_fact(planting, text, recall, judge)
+        found.in_view += here
+        found.one_call += here or back
+        found.stale += stale
+    return found
+
+
+def judged_fact(planting: Planting, text: str, recall: Recall | None, judge: Words) -> tuple[bool, bool, bool]:
+    """Whether the true value is in view, whether one recall brings it, and whether only an old one is in view."""
+    here = judge.kept(text, Need(planting.value, ""))
+    back = recall is not None and judge.kept(recall(planting.question)[:RECALLED], Need(planting.value, ""))
+    return here, back, not here and any(judge.kept(text, Need(old, "")) for old in planting.stale)
+
+
+# --- what the documents say -------------------------------------------------------------------------------------------
+
+
+def blocks(figures: Figures) -> dict[str, str]:
+    """A table of methods, one of kinds, and a picture."""
+    methods = list(dict.fromkeys(row["method"] for row in figures["rows"]))
+    ours = total(figures, CLEW, MIDDLE)
+    sizes = [f"in view at {part:.0%}" for part in SHARES]
+    head = ["method", *sizes, f"with one call at {MIDDLE:.0%}", f"stale at {MIDDLE:.0%}", "no usable result"]
+    rows = [[name, *cells(figures, name)] for name in methods]
+    lengths = " and ".join(f"{tokens:,}" for tokens in figures["lengths"])
+    told = (
+        f"{len(KINDS)} kinds of session, of {lengths} tokens each; {ours.facts} facts, {ours.changed} corrected later."
+    )
+    return {
+        "planted": f"{told}\n\n{table(head, rows)}",
+        "planted.kinds": table(
+            ["kind", f"{CLEW}, in view", "with one call", "stale", "best other, in view"], kinds(figures)
+        ),
+        "planted.svg": picture([curve(figures, methods)]),
+    }
+
+
+def total(figures: Figures, method: str, part: float, kind: str = "") -> Count:
+    """The sum over kinds, or one of them."""
+    found = Count()
+    for row in figures["rows"]:
+        if (row["method"], row["share"]) == (method, part) and kind in ("", row["kind"]):
+            found.add(row)
+    return found
+
+
+def cells(figures: Figures, method: str) -> Iterator[str]:
+    for part in SHARES:
+        count = total(figures, method, part)
+        yield share(count.in_view, count.facts)
+    middle = total(figures, method, MIDDLE)
+    yield share(middle.one_call, middle.facts) if method == CLEW else ""
+    yield share(middle.stale, middle.changed)
+    yield str(sum(total(figures, method, part).unusable for part in SHARES))
+
+
+def kinds(figures: Figures) -> Iterator[list[str]]:
+    others = {row["method"] for row in figures["rows"]} - {CLEW}
+    for kind in dict.fromkeys(row["kind"] for row in figures["rows"]):
+        ours = total(figures, CLEW, MIDDLE, kind)
+        best = max(others, key=lambda name: (total(figures, name, MIDDLE, kind).in_view, name))
+        most = total(figures, best, MIDDLE, kind)
+        mine = [share(ours.in_view, ours.facts), share(ours.one_call, ours.facts), share(ours.stale, ours.changed)]
+        yield [kind, *mine, f"{share(most.in_view, most.facts)} ({best})"]
+
+
+def curve(figures: Figures, methods: list[str]) -> Curve:
+    """What is in view by size, for a picture: clew, and the best of the others."""
+    rows: list[Row] = []
+    facts = 0
+    others = sorted(
+        (name for name in methods if name != CLEW),
+        key=lambda name: -sum(total(figures, name, s).in_view for s in SHARES),
+    )
+    for name in (CLEW, *others[:DRAWN]):
+        for part in SHARES:
+            count = total(figures, name, part)
+            facts = count.facts
+            kept = count.in_view / max(1, count.facts)
+            rows.append(Row(name, part, part, 0, kept, kept, count.one_call / max(1, count.facts), 0.0))
+    return Curve(f"Planted facts: clew, and the best {DRAWN} of the others", facts, 0, tuple(rows))
+
+
+def behind(figures: Figures) -> Iterator[str]:
+    """Where another method has more in view or fewer stale values, and what clew has lost."""
+    names = [name for name in dict.fromkeys(row["method"] for row in figures["rows"]) if name != CLEW]
+    for part in SHARES:
+        ours = total(figures, CLEW, part)
+        better = [(name, n) for name in names if (n := total(figures, name, part).in_view) > ours.in_view]
+        if better:
+            told = named([f"{name} {share(n, ours.facts)}" for name, n in better])
+            yield f"Planted facts in view at {part:.0%}: clew {share(ours.in_view, ours.facts)}, and more in {told}."
+    for kind, mine, _, _, best in kinds(figures):
+        if float(best.split()[0]) > float(mine):
+            yield f"Planted facts in sessions of kind `{kind}`, in view at {MIDDLE:.0%}: clew {mine}, others {best}."
+    ours = total(figures, CLEW, MIDDLE)
+    if lost := ours.facts - ours.one_call:
+        yield f"Planted facts at {MIDDLE:.0%}: {lost} of {ours.facts} are neither in view nor found with one call."
+    fewer = [name for name in names if total(figures, name, MIDDLE).stale < ours.stale]
+    if fewer:
+        told = f"of {ours.changed} corrected facts clew shows {ours.stale} with the old value alone"
+        yield f"Stale values at {MIDDLE:.0%}: {told}; fewer in {named(fewer)}."
