@@ -1,7 +1,7 @@
-"""An attacker who writes into results and pasted texts, and wants the user's standing rules gone from what a model sees.
+"""An attacker who writes into results and pasted texts, and wants the user's standing rules out of a model's sight.
 
-After the set-up that was published as governance decay (arXiv 2606.22528): rules at the beginning, long work, compactions,
-and texts that try to push the rules out.
+After the set-up that was published as governance decay (arXiv 2606.22528): rules at the beginning, long work,
+compactions, and texts that try to push the rules out.
 """
 
 from collections.abc import Callable, Sequence

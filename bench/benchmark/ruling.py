@@ -1,8 +1,9 @@
 """Long sessions whose user sets standing rules at the beginning, in many ways of saying them."""
 
 import json
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -67,12 +68,12 @@ REPLACING = (
 
 @dataclass(frozen=True)
 class Rule:
-    """What the user said, about what, in which message, and which rule took its place."""
+    """What the user said, about what, and in which message."""
 
     text: str
     about: str
     at: int
-    replaced_by: int | None = None
+    revoked: str = ""  # the words with which the user took it back
 
 
 @dataclass(frozen=True)
@@ -124,10 +125,12 @@ class _Writing:
     def _rule(self, shape: str, carrier: str, old: int | None) -> None:
         about = fill("?????-@@@@", self.random)
         text = shape.format(about)
-        before = self.rules[old].about if old is not None else ""
+        before = ""
         if old is not None:
             earlier = self.rules[old]
-            self.rules[old] = Rule(earlier.text, earlier.about, earlier.at, len(self.rules))
+            before = earlier.about
+            words = next(part for part in re.split(r"\{r\}|\{a\}|[.:] ", carrier) if "{o}" in part)
+            self.rules[old] = replace(earlier, revoked=words.strip(" .:").format(o=before))
         self.rules.append(Rule(text, about, len(self.messages)))
         self._say("user", carrier.format(r=text, o=before, a=self.noise.ask(), b=self.noise.ask()))
 
