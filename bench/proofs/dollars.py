@@ -196,14 +196,16 @@ def blocks(figures: Figures) -> Mapping[str, str]:
         "",
         f"{figures['made']}, {told}, every call, window of {figures['window']:,} tokens, prices of {figures['prices']}"
         " with its cache. * asks a model: a stand-in copies, and its call is in the dollars. Regret: dollars above the"
-        " cheapest method of that session; among its like: of those that keep as much. Refused: calls larger than the window, which no provider takes.",
+        " cheapest method of that session; among its like: of those that keep as much. Refused: calls larger than the"
+        " window, which no provider takes.",
         *([f"No figures: {'; '.join(faults)}."] if faults else []),
     ]
     setting = Setting(figures["window"])
-    bills = [
-        Bill(setting, "clew" if r["method"] == FIXED else r["method"], 0, *(r[k] for k in _BILLED), 0) for r in rows
-    ]
+    bills = [_bill(setting, row) for row in rows]
     return {"dollars": "\n".join(lines), "dollars.svg": bill_picture(bills)}
 
 
-_BILLED = ("dollars", "helpers", "compactions", "kept", "bound", "one_call", "calls")
+def _bill(setting: Setting, row: Row) -> Bill:
+    name = "clew" if row["method"] == FIXED else row["method"]
+    counts = row["compactions"], row["kept"], row["bound"], row["one_call"], row["calls"]
+    return Bill(setting, name, 0, row["dollars"], row["helpers"], *counts, predicted=0)

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmark.attacks import all_of
 from benchmark.judging import MODEL, shown
-from benchmark.peers import ABSENT, CAP, PEERS, Child, Failed, NoAnswer, Peer
+from benchmark.peers import ABSENT, PEERS, Child, Failed, NoAnswer, Peer
 from benchmark.ruling import Ruled, ruled
 from clew.core.bridge import run
 from clew.core.limits import Budget
@@ -18,9 +18,10 @@ from clew.tokens import counter_for
 from proofs import Figures, Settings
 
 FOLDS = 50
-SESSIONS = 4
-WINDOWS = (16_000, 32_000)
-TOKENS = {16_000: 170_000, 32_000: 300_000}  # enough for fifty compactions
+SESSIONS = 2
+WINDOWS = (16_000,)  # small ones have the least room for rules
+TOKENS = {16_000: 170_000}  # enough for fifty compactions
+PATIENT = 10.0  # seconds of CPU that a peer may use in a session
 STRIDE = 4_000  # characters between two calls: not every turn of the session, but several to a compaction
 OURS = "clew"
 Seen = dict[str, Any]  # how one method did in one session
@@ -89,7 +90,7 @@ def _of_peer(peer: Peer, session: Ruled, last: int, window: int) -> Seen:
     """A peer over the same calls; the last is judged."""
     kept: list[Any] = []
     at = changes = 0
-    with Child(peer, CAP) as child:
+    with Child(peer, PATIENT) as child:
         try:
             child.begin(window)
             for end in calls(session):
