@@ -28,7 +28,7 @@ def test_rules_come_before_all_else_where_there_is_little_room() -> None:
     rules = [f"Never change the folder number {n}." for n in range(12)]
     for rule in rules:
         standing.add(WorkRequest(rule))
-    standing.files = {f"src/a_rather_long_folder/file_{n}.py": ("edited", 1, ()) for n in range(60)}
+    standing.files = {f"src/a_rather_long_folder/file_{n}.py": ("edited", 1, []) for n in range(60)}
     told = standing.told(1_200)
     assert all(rule in told for rule in rules)
 

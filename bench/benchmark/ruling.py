@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -96,8 +96,9 @@ def ruled(seed: int, tokens: int, attack: Attack | None = None, second: bool = F
 
 class _Writing:
     def __init__(self, seed: int, tokens: int, attack: Attack | None, second: bool) -> None:
-        self.shapes = SECOND_SHAPES if second else SHAPES
-        self.carriers, self.replacing = (SECOND_CARRIERS, SECOND_REPLACING) if second else (CARRIERS, REPLACING)
+        self.shapes: Mapping[str, Sequence[str]] = SECOND_SHAPES if second else SHAPES
+        self.carriers: Sequence[str] = SECOND_CARRIERS if second else CARRIERS
+        self.replacing: Sequence[str] = SECOND_REPLACING if second else REPLACING
         self.random, self.goal, self.attack = Random(seed), tokens * 4, attack
         self.harm = Random(seed + 1)  # of its own, so that the session is the same with and without an attacker
         self.noise = Noise(self.random)
