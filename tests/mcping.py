@@ -14,7 +14,10 @@ from uuid import NAMESPACE_URL, uuid5
 from mcp import Client, StdioServerParameters
 
 from clew import Budget, Engine, Request, open_store
+from clew.config.reading import load
 from clew.engine.settings import Settings
+from clew.mcp.opening import library
+from clew.mcp.server import server
 from clew.sessions.transcripts import Transcript, TranscriptStretch, write
 
 SESSION_PLACES = {
@@ -86,10 +89,16 @@ class Machine:
         return {**known, "HOME": str(self.home), "CLEW_STORE": str(self.store), "CLEW_PROBE": "off"}
 
     @asynccontextmanager
-    async def asked(self, *arguments: str) -> AsyncIterator["Asked"]:
-        """A server of its own, and a client that asks it."""
-        async with Client(self.command(*arguments)) as client:
-            yield Asked(client)
+    async def asked(self, **wanted: Any) -> AsyncIterator["Asked"]:
+        """A server of its own, and a client that asks it: without a process, which takes seconds to start."""
+        told = library(load(self.env, self.project), self.env, self.project, **wanted)
+        try:
+            if told.indexer:
+                told.indexer.start()
+            async with Client(server(told)) as client:
+                yield Asked(client)
+        finally:
+            await told.close()
 
 
 @dataclass

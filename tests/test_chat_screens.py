@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
+from amounts import combined
 from chatting import Hand, chatting, report
 from clew.chat.permitting import Permitting
 from clew.store.protocol import Store
@@ -49,8 +50,7 @@ class Album:
         await self.hand.until(lambda: len(self.hand.chat.screen_stack) == 1)
 
 
-@pytest.mark.parametrize("light", [False, True], ids=["dark", "light"])
-@pytest.mark.parametrize("size", [(80, 24), (140, 45)], ids=["80x24", "140x45"])
+@pytest.mark.parametrize(("size", "light"), combined([(80, 24), (140, 45)], [False, True]))
 async def test_every_screen_is_whole(store: Store, tmp_path: Path, size: tuple[int, int], light: bool) -> None:
     suffix = f"{size[0]}x{size[1]}-{'light' if light else 'dark'}"
     write = Call("write_file", {"path": "new.txt", "content": "hello 👩‍👩‍👧 שלום\n"})

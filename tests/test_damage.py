@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from amounts import cases
 from clew import Budget, ClewError, Engine, NotFound, SQLite, StoreError
 from clew.sessions.export_log import export
 from test_exports import busy
 
-FLIPS = 40
+FLIPS = cases(20)
 
 
 async def exported(store: SQLite, branch: str) -> list[bytes]:

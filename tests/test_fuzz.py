@@ -6,6 +6,7 @@ from random import Random
 import pytest
 
 from acting import Client
+from amounts import cases
 from clew import Budget, Engine, Request, SQLite, open_store
 from fuzzing import fuzz, plan
 from judging import problems
@@ -13,7 +14,7 @@ from owning import Speaker
 from postgres import Server
 from tagging import Calls, Results, Text
 
-SESSIONS, PORTIONS = 40, 3
+SESSIONS, PORTIONS = cases(20), 3
 
 
 @pytest.mark.parametrize("portion", range(PORTIONS))

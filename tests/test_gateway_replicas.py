@@ -13,8 +13,8 @@ import replicas
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there is no kill -9 on Windows")
 
 # As many as CI has time for; `make kills` has 64 clients, and takes minutes.
-MANY = int(os.environ.get("CLEW_KILLS", "40")) >= 500
-CLIENTS, TURNS, PAUSE, SECONDS = (64, 30, 8.0, 10.0) if MANY else (8, 12, 0.2, 1.0)
+MANY = int(os.environ.get("CLEW_KILLS", "20")) >= 500
+CLIENTS, TURNS, PAUSE, SECONDS = (64, 30, 8.0, 10.0) if MANY else (6, 8, 0.2, 1.0)
 
 
 def test_nothing_that_was_answered_is_lost(server: postgres.Server) -> None:

@@ -193,7 +193,7 @@ asyncio.run(main(sys.argv[1], 1))
 @pytest.mark.skipif(os.name == "nt", reason="there is no kill -9 on Windows")
 async def test_a_crash_leaves_of_each_act_all_or_nothing(tmp_path: Path) -> None:
     path, known = tmp_path / "clew.db", dict[str, int]()
-    for round in range(8):
+    for round in range(cases(4)):
         command = [sys.executable, "-c", KILLED, str(path), str(Path(__file__).parent)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
             assert writer.stdout is not None

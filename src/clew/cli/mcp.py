@@ -3,20 +3,14 @@
 import asyncio
 import os
 from contextlib import suppress
-from dataclasses import replace
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from clew.cli.app import ScopeName, StorePath, UsageError, app, configured
 from clew.errors import MissingExtra
-
-if TYPE_CHECKING:
-    from clew.engine.engine import Engine
-    from clew.mcp.library import Library
 
 MCP_PORT = 8711
 
@@ -49,9 +43,20 @@ def mcp(
         raise MissingExtra("clew mcp needs the protocol's SDK: pip install 'clew[mcp]'")
     if conversation and every:
         raise UsageError("--conversation shows one and --all every conversation: give one of them")
+    from clew.mcp import opening
     from clew.mcp.serving import MCP_PATH, listen, serve_http, serve_stdio
 
-    library = _library((project or Path.cwd()).absolute(), conversation, every, index, scope, store)
+    folder = (project or Path.cwd()).absolute()
+    library = opening.library(
+        configured(),
+        os.environ,
+        folder,
+        conversation=conversation,
+        every=every,
+        index=index,
+        scope=scope,
+        store=store,
+    )
     with suppress(KeyboardInterrupt):
         if not http:
             asyncio.run(serve_stdio(library))
@@ -60,30 +65,3 @@ def mcp(
         at = f"[{host}]" if ":" in host else host
         typer.echo(f"clew serves MCP at http://{at}:{listener.getsockname()[1]}{MCP_PATH} (Ctrl+C ends it)", err=True)
         asyncio.run(serve_http(library, listener))
-
-
-def _library(folder: Path, conversation: str, every: bool, index: bool, scope: str, where: str | None) -> "Library":
-    from clew.config import engine
-    from clew.core import folders
-    from clew.mcp.indexing import Indexer
-    from clew.mcp.library import Library
-    from clew.sessions.projects import project_of
-    from clew.store import open_store
-
-    config = configured()
-    # Nothing is compacted or summed up here: no model need be at hand.
-    quiet = replace(config, summary=replace(config.summary, model=None))
-
-    def made(create: bool) -> "Engine":
-        return engine(quiet, open_store(where or config.store, create), compaction="off")
-
-    home = folders.home(os.environ)
-    own = project_of(folder, home)
-
-    @cache
-    def mine(other: str) -> bool:
-        return own is not None and project_of(other, home) == own
-
-    reachable = None if every else mine
-    indexer = Indexer(lambda: made(True), scope, reachable, os.environ) if index else None
-    return Library(made, scope, None if conversation else reachable, conversation, indexer)
