@@ -94,7 +94,7 @@ def _of_peer(peer: Peer, session: Ruled, last: int, window: int) -> Seen:
     with Child(peer, PATIENT) as child:
         try:
             child.begin(window)
-            for end in calls(session):
+            for end in calls(session) if peer.goes_on or peer.remembers else [last]:
                 if end > last:
                     break
                 given = [*kept, *session.messages[at:end]] if peer.goes_on else session.messages[:end]
