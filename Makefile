@@ -12,7 +12,7 @@ PINNED := requirements-dev.txt
 
 FRAMEWORKS := adk agent_framework crewai hermes inspect_ai langchain litellm openai_agents praisonai pydantic_ai strands
 
-.PHONY: demo test test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench proof peers docs format clean relock $(FRAMEWORKS)
+.PHONY: demo test test-batch test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench proof peers live types-live paste docs format clean relock $(FRAMEWORKS)
 
 demo: $(ENV)/clew  ## Replay a real agent session in a small window.
 	@$(ENV)/clew demo --store $(VENV)/demo.db
@@ -28,6 +28,14 @@ test-python:  ## The tests on another Python, beside: make test-python PYTHON=py
 
 $(FRAMEWORKS): %: frameworks/%/.venv/ready
 	frameworks/$@/.venv/bin/python -m pytest -c frameworks/pytest.ini --rootdir . frameworks/$@ frameworks/test_docs.py frameworks/test_recipes.py
+
+test-batch: .venv-batch/ready  ## Archives through Ray and DuckDB, and runs that are killed. Minutes; 900 MB.
+	.venv-batch/bin/python -m pytest tests/archives/engines.py
+
+.venv-batch/ready: $(PINNED) pyproject.toml | $(UV)
+	@$(UV) venv --quiet --clear .venv-batch
+	@$(UV) pip install --quiet --python .venv-batch/bin/python --build-constraints $(PINNED) -r $(PINNED) --editable '.[ray,duckdb]'
+	@touch $@
 
 CLIENTS := resuming claude_code codex opencode pi copilot installed plugged plugins gemini_cli qwen_code aider sdks litellm_sdk
 
@@ -94,6 +102,9 @@ bench: $(VENV)/ready  ## Facts that survive, speed, peers beside, import cost, c
 	$(ENV)/python bench/dollars.py
 	$(ENV)/python bench/session.py
 
+paste: $(VENV)/ready  ## Every line of README and quickstart, typed into a shell and a Python prompt: a fresh clone, an empty home. Minutes.
+	$(ENV)/python tests/pasting.py README.md docs/quickstart.md
+
 proof: $(VENV)/ready  ## Every claim measured beside others, into bench/results and the documents: ONLY=, DATA=, SEED=. Up to an hour.
 	-@$(MAKE) --no-print-directory --keep-going peers
 	$(ENV)/python bench/proof.py $(if $(ONLY),--only $(ONLY)) $(if $(DATA),--data $(DATA)) $(if $(SEED),--seed $(SEED))
@@ -104,6 +115,24 @@ bench/packages/.venv-%/ready: bench/packages/%.txt | $(UV)
 	@$(UV) venv --quiet --clear bench/packages/.venv-$*
 	@$(UV) pip install --quiet --python bench/packages/.venv-$*/bin/python -r $<
 	@touch $@
+
+live: .venv-live/ready bench/out/compactbench  ## Live tasks, tau2 and CompactBench, with a model: MODEL=openai/gpt-5-mini, or scripted; LIMIT=
+	.venv-live/bin/python bench/live.py tau2 --model $(or $(MODEL),scripted) --limit $(or $(LIMIT),2) --compaction clew,auto,none
+	.venv-live/bin/python bench/live.py compactbench --model $(or $(MODEL),scripted) --limit $(or $(LIMIT),2) \
+	  --templates bench/out/compactbench/benchmarks/public --suite elite_practice --difficulty hard --methods clew,naive-summary,hybrid-ledger
+
+types-live: .venv-live/ready
+	MYPYPATH=bench:src .venv-live/bin/python -m mypy --config-file frameworks/mypy.ini --cache-dir .venv-live/mypy bench/livetasks
+
+.venv-live/ready: bench/live.txt pyproject.toml | $(UV)
+	@$(UV) venv --quiet --clear .venv-live
+	@$(UV) pip install --quiet --python .venv-live/bin/python --build-constraints $(PINNED) mypy -r $< --editable .
+	@touch $@
+
+# Its wheel has no templates.
+bench/out/compactbench:
+	git clone --quiet https://github.com/compactbench/compactbench $@
+	git -C $@ checkout --quiet 8bb1f62ee96094979d8e3eaf9dfde74a8190530d
 
 docs: .venv-docs/ready  ## The documentation as a site in site/, with references of commands and names; a broken link fails.
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet

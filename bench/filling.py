@@ -40,14 +40,14 @@ def library() -> str:
     return "\n".join(f.read_text(encoding="utf-8", errors="replace") for f in files)
 
 
-def turns(number: int) -> Iterator[list[Message]]:
+def turns(number: int, long: int = LONG) -> Iterator[list[Message]]:
     """What each turn of a session adds, without end: two messages, after the first which opens it."""
     chance, text = Random(number), library()
 
     def say() -> str:
         if chance.random() < REPEATS:
             return chance.choice(SAME)
-        size = int(SHORT * (LONG / SHORT) ** chance.random())
+        size = int(SHORT * (long / SHORT) ** chance.random())
         start = chance.randrange(len(text) - size)
         return text[start : start + size]
 
@@ -77,8 +77,8 @@ def name_of(number: int) -> str | None:
 class Session:
     """One session on its way into the log."""
 
-    def __init__(self, secret: bytes, number: int) -> None:
-        self.digests = Digests(secret, SCOPE)
+    def __init__(self, secret: bytes, number: int, scope: str = SCOPE) -> None:
+        self.digests = Digests(secret, scope)
         frame, _ = decode({"model": "gpt-4o", "messages": [{"role": "system", "content": SYSTEM}]}, "openai_chat")
         self.number = number
         self.branch = self.digests.link(str(number), ("bench",))[:16]
@@ -160,13 +160,13 @@ async def fill(path: Path, sessions: int, items: int) -> float:
     return took
 
 
-async def put(store: Store, sessions: int, items: int) -> float:
+async def put(store: Store, sessions: int, items: int, scope: str = SCOPE, long: int = LONG) -> float:
     """So many sessions of so many items each into a store; seconds it took."""
     begun, done, took = time.perf_counter(), 0, 0.0
     for number in range(1, sessions + 1):
-        session, coming = Session(store.secret, number), islice(turns(number), turns_of(items))
+        session, coming = Session(store.secret, number, scope), islice(turns(number, long), turns_of(items))
         while some := list(islice(coming, BATCH)):
-            await store.write(SCOPE, session.batch(some))
+            await store.write(scope, session.batch(some))
         done += session.said
         took = time.perf_counter() - begun
         print(f"\r{done:,} items, {took:.0f} s ", end="", file=sys.stderr)

@@ -1,6 +1,7 @@
 """What a large store costs beside a small one.
 
 python bench/scale.py [--sessions N] [--items N] [--long N] [--folder DIR]
+python bench/scale.py --postgres URL [--all N] [--json FILE] [--keep]: `servers.py` says what that does
 
 Two pairs: a store of many sessions beside one of ten, all sessions being of one size; and one long session beside a
 short one. Both of a pair are measured in turns, in one process. Every other session has a name; those without are found
@@ -25,7 +26,7 @@ import orjson
 
 from clew import Addition, Budget, Engine, Request, SQLite
 from clew.engine.recall import everywhere
-from filling import SCOPE, SYSTEM, Message, fill, name_of, turns, turns_of
+from filling import LONG, SCOPE, SYSTEM, Message, fill, name_of, turns, turns_of
 from session import show
 
 T = TypeVar("T")
@@ -44,17 +45,17 @@ NEW = 1_000_000  # numbers from here on are of sessions that are in no store
 class Client:
     """Re-sends one session whole each turn, as bytes."""
 
-    def __init__(self, number: int, items: int) -> None:
+    def __init__(self, number: int, items: int, long: int = LONG) -> None:
         self.name = name_of(number)
-        self._coming = turns(number)
+        self._coming = turns(number, long)
         self._said = bytearray(orjson.dumps({"model": MODEL, "messages": [LEAD]})[:-2])
         for turn in islice(self._coming, turns_of(items)):
             self._add(turn)
 
-    def request(self) -> Request:
+    def request(self, scope: str = SCOPE) -> Request:
         """The whole session, with two messages more."""
         self._add(next(self._coming))
-        return Request(bytes(self._said) + b"]}", session=self.name)
+        return Request(bytes(self._said) + b"]}", scope=scope, session=self.name)
 
     def addition(self) -> Addition:
         """Two messages more, and nothing else."""
@@ -191,7 +192,16 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=1_000, help="of each session")
     parser.add_argument("--long", type=int, default=100_000, help="items of the one long session")
     parser.add_argument("--folder", type=Path, help="where stores are kept for the next time")
+    parser.add_argument("--postgres", metavar="URL", help="measure on this server instead, in databases of its own")
+    parser.add_argument("--all", type=int, default=10_000_000, help="items of the large store on a server")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="where figures of a server are written")
+    parser.add_argument("--keep", action="store_true", help="leave the databases there for the next time")
     given = parser.parse_args()
+    if given.postgres:
+        import servers
+
+        servers.run(given.postgres, given.all, given.json, given.keep)
+        return
     with TemporaryDirectory() as scratch:
         asyncio.run(run(given.folder or Path(scratch), given.sessions, given.items, given.long))
 

@@ -3,9 +3,6 @@
 As a program, this file runs the examples of one page.
 """
 
-import ast
-import asyncio
-import inspect
 import json
 import os
 import re
@@ -14,7 +11,6 @@ import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from types import FunctionType
 from typing import Any
 
 import pytest
@@ -38,12 +34,13 @@ Body = dict[str, Any]
 Ran = Callable[[str, int], list[list[Body]]]
 
 
-async def examples(page: str) -> None:
-    names: dict[str, object] = {"__name__": "docs"}
+def examples(page: str) -> None:
+    """Each block alone, unless it says that it continues the one before."""
+    names: dict[str, object] = {}
     for block in BLOCK.findall((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")):
-        result = FunctionType(compile(block, page, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names)()
-        if inspect.iscoroutine(result):
-            await result
+        if not block.startswith("# Continues the block above."):
+            names = {"__name__": "docs"}
+        exec(compile(block, page, "exec"), names)
 
 
 def script(body: Body) -> Answer:
@@ -239,4 +236,4 @@ def test_crewai(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(examples(sys.argv[1]))
+    examples(sys.argv[1])

@@ -1,15 +1,13 @@
 """Each recipe runs in the environment of its framework, word for word, and what it sends is in the log."""
 
 import ast
-import inspect
 import re
 from importlib.util import find_spec
 from pathlib import Path
-from types import FunctionType
 
 import pytest
 
-from clew import Engine, Sessions, SQLite
+from clew import Engine, Sessions, SQLite, run
 from clew.testing import Answer, StrictProvider
 
 PAGE = Path(__file__).parents[1] / "docs" / "recipes.md"
@@ -24,7 +22,7 @@ def needs(code: str) -> set[str]:
 
 
 @pytest.mark.parametrize(("title", "code"), RECIPES, ids=[title for title, _ in RECIPES])
-async def test_a_recipe(
+def test_a_recipe(
     title: str, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if missing := sorted(module for module in needs(code) if not find_spec(module)):
@@ -34,10 +32,8 @@ async def test_a_recipe(
         for name, value in (("OPENAI_BASE_URL", f"{provider.url}/v1"), ("OPENAI_API_KEY", "none")):
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("OPENAI_AGENTS_DISABLE_TRACING", "1")
-        work = FunctionType(compile(code, title, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), {})()
-        if inspect.iscoroutine(work):
-            await work
+        exec(compile(code, title, "exec"), {})
         assert len(provider.heard) == 1
     assert capsys.readouterr().out == "It is ported.\n"
-    (session,) = await Sessions(Engine(SQLite(tmp_path / "agent.db"))).all()
+    (session,) = run(Sessions(Engine(SQLite(tmp_path / "agent.db"))).all())
     assert session.name == "port"

@@ -79,10 +79,11 @@ async def chatting(
     size: tuple[int, int] = SIZE,
     model: str = "",
     light: bool = False,
+    toasts: bool = False,
 ) -> AsyncIterator[Hand]:
     backend = ChatBackend(places(folder, model or (f"{url}/v1#gpt-4o" if url else "")), store, session=session)
     chat = Chat(backend, light)
-    async with chat.run_test(size=size) as pilot:
+    async with chat.run_test(size=size, notifications=toasts) as pilot:
         await pilot.pause()
         yield Hand(chat, pilot)
     await backend.close()

@@ -1,4 +1,4 @@
-"""The console blocks of a page, as a reader would type them: commands, and what they print.
+"""The console blocks of a page, as a reader would type them: commands, and what they print. `sh` blocks show no output.
 
 A comment before a block, which readers do not see, says what is otherwise: `<!-- console: after clew demo -->` has the
 log of the demo there, `<!-- console: after ~/FILE` and lines of its own has that file, and `<!-- console: not run, it
@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 from clew.cli import app
 
 BLOCK = re.compile(
-    r"(?:^<!-- console: (?P<how>[^`]*?)\s-->\n+)?^```console\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
+    r"(?:^<!-- console: (?P<how>[^`]*?)\s-->\n+)?^```(?P<kind>console|sh)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
 )
 ID = re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{10}\b")
 OTHERWISE = (  # what is another each time, and what stands for it in a comparison
@@ -50,6 +50,7 @@ class Block:
     how: str
     commands: list[Command]
     place: tuple[int, int]  # of its text in the page
+    prompt: str = "$ "
 
     @property
     def runs(self) -> bool:
@@ -59,12 +60,13 @@ class Block:
 def blocks(page: str) -> Iterator[Block]:
     for found in BLOCK.finditer(page):
         commands: list[Command] = []
+        prompt = "$ " if found["kind"] == "console" else ""
         for line in found["text"].splitlines():
-            if line.startswith("$ "):
-                commands.append(Command(line[2:]))
+            if line.startswith(prompt):
+                commands.append(Command(line.removeprefix(prompt)))
             else:
                 commands[-1].shown.append(line)
-        yield Block(found["how"] or "", commands, found.span("text"))
+        yield Block(found["how"] or "", commands, found.span("text"), prompt)
 
 
 def is_like(printed: str, shown: list[str]) -> bool:
@@ -143,7 +145,10 @@ def write(page: Path) -> None:
             for command in block.commands:
                 printed = console(command)
                 fits = not command.shown or is_like(printed, command.shown)
-                lines += [f"$ {command.line}", *(command.shown if fits else renewed(command.shown, printed))]
+                lines += [
+                    f"{block.prompt}{command.line}",
+                    *(command.shown if fits else renewed(command.shown, printed)),
+                ]
             new[block.place] = "".join(f"{line}\n" for line in lines)
     for (begin, end), block_text in sorted(new.items(), reverse=True):
         text = text[:begin] + block_text + text[end:]

@@ -200,4 +200,8 @@ HARMLESS = (
     '["password", "username", "email"]', "the public_key: " + cut(MIX, 40), "SECRET_NAME=projects/x/secrets/y", "password: {{ vault_password }}", "token=%s", "signature: " + cut(MIX, 44),
     "const { password } = req.body;", "if (!token) throw new Error('no token');", "session_id=" + UUID, "data:image/png;base64," + cut(MIX, 400), "primary_key=True, foreign_key=None", "keys: a, b",
     "Basic auth is required here", "password: must be at least 8 characters", "api-key: <your key here>", 'password: "${DB_PASSWORD}"', "arn:aws:secretsmanager:eu-west-1:123:secret:a-b", "s.startswith('abcdefghijklmnopqrstuvw')",
+    'req.Header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString(b))', "clientSecret: env.AUTH_AZURE_AD_B2C_SECRET,", '<label for="password">Password:</label>',
+    "user_pass = '%s:%s' % (user, word)", '$adminPassword = ConvertTo-SecureString "{1}" -AsPlainText', "POSTGRES_PASSWORD=changethis", '{"password": "wrong"}', 'json.Password != "123"',
+    "const ResetLinkSent = PasswordBroker::RESET_LINK_SENT;", "'password' => $request->getPassword()", "['password' => '--password='.$given]", "--user=\"${:LOAD_USER}\"",
+    'fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", v, m)',
 )  # fmt: skip

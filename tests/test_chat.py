@@ -20,6 +20,7 @@ from clew.chat.permitting import Permitting
 from clew.chat.reading import ReadingScreen
 from clew.chat.transcript import TranscriptView
 from clew.chat.wrapping import Wrapped
+from clew.errors import install_line
 from clew.store.protocol import Store
 from clew.testing.provider import Answer, Call, StrictProvider
 
@@ -336,7 +337,8 @@ def test_the_meter_says_in_words_what_the_bar_shows() -> None:
     meter._filling = WindowFilling(made, 1_000, 1_200, 100, Filled(800, 1_000, 200, 1_300), 0.5, 2)
     meter._who = "gpt-4o · auto"
     assert meter.words == (
-        "80% full · 800 of 1,000 · system and tools 200 · $0.5000 · gpt-4o · auto · compacted 2× · reserve 100"
+        "80% full · 800 of 1,000 · window 1,300 · $0.5000 · gpt-4o · auto · compacted 2× · "
+        "system and tools 200 · reserve 100"
     )
     assert meter.kinds == "results 75%, user 25%"
 
@@ -345,7 +347,7 @@ def test_the_meter_says_in_words_what_the_bar_shows() -> None:
 def test_without_textual_it_says_what_to_install(args: tuple[Any, ...]) -> None:
     code = "import sys; sys.modules['textual'] = None; import clew.cli; clew.cli.main()"
     done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (1, "clew: clew chat needs Textual: pip install 'clew[chat]'\n")
+    assert (done.returncode, done.stderr) == (1, f"clew: clew chat needs Textual: {install_line('chat')}\n")
 
 
 async def test_what_is_told_while_the_screen_is_taken_down_is_no_error(store: Store, tmp_path: Path) -> None:

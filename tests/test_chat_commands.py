@@ -1,13 +1,14 @@
 """Commands in `clew chat`: those of the user, those that are allowed for good, and what they write while they run."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
 
 from chatting import chatting
-from clew.chat.allowing import AllowedCommands, CommandRule, alike
-from clew.chat.permitting import Permitting
+from clew.chat.allowing import AllowedRule, AllowedRules, alike
+from clew.chat.permitting import Permit, Permitting
 from clew.store.protocol import Store
 from clew.testing.provider import Answer, Call, StrictProvider
 
@@ -69,7 +70,7 @@ async def test_a_command_is_allowed_for_good_in_its_folder(store: Store, tmp_pat
             await hand.until(lambda: not hand.chat.busy)
             await hand.say("Again.")
         kept = json.loads((tmp_path / "home/.local/share/clew/allowed.json").read_text())
-        assert kept == {str(tmp_path): [["echo", True], ["echo $HOME", False]]}
+        assert kept == {str(tmp_path): [["echo", "prefix"], ["echo $HOME", "command"]]}
 
 
 async def test_a_rule_that_cannot_be_kept_ends_no_turn(store: Store, tmp_path: Path) -> None:
@@ -114,13 +115,27 @@ def test_commands_like_it(command: str, rule: str | None) -> None:
 
 def test_rules_hold_for_whole_words_one_folder_and_a_file_that_can_be_read(tmp_path: Path) -> None:
     file = tmp_path / "allowed.json"
-    here = AllowedCommands(file, tmp_path / "here")
-    here.add(CommandRule("git status", True))
-    here.add(CommandRule("rm -r x …"))
+    here = AllowedRules(file, tmp_path / "here")
+    here.add(AllowedRule("git status", "prefix"))
+    here.add(AllowedRule("rm -r x …"))
     assert here.covers("git  status -s")
     assert not any(map(here.covers, ("git statusx", "git status; rm x", "git status\nrm x", "git push", "rm -r x y")))
     assert here.covers("rm -r x …")
-    assert not AllowedCommands(file, tmp_path / "there").covers("git status")
+    assert not AllowedRules(file, tmp_path / "there").covers("git status")
     for broken in ("{", "[]", '{"a": 1}', '{"a": ["ls"]}'):
         file.write_text(broken)
         assert not here.covers("ls")
+
+
+async def test_what_is_typed_into_a_dialog_that_just_came_allows_nothing(store: Store, tmp_path: Path) -> None:
+    async with chatting(store, tmp_path, "http://127.0.0.1:9") as hand:
+        asked = Permitting("run", "touch made", AllowedRule("touch made"), typing=True)
+        said: list[Permit | None] = []
+        hand.chat.push_screen(asked, said.append)
+        await hand.sees(Permitting)
+        asked._since = math.inf  # it came this moment
+        await hand.press(*"ayt")
+        assert not said
+        asked._since = 0  # long ago
+        await hand.press("y")
+        assert said == [Permit(True)]

@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
+from textual.drivers.linux_driver import LinuxDriver
+
 from chatting import Hand, chatting, report, sent
 from clew.chat.choosing import Choosing
+from clew.chat.keys import driver
 from clew.chat.reading import ReadingScreen
+from clew.sessions.composition import CompositionPart, scaled
 from clew.store.protocol import Store
 from clew.testing.provider import Answer, StrictProvider
 
@@ -100,3 +104,58 @@ async def test_the_last_answer_is_copied_and_conversations_have_titles(store: St
             await hand.press(*"parser", "enter")
             await hand.hears("Why does the parser fail?")
             assert hand.chat.backend.agent.session == "first"
+
+
+async def test_a_toast_waits_until_a_dialog_is_closed(store: Store, tmp_path: Path) -> None:
+    async with chatting(store, tmp_path, "http://127.0.0.1:9", toasts=True) as hand:
+        hand.chat.notify("before it opens", timeout=600)
+        await hand.until(lambda: "before it opens" in "\n".join(hand.screen))
+        await hand.press("f1")
+        await hand.sees(ReadingScreen)
+        await hand.until(lambda: "Ctrl+J" in "\n".join(hand.screen))
+        assert "before it opens" not in "\n".join(hand.screen)
+        hand.chat.notify("while it is open", timeout=600)
+        assert "while it is open" not in hand.toasts
+        await hand.press("escape")
+        await hand.until(lambda: "while it is open" in "\n".join(hand.screen))
+        assert "before it opens" in "\n".join(hand.screen)
+
+
+async def test_up_goes_on_through_slash_commands(store: Store, tmp_path: Path) -> None:
+    with StrictProvider([]) as provider:
+        async with chatting(store, tmp_path, provider.url) as hand:
+            for text in ("/nothing", "/theme", "/theme"):
+                await hand.enter(text)
+            hand.chat.prompt.remember(["the oldest"])
+            await hand.press("up", "up", "up", "up")
+            assert hand.chat.prompt.text == "the oldest"
+            await hand.press("down", "down", "backspace")
+            await hand.until(lambda: hand.chat.prompt.offers.display)
+
+
+async def test_tab_never_loses_what_was_typed(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").touch()
+    with StrictProvider([Answer("x")]) as provider:
+        async with chatting(store, tmp_path, provider.url) as hand:
+            await hand.press(*"half a thought", "tab", *" goes on", "tab", "tab")
+            assert hand.chat.prompt.text == "half a thought goes on"
+            await hand.press(*" @nothing-like-it", "tab", "tab")
+            assert hand.chat.prompt.text == "half a thought goes on @nothing-like-it"
+            hand.chat.prompt.replace_with("read ")
+            await hand.press(*"@not")
+            await hand.until(lambda: hand.chat.prompt.offers.display)
+            await hand.press("tab", "tab", *"now")
+            assert hand.chat.prompt.text == "read @notes.txt now"
+
+
+def test_the_parts_of_a_window_add_up_to_what_is_sent() -> None:
+    made = [CompositionPart("results", 3, 601), CompositionPart("calls", 1, 3), CompositionPart("user text", 1, 200)]
+    for tokens in (0, 1, 499, 804, 5_003):
+        assert sum(part.tokens for part in scaled(made, tokens)) == tokens
+    assert scaled([], 5) == []
+
+
+def test_a_terminal_without_escape_sequences_is_read_in_the_usual_way() -> None:
+    assert driver(LinuxDriver, "win32") is LinuxDriver
+    assert issubclass(driver(LinuxDriver, "linux"), LinuxDriver)
+    assert driver(LinuxDriver, "linux") is not LinuxDriver

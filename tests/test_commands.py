@@ -5,6 +5,7 @@ import gzip
 import json
 import re
 import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -616,3 +617,29 @@ def test_compress_writes_to_the_store_and_scope_that_are_named(clew: Shell, tmp_
     assert clew("compress", talk, "--store", other, "--scope", "mine", "-o", tmp_path / "out.json").exit_code == 0
     assert len(json.loads(clew("sessions", "--json", "--store", other, "--scope", "mine").stdout)) == 1
     assert json.loads(clew("sessions", "--json", "--scope", "mine").stdout) == []
+
+
+def test_a_port_that_is_taken_names_options_that_the_command_has(clew: Shell) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = {
+            name: clew(name, "--port", port, *more) for name, more in (("open", ["--no-browser"]), ("serve", []))
+        }
+    told = {name: f"{result.output} {result.exception}" for name, result in refused.items()}
+    assert "cannot listen on 127.0.0.1" in told["open"]
+    assert "--host" not in told["open"]
+    assert "--port or --host" in " ".join(told["serve"].split())
+
+
+def test_an_imported_session_is_listed_by_its_first_words_and_found_by_the_beginning_of_its_id(clew: Shell) -> None:
+    clew("import", Path(__file__).parent / "sessions" / "pi.jsonl")
+    listed = clew("sessions").stdout
+    assert "import 7d1f0a52-93c4 Dr…" in listed  # as much of "Draw the map" as 80 columns have room for
+    assert "fork 7d1f0a52-93c4-…" in listed
+    assert clew("show", "7d1f0a52-93c4").stdout.startswith("7d1f0a52-93c4-4e1b-8a55-0c6f2b9d1e77.2")
+
+
+def test_json_that_breaks_off_is_not_counted_as_text(clew: Shell) -> None:
+    result = clew("count", clew.file("broken.json", '{"messages": [{"role": "user", "content": "hel\n'))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "not JSON: Invalid control character at line 1 column 47" in result.stderr

@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 from clew import Budget, catalog
 from clew.cli import app
 from clew.config import NAME, SETTINGS, Config, Places, Setting, assembled, edited, load, read_key, write_key
+from clew.config.places import this_user
 from clew.config.toml import changed, line_of
 from clew.engine.due import RULES, Why
 from clew.errors import BadConfig, BadRequest
@@ -88,7 +89,8 @@ def test_the_environment_is_above_the_project_above_the_user_above_the_default(m
 @pytest.mark.parametrize(
     ("user", "project", "variable", "holds", "source"),
     [
-        (None, None, "", "off", "default"),
+        (None, None, "", "keys", "default"),
+        (None, "off", "", "keys", "default"),
         (None, "redact", "", "redact", "project file"),
         ("refuse", "off", "", "refuse", "user file"),
         ("redact", "redact", "", "redact", "user file"),
@@ -176,6 +178,10 @@ def test_where_the_store_is(tmp_path: Path) -> None:
     assert Places({}, tmp_path, "linux").store() == Path.home() / ".local/share/clew/clew.db"
 
 
+def test_a_user_has_a_number_where_the_system_gives_one() -> None:
+    assert (this_user("win32"), this_user("linux")) == (0, os.geteuid())
+
+
 def test_where_the_users_file_is(tmp_path: Path) -> None:
     env = {"HOME": str(tmp_path), "USERPROFILE": "/u"}
     assert Places({**env, "XDG_CONFIG_HOME": "/x"}, tmp_path, "darwin").user_files() == [Path("/x/clew/config.toml")]
@@ -244,7 +250,7 @@ def test_all_problems_are_told_at_once_with_file_line_key_and_remedy(machine: Ma
     user, team = "~/.config/clew/config.toml", "~/code/project/clew.toml"
     assert machine.problems(CLEW_BUDGT_HIGH="3", CLEW_LOG="loud", CLEW_SERVERS="http://me:pw@h") == (
         f"{user}:1: stroe is not a setting; did you mean store?",
-        f'{user}:2: secrets is "mask"; expected "off", "redact" or "refuse"',
+        f'{user}:2: secrets is "mask"; expected "off", "keys", "redact" or "refuse"',
         f"{user}:4: budget.high is 70; expected a number between 0 and 1, such as 0.7",
         f"{user}:5: budget.low is true; expected a number between 0 and 1, such as 0.5",
         f'{user}:7: models.gpt-4.1.window is not a setting; did you mean models."gpt-4.1".window?',

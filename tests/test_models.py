@@ -1,10 +1,13 @@
 """Models behind SDKs, asked over real HTTP: a provider on loopback takes down every byte."""
 
 import asyncio
+import os
+import shlex
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -15,6 +18,7 @@ from clew import BadRequest, Model, ModelError, Prompt, Reply
 from clew.catalog import window
 from clew.catalog.usage import Spent
 from clew.core import rawjson
+from clew.errors import install_line
 from clew.llm import named
 from clew.llm.anthropic import AnthropicModel
 from clew.llm.openai import OpenAIModel
@@ -431,4 +435,17 @@ except ImportError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert f"pip install 'clew[{extra}]'" in done.stdout, done.stderr
+    assert install_line(extra) in done.stdout, done.stderr
+
+
+def test_what_to_type_is_for_the_environment_that_runs(tmp_path: Path) -> None:
+    code = "from clew.errors import MissingExtra; print(MissingExtra('it needs a thing', 'mcp'))"
+
+    def told() -> str:
+        env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+        return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True).stdout
+
+    python = shlex.quote(sys.executable)
+    assert told() == f"it needs a thing: uv pip install --python {python} 'clew[mcp]'\n"  # the tests' own has no pip
+    (tmp_path / "pip.py").touch()
+    assert told() == f"it needs a thing: {python} -m pip install 'clew[mcp]'\n"

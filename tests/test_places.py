@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from clew import Budget, Engine, Request, SQLite, StoreError, config, open_store
 from clew.cli import app
-from clew.errors import NotFound
+from clew.errors import NotFound, install_line
 from clew.store.addresses import hidden
 from clew.store.places import Server, is_url
 from clew.store.sql import SQLStore
@@ -208,7 +208,7 @@ def test_the_configuration_takes_a_url_and_does_not_show_it_all(tmp_path: Path) 
 def test_without_the_extra_one_is_told_what_to_install() -> None:
     code = "import sys; sys.modules['psycopg'] = None; import clew; clew.open_store('postgresql://x/y')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr.splitlines()[-1].endswith("needs psycopg: pip install 'clew[postgres]'")
+    assert done.stderr.splitlines()[-1].endswith(f"needs psycopg: {install_line('postgres')}")
 
 
 async def test_a_path_is_a_file(tmp_path: Path) -> None:

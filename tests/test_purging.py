@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from random import Random
+from time import time as now
 from typing import Any
 
 import psycopg
@@ -17,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import old_stores
 from amounts import cases
 from clew import Budget, Engine, NotFound, Request, open_store
 from clew.core.items import Node
@@ -24,6 +26,8 @@ from clew.engine.engine import body
 from clew.engine.settings import Settings
 from clew.errors import Purged
 from clew.facts.finding import classify
+from clew.store.notes import unpack_note
+from clew.store.packing import unpack
 from clew.store.places import is_url
 from clew.store.sql import SQLStore
 from clew.store.upkeep.purge import Heir, Line, inherit
@@ -291,7 +295,9 @@ async def purged_and_compared(place: str, random: Random) -> None:
     kept = [b for b in every if b not in gone]
     engine = Engine(store, SMALL)
     before = {branch: await recorded(engine, branch) for branch in kept}
+    check_uses(place)
     await store.purge("default", gone, "test")
+    check_uses(place)
     assert {branch: await recorded(engine, branch) for branch in kept} == before
     assert await store.check(deep=True) == []
     needed = str([await texts(store, b) for b in kept])
@@ -304,6 +310,48 @@ async def purged_and_compared(place: str, random: Random) -> None:
         assert again.nodes, branch
     assert await store.check(deep=True) == []
     await store.close()
+
+
+def check_uses(place: str) -> None:
+    """Who else said a node, and with which frames calls were made, is listed as the events have it."""
+    ours = "clew." * is_url(place)
+    with closing(psycopg.connect(place) if is_url(place) else sqlite3.connect(place)) as db:
+        first = dict(db.execute(f"select id, branch from {ours}node").fetchall())
+        events = db.execute(f"select branch, kind, new, note from {ours}event").fetchall()
+        again = set(db.execute(f"select id, branch from {ours}said_again").fetchall())
+        frames = set(db.execute(f"select digest, branch from {ours}frame_use").fetchall())
+    said = {(bytes.fromhex(id), branch) for branch, _, new, _ in events for id in unpack(new)}
+    assert {id for id, _ in said} == set(first)
+    assert again | set(first.items()) == said | again
+    assert {(id, branch) for id, branch in said if first[id] != branch} <= again
+    assert again <= said
+    used = {(bytes.fromhex(unpack_note(note)["frame"]), branch) for branch, kind, _, note in events if kind == "call"}
+    assert frames == used
+
+
+async def test_stores_of_earlier_versions_know_who_needs_what(empty: str) -> None:
+    old_stores.put(empty, old_stores.versions(empty)[-1])
+    store = open_store(empty)
+    check_uses(empty)
+    for branch in await store.branches("default"):
+        await store.purge("default", [branch.id], "test")
+        check_uses(empty)
+    assert await store.check(deep=True) == []
+    await store.close()
+
+
+async def test_many_go_some_at_a_time_and_what_went_on_meanwhile_stays(store: SQLStore) -> None:
+    engine, store.purged_at_once = Engine(store, SMALL), 2
+    branches = [await turns(engine, [user(f"{n} " * 5)], f"s{n}") for n in range(4)]
+    chosen, since = await store.idle("default", now() + 1), now()
+    assert sorted(chosen) == sorted(branches)
+    await turns(engine, [user("0 " * 5), said("one"), user("more")], "s0")
+    told: list[tuple[int, int]] = []
+    took = await store.purge("default", chosen, "old", before=since, progress=lambda *done: told.append(done))
+    assert (took.branches, told) == (3, [(2, 4), (4, 4)])
+    assert [b.session for b in await store.branches("default")] == ["s0"]
+    assert sorted(audit.took.branches for audit in await store.purges()) == [1, 2]
+    assert await store.check(deep=True) == []
 
 
 async def texts(store: SQLStore, branch: str) -> list[str]:

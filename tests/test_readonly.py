@@ -85,6 +85,12 @@ LOOKS = (
     ("diff", "s"),
     ("stats",),
     ("calls", "s"),
+    ("coverage", "s"),
+    ("preview", "s"),
+    ("resume", "s"),
+    ("method", "s"),
+    ("pin", "s", "--json"),
+    ("tag", "s", "--json"),
 )
 
 

@@ -18,6 +18,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from clew import Budget, Engine, OverBudget, Request, events
 from clew.engine.settings import Settings
+from clew.errors import install_line
 from clew.events import Appended, Called, Edited, Event, Failed, JSONLines, Learned, Observed, Recalled, Secret
 from clew.events.telemetry import OPEN, SPAN_NOTES, Traces
 from clew.store.sql import SQLStore
@@ -326,4 +327,4 @@ async def test_an_engine_is_traced_and_nothing_said_is_in_it(
 def test_without_opentelemetry_the_remedy_is_told() -> None:
     code = "import sys; sys.modules['opentelemetry'] = None; import clew.events.telemetry"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr.endswith("clew.errors.MissingExtra: traces need OpenTelemetry: pip install 'clew[otel]'\n")
+    assert done.stderr.endswith(f"clew.errors.MissingExtra: traces need OpenTelemetry: {install_line('otel')}\n")

@@ -14,6 +14,7 @@ import pytest
 
 from clew.agent.tools import tools
 from clew.agent.tools.marked import can_look
+from clew.agent.tools.processes import end_group, last_signal
 from clew.agent.tools.root import Root
 from clew.agent.tools.searching import search
 from test_workshop import refused, root, told
@@ -290,3 +291,12 @@ async def test_a_search_refuses_what_it_cannot_use(root: Path) -> None:
     assert "does not exist" in await refused(root, "search", pattern="x", path="nowhere")
     assert "is empty" in await refused(root, "search", pattern="")
     assert "surrogate" in await refused(root, "search", pattern="\ud800")
+
+
+@pytest.mark.parametrize(("platform", "last"), [("linux", signal.SIGKILL), ("win32", signal.SIGTERM)])
+async def test_a_process_is_ended_as_its_system_does_it(platform: str, last: signal.Signals) -> None:
+    sleeping = await asyncio.create_subprocess_exec("sleep", "60", start_new_session=True)
+    assert last_signal(platform) == last
+    end_group(sleeping.pid, last, platform)
+    assert await sleeping.wait() == -last
+    end_group(sleeping.pid, last, platform)  # what has ended is left alone

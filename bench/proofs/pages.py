@@ -24,6 +24,7 @@ def keep(name: str, made: str, figures: Figures, settings: dict[str, Any], folde
     """Write what a run of a part found."""
     path = folder / f"{name}.json"
     text = json.dumps({"made": made, "settings": settings, "figures": figures}, indent=1, ensure_ascii=False)
+    folder.mkdir(exist_ok=True)
     path.write_text(text + "\n")
     return path
 

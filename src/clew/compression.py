@@ -1,6 +1,8 @@
 """One call, no store: messages in, fewer messages out, and the way back to what is missing."""
 
 import asyncio
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
@@ -13,7 +15,7 @@ from clew.core.items import SHORT, Digests, Edit, Frame, Item, Node
 from clew.core.limits import Budget
 from clew.core.view import View, originals
 from clew.errors import Ambiguous, BadRequest, NotFound
-from clew.steps import default, over_budget, repair
+from clew.steps import PRESETS, default, over_budget, repair
 from clew.steps.bound import unbound
 from clew.steps.expand import ALL, MOST_TOKENS, question, recalled
 from clew.steps.notes.model import Model
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 NEARLY = 0.6  # of the room for a note: with less of it used, the rest is for the history
 RECALLED = 100  # tokens: with less room nothing is recalled for a question
+SHORT_ID = re.compile(rf"\b[0-9a-f]{{{SHORT}}}\b")
 LEAST_TARGET = 256  # tokens: with less nothing can be said of what is out of view
 
 
@@ -82,6 +85,14 @@ class Compressed:
         """What was said that a question is about, in `size` characters of lines and names."""
         return self._index.answer(text, size)
 
+    def places(self) -> dict[str, tuple[int, int]]:
+        """For each id that stands in the messages, the first and the last item of the history that it is for."""
+        named = set(SHORT_ID.findall(json.dumps(self.messages, default=str)))
+        order = {id: n for n, id in enumerate(self._said)}
+        whole = {id: (id,) for id in self._said} | dict(self._handles)
+        found = {id[:SHORT]: [order[one] for one in ids] for id, ids in whole.items() if id[:SHORT] in named}
+        return {id: (min(at), max(at)) for id, at in sorted(found.items(), key=lambda one: (one[1], one[0])) if at}
+
     @cached_property
     def _index(self) -> Index:
         return Index(texts(self._said.values()))
@@ -99,11 +110,12 @@ def compress(
     summary_target_tokens: int | None = None,
     auxiliary_model: str | Model | None = None,
     instructions: str | None = None,
+    preset: str = "default",
 ) -> Compressed:
     """Make messages fit: their history under `target_tokens` if given, else as the window (given or known) asks for.
 
     The summary takes what is left of that, or `summary_target_tokens` at most. Code writes it; an `auxiliary_model`
-    adds notes that code checks, by the user's `instructions`.
+    adds notes that code checks, by the user's `instructions`. A `preset` is one of `clew.steps.PRESETS`.
     """
     return run(
         acompress(
@@ -117,6 +129,7 @@ def compress(
             summary_target_tokens=summary_target_tokens,
             auxiliary_model=auxiliary_model,
             instructions=instructions,
+            preset=preset,
         )
     )
 
@@ -133,6 +146,7 @@ async def acompress(
     summary_target_tokens: int | None = None,
     auxiliary_model: str | Model | None = None,
     instructions: str | None = None,
+    preset: str = "default",
 ) -> Compressed:
     """`compress` for async code."""
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):
@@ -147,7 +161,7 @@ async def acompress(
     view = View(frame, tuple(said), digests)
     target = _target(model or "", view, window, target_tokens, protect_last_n_tokens)
     writing = None if auxiliary_model is None else _model(auxiliary_model)
-    step = _step(summary_target_tokens, writing, instructions)
+    step = _step(preset, summary_target_tokens, writing, instructions)
     before = target.size(view)
     fitted = repair(view)
     if (size := target.size(fitted)) and target.exceeded(size):
@@ -222,10 +236,14 @@ def bounds(target: int, frame: Frame, items: Sequence[Item], meter: Meter) -> Bu
     return Budget(window=whole, reserve=0, high=1, low=1)
 
 
-def _step(size: int | None, model: Model | None, instructions: str | None) -> Step:
+def _step(preset: str, size: int | None, model: Model | None, instructions: str | None) -> Step:
     if size is not None and size <= 0:
         raise BadRequest(f"summary_target_tokens: expected a positive number, got {size}")
-    step = default() if size is None else default(size)
+    if preset not in PRESETS:
+        raise BadRequest(f"preset: unknown {preset!r}; use one of {', '.join(PRESETS)}")
+    if size is not None and preset != default.__name__:
+        raise BadRequest(f"summary_target_tokens: the preset {preset} has no size to set; use {default.__name__}")
+    step = PRESETS[preset]() if size is None else default(size)
     if model is None:
         return step
     writer = Writer(model, instructions=instructions or "")

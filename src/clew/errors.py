@@ -22,6 +22,9 @@ ClewError
     └── Conflict      another writer extended the branch first
 """
 
+import shlex
+import sys
+from importlib.util import find_spec
 from typing import Literal
 
 Fault = Literal["auth", "network", "timeout", "busy", "overflow", "refused"]  # why a model did not answer
@@ -94,7 +97,21 @@ class ModelError(ClewError):
 
 
 class MissingExtra(ClewError, ImportError):
-    """Something needs a package that is not installed; says which extra of clew brings it."""
+    """Something needs a package that is not installed; says what to type to install it."""
+
+    def __init__(self, need: str, extra: str) -> None:
+        super().__init__(need, extra)
+        self.extra = extra
+
+    def __str__(self) -> str:
+        return f"{self.args[0]}: {install_line(self.extra)}"
+
+
+def install_line(extra: str) -> str:
+    """What installs an extra of clew into the environment that runs now, which has pip or was made by uv."""
+    python = shlex.quote(sys.executable or "python")
+    tool = f"{python} -m pip install" if find_spec("pip") else f"uv pip install --python {python}"
+    return f"{tool} 'clew[{extra}]'"
 
 
 class ToolError(ClewError):

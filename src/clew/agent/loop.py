@@ -17,6 +17,7 @@ from clew.engine.append import Addition
 from clew.errors import ClewError, ModelError
 from clew.llm.streaming import Speaker, Spoken, Text, ToolCall
 from clew.store.records import Origin
+from clew.wire.convert.media import Media
 from clew.wire.convert.tools import ToolDeclaration
 from clew.wire.formats import named
 
@@ -85,20 +86,20 @@ class Agent:
             hooks=self.hooks,
         )
 
-    def run(self, text: str) -> AsyncGenerator[AgentEvent, None]:
+    def run(self, text: str, pictures: Sequence[Media] = ()) -> AsyncGenerator[AgentEvent, None]:
         """Say something to the agent; what it does comes as events, the last of which is `Answered`.
 
         To close it, or to cancel whoever waits for it, ends the turn: what was said until then is in the log.
         """
-        self._running = self._run(text, self._running)
+        self._running = self._run(text, pictures, self._running)
         return self._running
 
     async def _run(
-        self, text: str, before: AsyncGenerator[AgentEvent, None] | None
+        self, text: str, pictures: Sequence[Media], before: AsyncGenerator[AgentEvent, None] | None
     ) -> AsyncGenerator[AgentEvent, None]:
         if before is not None:  # somebody stopped listening in its middle
             await before.aclose()
-        new: list[dict[str, Any]] = [asked(text)]
+        new: list[dict[str, Any]] = [asked(text, pictures, self.speaker.format)]
         with self.controller.turn():
             for step in range(1, self._steps + 1):
                 spoken: Spoken | None = None

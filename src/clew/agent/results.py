@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from clew.errors import BadRequest
 from clew.wire.convert.extras import with_tools
+from clew.wire.convert.media import Media, write_media
 from clew.wire.convert.tools import ToolDeclaration
 from clew.wire.formats.gemini import identified
 
@@ -63,9 +64,15 @@ def partial(text: str, format: str) -> list[dict[str, Any]]:
     return [{"role": "assistant", "content": text}]
 
 
-def asked(text: str) -> dict[str, Any]:
-    """What a user typed, as a message."""
-    return {"role": "user", "content": text}
+def asked(text: str, pictures: Sequence[Media], format: str) -> dict[str, Any]:
+    """What a user typed, as a message, with the pictures that go with it. Raises `BadRequest`."""
+    if not pictures:
+        return {"role": "user", "content": text}
+    blocks = [write_media(picture, format) for picture in pictures]
+    if None in blocks:
+        raise BadRequest("a picture is of a kind that providers do not take: PNG, JPEG, GIF and WebP are taken")
+    words = {"type": "input_text" if format == "openai_responses" else "text", "text": text}
+    return {"role": "user", "content": [words, *blocks]}
 
 
 def frame(format: str, model: str, system: str, tools: Sequence[ToolDeclaration], limit: int) -> dict[str, Any]:

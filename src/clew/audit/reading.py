@@ -135,14 +135,14 @@ def _sessions(path: Path) -> Iterator[Transcript | None]:
         yield from opencode_store.sessions(path)
         return
     data = data_of(path)
-    holds = _holds(data)
+    holds = may_hold_compaction(data)
     if holds:
         yield from read_all(data, path.name)
     elif holds is not None:
         yield None
 
 
-def _holds(data: bytes) -> bool | None:
+def may_hold_compaction(data: bytes) -> bool | None:
     """Whether a file may hold a compaction; None: it is no session. Most hold none, and need not be read whole."""
     name = _agent(data)
     if not name:  # messages of anybody's, which are a session only if they say where they were compacted

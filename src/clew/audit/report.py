@@ -111,7 +111,7 @@ class AuditReport:
                 **_figures(totals.kinds, totals.again, totals.again_tokens, totals.cost),
                 "unpriced_tokens": totals.unpriced_tokens,
             },
-            "compactions": [_row(one) for one in self.compactions],
+            "compactions": [row_of(one) for one in self.compactions],
         }
 
 
@@ -126,7 +126,8 @@ def _figures(
     return {"facts": facts, "looked_up_again": looked | {"tokens": tokens, "dollars": cost}}
 
 
-def _row(one: CompactionAudit) -> dict[str, Any]:
+def row_of(one: CompactionAudit) -> dict[str, Any]:
+    """One compaction, for programs."""
     row: dict[str, Any] = {
         "agent": one.agent,
         "session": one.session,

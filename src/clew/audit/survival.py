@@ -15,6 +15,7 @@ from clew.audit.paths import Files
 from clew.audit.sentences import Retelling
 from clew.core.items import Item
 from clew.facts import find
+from clew.text.words import leaves
 
 # The lines of a command are told with semicolons, or under each other; in words it stands between code marks.
 SPACES = re.compile(r"[\s;`]+")
@@ -99,22 +100,6 @@ def shown(item: Item) -> Iterator[str]:
     """What an item shows, to be looked through; of a call its arguments, one a line."""
     if item.kind == "call":
         yield item.name
-        yield from _leaves(given_to(item))
+        yield from leaves(given_to(item), joined=True)
     elif item.kind != "reasoning":
         yield item.text
-
-
-def _leaves(value: object) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case Mapping():
-            for part in value.values():
-                yield from _leaves(part)
-        case list():
-            if value and all(isinstance(part, str) for part in value):
-                yield " ".join(value)
-            for part in value:
-                yield from _leaves(part)
-        case int() | float():
-            yield str(value)

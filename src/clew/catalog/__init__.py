@@ -50,6 +50,7 @@ class Model:
     prices: Prices | None = None
     source: LimitSource = "catalog"
     exact: bool = True
+    images: bool = True  # False where it is known to take none
 
 
 def window(model: str) -> int:
@@ -132,7 +133,9 @@ def _model(entry: CatalogEntry, *, exact: bool) -> Model:
     prices = None
     if flat:
         prices = replace(_prices(flat), tiers=tuple((above, _prices(tier)) for above, *tier in tiers or ()))
-    return Model(_spelled().get(key, key), whole or max_input, max_input, max_output or None, prices, exact=exact)
+    own = _spelled().get(key, key)
+    images = key not in _text_only()
+    return Model(own, whole or max_input, max_input, max_output or None, prices, exact=exact, images=images)
 
 
 def _prices(flat: list[float | None]) -> Prices:
@@ -152,6 +155,12 @@ def _spelled() -> dict[str, str]:
     """Folded name, the name as its maker spells it."""
     spelled: dict[str, str] = _file()["spelled"]
     return spelled
+
+
+@lru_cache(maxsize=1)
+def _text_only() -> frozenset[str]:
+    """Folded names of models of which no host says that they take images."""
+    return frozenset(_file()["text_only"])
 
 
 @lru_cache(maxsize=1)

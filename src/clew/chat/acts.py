@@ -45,7 +45,7 @@ async def compact(chat: "Chat", typed: str) -> None:
     if given is None:
         return
     if await chat.backend.compact(given[0]):
-        await chat.tell_compaction()
+        await chat.hearing.tell_compaction()
         chat.transcript.follow()
     else:
         chat.say("There is nothing that could leave the window.")
@@ -57,7 +57,7 @@ async def new_session(chat: "Chat", typed: str) -> None:
     title = "New session with this summary: edit it as you like"
     text = await chat.ask(Writing(title, typed or await chat.backend.draft()))
     if text is not None and await chat.backend.begin(text):
-        await chat.tell_compaction()
+        await chat.hearing.tell_compaction()
         chat.transcript.follow()
 
 
@@ -73,8 +73,11 @@ async def save_summary(chat: "Chat", typed: str) -> None:
 
 async def undo(chat: "Chat", typed: str) -> None:
     """Take back the newest compaction."""
-    done = await chat.backend.undo()
-    chat.say(f"Compaction undone: {done.before:,} → {done.after:,} tokens of {done.limit:,}. All is in view again.")
+    await chat.backend.undo()
+    filling = await chat.backend.filling()
+    assert filling is not None, "there is a view"
+    sizes = f"{filling.sent:,} tokens in a window of {filling.full.window:,}"
+    chat.say(f"Compaction undone: {sizes}. All is in view again.")
 
 
 async def lineage(chat: "Chat", typed: str) -> None:
@@ -241,6 +244,18 @@ async def copy(chat: "Chat", typed: str) -> None:
     chat.copy_to_clipboard(shown(text))
     told = "copied, if your terminal allows programs to set the clipboard (OSC 52)"
     chat.notify(f"{count(len(text), 'character')} {told}", title="Copy the last answer", markup=False)
+
+
+async def allowed(chat: "Chat", typed: str) -> None:
+    """Show what was allowed for good in this folder, and take one of it back."""
+    rules = chat.backend.allowed.all()
+    rows = [ChoiceRow(str(n), str(rule), "MCP tool" if rule.kind == "tool" else "") for n, rule in enumerate(rules)]
+    title = f"Allowed in {chat.backend.places.shown(chat.backend.folder)}: Enter takes one back"
+    picked = await chat.ask(Choosing(title, rows, typed, "nothing is allowed for good here"))
+    if picked is not None:
+        rule = rules[int(picked)]
+        chat.backend.allowed.remove(rule)
+        chat.say(f"No longer a rule here: {rule}")
 
 
 async def theme(chat: "Chat", typed: str) -> None:

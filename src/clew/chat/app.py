@@ -23,19 +23,20 @@ from clew.chat import keys, welcome
 from clew.chat.backend import ChatBackend
 from clew.chat.choosing import ChoiceRow, Choosing
 from clew.chat.commands import BY_SLASH, COMMANDS, HELP, OFFERED_COMMANDS, Command
-from clew.chat.entries import ScreenEntry, history, kept, opened, plain, standing
+from clew.chat.entries import ScreenEntry, history, opened, plain
 from clew.chat.guides import shown_guides
-from clew.chat.hearing import Hearing
+from clew.chat.hearing import TOAST, Hearing
 from clew.chat.meter import WindowMeter
 from clew.chat.permitting import permitted
+from clew.chat.pictures import BadPicture
 from clew.chat.prompt import PromptBox
 from clew.chat.reading import ReadingScreen
+from clew.chat.servers.starting import start_servers
 from clew.chat.transcript import TranscriptView
 from clew.errors import ClewError
 
 T = TypeVar("T")
 TICK = 0.5  # seconds between two looks at the clock
-TOAST = 10  # seconds
 
 
 class Chat(App[None]):
@@ -64,7 +65,8 @@ class Chat(App[None]):
         self._since = 0.0
         self._waiting: deque[str] = deque()
         self._always: set[tuple[str, Permission]] = set()
-        self._told = ""  # the session whose beginning was shown last
+        self._prepared = asyncio.Event()
+        self._unsaid: list[Callable[[], None]] = []  # toasts that wait for a dialog to be closed
 
     def get_driver_class(self) -> type[Driver]:
         return keys.driver(super().get_driver_class())
@@ -73,7 +75,7 @@ class Chat(App[None]):
         # Held, not looked for: at the end the clock and a turn still tell them something when they are off the screen.
         self.transcript = TranscriptView(id="talk", grows=True)
         self.meter = WindowMeter(id="meter")
-        self.prompt = PromptBox(OFFERED_COMMANDS, self.backend.files, id="prompt")
+        self.prompt = PromptBox(OFFERED_COMMANDS, self.backend.files, self.backend.place, id="prompt")
         self._status = Static(id="status", markup=False)
         yield from (self.transcript, self.meter, self.prompt.offers, self.prompt, self._status)
 
@@ -86,8 +88,16 @@ class Chat(App[None]):
         self.set_interval(TICK, self._tick)
         await self.resume(None)
         self.run_worker(self._try("What was said before", self._remember))
-        if not self.backend.model:
-            self.push_screen(ReadingScreen("Welcome", welcome.text(self.backend, os.environ)))
+        self.run_worker(self._prepare())
+
+    async def _prepare(self) -> None:
+        """What comes before the first turn: a word of welcome, and servers, whose tools the agent has from then on."""
+        try:
+            if not self.backend.model:
+                await self.ask(ReadingScreen("Welcome", welcome.text(self.backend, os.environ)))
+            await self._try("MCP servers", lambda: start_servers(self))
+        finally:
+            self._prepared.set()
 
     async def _remember(self) -> None:
         self.prompt.remember(await self.backend.asked())
@@ -98,10 +108,7 @@ class Chat(App[None]):
         self.transcript.show(history(view) if view else [])
         if self.backend.guides:
             self.say(shown_guides(self.backend.guides))
-        try:
-            self._told = (await self.backend.sessions.get(self.backend.agent.session)).id if view else ""
-        except ClewError:
-            self._told = ""
+        await self.hearing.resume(view is not None)
         self.measure()
         self._tick()
 
@@ -170,6 +177,13 @@ class Chat(App[None]):
                 screen.dismiss()
             raise
 
+    def notify(self, message: str, **more: Any) -> None:
+        """Show a toast; where a dialog is open, once that is closed: it covers no text and no keys."""
+        if len(self.screen_stack) > 1:
+            self._unsaid.append(lambda: self.notify(message, **more))
+        else:
+            super().notify(message, **more)
+
     def say(self, text: str) -> None:
         """Tell the user what was done, where the conversation is."""
         self.transcript.add(ScreenEntry("note", text))
@@ -201,13 +215,18 @@ class Chat(App[None]):
             if text.startswith("!"):
                 await self.hearing.run(text[1:])
                 return
-            async with aclosing(self.backend.agent.run(self.hearing.told(text))) as events:
+            await self._prepared.wait()
+            pictures = await self.hearing.pictures(text)
+            async with aclosing(self.backend.agent.run(self.hearing.told(text), pictures)) as events:
                 async for event in events:
                     await self.hearing.hear(event)
         except asyncio.CancelledError:
             self.transcript.add(ScreenEntry("note", "Cancelled. What was said until then is kept."))
             self._give_back()
             raise
+        except BadPicture as error:
+            self.transcript.add(ScreenEntry("problem", f"Not sent: {error}"))
+            self._give_back(text)
         except (ClewError, OSError) as error:
             self.transcript.add(ScreenEntry("problem", str(error)))
             self._give_back()
@@ -216,10 +235,10 @@ class Chat(App[None]):
             self.transcript.flush()
             self.call_later(self._ended)
 
-    def _give_back(self) -> None:
-        """What waited for its turn is not sent unseen after one that went wrong."""
-        if self._waiting:
-            self.prompt.replace_with("\n".join([*self._waiting, self.prompt.text]).strip())
+    def _give_back(self, *texts: str) -> None:
+        """What waited for its turn is not sent unseen after one that went wrong; nor is what could not be sent lost."""
+        if texts or self._waiting:
+            self.prompt.replace_with("\n".join([*texts, *self._waiting, self.prompt.text]).strip())
             self._waiting.clear()
 
     def _ended(self) -> None:
@@ -255,20 +274,6 @@ class Chat(App[None]):
 
     # --- what is told -------------------------------------------------------------------------------------------------
 
-    async def tell_compaction(self) -> None:
-        """Say what left the window and what stands there now, once."""
-        session = await self.backend.sessions.get(self.backend.agent.session)
-        if session.id == self._told:
-            return
-        self._told = session.id
-        found = await self.backend.lost()
-        what = "A new session begins" if session.cause == "handoff" else "Compacted"
-        sizes = f"{found.before:,} → {found.after:,} tokens"
-        stand_ins = [standing(s.id, s.by.partition("(")[0], len(s.said), s.nodes[0].item.text) for s in found.stand_ins]
-        self.transcript.add(ScreenEntry("note", f"{what}: {sizes}. F8 what was lost · F9 undo"), *stand_ins)
-        self.notify(f"{sizes}\n{kept(found)}", title=what, timeout=TOAST, markup=False)
-        self.measure()
-
     @work(group="meter", exclusive=True)
     async def measure(self) -> None:
         """Look how full the window is, and show it."""
@@ -280,7 +285,13 @@ class Chat(App[None]):
 
     def _tick(self) -> None:
         self.hearing.draw()
+        if self._unsaid and len(self.screen_stack) == 1:
+            waiting, self._unsaid = self._unsaid, []
+            for show in waiting:
+                show()
         waits = f" · {len(self._waiting)} waiting" if self._waiting else ""
         now = f"working {monotonic() - self._since:.0f} s · Esc cancels{waits}" if self.busy else "ready"
+        if not self._prepared.is_set() and self.backend.servers.all:
+            now = "starting MCP servers"
         ways = "^P commands  F1 help  ^Q leave"
         self._status.update(Content(f"{now} · {plain(self.backend.agent.session)} · {ways}"), layout=False)

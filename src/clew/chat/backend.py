@@ -2,9 +2,10 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from importlib.resources import files
 from itertools import groupby, islice
 from pathlib import Path
@@ -15,9 +16,12 @@ from clew.agent import Agent
 from clew.agent.control import ContextController
 from clew.agent.tools import AskUser, Permissions, Toolbox, tools
 from clew.agent.tools.walking import walk
-from clew.chat.allowing import AllowedCommands
+from clew.chat.allowing import AllowedRules
 from clew.chat.guides import guides, instructed
 from clew.chat.hearing import OWN_COMMAND
+from clew.chat.pictures import named_pictures
+from clew.chat.servers.declared import ServerDeclaration
+from clew.chat.servers.tools import ChatServers
 from clew.chat.speaking import Absent, chosen_speaker
 from clew.config import Config, Places, assembled, edited, engine, read_key, write_key
 from clew.core.items import Node, Scope
@@ -28,12 +32,13 @@ from clew.errors import NotFound
 from clew.llm.streaming import speaker
 from clew.screens import save
 from clew.sessions.about import Abouts
-from clew.sessions.composition import CompositionPart, parts, shown
+from clew.sessions.composition import CompositionPart, parts, scaled, shown
 from clew.sessions.sessions import Diff, Sessions
 from clew.steps.worklog.writing import summary
 from clew.store.protocol import Store
 from clew.store.records import Method, Session
 from clew.tokens.target import Filled
+from clew.wire.convert.media import Media
 
 REMEMBERED = 10  # conversations whose messages can be brought back into the prompt
 RECENT_ITEMS = 400  # items of each that are looked through
@@ -69,16 +74,18 @@ class ChatBackend:
     ) -> None:
         self.places = places
         self.folder = (folder or places.folder).resolve()
+        self.place = partial(places.path, near=self.folder)  # the file that a name in a text means
         self.store = store
         self.ask = ask
         self.watch: Callable[[str], None] = lambda text: None  # hears what a command writes while it runs
-        self.allowed = AllowedCommands(places.store().with_name("allowed.json"), self.folder)
+        self.allowed = AllowedRules(places.store().with_name("allowed.json"), self.folder)
         self.config: Config = replace(assembled(places), log="off")  # what it would write to is the screen
         self.scope = scope or self.config.scope
         self.model = model or self.config.agent.model or ""  # nothing: it is to be chosen
         self.engine = engine(self.config, store)
         self.sessions = Sessions(self.engine, self.scope)
         self._abouts = Abouts(store)
+        self.servers = ChatServers(self.folder, places.env)
         self.agent = self._agent(session)
 
     @property
@@ -89,11 +96,11 @@ class ChatBackend:
         here, config = self.folder, self.config
         self.guides = guides(here)
         system = files("clew.agent").joinpath("prompts", "system.md").read_text(encoding="utf-8")
-        words = config.new_session
+        words, own = config.new_session, tools(here, watch=lambda text: self.watch(text))
         return Agent(
             chosen_speaker(self.model),
             ContextController(self.engine, when=words.when, how=words.how),
-            Toolbox(tools(here, watch=lambda text: self.watch(text)), Permissions(ask=self._asked)),
+            Toolbox([*own, *self.servers.tools], Permissions(ask=self._asked)),
             system=instructed(system.replace("{folder}", str(here)).strip(), self.guides),
             session=session or f"chat-{uuid4().hex[:6]}",
             scope=self.scope,
@@ -104,7 +111,14 @@ class ChatBackend:
     async def _asked(self, tool: Any, arguments: Mapping[str, Any], preview: str) -> bool:
         return self.ask is not None and await self.ask(tool, arguments, preview)
 
+    async def connect(self, declared: Iterable[ServerDeclaration]) -> list[str]:
+        """Start MCP servers and give the agent their tools; what is to be told of them."""
+        told = await self.servers.start(declared)
+        self.agent.toolbox = self.agent.toolbox.beside(self.servers.tools)
+        return told
+
     async def close(self) -> None:
+        await self.servers.close()
         await self.agent.speaker.close()
         await self.engine.close()
 
@@ -136,9 +150,9 @@ class ChatBackend:
         made = parts(shown(view.nodes, view.edits, target.meter), framed)
         own = [s for s in await self.store.sessions(self.scope, view.branch) if s.branch == view.branch]
         folds = sum(s.cause in ("compaction", "handoff") and not s.undone for s in own)
-        sent = await self.engine.expected(view)
-        full = await self.engine.filled(view)
-        return WindowFilling(made, sent, target.limit.tokens, target.kept_free, full, sum(s.cost for s in own), folds)
+        sent, full = await self.engine.expected(view), await self.engine.filled(view)
+        made, cost = scaled(made, sent), sum(s.cost for s in own)
+        return WindowFilling(made, sent, target.limit.tokens, target.kept_free, full, cost, folds)
 
     async def all(self) -> list[Session]:
         """The newest session of each conversation that has a name, newest first."""
@@ -170,6 +184,10 @@ class ChatBackend:
         """The files of the folder that can be named in a text, without those that .gitignore names."""
         found = (Path(e).relative_to(self.folder).as_posix() for e in islice(walk(self.folder, self.folder), FILES))
         return [name for name in found if name.isprintable() and " " not in name]
+
+    async def pictures(self, text: str) -> list[Media]:
+        """The pictures that a text names. Raises `BadRequest` where one cannot be sent, or not to this model."""
+        return await asyncio.to_thread(named_pictures, text, self.place, self.config.model(self.agent.speaker.name))
 
     # --- compactions --------------------------------------------------------------------------------------------------
 

@@ -3,13 +3,16 @@
 from typing import TYPE_CHECKING
 
 from clew.agent import AgentEvent, Answered, Compacted, Ran, Retrying, Running
-from clew.chat.entries import BRIEF_LINES, ScreenEntry, called, came
-from clew.errors import ToolError
+from clew.chat.entries import BRIEF_LINES, ScreenEntry, called, came, kept, standing
+from clew.errors import ClewError, ToolError
 from clew.llm.streaming import Text, Thought
+from clew.screens.lines import count
+from clew.wire.convert.media import Media
 
 if TYPE_CHECKING:
     from clew.chat.app import Chat
 
+TOAST = 10  # seconds
 LIVE_CHARACTERS = 4_000  # the end of what a running command wrote, of which the last lines are shown
 OWN_COMMAND = "\n\n[I ran a command myself: "
 
@@ -22,6 +25,7 @@ class Hearing:
         self._written = ""  # by a command that runs now, as far as it is kept
         self._fresh = False  # there is more than was drawn
         self._live: ScreenEntry | None = None
+        self._known = ""  # the session whose beginning was shown last
         self._ran: list[str] = []  # what the user ran since the agent heard of it
 
     async def hear(self, event: AgentEvent) -> None:
@@ -38,11 +42,36 @@ class Hearing:
                 self._end(text, failed)
                 chat.measure()
             case Compacted():
-                await chat.tell_compaction()
+                await self.tell_compaction()
             case Retrying(why=why, seconds=seconds):
                 chat.say(f"{why}: trying again" + (f" after {seconds:.0f} s" if seconds else " with less"))
             case Answered(stop=stop) if stop != "end":
                 chat.say(f"stopped: {stop}")
+
+    # --- compactions --------------------------------------------------------------------------------------------------
+
+    async def resume(self, begun: bool) -> None:
+        """Know which session is on the screen."""
+        backend = self._chat.backend
+        try:
+            self._known = (await backend.sessions.get(backend.agent.session)).id if begun else ""
+        except ClewError:
+            self._known = ""
+
+    async def tell_compaction(self) -> None:
+        """Say what left the window and what stands there now, once."""
+        chat, backend = self._chat, self._chat.backend
+        session = await backend.sessions.get(backend.agent.session)
+        if session.id == self._known:
+            return
+        self._known = session.id
+        found = await backend.lost()
+        what = "A new session begins" if session.cause == "handoff" else "Compacted"
+        sizes = f"{found.before:,} → {found.after:,} tokens"
+        stand_ins = [standing(s.id, s.by.partition("(")[0], len(s.said), s.nodes[0].item.text) for s in found.stand_ins]
+        chat.transcript.add(ScreenEntry("note", f"{what}: {sizes}. F8 what was lost · F9 undo"), *stand_ins)
+        chat.notify(f"{sizes}\n{kept(found)}", title=what, timeout=TOAST, markup=False)
+        chat.measure()
 
     # --- commands that run --------------------------------------------------------------------------------------------
 
@@ -85,6 +114,13 @@ class Hearing:
             return
         self._end(text)
         self._ran.append(f"{OWN_COMMAND}{command}]\n{text}")
+
+    async def pictures(self, text: str) -> list[Media]:
+        """The pictures that a message of the user names. Raises `BadPicture`."""
+        if found := await self._chat.backend.pictures(text):
+            kinds = ", ".join(f"{picture.name} ({picture.mime})" for picture in found)
+            self._chat.say(f"Sent as {count(len(found), 'picture')}: {kinds}")
+        return found
 
     def told(self, text: str) -> str:
         """A message of the user, with what was run since the last one."""

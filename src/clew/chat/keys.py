@@ -18,9 +18,9 @@ def told_apart(typed: str) -> str:
     return typed if PASTE in typed else typed.replace(LEGACY_ALT_ENTER, ALT_ENTER)
 
 
-def driver(usual: type[Driver]) -> type[Driver]:
+def driver(usual: type[Driver], platform: str = sys.platform) -> type[Driver]:
     """The driver that a chat reads keys with: the usual one, if that is none for terminals of this kind."""
-    if sys.platform == "win32":
+    if platform == "win32":
         return usual
     from textual._xterm_parser import XTermParser
     from textual.drivers.linux_driver import LinuxDriver

@@ -35,9 +35,9 @@ class WindowMeter(Widget):
             return f"window empty · {self._who}"
         _, sent, _, reserve, full, cost, folds = self._filling
         compacted = f"compacted {folds}×" if folds else ""
-        used = f"{full.used:,} of {full.room:,}", f"system and tools {max(0, sent - full.used):,}"
-        told = (f"{full.percent}% full", *used, dollars(cost), self._who, compacted)
-        return " · ".join(filter(None, (*told, f"reserve {reserve:,}")))
+        used = f"{full.percent}% full", f"{full.used:,} of {full.room:,}", f"window {full.window:,}"
+        kept = f"system and tools {max(0, sent - full.used):,}", f"reserve {reserve:,}"
+        return " · ".join(filter(None, (*used, dollars(cost), self._who, compacted, *kept)))
 
     @property
     def kinds(self) -> str:

@@ -1,6 +1,7 @@
 """A tool wants to do something: may it?"""
 
 from collections.abc import Mapping
+from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from textual.app import ComposeResult
@@ -11,13 +12,16 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from clew.agent.tools import Permission, Tool
-from clew.chat.allowing import CommandRule, alike
+from clew.chat.allowing import AllowedRule, alike
 from clew.chat.entries import ScreenEntry, bounded, plain
+from clew.chat.servers.tools import ServerTool
 from clew.chat.transcript import TranscriptView
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
     from clew.chat.app import Chat
+
+READ_SECONDS = 1.0  # for which a dialog that came while somebody typed takes no yes
 
 
 class Permit(NamedTuple):
@@ -25,7 +29,7 @@ class Permit(NamedTuple):
 
     yes: bool
     always: bool = False  # for the tool, until the chat is left
-    rule: CommandRule | None = None  # for good, in this folder
+    rule: AllowedRule | None = None  # for good, in this folder
 
 
 class Permitting(ModalScreen[Permit]):
@@ -35,32 +39,47 @@ class Permitting(ModalScreen[Permit]):
         Binding("y", "answer(True)", "Yes"),
         Binding("n,escape", "answer(False)", "No"),
         Binding("a", "answer(True, True)", "Always"),
-        Binding("t", "allow(0)", "This command"),
+        Binding("t", "allow(0)", "This command or tool"),
         Binding("l", "allow(1)", "Commands like it"),
     ]
 
-    def __init__(self, tool: str, preview: str, command: str = "") -> None:
+    def __init__(
+        self,
+        tool: str,
+        preview: str,
+        this: AllowedRule | None = None,
+        like: AllowedRule | None = None,
+        typing: bool = False,
+    ) -> None:
         super().__init__()
-        self._rules = (CommandRule(command), alike(command)) if command else (None, None)
+        self._rules = this, like
         self._tool = tool
         self._preview = preview
+        self._typing = typing
+        self._since = monotonic()
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="box tall"):
+        with Vertical(classes="box tall question"):
             yield Static(Content(f"May {plain(self._tool)} do this?"), classes="title")
             yield TranscriptView()
             keys = f"y yes · n no · a yes, and always for {plain(self._tool)} until you leave"
             this, like = self._rules
             if this:
-                keys += "\nalways in this folder: t this command" + (f" · l {plain(str(like))}" if like else "")
+                what = "this tool, with any arguments" if this.kind == "tool" else "this command"
+                keys += f"\nalways in this folder: t {what}" + (f" · l {plain(str(like))}" if like else "")
             yield Static(Content(keys), classes="keys")
 
     def action_answer(self, yes: bool, always: bool = False) -> None:
-        self.dismiss(Permit(yes, always))
+        if not self._was_meant_for_the_prompt(yes):
+            self.dismiss(Permit(yes, always))
 
     def action_allow(self, which: int) -> None:
-        if rule := self._rules[which]:
+        if (rule := self._rules[which]) and not self._was_meant_for_the_prompt(True):
             self.dismiss(Permit(True, rule=rule))
+
+    def _was_meant_for_the_prompt(self, yes: bool) -> bool:
+        """Whether a key allows something that somebody who was typing can hardly have read yet."""
+        return yes and self._typing and monotonic() - self._since < READ_SECONDS
 
     def on_mount(self) -> None:
         text = self.query_one(TranscriptView)
@@ -75,9 +94,10 @@ async def permitted(
     kind = tool.name, tool.asks  # to write a file that is run unasked is another thing than to write
     command = str(arguments.get("command", "")).strip() if tool.name == "run" else ""
     allowed = chat.backend.allowed
-    if kind in always or (command and allowed.covers(command)):
+    this = AllowedRule(command) if command else AllowedRule(tool.rule, "tool") if isinstance(tool, ServerTool) else None
+    if kind in always or (command and allowed.covers(command)) or (this and this in allowed.all()):
         return True
-    answer = await chat.ask(Permitting(tool.name, preview, command))
+    answer = await chat.ask(Permitting(tool.name, preview, this, alike(command), bool(chat.prompt.text)))
     if answer is None or not answer.yes:
         return False
     if answer.always:

@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
-from textual.events import Key
+from textual.events import Key, Paste
 from textual.message import Message
 from textual.widgets import TextArea
 
 from clew.chat.choosing import ChoiceRow
 from clew.chat.offering import OfferList, Typing, files_named, typing
+from clew.chat.pictures import pasted_picture
 
 HINT = "Say something; / for commands, @ for files, ! runs a command; Ctrl+J: new line"
 
@@ -26,14 +28,22 @@ class PromptBox(TextArea):
             super().__init__()
             self.text = text
 
-    def __init__(self, commands: Sequence[ChoiceRow], files: Callable[[], list[str]], id: str | None = None) -> None:
+    def __init__(
+        self,
+        commands: Sequence[ChoiceRow],
+        files: Callable[[], list[str]],
+        place: Callable[[str], Path],
+        id: str | None = None,
+    ) -> None:
         super().__init__(id=id, compact=True, placeholder=HINT, highlight_cursor_line=False)
         self.offers = OfferList()
         self._commands = commands
         self._files = files
+        self._place = place
         self._known: list[str] = []  # files, since the last @
         self._sent: list[str] = []
         self._at = 0
+        self._recalled = ""  # what was brought back last
         self._kept = ""  # what was being typed when somebody went back to what was sent
 
     def replace_with(self, text: str) -> None:
@@ -54,6 +64,15 @@ class PromptBox(TextArea):
             return
         event.stop()
         event.prevent_default()
+
+    async def _on_paste(self, event: Paste) -> None:
+        """Take what is pasted; the path of a picture becomes a name of it, which sends it along."""
+        if picture := pasted_picture(event.text, self._place):
+            event.stop()
+            event.prevent_default()
+            self.insert(picture)
+        else:
+            await super()._on_paste(event)
 
     def _done(self, key: str) -> bool:
         match key:
@@ -102,7 +121,7 @@ class PromptBox(TextArea):
         return typing(self.text, self.document.get_line(row)[:column])
 
     async def _on_text_area_changed(self, event: TextArea.Changed) -> None:
-        typed = self._typing
+        typed = None if self.text == self._recalled else self._typing  # Up goes on through what was sent
         if typed is None:
             if self.offers.display:
                 self.offers.offer([])
@@ -133,4 +152,5 @@ class PromptBox(TextArea):
         if self._at == len(self._sent):
             self._kept = self.text
         self._at = at
-        self.replace_with(self._sent[at] if at < len(self._sent) else self._kept)
+        self._recalled = self._sent[at] if at < len(self._sent) else self._kept
+        self.replace_with(self._recalled)

@@ -14,6 +14,7 @@ from clew.cli import (  # noqa: I001
     ways,
     moving,
     auditing,
+    batch,
     settings,
     models,
     upkeep,
@@ -23,6 +24,7 @@ from clew.cli.app import app, main
 __all__ = [
     "app",
     "auditing",
+    "batch",
     "chatting",
     "hooking",
     "installing",

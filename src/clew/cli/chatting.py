@@ -44,7 +44,7 @@ def chat(
     The agent reads and searches in the folder; it asks before it changes a file or runs a command. The log keeps all.
     """
     if find_spec("textual") is None:
-        raise MissingExtra("clew chat needs Textual: pip install 'clew[chat]'")
+        raise MissingExtra("clew chat needs Textual", "chat")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("clew chat needs a terminal for input and output; clew run does one task without one")
     if not folder.is_dir():

@@ -86,7 +86,7 @@ def _plugged(installer: "Installer", program: "ClientProgram", yes: bool, dry_ru
         way = f"clew install {program.name} --gateway makes it talk through clew serve"
         raise UsageError(f"{program.title} takes neither tools nor hooks of clew: {way}")
     if not find_spec("mcp"):
-        raise MissingExtra("clew's tools need the protocol's SDK: pip install 'clew[mcp]'")
+        raise MissingExtra("clew's tools need the protocol's SDK", "mcp")
     _expect(installer, program)
     edits = installer.planned(program, PLUGS, program.plugs(_command()))
     if not edits:

@@ -40,7 +40,7 @@ def mcp(
     Other projects and scopes are out of reach; --all shows every project.
     """
     if not find_spec("mcp"):
-        raise MissingExtra("clew mcp needs the protocol's SDK: pip install 'clew[mcp]'")
+        raise MissingExtra("clew mcp needs the protocol's SDK", "mcp")
     if conversation and every:
         raise UsageError("--conversation shows one and --all every conversation: give one of them")
     from clew.mcp import opening

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from clew.cli.app import AsJson, app, configured, echo_json, model_to_ask, on_terminal
+from clew.errors import install_line
 
 model = typer.Typer(
     no_args_is_help=True,
@@ -44,7 +45,7 @@ def _remote(provider: str, keys: tuple[str, ...]) -> str:
 
 
 def _package(package: str, extra: str) -> str:
-    return "" if find_spec(package) else f"not installed: pip install 'clew[{extra}]'"
+    return "" if find_spec(package) else f"not installed: {install_line(extra)}"
 
 
 @model.command("ask", epilog="Example: clew model ask 'Say hello.' --model openai/gpt-5-mini")

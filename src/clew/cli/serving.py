@@ -4,7 +4,7 @@ import asyncio
 import gc
 import os
 import socket
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -69,7 +69,7 @@ def serve(
         )
     from clew.gateway.server import loop
 
-    with ExitStack() as stack, asyncio.Runner(loop_factory=loop()) as runner:
+    with suppress(KeyboardInterrupt), ExitStack() as stack, asyncio.Runner(loop_factory=loop()) as runner:
         runner.run(_serve(config, opened(store, create=True), demo, stack, store or config.store))
 
 
@@ -124,7 +124,8 @@ def open_(
     It is served on this machine only, until Ctrl+C. clew serve has the same page at its own address.
     """
     check_extra("clew open")
-    asyncio.run(_open(name, port, browser, scope, store))
+    with suppress(KeyboardInterrupt):  # Ctrl+C before it serves
+        asyncio.run(_open(name, port, browser, scope, store))
 
 
 async def _open(name: str | None, port: int, browser: bool, scope: str, path: str | None) -> None:
@@ -141,7 +142,7 @@ async def _open(name: str | None, port: int, browser: bool, scope: str, path: st
         at = f"clew/c/{(await found.get(name)).branch}" if name else ""
         changes = Changes()
         page = Page(found.engine, scope, KeptInstructions(Places(os.environ, Path.cwd())), changes=changes)
-        listener = listening("127.0.0.1", port)
+        listener = listening("127.0.0.1", port, "--port")
         address = f"http://127.0.0.1:{listener.getsockname()[1]}/{at}"
         typer.echo(f"{address} (Ctrl+C ends it)")
         if browser:
@@ -163,7 +164,7 @@ async def _serve_until_told(served: "uvicorn.Server", listener: socket.socket) -
 def check_extra(command: str) -> None:
     """Raise `MissingExtra` where what serves is not installed."""
     if not all(find_spec(name) for name in ("aiohttp", "jinja2", "starlette", "uvicorn")):
-        raise MissingExtra(f"{command} needs a server: pip install 'clew[gateway]'")
+        raise MissingExtra(f"{command} needs a server", "gateway")
 
 
 def upstreams(config: "Config") -> "list[Upstream]":

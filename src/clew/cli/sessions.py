@@ -104,10 +104,10 @@ def _nothing(every: Sequence["Session"], tag: str, scope: str) -> str:
 
 
 async def _titles(found: "Sessions", chains: Iterable["Chain"]) -> dict[str, str]:
-    """The first words of conversations that have no name and no past of another one."""
+    """The first words of conversations that nobody named, and that have no past of another one."""
     store, titles = found.engine.store, {}
     for first in (chain.first for chain in chains):
-        if first.name is None and first.cause != "fork":
+        if (first.name is None or first.cause == "import") and first.cause != "fork":
             said = (await store.load(found.scope, first.branch, first.seq)).said[:OPENING]
             nodes = (await store.nodes(found.scope, [place.id for place in said])).values()
             texts = (n.item.text for n in nodes if n.item.kind == "text" and n.item.role == "user")

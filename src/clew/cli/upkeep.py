@@ -147,7 +147,9 @@ async def _purge(
         async def act(dry_run: bool) -> "Purge":
             if item:
                 return await store.purge_item(scope, id, reason, dry_run)
-            return await store.purge(scope, branches, reason, dry_run)
+            since = before.timestamp() if before else None
+            with bar("looking" if dry_run else "deleting") as progress:
+                return await store.purge(scope, branches, reason, dry_run, since, progress)
 
         typer.echo(f"{'would delete' if dry_run else 'to delete'}: {amounts(await act(dry_run=True))}")
         if dry_run or not (yes or typer.confirm("This cannot be undone. Continue?")):
@@ -156,7 +158,12 @@ async def _purge(
         typer.echo(f"deleted: {amounts(took)}")
         if store.lingering:
             typer.echo(store.lingering)
-        if not took.wiped:
+        if took.left_to_vacuum:
+            typer.echo(
+                "the tables are large and were not rewritten: the server overwrites the deleted bytes in time; "
+                "clew doctor --repair erases them now, and locks everyone out meanwhile"
+            )
+        elif not took.wiped:
             typer.echo(
                 "another process is reading the log: stop it, then run clew doctor --repair to erase the deleted bytes"
             )
@@ -166,13 +173,12 @@ async def _purge(
 
 
 async def _chosen(store: "SQLStore", scope: str, names: list[str], before: datetime | None) -> list[str]:
-    branches = await store.branches(scope)
     if before is not None:
         found = await store.idle(scope, before.timestamp())
-    elif names:
-        found = list(dict.fromkeys(id for name in names for id in meant(name, branches)))
     else:
-        found = [b.id for b in branches]
+        branches = await store.branches(scope)
+        found = list(dict.fromkeys(id for name in names for id in meant(name, branches)))
+        found = found if names else [b.id for b in branches]
     if not found:
         raise NotFound(f"nothing in scope {scope!r} matches; try another --scope")
     return found

@@ -11,8 +11,9 @@ from clew.core import folders
 PROJECT = "clew.toml"
 
 
-def _me() -> int:
-    return os.geteuid() if sys.platform != "win32" else 0
+def this_user(platform: str = sys.platform) -> int:
+    """The number of the user who runs this; on Windows users have none."""
+    return 0 if platform == "win32" else os.geteuid()
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Places:
     env: Mapping[str, str]
     folder: Path
     platform: str = sys.platform
-    user: int = _me()
+    user: int = this_user()
 
     @property
     def home(self) -> Path:

@@ -115,6 +115,7 @@ class Override:
         int | None,
         Setting(count(1, 150_000), "`budget.start` for this model", "budget.start", project="yes"),
     ] = None
+    images: Annotated[bool | None, Setting(SWITCH, "Whether the model takes images", project="yes")] = None
     prices: Costs = Costs()
 
 
@@ -127,9 +128,9 @@ class Config:
     ]
     scope: Annotated[str, Setting(TEXT, "The tenant the log belongs to")] = "default"
     secrets: Annotated[
-        Literal["off", "redact", "refuse"],
-        Setting(choice("off", "redact", "refuse"), "What to do with secrets in a request", project="stricter"),
-    ] = "off"
+        Literal["off", "keys", "redact", "refuse"],
+        Setting(choice("off", "keys", "redact", "refuse"), "What to do with secrets in a request", project="stricter"),
+    ] = "keys"
     preset: Annotated[
         Literal["default", "clearing", "summarizing", "sliding", "null"],
         Setting(
@@ -189,7 +190,8 @@ class Config:
             known = replace(known, prices=replace(known.prices, **prices, tiers=()))
         elif {"input", "output"} <= prices.keys():
             known = replace(known, prices=catalog.Prices(**prices))
-        return replace(known, name=name, max_output=own.max_output or known.max_output)
+        images = known.images if own.images is None else own.images
+        return replace(known, name=name, max_output=own.max_output or known.max_output, images=images)
 
 
 # --- the rows -------------------------------------------------------------------------------------------------------

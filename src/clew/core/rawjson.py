@@ -44,7 +44,8 @@ def loads(data: bytes | str) -> Any:
     except UnicodeDecodeError as error:
         raise BadRequest(f"not UTF-8 at byte {error.start}: send JSON as UTF-8") from None
     except json.JSONDecodeError as error:
-        raise BadRequest(f"not JSON: {error.msg} at line {error.lineno} column {error.colno}") from None
+        fault = error.msg.removesuffix(" at")
+        raise BadRequest(f"not JSON: {fault} at line {error.lineno} column {error.colno}") from None
     except ValueError:  # the language's own limit: to read it takes the square of its length
         most = sys.get_int_max_str_digits()
         raise BadRequest(f"an integer of more than {most:,} digits: write it as text, in quotation marks") from None

@@ -46,8 +46,9 @@ class Settings:
     patience: float = DRAFT_PATIENCE
     """Seconds that a full window waits for such notes, if they are being written."""
 
-    secrets: Policy = "off"
-    """What is done with secrets before they are written to the store."""
+    secrets: Policy = "keys"
+    """What is done with secrets before they are written to the store: nothing (`off`), those that a program made are
+    masked (`keys`), passwords that a person chose too (`redact`), or the request is refused (`refuse`)."""
 
     listeners: Sequence[Listener] = ()
     """Who hears what happens: sizes and costs, no content."""

@@ -17,7 +17,7 @@ try:
     from opentelemetry import metrics, trace
     from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 except ImportError as error:
-    raise MissingExtra("traces need OpenTelemetry: pip install 'clew[otel]'") from error
+    raise MissingExtra("traces need OpenTelemetry", "otel") from error
 
 OPEN = 1_024  # branches with a span that has not ended, or with something noted for the next one
 SPAN_NOTES = 128  # that wait for one span; by default a span holds no more

@@ -26,16 +26,14 @@ def loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return import_module("uvloop").new_event_loop if find_spec("uvloop") else None
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens. Raises `BadRequest`."""
+def listening(host: str, port: int, options: str = "--port or --host") -> socket.socket:
+    """A socket that listens. Raises `BadRequest`, with the options of the command that choose another place."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
-        raise BadRequest(
-            f"cannot listen on {host}, port {port} ({why}): choose another with --port or --host"
-        ) from None
+        raise BadRequest(f"cannot listen on {host}, port {port} ({why}): choose another with {options}") from None
 
 
 class _EndingServer(uvicorn.Server):

@@ -13,7 +13,7 @@ from clew.wire.rules.anthropic_compaction import COMPACT_BETA
 try:
     import anthropic
 except ImportError:
-    raise MissingExtra("Anthropic models need the SDK: pip install 'clew[anthropic]'") from None
+    raise MissingExtra("Anthropic models need the SDK", "anthropic") from None
 
 
 def connect(base_url: str | None, api_key: str | None, http: Any) -> anthropic.AsyncAnthropic:

@@ -12,7 +12,7 @@ from clew.wire.formats import openai_responses
 try:
     import openai
 except ImportError:
-    raise MissingExtra("OpenAI and compatible models need the SDK: pip install 'clew[openai]'") from None
+    raise MissingExtra("OpenAI and compatible models need the SDK", "openai") from None
 
 _HOME = "api.openai.com"
 # All that the API for compaction takes of a request.

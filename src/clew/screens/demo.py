@@ -85,11 +85,11 @@ class Replay:
         self.originals = {n.id: n for n in Digests(store.secret, DEMO_SCOPE).chain(items)}
         self._tokens = {n.id: self._count(n) for n in self.originals.values()}
         self._before: list[int] = []  # tokens said before each message
-        self.said = self.target.meter.frame(frame).tokens  # tokens of the whole conversation
+        said = self.target.meter.frame(frame).tokens
         for node in self.originals.values():
             if node.item.opens is not None:
-                self._before.append(self.said)
-            self.said += self._tokens[node.id]
+                self._before.append(said)
+            said += self._tokens[node.id]
         self.calls = [i for i, m in enumerate(messages) if m["role"] == "assistant" and i]
 
     async def turns(self) -> AsyncIterator[DemoTurn]:
@@ -224,7 +224,7 @@ def summary(console: Console, replay: Replay, last: DemoTurn, proof: RecallProof
     edits = ", ".join(f"{n} {step}" for step, n in replay.steps().most_common())
     each = 1000 * replay.seconds / last.turns
     rows = [
-        ("said", f"{replay.said:,} tokens in {len(replay.messages)} messages"),
+        ("said", f"{last.said:,} tokens in {replay.calls[-1]} messages"),
         ("sent in all", f"{last.sent:,} tokens in {last.turns} calls"),
         ("sending everything", f"{last.whole:,} tokens"),
         ("saved", f"{last.saved:.0%}"),

@@ -11,6 +11,7 @@ from clew.core.items import SHORT
 from clew.screens.lines import called, count, dollars, line, moment, table, words
 from clew.store.records import Session
 
+ID_BEGINNING = 13  # characters of a session's id: of those that begin with the time, the milliseconds
 DEEPEST = 6  # levels that are indented
 LONG_CHAIN = 20  # sessions: of a longer one, only so many are listed among others
 FIRST_SHOWN, LAST_SHOWN = 3, 10
@@ -129,9 +130,12 @@ def _conversation(row: TreeRow, titles: Mapping[str, str]) -> Text:
     if first.cause != "start":
         text.append(f"{first.cause} ", "cyan")
     again = first.name is not None and first.name == row.above  # a rewind: only its id tells it apart
-    text.append(first.branch[:SHORT] if again else called(first), "bold")
-    if not first.name and titles.get(first.branch):
-        text.append(f" {words(titles[first.branch], 60)}")
+    title = titles.get(first.branch)
+    name = first.branch[:SHORT] if again else called(first)
+    # An agent's session is named by an id, of which a beginning is enough: its first words say more.
+    text.append(name[:ID_BEGINNING] if title and first.cause == "import" else name, "bold")
+    if title:
+        text.append(f" {words(title, 60)}")
     for tag in first.tags:
         text.append(f" #{words(tag, 30)}", "magenta")
     if first.archived:

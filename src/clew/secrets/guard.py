@@ -12,7 +12,7 @@ from clew.errors import BadRequest, SecretFound
 from clew.events import Secret
 from clew.secrets import Policy, find, kinds_in, masked_frame, masked_item
 
-POLICIES: tuple[Policy, ...] = ("off", "redact", "refuse")
+POLICIES: tuple[Policy, ...] = ("off", "keys", "redact", "refuse")
 
 
 class Guard:
@@ -22,6 +22,7 @@ class Guard:
         if policy not in POLICIES:
             raise BadRequest(f"secrets: expected one of {', '.join(POLICIES)}, got {policy!r}")
         self.policy = policy
+        self._chosen = policy != "keys"  # whether passwords that a person chose are secrets, too
         self._key = blake2b(b"secrets " + scope.encode("utf-8", "surrogatepass"), key=secret[:64]).digest()[:32]
         self._raw: dict[int, tuple[Item, Item]] = {}  # by identity: a masked item, and what was sent
 
@@ -37,7 +38,7 @@ class Guard:
             return items
         kept = []
         for item in items:
-            safe = masked_item(item, self._key)
+            safe = masked_item(item, self._key, chosen=self._chosen)
             if safe is not item:
                 self._raw[id(safe)] = safe, item
             kept.append(safe)
@@ -48,7 +49,7 @@ class Guard:
         if self.policy == "off":
             return frame
         self.expect_names(model=frame.model)
-        safe = masked_frame(frame, self._key)
+        safe = masked_frame(frame, self._key, chosen=self._chosen)
         if safe is not frame and self.policy == "refuse":
             raise SecretFound(
                 "the system prompt, the tools or a parameter contain secrets, and the policy is to refuse them"
@@ -56,8 +57,11 @@ class Guard:
         return safe
 
     def expect_names(self, **names: str | None) -> None:
-        """Raise `SecretFound` where a name holds a secret: names cannot be masked, for things are found by them."""
-        for what, name in names.items() if self.policy != "off" else ():
+        """Raise `SecretFound` where a name holds a secret: names cannot be masked, for things are found by them.
+
+        The policy `keys`, which nobody has to ask for, refuses nothing.
+        """
+        for what, name in names.items() if self.policy in ("redact", "refuse") else ():
             if kinds := sorted({secret.kind for secret in find(name or "")}):
                 raise SecretFound(
                     f"the name of the {what} contains a secret ({', '.join(kinds)}), and names are logged "
@@ -66,7 +70,8 @@ class Guard:
 
     def told(self, scope: Scope, branch: str, seq: int, nodes: Sequence[Node]) -> Iterator[Secret]:
         """What was masked in these nodes, as listeners hear it."""
-        found = [kind for item in self.sent({n.id: n.item for n in nodes}).values() for kind in kinds_in(item)]
+        raw = self.sent({n.id: n.item for n in nodes}).values()
+        found = [kind for item in raw for kind in kinds_in(item, chosen=self._chosen)]
         if found:
             yield Secret(scope, branch, seq, tuple(sorted(set(found))), len(found))
 

@@ -1,7 +1,9 @@
 """Finding secrets in what was said, and masking them.
 
 A secret is believed for its own shape, for its place (a header, a URL, a command line) or for the name of the field
-that holds it. JSON is read string by string, one JSON inside another too, so that a mask never breaks it.
+that holds it. A program made most of them, and they look like nothing else; a person chose the others, such as
+`password: petclinic`, which is left alone unless `chosen` ones are asked for. JSON is read string by string, one JSON
+inside another too, so that a mask never breaks it.
 """
 
 import json
@@ -18,45 +20,46 @@ from clew.errors import BadRequest
 from clew.secrets.disguises import packed, plain
 from clew.secrets.matching import TELLING, Secret, matched
 from clew.secrets.names import kind_of, named, small
-from clew.secrets.values import is_base64
+from clew.secrets.values import is_base64, is_random
 
-Policy = Literal["off", "redact", "refuse"]
+Policy = Literal["off", "keys", "redact", "refuse"]
 
 ROUNDS = 4  # what a mask uncovers is masked too; more than two have not been seen
 BLOB = 1000  # characters of base64 that are a picture or a document; secrets are shorter
+SHORTEST_RUN = 16  # characters of a secret that is known by its shape
 DEPTH = 4  # of JSON inside JSON that is read exactly; below it the patterns see the escapes
 
 
-def find(text: str) -> list[Secret]:
+def find(text: str, *, chosen: bool = True) -> list[Secret]:
     """The secrets in a text, in order and apart from each other."""
-    return _held("", text, 0)
+    return _held("", text, 0, chosen)
 
 
 def masked(text: str, key: bytes = b"") -> str:
     """The text with a marker for each secret; the same object if there is none."""
-    return _masked("", text, key)
+    return _masked("", text, key, chosen=True)
 
 
-def masked_item(item: Item, key: bytes) -> Item:
+def masked_item(item: Item, key: bytes, *, chosen: bool = True) -> Item:
     """The item without its secrets; the same object if it has none."""
-    return _said(item, partial(_masked, key=key))
+    return _said(item, partial(_masked, key=key, chosen=chosen))
 
 
-def masked_frame(frame: Frame, key: bytes) -> Frame:
+def masked_frame(frame: Frame, key: bytes, *, chosen: bool = True) -> Frame:
     """The frame without its secrets; the same object if it has none."""
-    act = partial(_masked, key=key)
+    act = partial(_masked, key=key, chosen=chosen)
     lead, body, tools = _each(frame.lead, act), _each(frame.body, act), _each(frame.tools, act)
     system = act("", frame.system)
     same = lead is frame.lead and body is frame.body and tools is frame.tools and system is frame.system
     return frame if same else with_(frame, lead=lead, body=body, tools=tools, system=system)
 
 
-def kinds_in(item: Item) -> list[str]:
+def kinds_in(item: Item, *, chosen: bool = True) -> list[str]:
     """The kinds of the secrets in an item, without the secrets."""
     kinds: set[str] = set()
 
     def note(name: str, text: str) -> str:
-        kinds.update(secret.kind for secret in _held(name, text, 0))
+        kinds.update(secret.kind for secret in _held(name, text, 0, chosen))
         return text
 
     _said(item, note)
@@ -128,9 +131,9 @@ def _options(value: Sequence[Any], name: str) -> Iterator[tuple[str, Any]]:
         option = v if isinstance(v, str) and v.startswith("--") else ""
 
 
-def _masked(name: str, text: str, key: bytes) -> str:
+def _masked(name: str, text: str, key: bytes, chosen: bool) -> str:
     for _ in range(ROUNDS):
-        secrets = _held(name, text, 0)
+        secrets = _held(name, text, 0, chosen)
         if not secrets:
             break
         text = _marked(text, secrets, key)
@@ -156,17 +159,24 @@ _MARKER = re.compile(r"\[secret: [a-z0-9. -]{1,40} [0-9a-f]{6}\]")
 # Finding
 
 
-def _held(name: str, text: str, depth: int) -> list[Secret]:
+def _held(name: str, text: str, depth: int, chosen: bool) -> list[Secret]:
     """The secrets in a string, which may be the value of a field with a name."""
     if (len(text) > BLOB or name in _OPAQUE) and _BLOB.fullmatch(text):
         return [] if name in _OPAQUE else _apart(text, _packed(text))
-    if name and (kind := kind_of(name, text)):
+    if name and (kind := kind_of(name, text)) and (chosen or _is_made(kind, text)):
         return [Secret(kind, 0, len(text))]
+    if len(text) < SHORTEST_RUN and text.replace("_", "").isalnum():
+        return []  # one word: too short for a key, and there is no sign between a name and a value
     if text[:1] in _JSON and depth < DEPTH and _is_json(text):
-        return _apart(text, _in_json(text, depth))
+        return _apart(text, _in_json(text, depth, chosen))
     before = f"{name}: " if _HEADER.search(name) else ""
-    found = _seen(before + text)
-    return _apart(text, (Secret(k, a - len(before), b - len(before)) for k, a, b in found if a >= len(before)))
+    found = (Secret(k, a - len(before), b - len(before)) for k, a, b in _seen(before + text) if a >= len(before))
+    return _apart(text, (s for s in found if chosen or _is_made(s.kind, text[s.start : s.stop])))
+
+
+def _is_made(kind: str, value: str) -> bool:
+    """Whether a program made a secret: it says itself what it is, or it is long and random."""
+    return kind in TELLING or any(len(part) >= SHORTEST_RUN and is_random(part) for part in value.split())
 
 
 def _seen(text: str) -> Iterator[Secret]:
@@ -228,7 +238,7 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _in_json(text: str, depth: int) -> Iterator[Secret]:
+def _in_json(text: str, depth: int, chosen: bool) -> Iterator[Secret]:
     """The secrets in each string of a JSON text, at their places in that text."""
     name = beside = ""  # what the next value is called: by its key, or by the value before it
     end = 0
@@ -239,11 +249,11 @@ def _in_json(text: str, depth: int) -> Iterator[Secret]:
         end = match.end()
         said = json.loads(f'"{match[1]}"') if "\\" in match[1] else match[1]
         if match[2]:
-            secrets = _held("", said, depth + 1)
+            secrets = _held("", said, depth + 1, chosen)
             name = beside if said == "value" and beside else said
         else:
-            secrets = _held(beside if beside.startswith("--") else name, said, depth + 1)
-            if kubernetes and not secrets and is_base64(said):
+            secrets = _held(beside if beside.startswith("--") else name, said, depth + 1, chosen)
+            if kubernetes and not secrets and is_base64(said) and (chosen or _is_made("", said)):
                 secrets = [Secret("kubernetes secret", 0, len(said))]
             beside = said if name in ("name", "key") or said.startswith("--") else ""
         if secrets:

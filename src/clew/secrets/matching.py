@@ -26,7 +26,7 @@ def matched(text: str, lower: str) -> list[Secret]:
     """The secrets that the patterns of kinds find; they may overlap."""
     # A secret that is known by its shape has no spaces, and most text is short words.
     long = " ".join(_LONG.findall(lower))
-    there = [(word, kind) for word in _SHAPES if word in long for kind in _SHAPES[word]]
+    there = [(word, kind) for word in _SHAPES if word in long for kind in _SHAPES[word]] if long else []
     there += [(word, kind) for word in _PLACES if word in lower for kind in _PLACES[word]]
     return [secret for word, kind in there for secret in found_by(kind, word, text, lower)]
 

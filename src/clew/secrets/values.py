@@ -5,11 +5,14 @@ from base64 import b64decode
 
 from clew.secrets.kinds import VALUES, Proof
 
+SHORTEST = 4  # characters of a password; what is shorter is guessed at once
 LOOK = 200  # characters of a value that say what it is
 
 _CALL = re.compile(
     r"[A-Za-z_$][\w$]*(?:(?:\??\.|->|::)[A-Za-z_$][\w$]*)*[(\[{<]|[(\[{|>*&+?=/~.-]|[A-Za-z_]\w*(?:\.|->|::)[A-Za-z_]\w*\b"
 )
+_VARIABLE = re.compile(r"(?:[A-Za-z_]\w*\.)+[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")  # of the environment, as code reads it
+_CMDLET = re.compile(r"(?:Convert(?:To|From)|Get|Read|New|Import)-[A-Z][A-Za-z]+")  # of PowerShell
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _NAME_OF_ONE = re.compile(r"_|(?i:pass|pwd|token|secret|key|hash|user|value|input|auth|cred)")  # a variable
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
@@ -44,11 +47,13 @@ def proves(proof: Proof, value: str, *, loud: bool = False) -> bool:
         return loud and is_random(value)
     if proof == "mixed":
         return is_mixed(value) or (value.isalnum() and len(value) >= (8 if loud else 14))
-    return len(value) >= 3 and not (VALUES["prose"].search(value) and " " in value)
+    return len(value) >= SHORTEST and not (VALUES["prose"].search(value) and " " in value)
 
 
 def could_be_said_bare(value: str, proof: Proof, *, plain: bool) -> bool:
     """Whether a value without quotes is one, and no code or prose; no code can stand in a plain place."""
+    if _VARIABLE.fullmatch(value) or _CMDLET.fullmatch(value):
+        return False
     if is_random(value):
         return True
     if _CALL.match(value):

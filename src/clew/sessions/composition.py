@@ -64,3 +64,14 @@ def parts(nodes: Iterable[Shown], frame: int = 0) -> list[CompositionPart]:
     for node in nodes:
         sizes.setdefault(node.kind, []).append(node.tokens)
     return [CompositionPart(kind, len(sizes[kind]), sum(sizes[kind])) for kind in PART_KINDS if kind in sizes]
+
+
+def scaled(made: list[CompositionPart], tokens: int) -> list[CompositionPart]:
+    """The same parts with so many tokens in all: as a provider counts them, where that is known."""
+    own, given, before, scaled = sum(part.tokens for part in made) or 1, 0, 0, []
+    for part in made:  # the ends of the parts are rounded, so that no token is missing in the sum
+        before += part.tokens
+        end = round(before * tokens / own)
+        scaled.append(part._replace(tokens=end - given))
+        given = end
+    return scaled

@@ -280,6 +280,9 @@ def _named(name: str, sessions: Collection[Session], fits: Callable[[str, str], 
             found.setdefault(session.id, session)
     found |= {own: _newest(those) for own, those in named.items()}
     if len(found) > 1:
+        main = min(found, key=len)
+        if all(own == main or own.startswith((f"{main}-fork-", f"{main}-subagent-")) for own in found):
+            return found[main]  # an imported conversation; the others are called after it
         few = ", ".join(list(found)[:NAMES_OFFERED])
         raise Ambiguous(f"{name} matches {len(found)} sessions; give more of it: {few}")
     return next(iter(found.values()), None)

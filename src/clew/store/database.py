@@ -57,6 +57,9 @@ class Database(Protocol):
     def words(self, text: str) -> Sequence[Mapping[str, Any]]:
         """A text as `add_text` takes it, in one part or more."""
 
+    def forget_words(self, bodies: Sequence[int]) -> None:
+        """Take bodies, by number, out of the search index."""
+
     def search(self, scope: Scope, words: Sequence[str], among: str | None, limit: int) -> list[str]:
         """The contents, of those listed or of all, in which one of these words is said; best first."""
 

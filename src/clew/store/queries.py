@@ -10,6 +10,10 @@ def statements(dialect: str) -> dict[str, str]:
 
 
 def _read(path: str) -> dict[str, str]:
-    text = files("clew.store").joinpath(path).read_text(encoding="utf-8")
+    return parse(files("clew.store").joinpath(path).read_text(encoding="utf-8"))
+
+
+def parse(text: str) -> dict[str, str]:
+    """The statements of a file, each after a line with its name."""
     parts = re.split(r"^-- name: (\w+)\n", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))

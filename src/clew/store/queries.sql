@@ -170,6 +170,17 @@ insert into node (scope, id, content, branch, opens)
 values ((select id from scope where name = :scope), from_hex(:id), from_hex(:content), :branch, :opens)
 on conflict do nothing;
 
+-- name: add_said_again
+insert into said_again (scope, id, branch)
+select n.scope, n.id, :branch from json_each(:ids) j
+cross join node n on n.scope = (select id from scope where name = :scope) and n.id = from_hex(j.value)
+where n.branch <> :branch
+on conflict do nothing;
+
+-- name: add_frame_use
+insert into frame_use (scope, digest, branch) values (:owner, from_hex(:digest), :branch)
+on conflict do nothing;
+
 -- name: known_bodies
 select j.value, b.purged is null
 from json_each(:contents) j
@@ -212,10 +223,24 @@ where scope = (select id from scope where name = :scope) and kind = :kind;
 -- name: lines
 select id, parent, parent_seq, cause from branch where scope = (select id from scope where name = :scope);
 
+-- name: lines_among
+select b.id, b.parent, b.parent_seq, b.cause from json_each(:branches) j
+cross join branch b on b.id = j.value and b.scope = :owner
+union
+select b.id, b.parent, b.parent_seq, b.cause from json_each(:branches) j
+cross join branch b on b.parent = j.value and b.scope = :owner;
+
 -- name: idle
+-- Nothing happens on a branch before it is opened: only those opened before then are looked at.
 select b.id from branch b
-where b.scope = (select id from scope where name = :scope)
-  and coalesce((select e.at from event e where e.branch = b.id order by e.seq desc limit 1), b.at) < :before;
+where b.scope = (select id from scope where name = :scope) and b.at < :before
+  and coalesce((select e.at from event e where e.branch = b.id order by e.seq desc limit 1), b.at) < :before
+order by b.at;
+
+-- name: idle_among
+select b.id from json_each(:branches) j
+cross join branch b on b.id = j.value and b.scope = :owner
+where coalesce((select e.at from event e where e.branch = b.id order by e.seq desc limit 1), b.at) < :before;
 
 -- name: tombstones
 select t.id, p.at, p.reason from tombstone t join purge p on p.id = t.purge
@@ -251,19 +276,55 @@ create temp table going (id text primary key, heir text, until integer);
 -- name: add_going
 insert into going (id, heir, until) values (:id, :heir, :until);
 
+-- name: another_branch
+select 1 from branch where scope = :owner and not exists (select 1 from going g where g.id = branch.id) limit 1;
+
+-- name: going_events
+select g.heir, e.seq <= g.until, e.kind, e.new, e.note from going g cross join event e on e.branch = g.id;
+
+-- name: add_loose
+insert into loose (id) select from_hex(j.value) from json_each(:ids) j where true on conflict do nothing;
+
 -- name: add_kept
-insert into kept (id, branch) values (:id, :branch) on conflict do nothing;
+insert into kept (id, branch) select from_hex(j.value), :branch from json_each(:ids) j where true on conflict do nothing;
+
+-- name: keep_first_said
+insert into kept (id, branch)
+select l.id, n.branch from loose l cross join node n on n.scope = :owner and n.id = l.id
+where not exists (select 1 from going g where g.id = n.branch)
+on conflict do nothing;
+
+-- name: keep_said_again
+insert into kept (id, branch)
+select l.id, a.branch from loose l cross join said_again a on a.scope = :owner and a.id = l.id
+where not exists (select 1 from going g where g.id = a.branch)
+on conflict do nothing;
+
+-- name: drop_kept_loose
+delete from loose where id in (select id from kept);
+
+-- name: add_spare
+insert into spare (content)
+select distinct n.content from loose l cross join node n on n.scope = :owner and n.id = l.id;
 
 -- name: drop_going
 drop table going;
+
+-- name: drop_loose
+drop table loose;
+
+-- name: drop_spare
+drop table spare;
 
 -- name: drop_kept
 drop table kept;
 
 -- name: bury_handles
 insert into tombstone (scope, id, purge)
-select distinct scope, lower(hex(id)), :purge from handle
-where scope = :owner and branch in (select id from going)
+select distinct h.scope, lower(hex(h.id)), :purge from handle h
+where h.scope = :owner and h.branch in (select id from going) and not exists (
+    select 1 from handle o
+    where o.scope = :owner and o.id = h.id and not exists (select 1 from going g where g.id = o.branch))
 on conflict (scope, id) do update set purge = excluded.purge;
 
 -- name: bury_branches
@@ -272,15 +333,12 @@ on conflict (scope, id) do update set purge = excluded.purge;
 
 -- name: bury_nodes
 insert into tombstone (scope, id, purge)
-select scope, lower(hex(id)), :purge from node
-where scope = :owner and not exists (select 1 from kept where kept.id = node.id)
+select n.scope, lower(hex(n.id)), :purge from loose l cross join node n on n.scope = :owner and n.id = l.id
+where true
 on conflict (scope, id) do update set purge = excluded.purge;
 
 -- name: unbury
-delete from tombstone
-where purge = :purge
-  and (exists (select 1 from handle h where h.scope = :owner and h.id = from_hex(tombstone.id))
-       or exists (select 1 from node n where n.scope = :owner and n.id = from_hex(tombstone.id)));
+delete from tombstone where scope = :owner and purge = :purge and id in (select lower(hex(id)) from kept);
 
 -- name: bequeath_events
 update event set branch = (select heir from going where id = event.branch)
@@ -298,8 +356,18 @@ where h.scope = :owner and h.seq <= g.until
 on conflict do nothing;
 
 -- name: bequeath_nodes
-update node set branch = (select branch from kept where id = node.id)
-where scope = :owner and branch in (select id from going);
+update node set branch = (select min(k.branch) from kept k where k.id = node.id)
+where scope = :owner and id in (select id from kept) and branch in (select id from going);
+
+-- name: bequeath_said_again
+insert into said_again (scope, id, branch)
+select :owner, k.id, k.branch from kept k cross join node n on n.scope = :owner and n.id = k.id and n.branch <> k.branch
+where true
+on conflict do nothing;
+
+-- name: purge_said_again
+delete from said_again
+where scope = :owner and branch in (select id from going) and id in (select id from loose union select id from kept);
 
 -- name: purge_events
 delete from event where branch in (select id from going);
@@ -321,14 +389,14 @@ where branch in (select id from going) and seq <= (select until from going where
 update session set id = :to where id = :session;
 
 -- name: rename_parent
-update session set parent = :to where parent = :session;
+update session set parent = :to where scope = :owner and parent = :session;
 
 -- name: purge_sessions
 delete from session where branch in (select id from going);
 
 -- name: orphan_sessions
 update session set parent = null, parent_seq = null
-where scope = :owner and parent is not null and parent not in (select id from session);
+where scope = :owner and parent in (select s.id from session s where s.branch in (select id from going));
 
 -- name: purge_branches
 delete from branch where id in (select id from going);
@@ -340,23 +408,48 @@ update branch set parent = :parent, parent_seq = :parent_seq, cause = :cause whe
 select e.branch, e.old, e.new from branch b join event e on e.branch = b.id where b.scope = :owner;
 
 -- name: purge_nodes
-delete from node where scope = :owner and not exists (select 1 from kept where kept.id = node.id);
+delete from node where scope = :owner and id in (select id from loose);
+
+-- name: going_frames
+select distinct lower(hex(u.digest)) from going g cross join frame_use u on u.branch = g.id;
+
+-- name: purge_frame_use
+delete from frame_use where branch in (select id from going);
+
+-- name: parts_of_frames
+select distinct lower(hex(substr(f.data, 2, 16))) from json_each(:digests) j
+cross join frame f on f.scope = :owner and f.digest = from_hex(j.value) and substr(f.data, 1, 1) = from_hex('03');
+
+-- name: purge_frames
+delete from frame
+where scope = :owner and digest in (select from_hex(j.value) from json_each(:digests) j)
+  and not exists (select 1 from frame_use u where u.scope = :owner and u.digest = frame.digest);
 
 -- name: purge_frame_parts
 delete from frame
-where scope = :owner and substr(data, 1, 1) = from_hex('04') and digest not in (
-    select substr(f.data, 2, 16) from frame f where f.scope = :owner and substr(f.data, 1, 1) = from_hex('03'));
+where scope = :owner and digest in (select from_hex(j.value) from json_each(:digests) j)
+  and not exists (
+    select 1 from frame f
+    where f.scope = :owner and substr(f.data, 2, 16) = frame.digest and substr(f.data, 1, 1) = from_hex('03'));
 
 -- name: frames_size
-select coalesce(sum(length(data)), 0) from frame where scope = :owner;
+select coalesce(sum(length(f.data)), 0) from json_each(:digests) j
+cross join frame f on f.scope = :owner and f.digest = from_hex(j.value);
 
 -- name: loose_bodies
 select b.id from body b
-where b.scope = coalesce(:owner, b.scope)
-  and not exists (select 1 from node n where n.scope = b.scope and n.content = b.content);
+where not exists (select 1 from node n where n.scope = b.scope and n.content = b.content);
 
--- name: purge_body
-delete from body where id = :body;
+-- name: spare_bodies
+select b.id from spare s
+cross join body b on b.scope = :owner and b.content = s.content
+where not exists (select 1 from node n indexed by node_content where n.scope = :owner and n.content = s.content);
+
+-- name: bodies_size
+select coalesce(sum(length(b.data)), 0) from json_each(:bodies) j cross join body b on b.id = cast(j.value as bigint);
+
+-- name: purge_bodies
+delete from body where id in (select cast(j.value as bigint) from json_each(:bodies) j);
 
 -- name: edits
 select e.branch, e.seq, e.old, e.new, e.note from branch b join event e on e.branch = b.id
@@ -388,7 +481,10 @@ insert into tombstone (scope, id, purge) values (:owner, :id, :purge)
 on conflict (scope, id) do update set purge = excluded.purge;
 
 -- name: wiped
-update purge set wiped = 1 where wiped = 0;
+update purge set wiped = 1 where wiped <> 1;
+
+-- name: left_to_vacuum
+update purge set wiped = 2 where wiped = 0;
 
 -- --- survey: how much there is, and where ---------------------------------------------------------------------------
 

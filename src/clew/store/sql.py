@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from functools import partial
 from typing import Any, TypeVar
 
 from clew.core.caches import forget
@@ -25,6 +26,8 @@ from clew.store.writing import label, learn, write
 
 T = TypeVar("T")
 
+PURGED_AT_ONCE = 100  # branches
+
 
 class SQLStore(ABC):
     """A store in an SQL database; which one it is, and in which threads it works, is what a kind of store adds."""
@@ -34,6 +37,7 @@ class SQLStore(ABC):
 
     def __init__(self, patience: float = PATIENCE) -> None:
         self.patience = patience  # seconds that a call waits for what another process has locked, at most
+        self.purged_at_once = PURGED_AT_ONCE  # branches
         self._process = os.getpid()
 
     async def write(self, scope: Scope, batch: Batch) -> None:
@@ -132,13 +136,33 @@ class SQLStore(ABC):
         """Branches on which nothing happened since then."""
         return await self._read(lambda db: reading.idle(db, scope, before))
 
-    async def purge(self, scope: Scope, branches: Sequence[str], reason: str, dry_run: bool = False) -> Purge:
-        """Take branches out of the log and the file for good; what others refer to stays. Leaves tombstones."""
-        return await self._purge(lambda db: purge_branches(db, scope, branches, reason, dry_run), dry_run)
+    async def purge(
+        self,
+        scope: Scope,
+        branches: Sequence[str],
+        reason: str,
+        dry_run: bool = False,
+        before: float | None = None,
+        progress: Progress | None = None,
+    ) -> Purge:
+        """Take branches out of the log and the file for good; what others refer to stays. Leaves tombstones.
+
+        With `before`, only those on which nothing happened since. Many go some at a time, each time in one transaction:
+        whoever writes meanwhile waits for no more. A dry run of many says what at least would go.
+        """
+        took = Purge()
+        for at in range(0, len(branches), self.purged_at_once):
+            some = tuple(branches[at : at + self.purged_at_once])
+            act = partial(purge_branches, scope=scope, branches=some, reason=reason, dry_run=dry_run, before=before)
+            took.add(await self._delete(act))
+            if progress:
+                progress(min(at + self.purged_at_once, len(branches)), len(branches))
+        return took if dry_run else await self._erase(took)
 
     async def purge_item(self, scope: Scope, id: str, reason: str, dry_run: bool = False) -> Purge:
         """Take the words behind an id out of the log and the file, wherever in the scope they were said."""
-        return await self._purge(lambda db: purge_item(db, self._digests(scope), scope, id, reason, dry_run), dry_run)
+        took = await self._delete(lambda db: purge_item(db, self._digests(scope), scope, id, reason, dry_run))
+        return took if dry_run else await self._erase(took)
 
     async def purges(self) -> list[Audit]:
         """Every purge that was made, the newest first."""
@@ -157,11 +181,14 @@ class SQLStore(ABC):
         await self._write(lambda db: repair(db, progress))
         return await self.wipe()
 
-    async def _purge(self, act: Callable[[Database], Purge], dry_run: bool) -> Purge:
+    async def _delete(self, act: Callable[[Database], Purge]) -> Purge:
         took = await self._write(lambda db: self._soundly(act, db))
-        if not dry_run:
-            forget()
-            took.wiped = await self.wipe()
+        forget()
+        return took
+
+    async def _erase(self, took: Purge) -> Purge:
+        """Let the bytes of what a purge deleted be overwritten, where that can be done at once."""
+        took.wiped = await self.wipe()
         return took
 
     @property

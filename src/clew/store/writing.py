@@ -14,7 +14,7 @@ from clew.store.frames import pack_frame
 from clew.store.loading import keep_checkpoint
 from clew.store.notes import pack_note
 from clew.store.packing import brief_opening, letter, listed, pack, pack_item, pack_opening
-from clew.store.records import Batch, ClientEdit, Event, NamedValue, Said
+from clew.store.records import Batch, Call, ClientEdit, Event, NamedValue, Said
 from clew.store.rows import row_of
 from clew.store.sessions import cause_of, keep, last_of, open_first
 
@@ -83,6 +83,8 @@ def _write(db: Database, digests: Digests, scope: Scope, batch: Batch) -> None:
     end = batch.seq + len(batch.events) - 1
     db.many("add_head", [{**at, "chain": chain, "seq": end} for chain in batch.heads])
     add_frames(owner)
+    used = {digest for digest, _ in batch.frames} | {event.frame for event in batch.events if isinstance(event, Call)}
+    db.many("add_frame_use", [{**at, "digest": digest} for digest in sorted(used)])
     _learn(db, owner, sorted(batch.learned, key=itemgetter(0, 1)))
     keep_checkpoint(db, scope, batch.branch, batch.seq, end + 1)
 
@@ -160,6 +162,8 @@ def _add_nodes(db: Database, scope: Scope, batch: Batch) -> dict[str, Item]:
     # Sorted, here and below: two writers that add the same in different order would wait for each other.
     places = {n.id: n for n in reversed(nodes)}
     db.many("add_node", [_place(scope, batch.branch, places[id]) for id in sorted(places)])
+    if places:
+        db.ask("add_said_again", scope=scope, branch=batch.branch, ids=listed(sorted(places)))
     return {n.content: n.item for n in reversed(nodes)}
 
 

@@ -9,11 +9,11 @@ from collections import Counter as Tally
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import log
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from clew.core.items import SHORT, Item, Node
 from clew.text.decorations import is_program_made
-from clew.text.words import CHUNK, JOINT, NAME_PATTERN, PIECE, is_name, parts, terms
+from clew.text.words import CHUNK, JOINT, NAME_PATTERN, PIECE, is_name, leaves, parts, terms
 
 PASSAGE = 150  # characters after which a passage ends: many short ones answer better than few long ones
 TITLE_CHARACTERS = 120  # characters of a call that its result is known by
@@ -86,25 +86,9 @@ def wording(item: Item) -> str:
     if item.kind != "call":
         return item.text
     try:
-        return "\n".join(_leaves(json.loads(item.text)))
+        return "\n".join(leaves(json.loads(item.text)))
     except (ValueError, RecursionError):
         return item.text
-
-
-def _leaves(value: Any) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case Mapping():
-            for part in value.values():
-                yield from _leaves(part)
-        case list():
-            for part in value:
-                yield from _leaves(part)
-        case None | bool():
-            pass
-        case _:
-            yield str(value)
 
 
 class Index:

@@ -5,6 +5,7 @@ Those are `view.py`, `view`; `token` in `countTokens`; any two signs in a row wh
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from math import log
 
 from clew.core.caches import remembers
@@ -24,6 +25,25 @@ COMMON = frozenset(
     "a an and are as at be but by can do for from has have if in into is it its let ll me my no not now of on or so "
     "that the then this to was we what when will with you your".split()
 )
+
+
+def leaves(value: object, *, joined: bool = False) -> Iterator[str]:
+    """Each text and number in a JSON value; `joined`: a list of words, such as a command, first as one line."""
+    match value:
+        case str():
+            yield value
+        case Mapping():
+            for part in value.values():
+                yield from leaves(part, joined=joined)
+        case list():
+            if joined and value and all(isinstance(part, str) for part in value):
+                yield " ".join(value)
+            for part in value:
+                yield from leaves(part, joined=joined)
+        case None | bool():
+            pass
+        case _:
+            yield str(value)
 
 
 def terms(text: str) -> dict[str, float]:

@@ -5,7 +5,7 @@ from clew.errors import MissingExtra
 try:
     import google.adk  # noqa: F401
 except ImportError:
-    raise MissingExtra("clew.adapters.adk needs Google ADK: pip install 'clew[adk]'") from None
+    raise MissingExtra("clew.adapters.adk needs Google ADK", "adk") from None
 
 from clew.adapters.adk.plugin import ClewPlugin
 

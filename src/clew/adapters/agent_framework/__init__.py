@@ -5,9 +5,7 @@ from clew.errors import MissingExtra
 try:
     import agent_framework  # noqa: F401
 except ImportError:
-    raise MissingExtra(
-        "clew.adapters.agent_framework needs Microsoft Agent Framework: pip install 'clew[agent-framework]'"
-    ) from None
+    raise MissingExtra("clew.adapters.agent_framework needs Microsoft Agent Framework", "agent-framework") from None
 
 from clew.adapters.agent_framework.provider import ClewProvider
 from clew.adapters.agent_framework.strategy import ClewCompactionStrategy

@@ -20,7 +20,7 @@ from clew.errors import MissingExtra
 try:
     import crewai
 except ImportError:
-    raise MissingExtra("clew.adapters.crewai needs crewAI: pip install 'clew[crewai]'") from None
+    raise MissingExtra("clew.adapters.crewai needs crewAI", "crewai") from None
 
 from crewai.events import crewai_event_bus
 from crewai.events.base_events import BaseEvent

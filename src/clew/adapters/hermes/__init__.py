@@ -17,7 +17,7 @@ from clew.errors import MissingExtra
 try:
     from agent.context_engine import ContextEngine
 except ImportError:
-    raise MissingExtra("clew.adapters.hermes needs Hermes Agent: pip install 'clew[hermes]'") from None
+    raise MissingExtra("clew.adapters.hermes needs Hermes Agent", "hermes") from None
 
 from agent.context_compressor import ContextCompressor as HermesCompressor
 

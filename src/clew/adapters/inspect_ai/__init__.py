@@ -12,7 +12,7 @@ from clew.errors import MissingExtra
 try:
     from inspect_ai.model import CompactionStrategy
 except ImportError:
-    raise MissingExtra("clew.adapters.inspect_ai needs Inspect AI: pip install 'clew[inspect-ai]'") from None
+    raise MissingExtra("clew.adapters.inspect_ai needs Inspect AI", "inspect-ai") from None
 
 from inspect_ai.model import ChatMessage, ChatMessageUser, CompactionTrim, Model, get_model_info, messages_to_openai
 from inspect_ai.tool import Tool, ToolDef, ToolInfo, ToolParam, ToolParams

@@ -8,7 +8,7 @@ from clew.errors import MissingExtra
 try:
     from langchain.agents.middleware import AgentMiddleware  # noqa: F401
 except ImportError:
-    raise MissingExtra("clew.adapters.langchain needs LangChain: pip install 'clew[langchain]'") from None
+    raise MissingExtra("clew.adapters.langchain needs LangChain", "langchain") from None
 
 from clew.adapters.langchain.middleware import ClewMiddleware
 

@@ -14,7 +14,7 @@ from clew.errors import MissingExtra
 try:
     from litellm.integrations.custom_logger import CustomLogger
 except ImportError:
-    raise MissingExtra("clew.adapters.litellm needs LiteLLM: pip install 'clew[litellm]'") from None
+    raise MissingExtra("clew.adapters.litellm needs LiteLLM", "litellm") from None
 
 from litellm.types.utils import CallTypes
 

@@ -8,7 +8,7 @@ from clew.errors import MissingExtra
 try:
     import agents  # noqa: F401
 except ImportError:
-    raise MissingExtra("clew.adapters.openai_agents needs OpenAI Agents: pip install 'clew[openai-agents]'") from None
+    raise MissingExtra("clew.adapters.openai_agents needs OpenAI Agents", "openai-agents") from None
 
 from clew.adapters.openai_agents.session import ClewSession
 

@@ -13,7 +13,7 @@ from clew.errors import MissingExtra
 try:
     from praisonaiagents.context.manager import ContextManager
 except ImportError:
-    raise MissingExtra("clew.adapters.praisonai needs PraisonAI: pip install 'clew[praisonai]'") from None
+    raise MissingExtra("clew.adapters.praisonai needs PraisonAI", "praisonai") from None
 
 from praisonaiagents.context.models import ContextConfig, ContextLedger, OptimizationResult, OptimizerStrategy
 from praisonaiagents.context.optimizer import OPTIMIZER_REGISTRY, BaseOptimizer

@@ -5,7 +5,7 @@ from clew.errors import MissingExtra
 try:
     import pydantic_ai  # noqa: F401
 except ImportError:
-    raise MissingExtra("clew.adapters.pydantic_ai needs Pydantic AI: pip install 'clew[pydantic-ai]'") from None
+    raise MissingExtra("clew.adapters.pydantic_ai needs Pydantic AI", "pydantic-ai") from None
 
 from clew.adapters.pydantic_ai.capability import ClewCapability
 

@@ -17,7 +17,7 @@ from clew.errors import MissingExtra, SecretFound
 try:
     from strands import Agent
 except ImportError:
-    raise MissingExtra("clew.adapters.strands needs Strands Agents: pip install 'clew[strands]'") from None
+    raise MissingExtra("clew.adapters.strands needs Strands Agents", "strands") from None
 
 from strands.agent import conversation_manager as theirs
 from strands.agent.conversation_manager import ConversationManager, ProactiveCompressionConfig

@@ -18,7 +18,7 @@ from clew.agent.tools.terminal import shown
 from clew.agent.tools.tool import Arguments, Permission, Plan, Tool
 
 __all__ = [
-    "SIZE",
+    "RESULT_CHARACTERS",
     "Arguments",
     "AskUser",
     "Outcome",

@@ -110,12 +110,12 @@ async def _start(
 async def _end(group: int, heard: _Listening, mark: ProcessMark, output: str) -> bool:
     """End a process and all it started: politely, then for good, whatever interrupts; whether something is left."""
     try:
-        _signal(group, signal.SIGTERM)
+        end_group(group, signal.SIGTERM)
         mark.send(signal.SIGTERM, output)
         await _within(GRACE, heard.exited, heard.silent)
     finally:
-        last = signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM
-        _signal(group, last)
+        last = last_signal()
+        end_group(group, last)
         mark.send(last, output)
     await _within(REAPED, heard.exited)
     for _ in range(int(REAPED / LOOK_PAUSE)):
@@ -133,9 +133,15 @@ async def _within(seconds: float, *events: asyncio.Event) -> None:
                 await event.wait()
 
 
-def _signal(group: int, number: signal.Signals) -> None:
+def last_signal(platform: str = sys.platform) -> signal.Signals:
+    """The signal that no process can ignore; Windows has one for all."""
+    return signal.SIGTERM if platform == "win32" else signal.SIGKILL
+
+
+def end_group(group: int, number: signal.Signals, platform: str = sys.platform) -> None:
+    """Send a signal to a process and those it started; on Windows to the process alone."""
     with suppress(ProcessLookupError, PermissionError):
-        if sys.platform == "win32":
+        if platform == "win32":
             os.kill(group, number)
         else:
             os.killpg(group, number)

@@ -6,7 +6,7 @@ It is copied first, with what is not yet in its file, and the copy is read: so n
 import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,6 +27,21 @@ COMPACTED = "SELECT 1 FROM message WHERE session_id = ? AND data LIKE '%\"summar
 
 def sessions(database: Path) -> Iterator[Transcript | None]:
     """Every session of a database; None for each in which nothing was compacted."""
+    with _copied(database) as db:
+        for id, *about in db.execute(SESSIONS).fetchall():
+            held = db.execute(COMPACTED, (id,)).fetchone()
+            yield session_of(db, id, *about) if held else None
+
+
+def exports(database: Path) -> Iterator[bytes]:
+    """Every session of a database, as `opencode export` writes it."""
+    with _copied(database) as db:
+        for row in db.execute(SESSIONS).fetchall():
+            yield rawjson.dumps(_export(db, *row))
+
+
+@contextmanager
+def _copied(database: Path) -> Iterator[sqlite3.Connection]:
     with TemporaryDirectory() as folder:
         copy = Path(folder, DATABASE)
         try:
@@ -34,9 +49,7 @@ def sessions(database: Path) -> Iterator[Transcript | None]:
             if (newest := database.with_name(database.name + WRITE_AHEAD)).exists():
                 shutil.copyfile(newest, copy.with_name(copy.name + WRITE_AHEAD))
             with closing(sqlite3.connect(copy)) as db:
-                for id, *about in db.execute(SESSIONS).fetchall():
-                    held = db.execute(COMPACTED, (id,)).fetchone()
-                    yield session_of(db, id, *about) if held else None
+                yield db
         except OSError as error:
             raise BadRequest(f"{database}: {error.strerror or error}") from None
         except sqlite3.Error as error:
@@ -47,6 +60,13 @@ def session_of(
     db: sqlite3.Connection, id: str, parent: str | None, folder: str, title: str, began: int, ended: int
 ) -> Transcript:
     """One session, by its row."""
+    export = _export(db, id, parent, folder, title, began, ended)
+    return opencode.read(Source(DATABASE, [Record(1, export)]))[0]
+
+
+def _export(
+    db: sqlite3.Connection, id: str, parent: str | None, folder: str, title: str, began: int, ended: int
+) -> dict[str, Any]:
     info = {"id": id, "parentID": parent, "directory": folder, "title": title}
     parts: dict[str, list[dict[str, Any]]] = {}
     for message, name, data in db.execute(PARTS, (id,)):
@@ -55,8 +75,7 @@ def session_of(
         {"info": _value(data) | {"id": message, "sessionID": id}, "parts": parts.get(message, [])}
         for message, data in db.execute(MESSAGES, (id,))
     ]
-    export = {"info": info | {"time": {"created": began, "updated": ended}}, "messages": said}
-    return opencode.read(Source(DATABASE, [Record(1, export)]))[0]
+    return {"info": info | {"time": {"created": began, "updated": ended}}, "messages": said}
 
 
 def _value(data: str) -> dict[str, Any]:

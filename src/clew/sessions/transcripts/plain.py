@@ -9,12 +9,13 @@ from typing import Any
 
 from clew.core import rawjson
 from clew.errors import BadRequest
+from clew.sessions.transcripts import sharegpt
 from clew.sessions.transcripts.shape import Script, Transcript, TranscriptCompaction, TranscriptMessage
 from clew.sessions.transcripts.source import Source, mapping, number, objects, string, time
 from clew.wire.formats import detect, detect_list, named
 from clew.wire.formats.plain import text_of
 
-LISTS = ("messages", "input", "contents")
+LISTS = ("messages", "input", "contents", sharegpt.TURNS, sharegpt.CONVERSATION)
 CUTS = "real_compactions"
 
 
@@ -23,9 +24,14 @@ def recognises(value: Mapping[str, Any]) -> bool:
     return any(key in value for key in LISTS) or "role" in value or "content" in value or "call_id" in value
 
 
+def is_body(value: Mapping[str, Any]) -> bool:
+    """Whether a record is a whole conversation."""
+    return any(key in value for key in LISTS) and "role" not in value
+
+
 def read(source: Source, format: str | None = None) -> list[Transcript]:
     """The conversations of a file: one a body, or one of all messages."""
-    bodies = [any(key in value for key in LISTS) and "role" not in value for _, value in source.records]
+    bodies = [is_body(value) for _, value in source.records]
     if all(bodies):
         return [_transcript(value, source, line, format) for line, value in source.records]
     if any(bodies):
@@ -46,6 +52,10 @@ def _check(message: Any, place: str, format: str, where: str) -> None:
 
 
 def _transcript(body: Mapping[str, Any], source: Source, line: int, format: str | None) -> Transcript:
+    try:
+        body = sharegpt.as_body(body)
+    except BadRequest as error:
+        raise BadRequest(f"{source.where(line)}: {error}") from None
     format = format or detect(body)
     key = named(format).LIST
     said = body.get(key)

@@ -16,6 +16,7 @@ from clew.store import reading
 from clew.store.database import Database
 from clew.store.sql import SQLStore
 from clew.store.upkeep import Progress
+from clew.store.upkeep.purge import Purge
 from clew.store.waiting import PATIENCE, Wait
 
 try:
@@ -26,12 +27,13 @@ try:
     from clew.store.postgres.opening import Address, connect, prepare
     from clew.store.postgres.turns import BranchTurn, TurnConnection
 except ImportError:
-    raise MissingExtra("a store in PostgreSQL needs psycopg: pip install 'clew[postgres]'") from None
+    raise MissingExtra("a store in PostgreSQL needs psycopg", "postgres") from None
 
 T = TypeVar("T")
 
 CONNECTIONS = 4  # at most, made when needed, to read and write on
 LINES = 4  # more, to wait on for a turn, and one for turns that nobody waited for
+REWRITTEN = 1 << 30  # bytes of a store, at most, that a purge writes anew: whoever comes meanwhile waits half a minute
 
 _LATE = (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
 
@@ -74,6 +76,12 @@ class Postgres(SQLStore):
     async def wipe(self) -> bool:
         """Write the tables anew without what was deleted; False if somebody else keeps the old rows alive."""
         return await self._write(lambda db: db.wipe())
+
+    async def _erase(self, took: Purge) -> Purge:
+        if await self._write(lambda db: db.leave_to_vacuum(REWRITTEN)):
+            took.left_to_vacuum = True
+            return took
+        return await super()._erase(took)
 
     @asynccontextmanager
     async def alone(self, scope: Scope, branch: str) -> AsyncIterator[None]:

@@ -13,6 +13,7 @@ from psycopg.pq import TransactionStatus
 
 from clew.core.items import Scope
 from clew.store.database import BEGINNING, LaterRows, Sizes
+from clew.store.packing import listed
 from clew.store.postgres.opening import StoreConnection
 from clew.store.postgres.words import in_parts, split
 from clew.store.queries import statements
@@ -59,6 +60,9 @@ class PostgresDatabase:
 
     def words(self, text: str) -> Sequence[Mapping[str, Any]]:
         return [{"part": n, "words": part} for n, part in enumerate(in_parts(text))]
+
+    def forget_words(self, bodies: Sequence[int]) -> None:
+        self.ask("purge_texts", bodies=listed(bodies))
 
     def search(self, scope: Scope, words: Sequence[str], among: str | None, limit: int) -> list[str]:
         queries = list(dict.fromkeys(query for word in words if (query := _query(word))))
@@ -162,6 +166,13 @@ class PostgresDatabase:
         if not any(kept):
             self.ask("wiped")
         return not any(kept)
+
+    def leave_to_vacuum(self, above: int) -> bool:
+        """Where the tables are larger than this, note that deleted bytes are there until the server uses their room."""
+        [(size,)] = self.ask("size").fetchall()
+        if size > above:
+            self.ask("left_to_vacuum")
+        return bool(size > above)
 
     def usable(self) -> bool:
         """Whether the connection can be used again."""

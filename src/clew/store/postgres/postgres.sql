@@ -64,8 +64,8 @@ select id, :part, array_to_tsvector(cast(:words as text[]) || ('#' || scope))
 from body where scope = :owner and content = from_hex(:content)
 on conflict do nothing;
 
--- name: purge_text
-delete from body_text where body = :body;
+-- name: purge_texts
+delete from body_text where body in (select cast(j.value as bigint) from json_each(:bodies) j);
 
 -- name: empty_index
 delete from body_text;
@@ -74,17 +74,17 @@ delete from body_text;
 select 1;
 
 -- name: make_kept
-create temp table kept (id bytea primary key, branch text);
+create temp table kept (id bytea, branch text, primary key (id, branch));
 
--- name: purge_frames
-with used as materialized (
-    select distinct case when get_byte(e.note, 0) = 1 then substring(e.note from 2 for 16)
-        else from_hex(substring(convert_from(e.note, 'UTF8') from '"frame":"([0-9a-f]*)"')) end as digest
-    from branch b join event e on e.branch = b.id
-    where b.scope = :owner and e.kind = 'call'
-)
-delete from frame f
-where f.scope = :owner and get_byte(f.data, 0) <> 4 and not exists (select 1 from used u where u.digest = f.digest);
+-- name: make_loose
+create temp table loose (id bytea primary key);
+
+-- name: make_spare
+create temp table spare (content bytea primary key);
+
+-- name: count_lists
+-- They are new: the planner would take them for long, and read whole tables instead of looking into these.
+analyze going, kept, loose, spare;
 
 -- name: survey_pages
 select cast(sum(pg_total_relation_size(c.oid)) as bigint),
@@ -115,5 +115,9 @@ select s.name, hex(b.content),
 from body b join scope s on s.id = b.scope
 where b.id = :body;
 
+-- name: size
+select cast(sum(pg_total_relation_size(c.oid)) as bigint) from pg_class c
+where c.relnamespace = (select relnamespace from pg_class where oid = 'body'::regclass) and c.relkind = 'r';
+
 -- name: wipe
-vacuum (full, verbose) body, body_text, node, frame, event, handle, head, branch, session, checkpoint;
+vacuum (full, verbose) body, body_text, node, frame, event, handle, head, branch, session, checkpoint, said_again, frame_use;

@@ -111,10 +111,9 @@ class SQLite(SQLStore):
         self._sweep()
         return await super().repair(progress)
 
-    async def _purge(self, act: Callable[[Database], Purge], dry_run: bool) -> Purge:
-        took = await super()._purge(act, dry_run)
-        if not dry_run:
-            self._sweep()
+    async def _erase(self, took: Purge) -> Purge:
+        await super()._erase(took)
+        self._sweep()
         return took
 
     @property

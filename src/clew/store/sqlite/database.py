@@ -8,7 +8,7 @@ from typing import Any
 
 from clew.core.items import Scope
 from clew.store.database import BEGINNING, LaterRows, Sizes
-from clew.store.packing import indexable
+from clew.store.packing import indexable, unpack_item
 from clew.store.queries import statements
 from clew.store.sqlite.watching import Watch, is_busy
 from clew.store.waiting import PATIENCE
@@ -54,6 +54,13 @@ class SQLiteDatabase:
 
     def words(self, text: str) -> Sequence[Mapping[str, Any]]:
         return [{"text": indexable(text)}]
+
+    def forget_words(self, bodies: Sequence[int]) -> None:
+        for body in bodies:  # the index does not keep the text, and must be told what to delete
+            *stored, purged = self.ask("body_by_number", body=body).fetchone()
+            text = unpack_item(None, *stored).text
+            if text and purged is None:
+                self.ask("purge_text", body=body, text=indexable(text))
 
     def search(self, scope: Scope, words: Sequence[str], among: str | None, limit: int) -> list[str]:
         # Each word is quoted: what a person or a model looks for is text, never query syntax.

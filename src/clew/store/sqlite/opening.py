@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from clew.errors import ForeignFile, NewerFile, StoreError
+from clew.store.packing import listed, unpack
 from clew.store.sqlite.watching import Identity, identity
 from clew.store.waiting import PATIENCE
 
@@ -114,6 +115,7 @@ def connect(path: str, migrate: bool = False, patience: float = PATIENCE) -> sql
     try:
         db.create_function("from_hex", 1, bytes.fromhex, deterministic=True)  # SQLite has its own only since 3.41
         if migrate:
+            db.create_function("hex_list", 1, lambda packed: listed(unpack(packed)))
             _migrate(db, path)
         db.execute("pragma synchronous = full")
     except BaseException:

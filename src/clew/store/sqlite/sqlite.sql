@@ -79,21 +79,22 @@ insert into body_text (rowid, text) values (:body, :text);
 insert into body_text (rowid, text) select id, :text from body where scope = :owner and content = from_hex(:content);
 
 -- name: make_kept
-create temp table kept (id blob primary key, branch text) without rowid;
+create temp table kept (id blob, branch text, primary key (id, branch)) without rowid;
 
--- name: purge_frames
-delete from frame
-where scope = :owner and substr(data, 1, 1) <> x'04' and lower(hex(digest)) not in (
-    select case when typeof(e.note) = 'blob' and substr(e.note, 1, 1) = x'01' then lower(hex(substr(e.note, 2, 16)))
-                else json_extract(cast(e.note as text), '$.frame') end
-    from branch b join event e on e.branch = b.id
-    where b.scope = :owner and e.kind = 'call');
+-- name: make_loose
+create temp table loose (id blob primary key) without rowid;
+
+-- name: make_spare
+create temp table spare (content blob primary key) without rowid;
 
 -- name: purge_text
 insert into body_text (body_text, rowid, text) values ('delete', :body, :text);
 
 -- name: merge_index
 insert into body_text (body_text) values ('optimize');
+
+-- name: count_lists
+select 1;
 
 -- name: survey_pages
 select sum(case when name = 'body' then pgsize end), sum(case when name like 'body_text%' then pgsize end)

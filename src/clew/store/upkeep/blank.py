@@ -14,7 +14,7 @@ from clew.store.loading import contents
 from clew.store.notes import pack_note, unpack_note
 from clew.store.packing import SUMMARY, brief_opening, letter, opening, pack_item, unpack, unpack_item
 from clew.store.trace import PINS
-from clew.store.upkeep.purge import Purge, begin, end, lines_of, merge, parents_first, split, unindex
+from clew.store.upkeep.purge import Purge, begin, end, lines_of, merge, parents_first, split
 from clew.store.writing import owner_of
 
 WORDS = (LOG, STANDS, CLAIMS)
@@ -96,10 +96,9 @@ def _blank(db: Database, given: Mapping[str, Any], note: str, took: Purge) -> No
     row = db.ask("body", **given).fetchone()
     if row is None or row[-1] is not None:
         return
-    body, *columns = row
-    kind, role, packed, data, _ = columns
+    body, kind, role, packed, data, _ = row
     item = unpack_item(None, kind, role, packed, data)
-    unindex(db, body, columns)
+    db.forget_words([body])
     text = json.dumps({"purged": note}) if item.kind == "call" else f"[{note}]"
     kept = item.kind if item.kind in ("call", "result") else "text"
     left = Item(kept, item.role, text, item.name, item.call_id)

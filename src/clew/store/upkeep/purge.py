@@ -12,8 +12,19 @@ from typing import Any, NamedTuple
 from clew.core.items import Scope, new_id
 from clew.store import reading
 from clew.store.database import Database
-from clew.store.packing import WIDTH, indexable, unpack_item
+from clew.store.notes import unpack_note
+from clew.store.packing import WIDTH, listed, unpack
 from clew.store.writing import owner_of
+
+LISTS = (
+    "going",
+    "kept",
+    "loose",
+    "spare",
+)  # temporary tables: the branches; nodes that stay, that go; contents of those
+COUNTS = ("branches", "events", "nodes", "bodies", "frames", "bytes")
+WIPED, LEFT_TO_VACUUM = 1, 2  # as `purge.wiped` says it
+SOME_BODIES = 1_000  # deleted by one statement
 
 
 @dataclass(slots=True)
@@ -27,6 +38,12 @@ class Purge:
     frames: int = 0
     bytes: int = 0  # as stored
     wiped: bool = False  # the bytes are gone from the file and its write-ahead log, too
+    left_to_vacuum: bool = False  # the tables are too large to be written anew: the server uses the room again
+
+    def add(self, more: "Purge") -> None:
+        """Count what another one took, too."""
+        for name in COUNTS:
+            setattr(self, name, getattr(self, name) + getattr(more, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,32 +72,51 @@ class Heir(NamedTuple):
     until: int
 
 
-def purge_branches(db: Database, scope: Scope, branches: Collection[str], reason: str, dry_run: bool) -> Purge:
-    """Take branches away; with `dry_run`, only say what would go."""
-    took = Purge(branches=len(set(branches)))
+def purge_branches(
+    db: Database, scope: Scope, branches: Collection[str], reason: str, dry_run: bool, before: float | None = None
+) -> Purge:
+    """Take branches away; with `dry_run`, only say what would go. With `before`, those on which nothing happened since.
+
+    Reads and writes what belongs to these branches, however much else there is.
+    """
     with db.trial() if dry_run else db.transaction():
         owner = owner_of(db, scope)
         db.ask("begin_purge", owner=owner)
-        lines = lines_of(db, scope)
-        for branch in branches:
-            if branch not in lines:
-                raise reading.missing(db, scope, branch)
-        asked = "all branches" if lines.keys() == set(branches) else f"branches {', '.join(branches)}"
-        given = {"owner": owner, "purge": begin(db, owner, asked, reason)}
-        moved, heirs = inherit(lines, set(branches))
-        db.ask("make_going")
-        db.many("add_going", [{"id": id, "heir": heir, "until": until} for id, (heir, until) in heirs.items()])
-        for branch in (id for id, heir in heirs.items() if heir.branch):
-            _rename(db, branch)
-        _leave(db, given, took)
-        for branch, line in moved.items():
-            db.ask("move_branch", branch=branch, **line._asdict())
-        _sweep(db, given, took)
-        db.ask("drop_going")
-        if not dry_run:
-            merge(db)
-        end(db, given, took)
+        if before is not None:  # whoever chose them did so before this moment: some may have gone on, or are gone
+            idle = db.ask("idle_among", owner=owner, branches=listed(branches), before=before)
+            branches = [branch for (branch,) in idle.fetchall()]
+        took = Purge(branches=len(set(branches)))
+        if branches:
+            _purge(db, scope, owner, branches, reason, took)
+            if not dry_run:
+                merge(db)
     return took
+
+
+def _purge(db: Database, scope: Scope, owner: int, branches: Collection[str], reason: str, took: Purge) -> None:
+    rows = db.ask("lines_among", owner=owner, branches=listed(branches)).fetchall()
+    lines = {id: Line(*line) for id, *line in rows}
+    for branch in branches:
+        if branch not in lines:
+            raise reading.missing(db, scope, branch)
+    moved, heirs = inherit(lines, set(branches))
+    for table in LISTS:
+        db.ask(f"make_{table}")
+    db.many("add_going", [{"id": id, "heir": heir, "until": until} for id, (heir, until) in heirs.items()])
+    db.ask("count_lists")
+    asked = f"branches {', '.join(branches)}" if db.ask("another_branch", owner=owner).fetchone() else "all branches"
+    given = {"owner": owner, "purge": begin(db, owner, asked, reason)}
+    for branch in (id for id, heir in heirs.items() if heir.branch):
+        _rename(db, owner, branch)
+    frames = _share_out(db, given)
+    _leave(db, given, took, any(heir.branch for heir in heirs.values()))
+    for branch, line in moved.items():
+        db.ask("move_branch", branch=branch, **line._asdict())
+    _sweep(db, given, took)
+    _drop_frames(db, given, frames, took)
+    for table in LISTS:
+        db.ask(f"drop_{table}")
+    end(db, given, took)
 
 
 def inherit(lines: Mapping[str, Line], gone: Collection[str]) -> tuple[dict[str, Line], dict[str, Heir]]:
@@ -120,51 +156,86 @@ def lines_of(db: Database, scope: Scope) -> dict[str, Line]:
     return {id: Line(*line) for id, *line in db.ask("lines", scope=scope)}
 
 
-def _leave(db: Database, given: Mapping[str, Any], took: Purge) -> None:
+def _share_out(db: Database, given: Mapping[str, Any]) -> list[str]:
+    """List the nodes that may go, and those that heirs need; the frames that may go."""
+    frames = [digest for (digest,) in db.ask("going_frames").fetchall()]
+    loose, kept = set[str](), dict[str, set[str]]()
+    uses = set[tuple[str, str]]()
+    for heir, inherited, kind, new, note in db.ask("going_events"):
+        if not inherited:
+            loose.update(unpack(new))
+            continue
+        kept.setdefault(heir, set()).update(unpack(new))
+        if kind == "call":
+            uses.add((unpack_note(note)["frame"], heir))
+    db.ask("add_loose", ids=listed(loose))
+    for heir, ids in kept.items():
+        db.ask("add_kept", branch=heir, ids=listed(ids))
+    db.many("add_frame_use", [{**given, "digest": digest, "branch": heir} for digest, heir in sorted(uses)])
+    db.ask("purge_frame_use")
+    db.ask("count_lists")
+    return frames
+
+
+def _leave(db: Database, given: Mapping[str, Any], took: Purge, inherited: bool) -> None:
     """Give heirs what is theirs, and delete the rest of what belongs to the branches that go."""
-    for table in ("events", "sessions", "handles", "heads"):
+    for table in ("events", "sessions", "handles", "heads") if inherited else ():
         db.ask(f"bequeath_{table}", **given)
     db.ask("bury_handles", **given)
+    db.ask("orphan_sessions", **given)
     took.events = db.ask("purge_events").rowcount
     for table in ("handles", "heads", "checkpoints", "sessions", "branches"):
         db.ask(f"purge_{table}", **given)
-    db.ask("orphan_sessions", **given)
 
 
-def _rename(db: Database, branch: str) -> None:
+def _rename(db: Database, owner: int, branch: str) -> None:
     """Free the name of a branch that goes while its first session stays: the branch may be opened again."""
     given = {"session": branch, "to": new_id()}
     db.ask("rename_session", **given)
-    db.ask("rename_parent", **given)
+    db.ask("rename_parent", owner=owner, **given)
 
 
 def _sweep(db: Database, given: Mapping[str, Any], took: Purge) -> None:
-    """Delete nodes, bodies and frames that no event of the scope refers to."""
-    db.ask("make_kept")
-    rows = db.ask("references", **given)
-    db.many("add_kept", ({"id": id, "branch": branch} for branch, *lists in rows for id in split(lists)))
+    """Delete the nodes that no remaining branch refers to, and the bodies that no node does."""
+    db.ask("keep_first_said", **given)
+    db.ask("keep_said_again", **given)
+    db.ask("drop_kept_loose")
+    db.ask("add_spare", **given)
+    db.ask("count_lists")
     db.ask("bury_nodes", **given)
     took.nodes = db.ask("purge_nodes", **given).rowcount
     db.ask("bequeath_nodes", **given)
+    db.ask("purge_said_again", **given)
+    db.ask("bequeath_said_again", **given)
     db.ask("unbury", **given)
     db.ask("bury_branches", **given)
-    db.ask("drop_kept")
-    took.bodies, took.bytes = drop_loose_bodies(db, given["owner"])
-    took.bytes += _number(db, "frames_size", given)
-    took.frames = db.ask("purge_frames", **given).rowcount
-    db.ask("purge_frame_parts", **given)
-    took.bytes -= _number(db, "frames_size", given)
+    took.bodies, took.bytes = _drop_bodies(db, db.ask("spare_bodies", **given).fetchall())
 
 
-def drop_loose_bodies(db: Database, owner: int | None = None) -> tuple[int, int]:
-    """Delete the bodies that no node refers to, in one scope or in all; how many, and their bytes."""
-    count = size = 0
-    for (body,) in db.ask("loose_bodies", owner=owner).fetchall():
-        columns = db.ask("body_by_number", body=body).fetchone()
-        unindex(db, body, columns)
-        db.ask("purge_body", body=body)
-        count, size = count + 1, size + len(columns[3])
-    return count, size
+def _drop_frames(db: Database, given: Mapping[str, Any], frames: list[str], took: Purge) -> None:
+    """Delete those of these frames that no remaining branch has a call with, and the long parts of them."""
+    parts = [part for (part,) in db.ask("parts_of_frames", **given, digests=listed(frames)).fetchall()]
+    both = listed([*frames, *parts])
+    size = _number(db, "frames_size", {**given, "digests": both})
+    took.frames = db.ask("purge_frames", **given, digests=listed(frames)).rowcount
+    db.ask("purge_frame_parts", **given, digests=listed(parts))
+    took.bytes += size - _number(db, "frames_size", {**given, "digests": both})
+
+
+def drop_loose_bodies(db: Database) -> None:
+    """Delete the bodies that no node refers to."""
+    _drop_bodies(db, db.ask("loose_bodies").fetchall())
+
+
+def _drop_bodies(db: Database, rows: Sequence[tuple[int]]) -> tuple[int, int]:
+    """Delete bodies, and their words; how many, and their bytes."""
+    size = 0
+    for at in range(0, len(rows), SOME_BODIES):
+        some = [body for (body,) in rows[at : at + SOME_BODIES]]
+        db.forget_words(some)
+        size += _number(db, "bodies_size", {"bodies": listed(some)})
+        db.ask("purge_bodies", bodies=listed(some))
+    return len(rows), size
 
 
 # --- any purge --------------------------------------------------------------------------------------------------------
@@ -172,8 +243,13 @@ def drop_loose_bodies(db: Database, owner: int | None = None) -> tuple[int, int]
 
 def audits(db: Database) -> list[Audit]:
     """Every purge that was made, the newest first."""
-    rows = db.ask("purges")
-    return [Audit(at, scope, asked, reason, Purge(*took)) for at, scope, asked, reason, *took in rows]
+    return [_audit(*row) for row in db.ask("purges")]
+
+
+def _audit(at: float, scope: Scope, asked: str, reason: str, *took: int) -> Audit:
+    *counts, wiped = took
+    made = dict(zip(COUNTS, counts, strict=True))
+    return Audit(at, scope, asked, reason, Purge(**made, wiped=wiped == WIPED, left_to_vacuum=wiped == LEFT_TO_VACUUM))
 
 
 def begin(db: Database, owner: int, asked: str, reason: str) -> int:
@@ -187,13 +263,6 @@ def end(db: Database, given: Mapping[str, Any], took: Purge) -> None:
 def merge(db: Database) -> None:
     # A deletion is an entry of its own in the index, with the word in it, until all is merged into one.
     db.ask("merge_index")
-
-
-def unindex(db: Database, body: int, columns: Sequence[Any]) -> None:
-    *stored, purged = columns
-    text = unpack_item(None, *stored).text
-    if text and purged is None:
-        db.ask("purge_text", body=body, text=indexable(text))
 
 
 def split(lists: Sequence[bytes | None]) -> Iterator[bytes]:

@@ -1,0 +1,91 @@
+"""The reader test (bench/reader.py): what the last one that was judged came to.
+
+Nobody can measure this without readers and graders: `measure` adds up what bench/judged keeps of them, with its date.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from math import sqrt
+from statistics import fmean, pstdev
+from typing import Any
+
+from proofs import Figures, Missing, Settings
+from reading.judged import JUDGED
+
+KINDS = "intent", "constraint", "state", "artifact", "error", "detail", "decision"
+GROUPS = {"shipped": "The session that ships with clew", "folder": "Sessions of a folder (`--data`)"}
+
+
+def measure(settings: Settings) -> Figures:
+    """The grades that are kept, added up."""
+    if not JUDGED.exists():
+        raise Missing("nobody has read and graded yet: python bench/reader.py --model NAME, or --sheets DIR for people")
+    return added(json.loads(JUDGED.read_text(encoding="utf-8")))
+
+
+def added(found: Mapping[str, Any]) -> Figures:
+    """What the grades of one test come to."""
+    groups = {name: [t for t in found["texts"] if t["shipped"] is (name == "shipped")] for name in GROUPS}
+    return {
+        "judged": found["made"],
+        "by": found["by"],
+        **{name: _group(texts) for name, texts in groups.items() if texts},
+    }
+
+
+def _group(texts: list[dict[str, Any]]) -> Figures:
+    """What each method came to over these texts."""
+    by_method: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for text in texts:
+        by_method[text["method"]].append(text)
+    return {
+        "cases": len({text["case"] for text in texts}),
+        "conversations": len({text["case"].rpartition(" at ")[0] for text in texts}),
+        "methods": {name: _method(mine) for name, mine in by_method.items()},
+    }
+
+
+def _method(texts: list[dict[str, Any]]) -> Figures:
+    rows = [row for text in texts for row in text["grades"]]
+    grades = [row["grade"] for row in rows]
+    return {
+        "questions": len(rows),
+        "all": round(fmean(grades), 3),
+        "error of the mean": round(pstdev(grades) / sqrt(len(grades)), 3),
+        "kinds": {k: round(fmean(of), 3) for k in KINDS if (of := [r["grade"] for r in rows if r["kind"] == k])},
+        "wrong": sum(grade < 0 for grade in grades),
+        "characters": round(fmean(text["characters"] for text in texts)),
+        "share": round(sum(t["characters"] for t in texts) / sum(t["whole"] for t in texts), 4),
+    }
+
+
+def blocks(figures: Figures) -> Mapping[str, str]:
+    """A table for each group of cases."""
+    parts = [_table(title, figures[name]) for name, title in GROUPS.items() if name in figures]
+    return {"reader": f"Read and graded on {figures['judged']} by {figures['by']}.\n\n" + "\n\n".join(parts)}
+
+
+def _table(title: str, group: Figures) -> str:
+    methods = sorted(group["methods"].items(), key=lambda entry: -entry[1]["all"])
+    questions = max(of["questions"] for _, of in methods)
+    counts = _many(group["conversations"], "conversation"), _many(group["cases"], "cut"), _many(questions, "question")
+    lines = [
+        f"{title}: {', '.join(counts)}.",
+        "",
+        _row(["", "all", "±", *KINDS, "wrong", "characters", "share"]),
+        "|---" * (len(KINDS) + 6) + "|",
+    ]
+    for name, of in methods:
+        kinds = [f"{of['kinds'][kind]:.2f}" if kind in of["kinds"] else "" for kind in KINDS]
+        sizes = [str(of["wrong"]), f"{of['characters']:,}", f"{of['share']:.1%}"]
+        lines.append(_row([name, f"**{of['all']:.2f}**", f"{of['error of the mean']:.2f}", *kinds, *sizes]))
+    return "\n".join(lines)
+
+
+def _row(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" + "s" * (count != 1)

@@ -1,0 +1,77 @@
+"""The tasks of a run through Ray Data, on this machine or on many that share the folders of archive and results.
+
+A process that ends is Ray's to replace; the task finds what is done, as in a pool.
+"""
+
+import logging
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody
+
+from clew.batch.folder import TaskDone, as_json, done_from
+from clew.batch.sources import BatchTask, as_line, from_line
+from clew.batch.work import Job, work
+from clew.errors import BadRequest, MissingExtra
+
+try:
+    import ray
+    import ray.data
+except ImportError:
+    raise MissingExtra("--ray needs Ray Data: pip install 'clew[ray]'") from None
+
+HERE = "local"
+MOST_BLOCKS = 20_000  # of a run: more would be much to know for the one that shares them out
+LOOPBACK_ADDRESS = "127.0.0.1"
+
+
+def through_ray(job: Job, tasks: Sequence[BatchTask], address: str, processes: int) -> Iterator[TaskDone]:
+    """What comes of each task, as soon as it is done; `local` is a cluster of so many processes, for this run alone."""
+    _connect(address, processes)
+    try:
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = False
+        context.print_on_execution_start = False
+        rows = [{"task": as_line(task)} for task in tasks]
+        found = ray.data.from_items(rows, override_num_blocks=max(1, min(len(rows), MOST_BLOCKS)))
+        with warnings.catch_warnings():  # there is no other way yet to say how often; pyproject.toml has the bound
+            warnings.simplefilter("ignore", DeprecationWarning)
+            done = found.map(OnRay(job), ray_remote_args_fn=_without_end)
+        for row in done.iter_rows():
+            yield done_from(row["done"])
+    finally:
+        ray.shutdown()
+
+
+def _without_end() -> dict[str, Any]:
+    """A process that ends is replaced, as often as it takes: a conversation that ends two is left out by `work`."""
+    return {"max_retries": -1}
+
+
+def _connect(address: str, processes: int) -> None:
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    try:
+        if address == HERE:
+            ray.init(
+                num_cpus=processes,
+                _node_ip_address=LOOPBACK_ADDRESS,
+                include_dashboard=False,
+                logging_level=logging.ERROR,
+                log_to_driver=False,
+            )
+        else:
+            ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
+    except Exception as error:  # Ray raises no class of its own, such as where a machine is too busy for its start
+        raise BadRequest(f"--ray {address}: {error}") from None
+
+
+class OnRay:
+    """What Ray calls, on whichever machine."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        return {"done": as_json(work(self._job, from_line(row["task"])))}

@@ -1,0 +1,62 @@
+"""The pure function: bytes of a conversation in, records out."""
+
+from collections.abc import Iterator
+from hashlib import blake2b
+
+from clew.batch.acts import BatchAct, BatchRecord
+from clew.batch.own_export import is_own_export, read_own_export
+from clew.batch.raw import RawConversation
+from clew.sessions.transcripts import Transcript, read_all
+
+ID_BYTES = 8
+
+
+def records(raw: RawConversation, act: BatchAct) -> list[BatchRecord]:
+    """What an act makes of a conversation, and of those that began in it; nothing else decides. Raises `ClewError`."""
+    if not act.needs(raw.data):
+        without = act.without()
+        return [] if without is None else [_named(raw, "") | {"agent": "", "model": ""} | without]
+    found = read_own_export(raw.data) if is_own_export(raw.data) else read_all(raw.data, raw.source)
+    made = []
+    for which, one in _numbered(found, follow=act.name != "audit"):  # an audit takes its children along itself
+        record = act(one)
+        if record is not None:
+            made.append(_named(raw, which) | _about(one) | record)
+    return made
+
+
+def _numbered(found: list[Transcript], follow: bool) -> Iterator[tuple[str, Transcript]]:
+    """Each conversation with what tells it from others in the same bytes."""
+    for n, one in enumerate(found, 1):
+        yield from _with_children(f".{n}" if len(found) > 1 else "", one, follow)
+
+
+def _with_children(which: str, one: Transcript, follow: bool) -> Iterator[tuple[str, Transcript]]:
+    yield which, one
+    for n, child in enumerate(one.children if follow else (), 1):
+        yield from _with_children(f"{which}.c{n}", child, follow)
+
+
+def _named(raw: RawConversation, which: str) -> BatchRecord:
+    position = f"{raw.position}{which}"
+    return {
+        "id": f"{raw.source}#{position}-{digest(raw.data)}",
+        "source": raw.source,
+        "position": position,
+        "bytes": len(raw.data),
+    }
+
+
+def _about(one: Transcript) -> BatchRecord:
+    return {
+        "agent": one.agent,
+        "session": one.name,
+        "model": one.model,
+        "format": one.format,
+        "said": len(one.messages),
+    }
+
+
+def digest(data: bytes) -> str:
+    """What a conversation is known by beside its place: it shows when a file was changed."""
+    return blake2b(data, digest_size=ID_BYTES).hexdigest()

@@ -1,0 +1,283 @@
+"""Commands for archives: many conversations at once, without a store."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clew.cli.app import AsJson, app, echo_json, printable
+
+if TYPE_CHECKING:
+    from clew.batch import BatchTotals, Run
+    from clew.batch.acts import BatchAct
+    from clew.batch.folder import TaskDone
+    from clew.batch.running import TasksProgress
+
+LEAST = 256  # tokens of a target
+HITS = 10
+CELL = 20  # characters of a name in a table
+
+batch = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="Compress, audit, score or search many conversations at once.\n\n"
+    "PATH is a session file of an agent, an export (.jsonl with one conversation per line: messages of OpenAI or "
+    "Anthropic, or ShareGPT), a file of clew export, any of these as .gz, or a folder of them.\n\n"
+    "The results are files in the folder --out, one JSON line for each conversation. A run that was stopped or killed "
+    "goes on when you give the same command again. What cannot be read is in failures.jsonl.",
+    epilog="Example: clew batch score ~/archive --target 20000 --out scores · clew batch report scores",
+)
+app.add_typer(batch, name="batch")
+
+Paths = Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files or folders.")]
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results, outside of PATH.")]
+Processes = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="Processes to work with, if not one for each core.")
+]
+OnRayAt = Annotated[
+    str,
+    typer.Option(
+        "--ray", metavar="ADDRESS", help="Work on a Ray cluster that shares these folders; local starts one here."
+    ),
+]
+Parquet = Annotated[bool, typer.Option("--parquet", help="At the end, also write records.parquet (needs DuckDB).")]
+TargetTokens = Annotated[
+    int,
+    typer.Option(metavar="TOKENS", min=LEAST, help="Token budget of each history, without system prompt and tools."),
+]
+Model = Annotated[
+    str, typer.Option("--model", metavar="NAME", help="Model whose tokenizer is used, if not each conversation's own.")
+]
+PresetName = Annotated[
+    str, typer.Option("--preset", metavar="NAME", help="How: default, clearing, summarizing or sliding.")
+]
+Content = Annotated[bool, typer.Option("--content", help="Also list what was lost; secrets are masked.")]
+
+
+@batch.command("compress", epilog="Example: clew batch compress ~/archive --target 20000 --out short")
+def compress_archive(
+    paths: Paths,
+    target: TargetTokens,
+    out: Out,
+    model: Model = "",
+    preset: PresetName = "default",
+    parquet: Parquet = False,
+    processes: Processes = None,
+    ray: OnRayAt = "",
+    as_json: AsJson = False,
+) -> None:
+    """Make each conversation fit a number of tokens, without asking a model.
+
+    A record has the messages as they would be sent, and for each recall id in them the items that it stands for.
+    """
+    from clew.batch import BatchCompress
+
+    _check_preset(preset)
+    _done(BatchCompress(target, model, preset), paths, out, processes, ray, parquet, as_json)
+
+
+@batch.command("score", epilog="Example: clew batch score ~/archive --target 20000 --out scores --content")
+def score_archive(
+    paths: Paths,
+    target: TargetTokens,
+    out: Out,
+    model: Model = "",
+    preset: PresetName = "default",
+    content: Content = False,
+    parquet: Parquet = False,
+    processes: Processes = None,
+    ray: OnRayAt = "",
+    as_json: AsJson = False,
+) -> None:
+    """Count what would be missing for whoever reads only the compressed conversation.
+
+    Paths, commands, numbers, decisions, rules, names, links and errors that were named: how many are still in it.
+    """
+    from clew.batch import BatchScore
+
+    _check_preset(preset)
+    _done(BatchScore(target, model, preset, content), paths, out, processes, ray, parquet, as_json)
+
+
+@batch.command("audit", epilog="Example: clew batch audit ~/.claude/projects --out lost")
+def audit_archive(
+    paths: Paths,
+    out: Out,
+    content: Content = False,
+    parquet: Parquet = False,
+    processes: Processes = None,
+    ray: OnRayAt = "",
+    as_json: AsJson = False,
+) -> None:
+    """Count what agents lost when they compacted: what clew audit shows, for each conversation."""
+    from clew.batch import BatchAudit
+
+    _done(BatchAudit(content), paths, out, processes, ray, parquet, as_json)
+
+
+@batch.command("search", epilog="""Example: clew batch search 'connection "pool size"' ~/archive --out found""")
+def search_archive(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help='Words that one message has, all of them; "a phrase".')],
+    paths: Paths,
+    out: Out,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Hits of a conversation to write; all count.")] = 20,
+    parquet: Parquet = False,
+    processes: Processes = None,
+    ray: OnRayAt = "",
+    as_json: AsJson = False,
+) -> None:
+    """Find the messages that have all these words, in any order and in capitals or not.
+
+    Only conversations with a hit have a record.
+    """
+    from clew.batch import BatchSearch
+
+    act = BatchSearch(text, limit)
+    if not act.words:
+        raise typer.BadParameter("TEXT: give at least one word")
+    _done(act, paths, out, processes, ray, parquet, as_json)
+    if not as_json:
+        _hits(out)
+
+
+@batch.command("report", epilog="Example: clew batch report scores")
+def report_archive(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that was --out.")], as_json: AsJson = False
+) -> None:
+    """Show tables over the results: the largest conversations, what lost most, by client and model (needs DuckDB).
+
+    before and after are tokens, talks are conversations; --json has whole ids.
+    """
+    from rich.console import Console
+
+    from clew.batch.report import report
+    from clew.screens.lines import table, words
+
+    found = report(folder)
+    if as_json:
+        echo_json({one.title: [dict(zip(one.columns, row, strict=True)) for row in one.rows] for one in found})
+        return
+    console = Console(highlight=False)
+    for one in found:
+        shown = table(*one.columns)
+        for row in one.rows:
+            shown.add_row(*(words(_cell(value), CELL) for value in row))
+        for n, column in enumerate(shown.columns):  # names give way on a narrow screen, numbers do not
+            if all(isinstance(row[n], int | float | None) for row in one.rows):
+                column.min_width = max(map(len, (one.columns[n], *(_cell(row[n]) for row in one.rows))))
+        console.print(f"\n[bold]{one.title}[/]")
+        console.print(shown if one.rows else "nothing")
+
+
+def _cell(value: object) -> str:
+    """A value in a table; of a long id the end, which tells it from others."""
+    if isinstance(value, int | float):
+        return f"{value:,}"
+    text = str(value or "")
+    return f"…{text[1 - CELL :]}" if len(text) > CELL and "#" in text else text
+
+
+# --- a run ------------------------------------------------------------------------------------------------------------
+
+
+def _check_preset(name: str) -> None:
+    from clew.steps import PRESETS
+
+    if name not in PRESETS:
+        raise typer.BadParameter(f"--preset: unknown {name!r}; use one of {', '.join(PRESETS)}")
+
+
+def _done(
+    act: "BatchAct", paths: list[Path], out: Path, processes: int | None, ray: str, parquet: bool, as_json: bool
+) -> None:
+    from dataclasses import asdict
+
+    from clew.batch import begin, finish
+
+    if parquet:
+        import clew.batch.report  # noqa: F401  # that it is missing is said before the work, not after it
+    run = begin(act, paths, out)
+    try:
+        with _bar(run) as progress:
+            totals = finish(run, processes or os.cpu_count() or 1, ray, progress)
+    except KeyboardInterrupt:
+        _, done = run.left()
+        typer.echo(f"\nstopped: {len(done):,} of {len(run.tasks):,} parts are done; the same command goes on", err=True)
+        raise typer.Exit(130) from None
+    if parquet:
+        from clew.batch.report import write_parquet
+
+        typer.echo(printable(f"parquet: {write_parquet(out)}"), err=True)
+    if as_json:
+        echo_json(asdict(totals))
+    else:
+        _tell(totals, out)
+
+
+def _tell(totals: "BatchTotals", out: Path) -> None:
+    from clew.screens.lines import count, volume
+
+    made = f"{count(totals.conversations, 'conversation')}, {count(totals.records, 'record')}"
+    sizes = f"{volume(totals.bytes_in)} read, {volume(totals.bytes_out)} written"
+    typer.echo(printable(f"{made}; {sizes}, {totals.cpu_seconds:,.1f} s of CPU"))
+    typer.echo(printable(f"{out / 'parts'} · digest {totals.digest[:16]}"))
+    if totals.failures:
+        typer.echo(printable(f"{count(totals.failures, 'failure')}: {out / 'failures.jsonl'}"), err=True)
+
+
+def _hits(out: Path) -> None:
+    """The first hits, as far as a screen goes."""
+    from clew.core import rawjson
+    from clew.screens.lines import words
+
+    left = HITS
+    for part in sorted((out / "parts").glob("*.jsonl")):
+        with part.open("rb") as lines:
+            for line in lines:
+                record = rawjson.loads(line)
+                for hit in record["found"][:left]:
+                    place = f"{record['id']} message {hit['message']}, {hit['role']}, line {hit['line']}"
+                    typer.echo(f"{printable(place)}\n    {words(hit['excerpt'])}")
+                left -= len(record["found"][:left])
+                if not left:
+                    typer.echo("more are in the records; clew batch report counts them")
+                    return
+
+
+@contextmanager
+def _bar(run: "Run") -> Iterator["TasksProgress"]:
+    """A bar with bytes, conversations, their rate and the time that is left; without a terminal, nothing."""
+    if not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn(run.job.act.name),
+        BarColumn(),
+        DownloadColumn(),
+        TextColumn("{task.fields[told]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(compact=True),
+    )
+    left, before = run.left()
+    count, failed = sum(one.conversations for one in before), sum(len(one.failures) for one in before)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        # What was done before counts, but not for the rate.
+        task = shown.add_task("", total=run.bytes, completed=run.bytes - sum(one.bytes for one in left), told="")
+        new = 0
+
+        def told(done: "TaskDone") -> None:
+            nonlocal new, failed
+            new, failed = new + done.conversations, failed + len(done.failures)
+            rate = new / max(0.001, shown.tasks[0].elapsed or 0.001)
+            wrong = f", {failed:,} failed" if failed else ""
+            shown.update(task, advance=done.bytes_in, told=f"{count + new:,} conversations, {rate:,.0f}/s{wrong}")
+
+        yield told
