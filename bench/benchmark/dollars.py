@@ -246,7 +246,7 @@ class Payment:
             total.helpers += found.helpers
             total.compactions += found.compactions
             total.predicted += found.predicted
-            _judge(total.tally, session, found, recalls=method in (EARLY, FIXED))
+            judge_shown(total.tally, session, found, recalls=method in (EARLY, FIXED))
         return total
 
 
@@ -254,7 +254,7 @@ def _early(target: Target, start: int, session: Session) -> Keeper:
     return Fixed(target.under(with_(target.budget, start=start)))
 
 
-def _judge(tally: Tally, session: Session, found: Replayed, recalls: bool) -> None:
+def judge_shown(tally: Tally, session: Session, found: Replayed, recalls: bool) -> None:
     """What a method would send at each probe, held against what is needed after it."""
     for at, view in found.shown.items():
         sent: list[Any] = [*view.frame.lead, *named(FORMAT).write(node.item for node in view.nodes)]

@@ -31,6 +31,7 @@ class Peer:
     way: str  # in that file
     settings: str  # as it is run here
     goes_on: bool = True  # with what it left; else it is given the whole history each time
+    remembers: bool = False  # something of its own between two calls, so that all of them are needed
     model: bool = False  # it asks for a summary: a stand-in copies (bench/packages/standin.py)
 
     folder: Path = HERE
@@ -58,9 +59,25 @@ PEERS = (
         model=True,
     ),
     Peer(
-        "deepagents", "deepagents", "langchain", "deep", "its defaults: at 85 %, newest 10 %", goes_on=False, model=True
+        "deepagents",
+        "deepagents",
+        "langchain",
+        "deep",
+        "its defaults: at 85 %, newest 10 %",
+        goes_on=False,
+        remembers=True,
+        model=True,
     ),
-    Peer("langmem", "langmem", "langchain", "langmem", "`summarize_messages`: at 80 %", goes_on=False, model=True),
+    Peer(
+        "langmem",
+        "langmem",
+        "langchain",
+        "langmem",
+        "`summarize_messages`: at 80 %",
+        goes_on=False,
+        remembers=True,
+        model=True,
+    ),
     Peer("strands window", "strands-agents", "strands", "window", "newest 40 messages, proactive at 70 %"),
     Peer("strands summary", "strands-agents", "strands", "summarise", "oldest 30 %, proactive at 70 %", model=True),
     Peer("praisonai truncate", "praisonaiagents", "praisonai", "truncate", "its default: newest 5 messages"),
@@ -75,7 +92,13 @@ PEERS = (
     Peer("praisonai prune", "praisonaiagents", "praisonai", "prune", "old results cut to 300 characters"),
     Peer("praisonai llm", "praisonaiagents", "praisonai", "llm_summarize", "`LLM_SUMMARIZE`", model=True),
     Peer(
-        "cliffcompaction", "cliffcompaction", "cliffcompaction", "cliff", "newest 3 turns, one summary", goes_on=False
+        "cliffcompaction",
+        "cliffcompaction",
+        "cliffcompaction",
+        "cliff",
+        "newest 3 turns, one summary",
+        goes_on=False,
+        remembers=True,
     ),
     Peer("headroom", "headroom-ai", "headroom", "compress", "`compress` without its weights", goes_on=False),
     Peer("litellm trim", "litellm", "litellm", "trim", "`trim_messages` to 75 %", goes_on=False),

@@ -133,7 +133,8 @@ class LogFold:
         if self._after(swaps).tokens <= self.goal.tokens:
             return swaps
         spans = [run for run in runs(self.free) if self.meter.nodes(self.view.nodes[slice(*run)]).tokens >= LEAST_BLOCK]
-        made = self.writing.written(spans, LEAST_BLOCK // 2, LEAST_BLOCK // 2, brief=True) if spans else {}
+        stands = min(self.stands, self.history.rules_size)
+        made = self.writing.written(spans, LEAST_BLOCK // 2, stands, brief=True) if spans else {}
         log = lowered(self.history, self.log, 0, self.most, -1 if made else max(self.old, default=-1))
         return [*changed(self.history, log, made, self.stands, self.writing.anew), *made.values()]
 

@@ -13,12 +13,13 @@ from clew.steps.notes.placing import notes_of
 from clew.steps.places import protected
 from clew.steps.worklog.blocks import Block, blocks, standing
 from clew.steps.worklog.requests import requests, typed
-from clew.steps.worklog.standing import Standing
+from clew.steps.worklog.standing import RULES_FIRST, Standing
 from clew.tokens.target import Target
 
 LEAST_BLOCK = 200  # tokens of originals: for less, a block is not worth its heading
 STATE = 0.2  # of the history, at most, for how things stand
 MORE_STATE = 1.2  # times what how things stood took last: it grows
+RULES_SHARE = 8  # of the history: an eighth of it may be the user's rules before they are cut
 ALL = 1_000_000  # characters: no bound
 
 
@@ -42,6 +43,12 @@ class History:
         """Tokens for how things stand, in a log of so many."""
         most, told = min(int(STATE * self.tokens), most // 2), self.stood.told(ALL) if self.stood else ""
         return min(most, int(MORE_STATE * self.meter.counter.text(told)) + LEAST_BLOCK) if told else most
+
+    @cached_property
+    def rules_size(self) -> int:
+        """Tokens for the user's rules, whatever else has no room; up to an eighth, as what they said first has."""
+        told = "\n".join(self.stood.binding()) if self.stood else ""
+        return min(self.tokens // RULES_SHARE, self.meter.counter.text(told[:RULES_FIRST])) + LEAST_BLOCK // 2
 
     @cached_property
     def others(self) -> AbstractSet[str]:
@@ -93,9 +100,10 @@ class History:
         return [self.asked(end, start) for end, (start, _) in zip(ends, spans, strict=True)]
 
     def read(self, places: AbstractSet[int]) -> Standing:
-        """How things stand after what was said at these places."""
-        stood, made = Standing(), self.view.stand_ins()
-        said = [n for at in sorted(places) for n in self.view.originals(at, at + 1)]
+        """How things stand after what was said at these places, and behind what took the place of older blocks."""
+        stood, made, last = Standing(), self.view.stand_ins(), max(places, default=0)
+        gone = {at for at, n in enumerate(self.view.nodes[:last]) if n.item.kind == "summary" and at not in self.old}
+        said = [n for at in sorted(places | gone) for n in self.view.originals(at, at + 1)]
         for request in requests([n for n in said if n.id not in made]):
             stood.add(request)
         return stood

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from clew.steps.worklog.requests import WorkRequest
-from clew.steps.worklog.wording import on_one_line, plain, sentences
+from clew.steps.worklog.wording import on_one_line, own_words, plain, sentences
 
 RULE_LENGTH = 300  # characters of a rule, at most
 RULE_LEAST = 8  # and at least
@@ -18,6 +18,14 @@ _STRICT = re.compile(
     r"|make sure|ensure|forbidden|mandatory|from now on|no [\w ]{3,30}!"
     r"|nie(?:mals)?|immer|nicht|kein\w*|muss|müssen|nur|jamais|toujours|ne\b.{1,30}\bpas|dois|doit|nunca|siempre|jam[áa]s|debes?|sempre|mai"
     r"|никогда|всегда|нельзя|должн\w+|только|nigdy|zawsze|nooit|altijd)\b|不要|必须|总是|禁止|务必|不得|절대|항상|반드시|ないで|必ず|禁止"
+)
+# What takes an earlier word back: who reads that word must read this, too.
+_REVOKES = re.compile(
+    r"(?i)\b(?:forget (?:about|what|that|the|my|it)|changed my mind|take (?:it|that|this) back"
+    r"|ignore what i (?:said|wrote)|no longer (?:holds?|appl(?:y|ies)|valid|wanted|needed)"
+    r"|(?:rule|instruction|wish|that|it)\b[^.?]{0,60}? (?:is|are) (?:off|void|cancell?ed|withdrawn)"
+    r"|vergiss|gilt nicht mehr|doch nicht|oublie|ne vaut plus|olvida"
+    r"|ya no (?:vale|hace falta|quiero))\b|忘掉|不再需要|取消"
 )
 # What somebody says of a thing ("this always returns 0") is a rule only with one of these.
 _STATES = re.compile(r"(?i)(?:this|that|it|while|currently|there|because|since|however|note)\b")
@@ -70,7 +78,9 @@ def rules_in(request: WorkRequest) -> Iterator[tuple[list[str], int]]:
     """Sentences about how, from what was typed, and how strict; so is a short message that nothing was done about."""
     found, brief = list(_quotable(request.ask)), len(request.ask) <= TYPED
     own = [s for s in found if not any(said.search(s) for said in (_LACKS, _OPINES, _WONDERS, _TELLS))]
-    strict = [s for s in own if (_DEMANDS if _STATES.match(s) else _STRICT).search(s)]
+    revoking = [s for s in found if _REVOKES.search(s)]
+    strict = [s for s in own if s in revoking or (_DEMANDS if _STATES.match(s) else _STRICT).search(s)]
+    strict += [s for s in revoking if s not in strict]
     yield strict, 3 if brief else 1
     if not brief:
         return
@@ -94,7 +104,7 @@ def speaks_to_us(said: str) -> bool:
 
 
 def _quotable(text: str) -> Iterator[str]:
-    for said in sentences(plain(text)):
+    for said in sentences(plain(own_words(text))):
         said = on_one_line(said).strip(" -*>•\t")
         if RULE_LEAST <= len(said) <= RULE_LENGTH and not said.endswith((":", "?", "？")):
             yield said

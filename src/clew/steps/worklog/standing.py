@@ -14,6 +14,7 @@ from clew.steps.worklog.wording import below, both_ends, indented, listed, on_on
 
 STANDING_HEADING = "How things stood here:"
 RULES_KEPT = 120  # that are kept in mind
+RULES_FIRST = 2_000  # characters of the user's rules that come before all else
 FILES = 200
 CHANGES = 5  # of a file that are kept in mind
 CHANGED = 240  # characters of them that are told
@@ -161,7 +162,8 @@ class Standing:
         kept: list[list[str]] = [[] for _ in parts]
         for share in (0.4, 1.0):  # a part of the room each, then what is left in turn
             for n, (heading, lines) in enumerate(parts):
-                room = left if share == 1.0 else min(left, int(share * size))
+                first = RULES_FIRST if heading.startswith(_RULES) else 0
+                room = left if share == 1.0 else min(left, max(first, int(share * size)))
                 for line in lines[len(kept[n]) :]:
                     cost = len(line) + 3 + (0 if kept[n] else len(heading) + 2)
                     if cost > room:

@@ -66,14 +66,19 @@ def _plain(line: str) -> str:
 @remembers(TEXTS)
 def prose(text: str) -> str:
     """Words without the code that stands between them, unless there is nothing else."""
+    said = plain(own_words(text)).strip()
+    return said or plain(text).strip()
+
+
+def own_words(text: str) -> str:
+    """What stands between two fences is somebody else's, or a program's; all of the rest."""
     kept, inside = list[str](), False
     for line in text.splitlines():
         if _FENCE.match(line):
             inside = not inside
         elif not inside:
             kept.append(line)
-    said = plain("\n".join(kept)).strip()
-    return said or plain(text).strip()
+    return "\n".join(kept)
 
 
 def unannounced(text: str) -> str:

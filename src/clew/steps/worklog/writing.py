@@ -91,7 +91,9 @@ class BlockWriter:
             if UNDER * UNDER * most <= taken <= most or (taken <= most and taken <= before):
                 break
             before = taken
-            size, state_size = size * UNDER * most / taken, state_size * min(1.0, UNDER * most / taken)
+            less = UNDER * most / taken
+            least = min(state_size, DENSE * self.history.rules_size)
+            size, state_size = size * less, max(least, state_size * min(1.0, less))
         return found, items
 
     def _about(self, nodes: Sequence[Node], room: int) -> str:
