@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 
 from benchmark.judging import Heard
 
-PARTS: tuple[str, ...] = ("longmemeval", "rules", "planted", "validity")
+PARTS = "reader", "longmemeval", "rules", "planted", "validity"
 
 Figures = dict[str, Any]
 
