@@ -164,6 +164,11 @@ def test_results_keep_to_the_size(method: Method, size: int) -> None:
     assert size / 3 < len(Words().text_of(result)) <= size
 
 
+@pytest.mark.parametrize(("until", "size"), [(135, 8_000), (239, 20_000)])
+def test_a_size_is_filled(until: int, size: int) -> None:
+    assert len(shown(clew(sample()[:until], size)[0])) > 0.85 * size
+
+
 def test_a_system_prompt_that_leaves_no_room_is_history() -> None:
     messages = [{"role": "system", "content": "rule " * 1_000}, *sample()]
     assert len(shown(clew(messages, 4_000)[0])) <= 4_000

@@ -19,6 +19,7 @@ FEWER = 0.2  # of the same: down to this
 RATIO = 0.15  # of what is folded: so much its blocks take, more or less
 SLACK = 0.04  # of the history that may be left empty
 ROUNDS = 6  # of finding how much to fold
+RETRIES = 3  # with less room for words, where all is folded and does not fit
 
 
 class LogFold:
@@ -129,9 +130,12 @@ class LogFold:
 
     def _least(self) -> list[Swap]:
         """Where it does not fit: all that can be is folded; if it is words that are too many, into the fewest."""
-        swaps = self._plan(len(self.free))
-        if self._after(swaps).tokens <= self.goal.tokens:
-            return swaps
+        for _ in range(RETRIES):
+            swaps = self._plan(len(self.free))
+            over = self._after(swaps).tokens - self.goal.tokens
+            if over <= 0:
+                return swaps
+            self.most -= over  # a few tokens too many are no reason to tell next to nothing
         spans = [run for run in runs(self.free) if self.meter.nodes(self.view.nodes[slice(*run)]).tokens >= LEAST_BLOCK]
         stands = min(self.stands, self.history.rules_size)
         made = self.writing.written(spans, LEAST_BLOCK // 2, stands, brief=True) if spans else {}

@@ -74,7 +74,7 @@ class BlockWriter:
         found, items = list[Block](), list[Item]()
         limits = [int(BLOCK_SHARE * DENSE * self.history.tokens_of(span)) - HEAD for span in spans]
         limits[-1] -= 0 if focus is None else int(state_size)
-        before = 0
+        before = least_taken = 0
         for _ in range(FITTINGS):
             told = log.told(max(0, int(size) - len(focus or "")), limits)
             short = [log.levels(p, text)[-1] if brief else text for p, text in zip(log.parts, told, strict=True)]
@@ -86,13 +86,15 @@ class BlockWriter:
                 state = ""
             sent = [block.item(state if i == len(made) - 1 else "") for i, block in enumerate(made)]
             taken = self.meter.items(sent).tokens
-            if taken <= most or not found:
-                found, items = made, sent
+            if taken <= most or not found or taken < least_taken:
+                found, items, least_taken = made, sent, taken
             if UNDER * UNDER * most <= taken <= most or (taken <= most and taken <= before):
                 break
             before = taken
             less = UNDER * most / taken
             least = min(state_size, DENSE * self.history.rules_size)
+            if less < 1:  # by what was told, not by what might have been: a text need not fill its room
+                size, state_size = min(size, len(shown)), min(state_size, max(least, len(state)))
             size, state_size = size * less, max(least, state_size * min(1.0, less))
         return found, items
 
