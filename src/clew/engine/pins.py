@@ -108,7 +108,7 @@ async def back(store: Store, view: View, target: Target, trace: Trace, ids: Sequ
     if said and needed > room:
         raise OverBudget(
             f"not pinned: it is out of view, and quoting it would take {needed:,} tokens where {room:,} are left for "
-            f"quoted pins (a quarter of the token limit); pin less, or recall it when needed",
+            f"quoted pins (a quarter of the room beside system prompt and tools); pin less, or recall it when needed",
             needed=needed,
             limit=room,
         )
