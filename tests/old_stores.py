@@ -34,6 +34,16 @@ BACK = (  # from the newest version of those to the oldest
     "alter table session drop column opening",
     "create unique index session_place on session (branch, seq)",
 )
+# What later versions made, which a store of today has to lose to be as one of before.
+LATER = (
+    "drop table checkpoint",
+    "drop table said_again",
+    "drop table frame_use",
+    "drop index branch_parent",
+    "drop index branch_at",
+    "drop index frame_parts",
+)
+LATER_ON_A_SERVER = ("drop index head_branch", "drop index handle_branch")
 
 
 def kind_of(where: str) -> str:

@@ -14,6 +14,7 @@ from clew.sessions.import_log import take_in
 from clew.store.places import is_url
 from clew.store.protocol import Store
 from clew.store.sql import SQLStore
+from old_stores import LATER, LATER_ON_A_SERVER
 from test_sessions import Run, chain
 
 WORD = {"messages": [{"role": "user", "content": "Another way."}]}
@@ -159,7 +160,8 @@ async def test_a_store_of_before_takes_it_too(store: SQLStore, place: str) -> No
         db.execute("drop index session_place")
         db.execute("alter table session drop column opening")
         db.execute("create unique index session_place on session (branch, seq)")
-        db.execute("drop table checkpoint")
+        for act in (*LATER, *(LATER_ON_A_SERVER if is_url(place) else ())):
+            db.execute(act)
         db.execute("update meta set value = '2' where key = 'version'" if is_url(place) else "pragma user_version = 3")
         db.commit()
     again = open_store(place)

@@ -21,6 +21,7 @@ from clew.store.packing import PLAIN, ZLIB, ZSTD, inflated, opening, pack_item, 
 from clew.store.places import is_url
 from clew.store.sql import SQLStore
 from clew.testing import conversation
+from old_stores import LATER, LATER_ON_A_SERVER
 
 WORDS = st.text(st.characters(exclude_categories=()), max_size=300)
 
@@ -215,7 +216,8 @@ async def test_a_store_from_before_notes_were_bytes(place: str) -> None:
     age(place)
     with behind(place) as db:
         db.execute("alter table event alter column note type text using convert_from(note, 'UTF8')")
-        db.execute("drop table checkpoint")
+        for act in (*LATER, *LATER_ON_A_SERVER):
+            db.execute(act)
         db.execute("update meta set value = '3' where key = 'version'")
     store = open_store(place)
     assert await told(store) == before

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.app import ScopeName, StorePath, app, bar, configured, opened
+from clew.cli.app import Nothing, ScopeName, StorePath, app, bar, configured, opened
 from clew.cli.completion import names as completed
 from clew.errors import Ambiguous, NotFound, StoreError
 
@@ -180,7 +180,8 @@ async def _chosen(store: "SQLStore", scope: str, names: list[str], before: datet
         found = list(dict.fromkeys(id for name in names for id in meant(name, branches)))
         found = found if names else [b.id for b in branches]
     if not found:
-        raise NotFound(f"nothing in scope {scope!r} matches; try another --scope")
+        # Who purges what is old each night has nothing to do on most of them.
+        raise Nothing(f"nothing in scope {scope!r} matches; try another --scope")
     return found
 
 

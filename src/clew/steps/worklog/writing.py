@@ -75,6 +75,7 @@ class BlockWriter:
         limits = [int(BLOCK_SHARE * DENSE * self.history.tokens_of(span)) - HEAD for span in spans]
         limits[-1] -= 0 if focus is None else int(state_size)
         before = least_taken = 0
+        fits = exceeds = 0.0  # the largest size that fits, the smallest that does not
         for _ in range(FITTINGS):
             told = log.told(max(0, int(size) - len(focus or "")), limits)
             short = [log.levels(p, text)[-1] if brief else text for p, text in zip(log.parts, told, strict=True)]
@@ -88,14 +89,17 @@ class BlockWriter:
             taken = self.meter.items(sent).tokens
             if taken <= most or not found or taken < least_taken:
                 found, items, least_taken = made, sent, taken
-            if UNDER * UNDER * most <= taken <= most or (taken <= most and taken <= before):
+            if UNDER * UNDER * most <= taken <= most or (taken <= most and not exceeds and taken <= before):
                 break
-            before = taken
-            less = UNDER * most / taken
-            least = min(state_size, DENSE * self.history.rules_size)
-            if less < 1:  # by what was told, not by what might have been: a text need not fill its room
-                size, state_size = min(size, len(shown)), min(state_size, max(least, len(state)))
-            size, state_size = size * less, max(least, state_size * min(1.0, less))
+            before, less = taken, UNDER * most / taken
+            if taken <= most:
+                fits = size
+            else:
+                exceeds, least = size, min(state_size, DENSE * self.history.rules_size)
+                state_size = max(least, min(state_size, len(state)) * less)
+            # By what was told, not by what might have been: a text need not fill its room.
+            near = min(size, len(shown)) if exceeds else size
+            size = (fits + exceeds) / 2 if fits and exceeds else less * near
         return found, items
 
     def _about(self, nodes: Sequence[Node], room: int) -> str:
