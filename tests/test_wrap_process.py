@@ -88,5 +88,5 @@ def test_settings_are_read_by_who_asks_for_them_and_by_nobody_else(tmp_path: Pat
         cwd=tmp_path,
         env=os.environ | own,
     )
-    assert asked.stdout == "off [] False\nredact\n1\n not TOML\n", asked.stderr
+    assert asked.stdout == "keys [] False\nredact\n1\n not TOML\n", asked.stderr
     assert (tmp_path / "data" / "clew" / "clew.db").exists()
