@@ -12,7 +12,7 @@ PINNED := requirements-dev.txt
 
 FRAMEWORKS := adk agent_framework crewai hermes inspect_ai langchain litellm openai_agents praisonai pydantic_ai strands
 
-.PHONY: demo test test-batch test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench proof peers live types-live paste docs format clean relock $(FRAMEWORKS)
+.PHONY: demo test test-batch test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench proof peers live tau2 compactbench types-live paste docs format clean relock $(FRAMEWORKS)
 
 demo: $(ENV)/clew  ## Replay a real agent session in a small window.
 	@$(ENV)/clew demo --store $(VENV)/demo.db
@@ -116,10 +116,15 @@ bench/packages/.venv-%/ready: bench/packages/%.txt | $(UV)
 	@$(UV) pip install --quiet --python bench/packages/.venv-$*/bin/python -r $<
 	@touch $@
 
-live: .venv-live/ready bench/out/compactbench  ## Live tasks, tau2 and CompactBench, with a model: MODEL=openai/gpt-5-mini, or scripted; LIMIT=
+live: tau2 compactbench  ## Live tasks, tau2 and CompactBench, with a model: MODEL=openai/gpt-5-mini, or scripted; LIMIT=
+
+tau2: .venv-live/ready
 	.venv-live/bin/python bench/live.py tau2 --model $(or $(MODEL),scripted) --limit $(or $(LIMIT),2) --compaction clew,auto,none
+
+compactbench: .venv-live/ready $(if $(TEMPLATES),,bench/out/compactbench)  ## TEMPLATES=DIR: its benchmarks/public, if you have it.
 	.venv-live/bin/python bench/live.py compactbench --model $(or $(MODEL),scripted) --limit $(or $(LIMIT),2) \
-	  --templates bench/out/compactbench/benchmarks/public --suite elite_practice --difficulty hard --methods clew,naive-summary,hybrid-ledger
+	  --templates $(or $(TEMPLATES),bench/out/compactbench/benchmarks/public) --suite elite_practice --difficulty hard \
+	  --methods clew,naive-summary,hybrid-ledger
 
 types-live: .venv-live/ready
 	MYPYPATH=bench:src .venv-live/bin/python -m mypy --config-file frameworks/mypy.ini --cache-dir .venv-live/mypy bench/livetasks
