@@ -114,7 +114,8 @@ def main() -> None:
     if given.made:
         for act in acts:
             more, engine = (["--ray", given.ray], "ray") if given.ray else (["--processes", "2"], "pool")
-            keep("made", f"{act} {engine}", measured(command(act, "made"), given.made, more, kill=True))
+            found = measured(command(act, "made"), given.made, more, kill=True)
+            keep("made", f"{act}, {found['conversations']:,} conversations, {engine}", found)
 
 
 if __name__ == "__main__":
