@@ -19,6 +19,7 @@ HERE = Path(__file__).parent.parent / "packages"
 CAP = 60.0  # seconds of CPU that a peer may use in a session
 PATIENCE = 60.0  # seconds by the clock beside three times the cap: it may be sleeping, or the machine busy
 CHARACTERS = 4  # of a token, as most of them count
+WINDOWS_TRIED = 1.0, 1.2, 1.5, 2.0, 3.0  # times a size in characters: not every peer fills its window
 
 
 @dataclass(frozen=True)
@@ -183,16 +184,25 @@ class Child:
 
 
 def as_method(peer: Peer) -> Method:
-    """A peer at a size in characters; who fails leaves nothing, and what is over the size loses its beginning."""
+    """A peer at a size in characters: with the largest of some windows whose result has room.
+
+    Who fails leaves nothing, and what is over the size even with the smallest loses its beginning.
+    """
     child = Child(peer)
     atexit.register(child.close)
 
     def method(messages: Messages, size: int) -> str:
+        best = ""
         try:
-            child.begin(max(1, size // CHARACTERS))
-            return shown(child.fit(messages))[-size:]
+            for more in WINDOWS_TRIED:
+                child.begin(max(1, int(more * size / CHARACTERS)))
+                found = shown(child.fit(messages))
+                if best and len(found) > size:
+                    break
+                best = found[-size:]
         except (NoAnswer, Failed):
-            return ""
+            pass
+        return best
 
     return method
 
