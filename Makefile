@@ -113,7 +113,8 @@ peers: $(patsubst %.txt,%/ready,$(subst packages/,packages/.venv-,$(wildcard ben
 
 bench/packages/.venv-%/ready: bench/packages/%.txt | $(UV)
 	@$(UV) venv --quiet --clear bench/packages/.venv-$*
-	@$(UV) pip install --quiet --python bench/packages/.venv-$*/bin/python -r $<
+	@said=bench/packages/.venv-$*/failed.txt; \
+	$(UV) pip install --quiet --python bench/packages/.venv-$*/bin/python -r $< 2> $$said && rm $$said || { cat $$said >&2; exit 1; }
 	@touch $@
 
 live: .venv-live/ready bench/out/compactbench  ## Live tasks, tau2 and CompactBench, with a model: MODEL=openai/gpt-5-mini, or scripted; LIMIT=

@@ -5,12 +5,14 @@ Nobody can measure this without readers and graders: `measure` adds up what benc
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import sqrt
 from statistics import fmean, pstdev
 from typing import Any
 
+from benchmark.methods import CLEW
 from proofs import Figures, Missing, Settings
+from proofs.tables import named
 from reading.judged import JUDGED
 
 KINDS = "intent", "constraint", "state", "artifact", "error", "detail", "decision"
@@ -89,3 +91,31 @@ def _row(cells: Iterable[str]) -> str:
 
 def _many(count: int, what: str) -> str:
     return f"{count} {what}" + "s" * (count != 1)
+
+
+def behind(figures: Figures) -> Iterator[str]:
+    """Where readers of another method's texts answered more."""
+    for name, title in GROUPS.items():
+        if name not in figures:
+            continue
+        methods = figures[name]["methods"]
+        ours = methods[CLEW]
+        better = [f"{other} {of['all']:.3f}" for other, of in methods.items() if of["all"] > ours["all"]]
+        if better:
+            error = f"the error of such a mean is {ours['error of the mean']:.2f}"
+            yield f"Reader test, {_lower(title)}: clew {ours['all']:.3f}, and more with {named(better)}; {error}."
+        best = {
+            kind: max(methods, key=lambda other: (methods[other]["kinds"].get(kind, 0), other == CLEW))
+            for kind in KINDS
+        }
+        told = [
+            f"{kind} {ours['kinds'][kind]:.2f}, {other} {methods[other]['kinds'][kind]:.2f}"
+            for kind, other in best.items()
+            if other != CLEW
+        ]
+        if told:
+            yield f"Reader test, {_lower(title)}, by kind of question, clew and then the best: {'; '.join(told)}."
+
+
+def _lower(title: str) -> str:
+    return title[0].lower() + title[1:]
