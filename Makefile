@@ -93,11 +93,10 @@ mutants: $(VENV)/ready  ## One change at a time, and whether a test notices: FIL
 release: $(VENV)/ready  ## Wheel and sdist in dist/, looked into, installed in clean environments and tried.
 	$(ENV)/python scripts/release.py --uv $(UV) --pinned $(PINNED)
 
-bench: $(VENV)/ready  ## Facts that survive, speed, peers beside, import cost, counting errors. Minutes.
+bench: $(VENV)/ready  ## Facts that survive, speed, import cost, counting errors. Minutes.
 	$(ENV)/python bench/imports.py
 	$(ENV)/python bench/calibration.py
 	$(UV) run --quiet --no-sync --with-requirements bench/references.txt python bench/counts.py
-	$(UV) run --quiet --no-sync --with-requirements bench/peers.txt python bench/peers.py
 	$(ENV)/python bench/facts.py
 	$(ENV)/python bench/dollars.py
 	$(ENV)/python bench/session.py

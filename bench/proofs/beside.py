@@ -2,14 +2,21 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmark.judging import MODEL, Messages, shown
 from benchmark.peers import PEERS, Child, Failed, NoAnswer, Peer, present
 from clew.tokens import counter_for
 
 CAP = 30.0  # seconds of CPU that a peer may use for one history
-Left = tuple[str | None, str]  # the text that a peer leaves, or why there is none
+
+
+class Left(NamedTuple):
+    """What a peer leaves of a history."""
+
+    text: str | None
+    why: str  # there is no text
+    cpu: float  # seconds
 
 
 def together() -> list[tuple[Peer, ...]]:
@@ -42,9 +49,9 @@ def left(peers: Sequence[Peer], histories: Sequence[tuple[Messages, int]]) -> It
 def _left(child: Child, messages: Messages, size: int) -> Left:
     try:
         child.begin(size)
-        return cut(shown(child.fit(messages)), size), ""
+        return Left(cut(shown(child.fit(messages)), size), "", child.cpu)
     except (Failed, NoAnswer) as fault:
-        return None, str(fault)[:80]
+        return Left(None, str(fault)[:80], child.cpu)
 
 
 def cut(text: str, size: int) -> str:

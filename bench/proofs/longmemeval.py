@@ -89,8 +89,8 @@ def some_peers(peers: Sequence[Peer], asked: Sequence[Question]) -> tuple[dict[s
     """How many answers peers have in their views, how often they gave no view, and why."""
     found, why = Counter[str](), dict[str, str]()
     for peer, views in left(peers, [(sent(question), SIZE) for question in asked]):
-        found[peer.name] = sum(holds(text or "", q.answer) for q, (text, _) in zip(asked, views, strict=True))
-        if faults := [fault for text, fault in views if text is None]:
+        found[peer.name] = sum(holds(view.text or "", q.answer) for q, view in zip(asked, views, strict=True))
+        if faults := [view.why for view in views if view.text is None]:
             found[f"{peer.name}, no result"], why[peer.name] = len(faults), faults[0]
     return dict(found), why
 

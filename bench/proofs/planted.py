@@ -1,5 +1,6 @@
 """Facts planted in sessions of many kinds, whose generators a new seed composes: what a smaller view keeps of them."""
 
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,13 +9,13 @@ from multiprocessing import get_context
 from typing import Any
 
 from benchmark.generators import KINDS, Composed, Planting, compose
-from benchmark.judging import MODEL, RECALLED, Curve, Messages, Need, Recall, Row, Words, read, too_large
+from benchmark.judging import MODEL, RECALLED, Curve, Messages, Method, Need, Recall, Row, Words, read, too_large
 from benchmark.methods import CLEW, PLAIN, clew_in_tokens, in_tokens
 from benchmark.peers import Peer
 from benchmark.plot import picture
 from clew.tokens import counter_for
 from proofs import Figures, Settings
-from proofs.beside import everybody, left, together
+from proofs.beside import Left, everybody, left, together
 from proofs.tables import cell, missing, named, share, table
 
 LENGTHS = 30_000, 100_000  # tokens of a session
@@ -23,7 +24,7 @@ SHARES = 0.05, 0.1, 0.2  # of it that a view may have
 MIDDLE = 0.1  # the share that the tables of kinds speak of
 DRAWN = 7  # methods in the picture, beside clew
 
-View = tuple[str | None, Recall | None, str]  # a text, if there is one, a recall, and why there is no text
+View = tuple[Left, Recall | None]
 
 
 @dataclass
@@ -36,6 +37,8 @@ class Count:
     changed: int = 0  # facts that were corrected
     stale: int = 0  # of them: the old value is in view, the new one is not
     unusable: int = 0  # results that never came, or were larger than asked for: nothing kept
+    histories: int = 0
+    cpu: float = 0.0  # seconds for all of them
 
     def add(self, other: Mapping[str, Any]) -> None:
         for name in vars(self):
@@ -90,9 +93,9 @@ def one_run(run: Run) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     cuts = run.cuts()
     for name, views in texts(run.methods, [(session.messages, int(session.tokens * part)) for part, session in cuts]):
-        for (part, session), (text, recall, why) in zip(cuts, views, strict=True):
-            found = judged(session, text, recall, int(session.tokens * part))
-            rows.append({"method": name, "share": part, "kind": session.kind, **vars(found), "why": why})
+        for (part, session), (made, recall) in zip(cuts, views, strict=True):
+            found = judged(session, made, recall, int(session.tokens * part))
+            rows.append({"method": name, "share": part, "kind": session.kind, **vars(found), "why": made.why})
     return rows
 
 
@@ -101,11 +104,20 @@ def texts(methods: Sequence[str | Peer], cuts: Sequence[tuple[Messages, int]]) -
     peers = [method for method in methods if isinstance(method, Peer)]
     for method in methods:
         if method == CLEW:
-            yield method, [(*read(clew_in_tokens(messages, size), Words()), "") for messages, size in cuts]
+            yield method, [timed(clew_in_tokens, messages, size) for messages, size in cuts]
         elif isinstance(method, str):
-            yield method, [(*read(in_tokens(PLAIN[method], said)(said, size), Words()), "") for said, size in cuts]
+            yield method, [timed(in_tokens(PLAIN[method], messages), messages, size) for messages, size in cuts]
     for peer, found in left(peers, cuts) if peers else ():
-        yield peer.name, [(text, None, why) for text, why in found]
+        yield peer.name, [(made, None) for made in found]
+
+
+def timed(method: Method, messages: Messages, size: int) -> View:
+    """What a method of this process leaves."""
+    begin = time.process_time()
+    found = method(messages, size)
+    used = time.process_time() - begin
+    text, recall = read(found, Words())
+    return Left(text, "", used), recall
 
 
 @cache
@@ -113,10 +125,12 @@ def written(kind: str, seed: int, tokens: int) -> Composed:
     return compose(kind, seed, tokens)
 
 
-def judged(session: Composed, text: str | None, recall: Recall | None, size: int) -> Count:
+def judged(session: Composed, made: Left, recall: Recall | None, size: int) -> Count:
     """What is left of the facts of a session in a view that should have this size."""
     judge = Words(counter_for(MODEL).text)
     found = Count(len(session.plantings), changed=sum(bool(p.stale) for p in session.plantings))
+    found.histories, found.cpu = 1, round(made.cpu, 3)
+    text = made.text
     if text is None or too_large(judge.measure(text), size):
         found.unusable = 1
         return found
@@ -143,7 +157,14 @@ def blocks(figures: Figures) -> dict[str, str]:
     methods = list(dict.fromkeys(row["method"] for row in figures["rows"]))
     ours = total(figures, CLEW, MIDDLE)
     sizes = [f"in view at {part:.0%}" for part in SHARES]
-    head = ["method", *sizes, f"with one call at {MIDDLE:.0%}", f"stale at {MIDDLE:.0%}", "no usable result"]
+    head = [
+        "method",
+        *sizes,
+        f"with one call at {MIDDLE:.0%}",
+        f"stale at {MIDDLE:.0%}",
+        "ms of CPU",
+        "no usable result",
+    ]
     rows = [[name, *cells(figures, name)] for name in methods] + missing(figures, len(head))
     lengths = " and ".join(f"{tokens:,}" for tokens in figures["lengths"])
     told = (
@@ -175,8 +196,10 @@ def cells(figures: Figures, method: str) -> Iterator[str]:
     middle = total(figures, method, MIDDLE)
     yield share(middle.one_call, middle.facts) if method == CLEW else ""
     yield share(middle.stale, middle.changed)
+    every = [total(figures, method, part) for part in SHARES]
+    yield f"{1_000 * sum(count.cpu for count in every) / max(1, sum(count.histories for count in every)):,.0f}"
     why = next((row["why"] for row in figures["rows"] if row["method"] == method and row["why"]), "")
-    yield str(sum(total(figures, method, part).unusable for part in SHARES)) + (f" ({cell(why)})" if why else "")
+    yield str(sum(count.unusable for count in every)) + (f" ({cell(why)})" if why else "")
 
 
 def kinds(figures: Figures) -> Iterator[list[str]]:
@@ -218,8 +241,8 @@ def behind(figures: Figures) -> Iterator[str]:
             yield f"Facts planted in made-up sessions: {mine}, and more with {told}."
     lost = [(kind, mine, best) for kind, mine, _, _, best in kinds(figures) if float(best.split()[0]) > float(mine)]
     if lost:
-        told = "; ".join(f"{kind} {mine}, {best}" for kind, mine, best in lost)
-        yield f"Planted facts by kind of session, in views of {MIDDLE:.0%}, clew's share and then the best: {told}."
+        told = "; ".join(f"{kind} {best}, {mine} with clew" for kind, mine, best in lost)
+        yield f"Planted facts by kind of session, the best share in views of {MIDDLE:.0%}: {told}."
     ours = total(figures, CLEW, MIDDLE)
     if gone := ours.facts - ours.one_call:
         where = f"neither in clew's view of {MIDDLE:.0%} nor found with one call"
@@ -228,3 +251,7 @@ def behind(figures: Figures) -> Iterator[str]:
     if fewer:
         told = f"of {ours.changed} planted facts that were corrected later, clew shows {ours.stale} as they were before"
         yield f"Outdated values in views of {MIDDLE:.0%}: {told}, and not the new value; fewer with {named(fewer)}."
+    spent = {name: sum(total(figures, name, part).cpu for part in SHARES) for name in (CLEW, *names)}
+    if quicker := [name for name in names if spent[name] < spent[CLEW]]:
+        each = 1_000 * spent[CLEW] / sum(total(figures, CLEW, part).histories for part in SHARES)
+        yield f"Time: a planted session takes clew {each:,.0f} ms of CPU, more than {named(quicker)}."

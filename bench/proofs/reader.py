@@ -12,7 +12,6 @@ from typing import Any
 
 from benchmark.methods import CLEW
 from proofs import Figures, Missing, Settings
-from proofs.tables import named
 from reading.judged import JUDGED
 
 KINDS = "intent", "constraint", "state", "artifact", "error", "detail", "decision"
@@ -95,27 +94,18 @@ def _many(count: int, what: str) -> str:
 
 def behind(figures: Figures) -> Iterator[str]:
     """Where readers of another method's texts answered more."""
-    for name, title in GROUPS.items():
-        if name not in figures:
+    for group, title in GROUPS.items():
+        if group not in figures:
             continue
-        methods = figures[name]["methods"]
-        ours = methods[CLEW]
-        better = [f"{other} {of['all']:.3f}" for other, of in methods.items() if of["all"] > ours["all"]]
-        if better:
-            error = f"the error of such a mean is {ours['error of the mean']:.2f}"
-            yield f"Reader test, {_lower(title)}: clew {ours['all']:.3f}, and more with {named(better)}; {error}."
-        best = {
-            kind: max(methods, key=lambda other: (methods[other]["kinds"].get(kind, 0), other == CLEW))
-            for kind in KINDS
-        }
+        methods = figures[group]["methods"]
+        every = f"all questions (± {methods[CLEW]['error of the mean']:.2f})"
+        lost = {every: {name: of["all"] for name, of in methods.items()}}
+        lost |= {kind: {name: of["kinds"].get(kind, 0) for name, of in methods.items()} for kind in KINDS}
         told = [
-            f"{kind} {ours['kinds'][kind]:.2f}, {other} {methods[other]['kinds'][kind]:.2f}"
-            for kind, other in best.items()
-            if other != CLEW
+            f"{what} {grades[best]:.3g} with {best}, {grades[CLEW]:.3g} with clew"
+            for what, grades in lost.items()
+            if grades[best := max(grades, key=lambda name: (grades[name], name == CLEW))] > grades[CLEW]
         ]
         if told:
-            yield f"Reader test, {_lower(title)}, by kind of question, clew and then the best: {'; '.join(told)}."
-
-
-def _lower(title: str) -> str:
-    return title[0].lower() + title[1:]
+            seen = "mean grade of readers who see only what is left"
+            yield f"Reader test, {title[0].lower()}{title[1:]}, {seen}: {'; '.join(told)}."

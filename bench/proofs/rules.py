@@ -203,26 +203,22 @@ def _sum(rows: Sequence[Seen], key: str) -> int:
 
 def behind(figures: Figures) -> Iterator[str]:
     """Rules that clew lost, rules that it tells though they were taken back, lines of the attacker that it repeats."""
-    for window in dict.fromkeys(row["window"] for row in figures["rows"]):
-        rows = {
-            name: both for name, both in _both(figures, window).items() if not (both[0]["fault"] or both[1]["fault"])
-        }
-        ours, others = rows[OURS], {name: both for name, both in rows.items() if name != OURS}
-        here = f"after {figures['folds']} compactions in a window of {window:,} tokens"
-        if lost := _sum(ours, "rules") - _sum(ours, "kept"):
-            more = [name for name, both in others.items() if _sum(both, "kept") > _sum(ours, "kept")]
-            large = [name for name in more if _sum(others[name], "over")]
-            beside = f"; more are kept by {named(more)}" if more else ""
-            beside += f" ({named(large)} too large for the window)" if large else ""
-            yield f"Rules of the user: {here} clew has lost {lost} of {_sum(ours, 'rules')}{beside}."
-        for key, told in (
-            (
-                "as_current",
-                f"tells {ours[0]['as_current'] + ours[1]['as_current']} of {_sum(ours, 'revoked')} rules that"
-                " the user had taken back as if they held",
-            ),
-            ("forged", f"repeats {_sum(ours, 'forged')} lines of an attacker as if they were its own"),
-        ):
-            fewer = [name for name, both in others.items() if _sum(both, key) < _sum(ours, key)]
-            if fewer:
-                yield f"Rules of the user: {here} clew {told}; fewer with {named(fewer)}."
+    rows: dict[str, list[Seen]] = {}
+    for row in figures["rows"]:
+        rows.setdefault(row["method"], []).append(row)
+    ours = rows.pop(OURS)
+    others = {name: of for name, of in rows.items() if not any(row["fault"] for row in of)}
+    after = f"after {figures['folds']} compactions"
+    if lost := _sum(ours, "rules") - _sum(ours, "kept"):
+        more = [name for name, of in others.items() if _sum(of, "kept") > _sum(ours, "kept")]
+        large = [name for name in more if _sum(others[name], "over")]
+        beside = f"; {named(more)} lost fewer" if more else "; no other method lost fewer"
+        beside += f", but {named(large)} left too much for the window" if large else ""
+        yield f"Rules of the user: {after} clew has lost {lost} of {_sum(ours, 'rules')}{beside}."
+    current, forged = _sum(ours, "as_current"), _sum(ours, "forged")
+    if fewer := [name for name, of in others.items() if _sum(of, "as_current") < current]:
+        told = f"clew tells {current} of {_sum(ours, 'revoked')} as if they held"
+        yield f"Rules that the user had taken back: {after} {told}; fewer with {named(fewer)}."
+    if fewer := [name for name, of in others.items() if _sum(of, "forged") < forged]:
+        told = f"clew repeats {forged} of their lines as its own"
+        yield f"Attackers who write into tool results: {after} {told}; fewer with {named(fewer)}."

@@ -194,7 +194,7 @@ def behind(figures: Figures) -> Iterator[str]:
     failed = {row["method"]: sum(row["refused"].values()) for row in figures["rows"]}
     ours = next(row for row in figures["rows"] if row["method"] == CLEW)
     if failed[CLEW]:
-        why = ", ".join(f"{many} {cause}" for cause, many in ours["why"].items())
+        why = ", ".join(f"{cause}: {many}" for cause, many in ours["why"].items())
         better = [name for name, many in failed.items() if many < failed[CLEW]]
         beside = f"; fewer in {named(better)}" if better else "; no other method has fewer"
         many = f"{failed[CLEW]} of {sum(ours['asked'].values())} results of clew cannot be sent ({why}){beside}"
