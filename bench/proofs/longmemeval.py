@@ -66,7 +66,7 @@ def place(settings: Settings) -> Path:
     try:
         return fetched(CACHE)
     except (OSError, subprocess.CalledProcessError) as error:
-        told = getattr(error, "stderr", None) or error
+        told = str(getattr(error, "stderr", None) or error).strip()
         raise Missing(
             f"LongMemEval could not be fetched: {told}. Put longmemeval_s.json into DIR/longmemeval and give --data DIR"
         ) from error

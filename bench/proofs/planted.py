@@ -16,7 +16,7 @@ from benchmark.plot import picture
 from clew.tokens import counter_for
 from proofs import Figures, Settings
 from proofs.beside import Left, everybody, left, together
-from proofs.tables import cell, missing, named, share, table
+from proofs.tables import cell, many, missing, named, share, table
 
 LENGTHS = 30_000, 100_000  # tokens of a session
 SEEDS = 4  # sessions of each kind and length, each with a generator of its own
@@ -94,7 +94,8 @@ def one_run(run: Run) -> list[dict[str, Any]]:
     cuts = run.cuts()
     for name, views in texts(run.methods, [(session.messages, int(session.tokens * part)) for part, session in cuts]):
         for (part, session), (made, recall) in zip(cuts, views, strict=True):
-            found = judged(session, made, recall, int(session.tokens * part))
+            found = judged(session, made.text, recall, int(session.tokens * part))
+            found.histories, found.cpu = 1, round(made.cpu, 4)
             rows.append({"method": name, "share": part, "kind": session.kind, **vars(found), "why": made.why})
     return rows
 
@@ -125,12 +126,10 @@ def written(kind: str, seed: int, tokens: int) -> Composed:
     return compose(kind, seed, tokens)
 
 
-def judged(session: Composed, made: Left, recall: Recall | None, size: int) -> Count:
+def judged(session: Composed, text: str | None, recall: Recall | None, size: int) -> Count:
     """What is left of the facts of a session in a view that should have this size."""
     judge = Words(counter_for(MODEL).text)
     found = Count(len(session.plantings), changed=sum(bool(p.stale) for p in session.plantings))
-    found.histories, found.cpu = 1, round(made.cpu, 3)
-    text = made.text
     if text is None or too_large(judge.measure(text), size):
         found.unusable = 1
         return found
@@ -168,7 +167,8 @@ def blocks(figures: Figures) -> dict[str, str]:
     rows = [[name, *cells(figures, name)] for name in methods] + missing(figures, len(head))
     lengths = " and ".join(f"{tokens:,}" for tokens in figures["lengths"])
     told = (
-        f"{len(KINDS)} kinds of session; of each kind and seed one of {lengths} tokens, {figures['seeds']} seeds."
+        f"{len(KINDS)} kinds of session; of each kind and seed one of {lengths} tokens,"
+        f" {many(figures['seeds'], 'seed')}."
         f" {ours.facts} facts, {ours.changed} corrected later."
     )
     return {

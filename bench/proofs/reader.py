@@ -12,6 +12,7 @@ from typing import Any
 
 from benchmark.methods import CLEW
 from proofs import Figures, Missing, Settings
+from proofs.tables import many
 from reading.judged import JUDGED
 
 KINDS = "intent", "constraint", "state", "artifact", "error", "detail", "decision"
@@ -70,7 +71,7 @@ def blocks(figures: Figures) -> Mapping[str, str]:
 def _table(title: str, group: Figures) -> str:
     methods = sorted(group["methods"].items(), key=lambda entry: -entry[1]["all"])
     questions = max(of["questions"] for _, of in methods)
-    counts = _many(group["conversations"], "conversation"), _many(group["cases"], "cut"), _many(questions, "question")
+    counts = many(group["conversations"], "conversation"), many(group["cases"], "cut"), many(questions, "question")
     lines = [
         f"{title}: {', '.join(counts)}.",
         "",
@@ -86,10 +87,6 @@ def _table(title: str, group: Figures) -> str:
 
 def _row(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cells) + " |"
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}" + "s" * (count != 1)
 
 
 def behind(figures: Figures) -> Iterator[str]:

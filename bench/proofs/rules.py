@@ -17,7 +17,7 @@ from clew.store import SQLite
 from clew.tokens import counter_for
 from proofs import Figures, Settings
 from proofs.beside import CAP, everybody, together
-from proofs.tables import cell, missing, named, share, table
+from proofs.tables import cell, many, missing, named, share, table
 
 FOLDS = 50
 SESSIONS = 5
@@ -168,7 +168,7 @@ def blocks(figures: Figures) -> Mapping[str, str]:
         lines += [f"Window of {window:,} tokens:", "", _table(figures, window), ""]
     sets = {name: share(of["kept"], of["rules"]) for name, of in figures["sentences"].items()}
     lines += [
-        f"{figures['sessions']} sessions in each window, {figures['folds']} compactions by clew each."
+        f"{many(figures['sessions'], 'session')} in each window, {figures['folds']} compactions by clew each."
         f" Rules in view with clew, by the sentences in which the user spoke: {sets['first']} with the first set, with"
         f" which the code that finds rules was mended, {sets['second']} with the second, which was written after it.",
     ]

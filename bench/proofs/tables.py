@@ -20,6 +20,11 @@ def cell(text: str) -> str:
     return text.replace("|", "/").replace("\n", " ")
 
 
+def many(count: int, what: str) -> str:
+    """So many of something."""
+    return f"{count:,} {what}" + "s" * (count != 1)
+
+
 def named(names: Sequence[str], most: int = 3) -> str:
     """Some names in a row; of many, the first few."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
