@@ -105,7 +105,7 @@ paste: $(VENV)/ready  ## Every line of README and quickstart, typed into a shell
 	$(ENV)/python tests/pasting.py README.md docs/quickstart.md
 
 proof: $(VENV)/ready  ## Every claim measured beside others, into bench/results and the documents: ONLY=, DATA=, SEED=, SHARE=. Up to an hour.
-	-@$(MAKE) --no-print-directory --keep-going peers
+	-@$(MAKE) --no-print-directory --keep-going --jobs 2 peers
 	$(ENV)/python bench/proof.py $(if $(ONLY),--only $(ONLY)) $(if $(DATA),--data $(DATA)) $(if $(SEED),--seed $(SEED)) $(if $(SHARE),--share $(SHARE))
 
 peers: $(patsubst %.txt,%/ready,$(subst packages/,packages/.venv-,$(wildcard bench/packages/*.txt)))  ## The newest releases of others, each in an environment of its own.

@@ -160,17 +160,22 @@ def _by_sentences(found: Sequence[Seen]) -> dict[str, Seen]:
 
 # --- what the documents say -------------------------------------------------------------------------------------------
 
+TOLD = {
+    "first": "the first set, with which the code that finds rules was mended",
+    "second": "the second set, written after that",
+}
+
 
 def blocks(figures: Figures) -> Mapping[str, str]:
     """A table for each window, and clew's figures by the sentences in which the user spoke."""
     lines = []
     for window in dict.fromkeys(row["window"] for row in figures["rows"]):
         lines += [f"Window of {window:,} tokens:", "", _table(figures, window), ""]
-    sets = {name: share(of["kept"], of["rules"]) for name, of in figures["sentences"].items()}
+    sets = {name: share(of["kept"], of["rules"]) for name, of in figures["sentences"].items() if of["rules"]}
+    held = ", ".join(f"{kept} with {TOLD[name]}" for name, kept in sets.items())
     lines += [
         f"{many(figures['sessions'], 'session')} in each window, {figures['folds']} compactions by clew each."
-        f" Rules in view with clew, by the sentences in which the user spoke: {sets['first']} with the first set, with"
-        f" which the code that finds rules was mended, {sets['second']} with the second, which was written after it.",
+        f" Rules in view with clew, by the set of sentences in which the user spoke: {held}."
     ]
     return {"rules": "\n".join(lines)}
 
