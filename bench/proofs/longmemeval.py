@@ -162,12 +162,13 @@ def behind(figures: Figures) -> Iterator[str]:
     for kind, many in {"session": figures["questions"], "turn": figures["marked"]}.items():
         lost = [d for d in AT if hits.get(f"bm25 {kind} {d}", 0) > hits.get(f"clew {kind} {d}", 0)]
         told = [
-            f"hit@{d} {share(hits.get(f'clew {kind} {d}', 0), many)}, not {share(hits[f'bm25 {kind} {d}'], many)}"
+            f"among the first {d}: {share(hits[f'bm25 {kind} {d}'], many)},"
+            f" {share(hits.get(f'clew {kind} {d}', 0), many)} with clew"
             for d in lost
         ]
         if told:
-            what = "the right day" if kind == "session" else "the right message"
-            yield f"LongMemEval: plain BM25 finds {what} more often than clew's search ({'; '.join(told)})."
+            what = "day" if kind == "session" else "message"
+            yield f"LongMemEval: plain BM25 finds the right {what} more often than clew's search ({'; '.join(told)})."
     held, whole = views.get(CLEW, 0), figures["literal"]
     better = [
         f"{name} {share(n, whole)}"
