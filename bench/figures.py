@@ -39,7 +39,7 @@ def backups(result: Mapping[str, Any]) -> list[str]:
     return [
         *rows,
         "",
-        f"Made {result['made']}: {result['compactions']} compactions in {result['sessions']} sessions of Claude Code.",
+        f"Made {result['made']}, on a busy machine, with {result['settings']['items']:,} items in each store.",
     ]
 
 
