@@ -64,6 +64,9 @@ select id, :part, array_to_tsvector(cast(:words as text[]) || ('#' || scope))
 from body where scope = :owner and content = from_hex(:content)
 on conflict do nothing;
 
+-- name: is_found
+select 1 from body_text where body = :body and words @@ cast(:word as tsquery) limit 1;
+
 -- name: purge_texts
 delete from body_text where body in (select cast(j.value as bigint) from json_each(:bodies) j);
 

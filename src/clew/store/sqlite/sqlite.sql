@@ -78,6 +78,9 @@ insert into body_text (rowid, text) values (:body, :text);
 -- name: add_text_of
 insert into body_text (rowid, text) select id, :text from body where scope = :owner and content = from_hex(:content);
 
+-- name: is_found
+select 1 from body_text where body_text match :word and rowid = :body;
+
 -- name: make_kept
 create temp table kept (id blob, branch text, primary key (id, branch)) without rowid;
 
