@@ -80,7 +80,7 @@ select 1;
 create temp table kept (id bytea, branch text, primary key (id, branch));
 
 -- name: make_loose
-create temp table loose (id bytea primary key);
+create temp table loose (id bytea primary key, content bytea not null, branch text not null);
 
 -- name: make_spare
 create temp table spare (content bytea primary key);

@@ -85,7 +85,7 @@ select 1 from body_text where body_text match :word and rowid = :body;
 create temp table kept (id blob, branch text, primary key (id, branch)) without rowid;
 
 -- name: make_loose
-create temp table loose (id blob primary key) without rowid;
+create temp table loose (id blob primary key, content blob not null, branch text not null) without rowid;
 
 -- name: make_spare
 create temp table spare (content blob primary key) without rowid;
