@@ -219,6 +219,7 @@ select name, value from learned
 where scope = (select id from scope where name = :scope) and kind = :kind;
 
 -- --- purging: `going` has the branches that go, who inherits from each, and up to which event -----------------------
+-- What belongs to a branch is found by the branch alone: with the scope beside it, PostgreSQL may read all of the scope.
 
 -- name: lines_among
 select b.id, b.parent, b.parent_seq, b.cause from json_each(:branches) j
@@ -323,7 +324,7 @@ drop table kept;
 -- name: bury_handles
 insert into tombstone (scope, id, purge)
 select distinct h.scope, lower(hex(h.id)), :purge from handle h
-where h.scope = :owner and h.branch in (select id from going) and not exists (
+where h.branch in (select id from going) and not exists (
     select 1 from handle o
     where o.scope = :owner and o.id = h.id and not exists (select 1 from going g where g.id = o.branch))
 on conflict (scope, id) do update set purge = excluded.purge;
@@ -346,13 +347,12 @@ where branch in (select id from going) and seq <= (select until from going where
 
 -- name: bequeath_handles
 update handle set branch = (select heir from going where id = handle.branch)
-where scope = :owner and branch in (select id from going)
-  and seq <= (select until from going where id = handle.branch);
+where branch in (select id from going) and seq <= (select until from going where id = handle.branch);
 
 -- name: bequeath_heads
 insert into head (scope, chain, branch, seq)
 select h.scope, h.chain, g.heir, h.seq from head h join going g on g.id = h.branch
-where h.scope = :owner and h.seq <= g.until
+where h.seq <= g.until
 on conflict do nothing;
 
 -- name: bequeath_nodes
@@ -376,10 +376,10 @@ delete from event where branch in (select id from going);
 delete from checkpoint where branch in (select id from going);
 
 -- name: purge_handles
-delete from handle where scope = :owner and branch in (select id from going);
+delete from handle where branch in (select id from going);
 
 -- name: purge_heads
-delete from head where scope = :owner and branch in (select id from going);
+delete from head where branch in (select id from going);
 
 -- name: bequeath_sessions
 update session set branch = (select heir from going where id = session.branch)
