@@ -1,6 +1,7 @@
 """Runs a peer inside its own environment: a line of JSON asks, a line of JSON answers. Needs nothing but Python.
 
-{"begin": "trim", "window": 64000, "cap": 60} begins a session, which may use so many seconds of CPU in all;
+{"begin": "trim", "window": 64000, "cap": 60} begins a session, which may use so many seconds of CPU in all, beside
+what the package takes to load;
 {"messages": [...]} asks what the peer would send instead, in OpenAI's format.
 """
 
@@ -13,6 +14,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
+LOADING = 60.0  # seconds of CPU to load a package and to make it ready: some take seven
 QUIET = {
     "DO_NOT_TRACK": "true",  # what they measure of their users
     "HF_HUB_OFFLINE": "1",  # no weights are fetched
@@ -29,8 +31,10 @@ def answers(asked: IO[str], said: IO[str], ways: Any) -> None:
         begin = time.process_time()
         try:
             if "begin" in order:
-                _limit(order["cap"])
+                _limit(LOADING)
                 keeper = ways[order["begin"]](order["window"])
+                _limit(order["cap"])
+                begin = time.process_time()
                 found: dict[str, Any] = {"ready": True}
             else:
                 found = {"messages": keeper.fit(order["messages"])}
