@@ -27,7 +27,7 @@ from session import show
 
 COPY = "clew_bench_parts"
 TABLES = ("node", "body_text")
-ROUNDS, PURGES = 4, 2
+ROUNDS, PURGES = 3, 1
 STATEMENTS = parse((Path(__file__).parent / "partitions.sql").read_text(encoding="utf-8"))
 
 

@@ -24,7 +24,8 @@ end $$;
 insert into text_parts select t.body, t.part, t.words, b.scope from body_text t join body b on b.id = t.body;
 drop table body_text;
 alter table text_parts rename to body_text;
-alter table body_text add primary key (scope, body, part);
+-- The scope last: found by it alone, half the store would be read beside the index of words.
+alter table body_text add primary key (body, part, scope);
 create index body_text_words on body_text using gin (words);
 
 -- name: add_text_of

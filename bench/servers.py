@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from random import choice
 from statistics import median
 from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
@@ -141,7 +142,7 @@ class Subject:
             branch = await store.session(LARGE, str(self.clients[LARGE, SESSIONS_MEASURED[0]].name))
             said = (await store.load(LARGE, str(branch))).said
             self.purged = "purge of one item of a conversation: half the store"
-            await self._time(self.purged, store.purge_item(LARGE, said[100 + number].id, "measured"))
+            await self._time(self.purged, store.purge_item(LARGE, choice(said).id, "measured"))
 
         for act in (of_scope, of_one, of_idle, of_item):
             blocks = await self._counted(act) - opening  # of both, the trial and the purge
