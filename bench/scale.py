@@ -1,9 +1,9 @@
 """What a large store costs beside a small one.
 
-python bench/scale.py [--sessions N] [--items N] [--long N] [--folder DIR]
+python bench/scale.py [--sessions N] [--few N] [--items N] [--long N] [--folder DIR] [--json FILE]
 python bench/scale.py --postgres URL [--all N] [--json FILE] [--keep]: `servers.py` says what that does
 
-Two pairs: a store of many sessions beside one of ten, all sessions being of one size; and one long session beside a
+Two pairs: a store of many sessions beside one of few, all sessions being of one size; and one long session beside a
 short one. Both of a pair are measured in turns, in one process. Every other session has a name; those without are found
 by their history.
 """
@@ -16,11 +16,12 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import orjson
 
@@ -32,6 +33,7 @@ from session import show
 T = TypeVar("T")
 
 FEW = 10  # sessions of a small store
+PURGES = 2
 ROUNDS, LONG_ROUNDS = 6, 3
 MODEL, WINDOW = "gpt-4o", 200_000
 LEAD = {"role": "system", "content": SYSTEM}
@@ -100,6 +102,14 @@ class Subject:
         await self._time("append, cold: a new conversation of 100 items", engine.prepare(stranger))
         await engine.store.close()
 
+    async def purge(self, number: int) -> None:
+        """Take a whole session away, as the command does: first as a trial. Then the file is written anew."""
+        store = SQLite(self.path)
+        branch = (await store.branches(SCOPE))[-1 - number].id
+        await self._time("purge of a session, dry run", store.purge(SCOPE, [branch], "measured", dry_run=True))
+        await self._time("purge of a session, and the file written anew", store.purge(SCOPE, [branch], "measured"))
+        await store.close()
+
     async def _add(self, client: Client, engine: Engine) -> Engine:
         """The same by a host that sends only what is new."""
         for _ in range(HOT):
@@ -136,8 +146,8 @@ def _read(request: Request) -> None:
     hashlib.sha256(request.body).digest()
 
 
-async def compare(folder: Path, rounds: int, small: tuple[int, int], large: tuple[int, int]) -> list[tuple[str, ...]]:
-    """A row for each act: its median in both stores, and how many times longer it takes in the large one."""
+async def compare(folder: Path, rounds: int, small: tuple[int, int], large: tuple[int, int]) -> list[Subject]:
+    """Both stores, measured in turns."""
     pair = []
     for sessions, items in (small, large):
         path = folder / f"{sessions}x{items}.db"
@@ -149,12 +159,42 @@ async def compare(folder: Path, rounds: int, small: tuple[int, int], large: tupl
         for subject in pair:
             print(f"\rround {round + 1} of {rounds}: {subject.path.stem} ", end="", file=sys.stderr)
             await subject.measure(round)
+    for number in range(PURGES if small[0] > 1 else 0):
+        for subject in pair:
+            await subject.purge(number)
     print(file=sys.stderr)
     for subject in pair:
         subject.path.unlink()
-    one, other = pair
-    head = ("milliseconds, median", *(f"{s.sessions:,} x {s.items:,} items" for s in pair), "ratio")
+    return pair
+
+
+def table(one: Subject, other: Subject) -> list[tuple[str, ...]]:
+    """A row for each act: its median in both stores, and how many times longer it takes in the large one."""
+    head = ("milliseconds, median", *(f"{s.sessions:,} x {s.items:,} items" for s in (one, other)), "ratio")
     return [head, *_rows(one, other)]
+
+
+def result(one: Subject, other: Subject, sizes: Sequence[int]) -> dict[str, Any]:
+    """The same, to be kept."""
+    figures = {}
+
+    def put(what: str, small: float, large: float) -> None:
+        both = {"small_ms": round(1e3 * small, 2), "large_ms": round(1e3 * large, 2)}
+        figures[what] = {**both, "ratio": round(large / small, 2)}
+
+    for what, times in one.times.items():
+        put(what, median(times), median(other.times[what]))
+        if what in (APPEND, ADD):
+            put(f"{what}, 95 of 100 take at most", _high(times), _high(other.times[what]))
+    settings = {
+        "small_items": one.sessions * one.items,
+        "large_items": other.sessions * other.items,
+        "small_bytes": sizes[0],
+        "large_bytes": sizes[1],
+        "rounds": ROUNDS,
+        "purges": PURGES,
+    }
+    return {"made": datetime.now(UTC).date().isoformat(), "settings": settings, "figures": figures}
 
 
 def _rows(one: Subject, other: Subject) -> Iterator[tuple[str, ...]]:
@@ -174,13 +214,17 @@ def _high(times: Sequence[float]) -> float:
     return quantiles(times, n=20)[-1]
 
 
-async def run(folder: Path, sessions: int, items: int, long: int) -> None:
-    """Print both tables."""
-    if sessions > FEW:
-        show(await compare(folder, ROUNDS, (FEW, items), (sessions, items)))
+async def run(folder: Path, few: int, sessions: int, items: int, long: int, into: Path | None) -> None:
+    """Print both tables, and write the first."""
+    if sessions > few:
+        one, other = await compare(folder, ROUNDS, (few, items), (sessions, items))
+        show(table(one, other))
         print()
+        if into:
+            sizes = [(folder / f"{n}x{items}.db").stat().st_size for n in (few, sessions)]
+            into.write_bytes(orjson.dumps(result(one, other, sizes), option=orjson.OPT_INDENT_2) + b"\n")
     if long > items:
-        show(await compare(folder, LONG_ROUNDS, (1, items), (1, long)))
+        show(table(*await compare(folder, LONG_ROUNDS, (1, items), (1, long))))
         took = [await cold_open(folder / f"1x{long}.db") for _ in range(LONG_ROUNDS)]
         print(f"\n{long:,} items loaded by whoever has just opened the store: {median(took):.3f} s of CPU")
 
@@ -189,12 +233,13 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--sessions", type=int, default=1_000)
+    parser.add_argument("--few", type=int, default=FEW, help="sessions of the small store")
     parser.add_argument("--items", type=int, default=1_000, help="of each session")
     parser.add_argument("--long", type=int, default=100_000, help="items of the one long session")
     parser.add_argument("--folder", type=Path, help="where stores are kept for the next time")
     parser.add_argument("--postgres", metavar="URL", help="measure on this server instead, in databases of its own")
     parser.add_argument("--all", type=int, default=10_000_000, help="items of the large store on a server")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="where figures of a server are written")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="where figures are written")
     parser.add_argument("--keep", action="store_true", help="leave the databases there for the next time")
     given = parser.parse_args()
     if given.postgres:
@@ -203,7 +248,8 @@ def main() -> None:
         servers.run(given.postgres, given.all, given.json, given.keep)
         return
     with TemporaryDirectory() as scratch:
-        asyncio.run(run(given.folder or Path(scratch), given.sessions, given.items, given.long))
+        folder = given.folder or Path(scratch)
+        asyncio.run(run(folder, given.few, given.sessions, given.items, given.long, given.json))
 
 
 if __name__ == "__main__":

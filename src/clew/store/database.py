@@ -6,8 +6,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from clew.core.items import Scope
+from clew.text.words import is_lone_sign
 
 BEGINNING = 4  # letters that are enough to look for what begins with them
+
+
+def may_go_on(word: str) -> bool:
+    """Whether what begins with a word is looked for, too."""
+    return len(word) >= BEGINNING or is_lone_sign(word)
 
 
 class Rows(Protocol):
@@ -56,6 +62,9 @@ class Database(Protocol):
 
     def words(self, text: str) -> Sequence[Mapping[str, Any]]:
         """A text as `add_text` takes it, in one part or more."""
+
+    def is_found(self, body: int, word: str) -> bool:
+        """Whether the search index has this word of a body."""
 
     def forget_words(self, bodies: Sequence[int]) -> None:
         """Take bodies, by number, out of the search index."""

@@ -219,9 +219,7 @@ select name, value from learned
 where scope = (select id from scope where name = :scope) and kind = :kind;
 
 -- --- purging: `going` has the branches that go, who inherits from each, and up to which event -----------------------
-
--- name: lines
-select id, parent, parent_seq, cause from branch where scope = (select id from scope where name = :scope);
+-- What belongs to a branch is found by the branch alone: with the scope beside it, PostgreSQL may read all of the scope.
 
 -- name: lines_among
 select b.id, b.parent, b.parent_seq, b.cause from json_each(:branches) j
@@ -283,15 +281,20 @@ select 1 from branch where scope = :owner and not exists (select 1 from going g 
 select g.heir, e.seq <= g.until, e.kind, e.new, e.note from going g cross join event e on e.branch = g.id;
 
 -- name: add_loose
-insert into loose (id) select from_hex(j.value) from json_each(:ids) j where true on conflict do nothing;
+-- With all that is asked of them later: each look at the log itself may be one at the disk.
+insert into loose (id, content, branch)
+select n.id, n.content, n.branch from json_each(:ids) j
+cross join node n on n.scope = :owner and n.id = from_hex(j.value)
+where true
+on conflict do nothing;
 
 -- name: add_kept
 insert into kept (id, branch) select from_hex(j.value), :branch from json_each(:ids) j where true on conflict do nothing;
 
 -- name: keep_first_said
 insert into kept (id, branch)
-select l.id, n.branch from loose l cross join node n on n.scope = :owner and n.id = l.id
-where not exists (select 1 from going g where g.id = n.branch)
+select l.id, l.branch from loose l
+where not exists (select 1 from going g where g.id = l.branch)
 on conflict do nothing;
 
 -- name: keep_said_again
@@ -304,8 +307,7 @@ on conflict do nothing;
 delete from loose where id in (select id from kept);
 
 -- name: add_spare
-insert into spare (content)
-select distinct n.content from loose l cross join node n on n.scope = :owner and n.id = l.id;
+insert into spare (content) select distinct content from loose;
 
 -- name: drop_going
 drop table going;
@@ -322,7 +324,7 @@ drop table kept;
 -- name: bury_handles
 insert into tombstone (scope, id, purge)
 select distinct h.scope, lower(hex(h.id)), :purge from handle h
-where h.scope = :owner and h.branch in (select id from going) and not exists (
+where h.branch in (select id from going) and not exists (
     select 1 from handle o
     where o.scope = :owner and o.id = h.id and not exists (select 1 from going g where g.id = o.branch))
 on conflict (scope, id) do update set purge = excluded.purge;
@@ -333,8 +335,7 @@ on conflict (scope, id) do update set purge = excluded.purge;
 
 -- name: bury_nodes
 insert into tombstone (scope, id, purge)
-select n.scope, lower(hex(n.id)), :purge from loose l cross join node n on n.scope = :owner and n.id = l.id
-where true
+select :owner, lower(hex(id)), :purge from loose where true
 on conflict (scope, id) do update set purge = excluded.purge;
 
 -- name: unbury
@@ -346,13 +347,12 @@ where branch in (select id from going) and seq <= (select until from going where
 
 -- name: bequeath_handles
 update handle set branch = (select heir from going where id = handle.branch)
-where scope = :owner and branch in (select id from going)
-  and seq <= (select until from going where id = handle.branch);
+where branch in (select id from going) and seq <= (select until from going where id = handle.branch);
 
 -- name: bequeath_heads
 insert into head (scope, chain, branch, seq)
 select h.scope, h.chain, g.heir, h.seq from head h join going g on g.id = h.branch
-where h.scope = :owner and h.seq <= g.until
+where h.seq <= g.until
 on conflict do nothing;
 
 -- name: bequeath_nodes
@@ -376,10 +376,10 @@ delete from event where branch in (select id from going);
 delete from checkpoint where branch in (select id from going);
 
 -- name: purge_handles
-delete from handle where scope = :owner and branch in (select id from going);
+delete from handle where branch in (select id from going);
 
 -- name: purge_heads
-delete from head where scope = :owner and branch in (select id from going);
+delete from head where branch in (select id from going);
 
 -- name: bequeath_sessions
 update session set branch = (select heir from going where id = session.branch)
@@ -404,8 +404,16 @@ delete from branch where id in (select id from going);
 -- name: move_branch
 update branch set parent = :parent, parent_seq = :parent_seq, cause = :cause where id = :branch;
 
--- name: references
-select e.branch, e.old, e.new from branch b join event e on e.branch = b.id where b.scope = :owner;
+-- name: holders
+-- Where something was said first, where it was said again, and what forked from there.
+with recursive held (id) as (
+    select n.branch from json_each(:ids) j cross join node n on n.scope = :owner and n.id = from_hex(j.value)
+    union
+    select a.branch from json_each(:ids) j cross join said_again a on a.scope = :owner and a.id = from_hex(j.value)
+    union
+    select b.id from held cross join branch b on b.parent = held.id
+)
+select id from held;
 
 -- name: purge_nodes
 delete from node where scope = :owner and id in (select id from loose);
@@ -437,23 +445,20 @@ select coalesce(sum(length(f.data)), 0) from json_each(:digests) j
 cross join frame f on f.scope = :owner and f.digest = from_hex(j.value);
 
 -- name: loose_bodies
-select b.id from body b
+select b.id, length(b.data) from body b
 where not exists (select 1 from node n where n.scope = b.scope and n.content = b.content);
 
 -- name: spare_bodies
-select b.id from spare s
+select b.id, length(b.data) from spare s
 cross join body b on b.scope = :owner and b.content = s.content
 where not exists (select 1 from node n indexed by node_content where n.scope = :owner and n.content = s.content);
-
--- name: bodies_size
-select coalesce(sum(length(b.data)), 0) from json_each(:bodies) j cross join body b on b.id = cast(j.value as bigint);
 
 -- name: purge_bodies
 delete from body where id in (select cast(j.value as bigint) from json_each(:bodies) j);
 
 -- name: edits
-select e.branch, e.seq, e.old, e.new, e.note from branch b join event e on e.branch = b.id
-where b.scope = :owner and e.kind = 'edit'
+select e.branch, e.seq, e.old, e.new, e.note from json_each(:branches) j cross join event e on e.branch = j.value
+where e.kind = 'edit'
 order by e.seq;
 
 -- name: places

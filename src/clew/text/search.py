@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from clew.core.items import SHORT, Item, Node
 from clew.text.decorations import is_program_made
-from clew.text.words import CHUNK, JOINT, NAME_PATTERN, PIECE, is_name, leaves, parts, terms
+from clew.text.words import CHUNK, JOINT, NAME_PATTERN, PIECE, is_lone_sign, is_name, leaves, parts, terms
 
 PASSAGE = 150  # characters after which a passage ends: many short ones answer better than few long ones
 TITLE_CHARACTERS = 120  # characters of a call that its result is known by
@@ -161,11 +161,16 @@ class Index:
     def _lines(self, passages: Iterable[int]) -> tuple[NumberedLine, ...]:
         return tuple(line for i in sorted(passages) for line in self.passages[i].lines)
 
+    def _chunks_with(self, term: str) -> Sequence[str]:
+        if is_lone_sign(term):
+            return [chunk for chunk in self._chunks if term in chunk]
+        return self._holding.get(term, ())
+
     def _scores(self, wanted: Mapping[str, float]) -> dict[int, float]:
         scores: dict[int, float] = defaultdict(float)
         mean = sum(p.words for p in self.passages) / max(1, len(self.passages))
         for term, worth in wanted.items():
-            held = Tally(i for chunk in self._holding.get(term, ()) for i in self._chunks[chunk])
+            held = Tally(i for chunk in self._chunks_with(term) for i in self._chunks[chunk])
             weight = _rarity(len(held), len(self.passages)) * worth
             for i, times in held.items():
                 long = 1 - PASSAGE_LENGTH_LOSS + PASSAGE_LENGTH_LOSS * self.passages[i].words / mean
@@ -186,7 +191,7 @@ class Index:
         scores: dict[int, float] = defaultdict(float)
         mean = sum(self._sizes) / max(1, len(self._sizes))
         for term, worth in wanted.items():
-            held = Tally(self._part[i] for chunk in self._holding.get(term, ()) for i in self._chunks[chunk])
+            held = Tally(self._part[i] for chunk in self._chunks_with(term) for i in self._chunks[chunk])
             weight = _rarity(len(held), len(self._sizes)) * worth
             for part, times in held.items():
                 long = 1 - TEXT_LENGTH_LOSS + TEXT_LENGTH_LOSS * self._sizes[part] / mean
@@ -237,7 +242,7 @@ class Index:
                 if is_name(name):
                     scores[name] += score / (rank + 10)
         asked = terms(question)
-        weights = {t: _rarity(len(self._holding.get(t, ())), len(self._chunks)) for t in asked}
+        weights = {t: _rarity(len(self._chunks_with(t)), len(self._chunks)) for t in asked}
         out = []
         for name in sorted(scores, key=lambda n: (-scores[n] - sum(weights.get(t, 0) for t in parts(n)) / 10, n)):
             if len(name) < size and name not in told and name.lower() not in asked:

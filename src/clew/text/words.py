@@ -15,10 +15,16 @@ QUESTION = 64_000  # characters read of a question, half of them its end
 REMEMBERED_CHARACTERS = 64  # characters of a name whose parts are remembered: those of a long one take much room
 PART_WEIGHT = 0.4  # what a part of a name is worth, tuned on real conversations
 
-CHUNK = re.compile(r"\w+(?:[./:@-]+\w+)*")
+# Signs of languages that put no spaces between words, or that join endings to them: Thai, Lao, Burmese, Khmer, Chinese,
+# Japanese, Korean. Vowel marks are among them, and no letters to `\w`: a word is not to be cut there.
+SIGN = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e50-\u0e59\u0e81-\u0edf\u1000-\u1049\u1050-\u109d\u1780-\u17d3\u17e0-\u17e9\u3005-\u3007"
+    "\u3041-\u30fa\u30fc-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+SIGNS = re.compile(f"[{SIGN}]+")
+CHUNK = re.compile(rf"[\w{SIGN}]+(?:[./:@-]+[\w{SIGN}]+)*")
 JOINT = re.compile(r"[./:@-]+")
-HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
-SIGNS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{2,}")  # no spaces between words
+HUMP = re.compile(rf"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[{SIGN}]+|\d+|[^\W\d_a-zA-Z{SIGN}]+")
 NAME_PATTERN = re.compile(r"(?<![~./])[~./]*\w+(?:[./@-]+\w+)*")
 TELLING = re.compile(r"/|\w_\w|[a-z0-9][A-Z]|[A-Za-z]\d|\d[A-Za-z]|\w\.\w|[A-Z]{2}[a-z]|^\d{4}")
 COMMON = frozenset(
@@ -73,10 +79,16 @@ def _parts(chunk: str) -> tuple[str, ...]:
         found.update(HUMP.findall(chunk[start:stop]))
         for run in SIGNS.findall(chunk[start:stop]):  # any two in a row may be a word
             found.update(run[i : i + 2] for i in range(len(run) - 1))
-    return tuple(sorted({t.lower() for t in found if t.strip("_") and (len(t) > 1 or t.isdigit())} - COMMON))
+    alone = is_lone_sign(chunk)
+    return tuple(sorted({t.lower() for t in found if t.strip("_") and (len(t) > 1 or t.isdigit() or alone)} - COMMON))
 
 
 _known_parts = remembers(1 << 16)(_parts)
+
+
+def is_lone_sign(word: str) -> bool:
+    """Whether this is one sign that somebody wrote alone: in these languages, that may be a word."""
+    return len(word) == 1 and SIGNS.match(word) is not None
 
 
 def is_name(word: str) -> bool:

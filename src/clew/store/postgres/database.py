@@ -12,11 +12,12 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from clew.core.items import Scope
-from clew.store.database import BEGINNING, LaterRows, Sizes
+from clew.store.database import LaterRows, Sizes, may_go_on
 from clew.store.packing import listed
 from clew.store.postgres.opening import StoreConnection
 from clew.store.postgres.words import in_parts, split
 from clew.store.queries import statements
+from clew.store.signs import asked
 from clew.store.waiting import Wait
 
 BEGIN = "begin isolation level read committed read write"
@@ -60,6 +61,9 @@ class PostgresDatabase:
 
     def words(self, text: str) -> Sequence[Mapping[str, Any]]:
         return [{"part": n, "words": part} for n, part in enumerate(in_parts(text))]
+
+    def is_found(self, body: int, word: str) -> bool:
+        return self.ask("is_found", body=body, word=_query(word)).fetchone() is not None
 
     def forget_words(self, bodies: Sequence[int]) -> None:
         self.ask("purge_texts", bodies=listed(bodies))
@@ -203,7 +207,7 @@ def rank(rows: Iterable[tuple[str, int, list[int]]], limit: int) -> list[str]:
 
 def _query(word: str) -> str:
     """All parts of a name; the last of them may go on, if the name is long enough to tell."""
-    *parts, last = split(word) or [""]
+    *parts, last = split(asked(word)) or [""]
     if not last:
         return ""
-    return " & ".join([*(f"'{part}'" for part in parts), f"'{last}'" + ":*" * (len(word) >= BEGINNING)])
+    return " & ".join([*(f"'{part}'" for part in parts), f"'{last}'" + ":*" * may_go_on(word)])

@@ -26,6 +26,7 @@ DEFAULTS = {
 SETTINGS = """
 select set_config('search_path', %s, false),
        set_config('join_collapse_limit', '1', false),  -- as `cross join` has it: the list given leads
+       set_config('enable_mergejoin', 'off', false),   -- for a few branches it would read events of thousands of others
        set_config('jit', 'off', false),                -- our statements are short, and many
        set_config('synchronous_commit',
                   case current_setting('synchronous_commit') when 'remote_apply' then 'remote_apply' else 'on' end,

@@ -64,6 +64,9 @@ select id, :part, array_to_tsvector(cast(:words as text[]) || ('#' || scope))
 from body where scope = :owner and content = from_hex(:content)
 on conflict do nothing;
 
+-- name: is_found
+select 1 from body_text where body = :body and words @@ cast(:word as tsquery) limit 1;
+
 -- name: purge_texts
 delete from body_text where body in (select cast(j.value as bigint) from json_each(:bodies) j);
 
@@ -77,7 +80,7 @@ select 1;
 create temp table kept (id bytea, branch text, primary key (id, branch));
 
 -- name: make_loose
-create temp table loose (id bytea primary key);
+create temp table loose (id bytea primary key, content bytea not null, branch text not null);
 
 -- name: make_spare
 create temp table spare (content bytea primary key);

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from clew.store.packing import indexable
+from clew.store.signs import indexed
 
 LONGEST_WORD = 500  # characters of a word; PostgreSQL takes some 2,000 bytes
 MOST_BYTES = 400_000  # bytes of words together; it takes a million
@@ -15,7 +15,7 @@ _ACCENT = re.compile("[\u0300-\u036f]")
 
 def split(text: str) -> list[str]:
     """The words of a text, in order."""
-    plain = _ACCENT.sub("", unicodedata.normalize("NFD", indexable(text).lower()))
+    plain = _ACCENT.sub("", unicodedata.normalize("NFD", text.lower()))
     return [word[:LONGEST_WORD] for word in _WORD.findall(unicodedata.normalize("NFC", plain))]
 
 
@@ -23,7 +23,7 @@ def in_parts(text: str) -> Iterator[list[str]]:
     """The words of a text, each once, in parts that an index can take; an empty one if there are none."""
     part: list[str] = []
     room = MOST_BYTES
-    for word in sorted(set(split(text))):
+    for word in sorted(set(split(indexed(text)))):
         size = len(word.encode())
         if size > room:
             yield part

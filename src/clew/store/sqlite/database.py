@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from clew.core.items import Scope
-from clew.store.database import BEGINNING, LaterRows, Sizes
+from clew.store.database import LaterRows, Sizes, may_go_on
 from clew.store.packing import indexable, unpack_item
 from clew.store.queries import statements
+from clew.store.signs import asked, first_pair, indexed
 from clew.store.sqlite.watching import Watch, is_busy
 from clew.store.waiting import PATIENCE
 from clew.text.words import parts
@@ -53,14 +54,19 @@ class SQLiteDatabase:
         return int(self.ask(name, **given).lastrowid or 0)
 
     def words(self, text: str) -> Sequence[Mapping[str, Any]]:
-        return [{"text": indexable(text)}]
+        return [{"text": indexed(text)}]
+
+    def is_found(self, body: int, word: str) -> bool:
+        return self.ask("is_found", body=body, word=_whole(word)).fetchone() is not None
 
     def forget_words(self, bodies: Sequence[int]) -> None:
         for body in bodies:  # the index does not keep the text, and must be told what to delete
             *stored, purged = self.ask("body_by_number", body=body).fetchone()
             text = unpack_item(None, *stored).text
             if text and purged is None:
-                self.ask("purge_text", body=body, text=indexable(text))
+                pair = first_pair(text)
+                older = pair and not self.is_found(body, pair)
+                self.ask("purge_text", body=body, text=indexable(text) if older else indexed(text))
 
     def search(self, scope: Scope, words: Sequence[str], among: str | None, limit: int) -> list[str]:
         # Each word is quoted: what a person or a model looks for is text, never query syntax.
@@ -102,7 +108,7 @@ class SQLiteDatabase:
         exact = count(_whole(word))
         if exact >= MANY:
             return 0, ""
-        if len(word) >= BEGINNING:
+        if may_go_on(word):
             begun = count(_beginning(word))
             if begun < MANY:
                 return begun, _beginning(word)
@@ -247,12 +253,12 @@ def _size(path: Path) -> int:
 
 
 def _any(word: str) -> str:
-    return _beginning(word) if len(word) >= BEGINNING else _whole(word)
+    return _beginning(word) if may_go_on(word) else _whole(word)
 
 
 def _whole(word: str) -> str:
-    return f'"{word}"'
+    return f'"{asked(word)}"'
 
 
 def _beginning(word: str) -> str:
-    return f'"{word}"*'
+    return f'"{asked(word).rstrip()}"*'

@@ -78,11 +78,14 @@ insert into body_text (rowid, text) values (:body, :text);
 -- name: add_text_of
 insert into body_text (rowid, text) select id, :text from body where scope = :owner and content = from_hex(:content);
 
+-- name: is_found
+select 1 from body_text where body_text match :word and rowid = :body;
+
 -- name: make_kept
 create temp table kept (id blob, branch text, primary key (id, branch)) without rowid;
 
 -- name: make_loose
-create temp table loose (id blob primary key) without rowid;
+create temp table loose (id blob primary key, content blob not null, branch text not null) without rowid;
 
 -- name: make_spare
 create temp table spare (content blob primary key) without rowid;

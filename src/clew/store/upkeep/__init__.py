@@ -11,6 +11,7 @@ from clew.errors import ClewError
 from clew.store.database import Database
 from clew.store.loading import DAMAGE, FOREVER, is_right, keep_all
 from clew.store.packing import is_as_said, unpack_item
+from clew.store.signs import first_pair
 from clew.store.upkeep.purge import drop_loose_bodies
 from clew.store.upkeep.relist import relist
 from clew.store.upkeep.repack import repack
@@ -191,7 +192,7 @@ def _bodies(db: Database, secret: bytes, deep: bool, progress: Progress | None) 
     rows = db.ask("body_numbers") if deep else db.ask("some_body_numbers", limit=SAMPLE)
     numbers = rows.fetchall()
     digests: dict[Scope, Digests] = {}
-    unreadable = changed = unindexed = 0
+    unreadable = changed = unindexed = outdated = 0
     for done, (body,) in enumerate(numbers):
         if progress:
             progress(done, len(numbers))
@@ -207,12 +208,28 @@ def _bodies(db: Database, secret: bytes, deep: bool, progress: Progress | None) 
             continue
         changed += not same
         unindexed += bool(item.text) and not indexed
+        outdated += bool(indexed) and _is_outdated(db, body, item.text)
     if unreadable:
         yield Problem("bodies that cannot be read", unreadable, db.restoring)
     if changed:
         yield Problem("bodies that do not match their digest", changed, db.restoring)
     if unindexed:
         yield Problem("bodies missing from the search index", unindexed, REPAIR)
+    if outdated:
+        yield Problem(
+            "bodies in Chinese, Japanese, Korean, Thai or the like that an older clew indexed", outdated, REPAIR
+        )
+
+
+def _is_outdated(db: Database, body: int, text: str) -> bool:
+    """Whether a text with signs has no pairs of them in the index."""
+    pair = first_pair(text)
+    try:
+        return pair is not None and not db.is_found(body, pair)
+    except db.errors as error:
+        if db.is_busy(error):
+            raise
+        return False  # damage, which is told elsewhere
 
 
 # --- repairs ----------------------------------------------------------------------------------------------------------

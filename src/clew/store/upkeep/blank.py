@@ -2,9 +2,9 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from clew.core import rawjson
 from clew.core.items import CLAIMS, LOG, SHORT, STANDS, Digests, Item, Scope
@@ -12,9 +12,9 @@ from clew.store import reading
 from clew.store.database import Database
 from clew.store.loading import contents
 from clew.store.notes import pack_note, unpack_note
-from clew.store.packing import SUMMARY, brief_opening, letter, opening, pack_item, unpack, unpack_item
+from clew.store.packing import SUMMARY, brief_opening, letter, listed, opening, pack_item, unpack, unpack_item
 from clew.store.trace import PINS
-from clew.store.upkeep.purge import Purge, begin, end, lines_of, merge, parents_first, split
+from clew.store.upkeep.purge import Purge, begin, end, merge
 from clew.store.writing import owner_of
 
 WORDS = (LOG, STANDS, CLAIMS)
@@ -61,34 +61,60 @@ def _quoting(
     They are those made of it, however often over; those of a result whose call it was, for they quote the call; and
     those that say how things stood, for that may quote anything that was said before.
     """
-    edits = [(*place, unpack(old), unpack(new), more) for *place, old, new, more in db.ask("edits", **given)]
-    holders = _holders(db, scope, given, gone)
-    made = [id for branch, _, old, new, _ in edits if branch in holders for id in new if id not in old] if calls else []
+    holders = _holders(db, given, gone)
+    made = [id for edit in _edits(db, holders) for id in edit.stand_ins] if calls else []
     answers = {id for id, node in reading.nodes(db, scope, made).items() if node.item.call_id in calls}
     found: dict[str, str] = {}
-    for branch, seq, old, new, more in edits:
-        stand_ins, told = set(new) - set(old), unpack_note(more)
-        kept, quoted = told["evidence"], told["evidence"].get(PINS, ())
-        tells = STANDS in kept and branch in holders
-        if tells or not gone.isdisjoint({*old, *quoted} - set(new)) or not answers.isdisjoint(stand_ins):
-            gone |= stand_ins
-            if not kept.keys().isdisjoint(WORDS):
-                bare = told | {"evidence": {k: v for k, v in kept.items() if k not in WORDS}}
-                db.ask("blank_note", branch=branch, seq=seq, note=pack_note("edit", bare))
-            way = f"; for the rest: recall {digests.handle(old)[:SHORT]}" if len(old) > 1 else ""
-            found |= dict.fromkeys(contents(db, scope, stand_ins).values(), note + way)
+    looked, coming = set[str](), holders
+    while coming:  # the same stand-in may stand in other branches, and be part of others there
+        looked |= coming
+        for edit in _edits(db, looked):
+            tells = STANDS in edit.note["evidence"] and edit.branch in holders
+            if not (tells or edit.is_of(gone) or not answers.isdisjoint(edit.stand_ins)):
+                continue
+            gone |= edit.stand_ins
+            _blank_note(db, edit)
+            way = f"; for the rest: recall {digests.handle(edit.old)[:SHORT]}" if len(edit.old) > 1 else ""
+            found |= dict.fromkeys(contents(db, scope, edit.stand_ins).values(), note + way)
+        coming = _holders(db, given, gone) - looked
     return found
 
 
-def _holders(db: Database, scope: Scope, given: Mapping[str, Any], ids: set[str]) -> set[str]:
+class StoredEdit(NamedTuple):
+    """An edit as it is in the log."""
+
+    branch: str
+    seq: int
+    old: Sequence[str]
+    new: Sequence[str]
+    note: dict[str, Any]
+
+    @property
+    def stand_ins(self) -> set[str]:
+        return set(self.new) - set(self.old)
+
+    def is_of(self, gone: set[str]) -> bool:
+        """Whether it was made of any of these, or quotes one."""
+        return not gone.isdisjoint({*self.old, *self.note["evidence"].get(PINS, ())} - set(self.new))
+
+
+def _holders(db: Database, given: Mapping[str, Any], ids: Collection[str]) -> set[str]:
     """The branches in which one of these ids stands, and all that forked from them."""
-    rows = db.ask("references", **given)
-    found = {branch for branch, *lists in rows if not ids.isdisjoint(id.hex() for id in split(lists))}
-    lines = lines_of(db, scope)
-    for id in parents_first(lines):
-        if lines[id].parent in found:
-            found.add(id)
-    return found
+    return {branch for (branch,) in db.ask("holders", **given, ids=listed(ids)).fetchall()}
+
+
+def _edits(db: Database, branches: Collection[str]) -> list[StoredEdit]:
+    rows = db.ask("edits", branches=listed(branches)).fetchall()
+    return [
+        StoredEdit(branch, seq, unpack(old), unpack(new), unpack_note(note)) for branch, seq, old, new, note in rows
+    ]
+
+
+def _blank_note(db: Database, edit: StoredEdit) -> None:
+    kept = edit.note["evidence"]
+    if not kept.keys().isdisjoint(WORDS):
+        bare = edit.note | {"evidence": {k: v for k, v in kept.items() if k not in WORDS}}
+        db.ask("blank_note", branch=edit.branch, seq=edit.seq, note=pack_note("edit", bare))
 
 
 def _blank(db: Database, given: Mapping[str, Any], note: str, took: Purge) -> None:

@@ -4,7 +4,7 @@ What a remaining branch refers to stays. Where it forked from one that goes, it 
 """
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from graphlib import TopologicalSorter
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from clew.core.items import Scope, new_id
 from clew.store import reading
 from clew.store.database import Database
 from clew.store.notes import unpack_note
-from clew.store.packing import WIDTH, listed, unpack
+from clew.store.packing import listed, unpack
 from clew.store.writing import owner_of
 
 LISTS = (
@@ -152,10 +152,6 @@ def parents_first(lines: Mapping[str, Line]) -> list[str]:
     return [id for id in TopologicalSorter(parents).static_order() if id is not None]
 
 
-def lines_of(db: Database, scope: Scope) -> dict[str, Line]:
-    return {id: Line(*line) for id, *line in db.ask("lines", scope=scope)}
-
-
 def _share_out(db: Database, given: Mapping[str, Any]) -> list[str]:
     """List the nodes that may go, and those that heirs need; the frames that may go."""
     frames = [digest for (digest,) in db.ask("going_frames").fetchall()]
@@ -168,7 +164,7 @@ def _share_out(db: Database, given: Mapping[str, Any]) -> list[str]:
         kept.setdefault(heir, set()).update(unpack(new))
         if kind == "call":
             uses.add((unpack_note(note)["frame"], heir))
-    db.ask("add_loose", ids=listed(loose))
+    db.ask("add_loose", **given, ids=listed(loose))
     for heir, ids in kept.items():
         db.ask("add_kept", branch=heir, ids=listed(ids))
     db.many("add_frame_use", [{**given, "digest": digest, "branch": heir} for digest, heir in sorted(uses)])
@@ -227,15 +223,13 @@ def drop_loose_bodies(db: Database) -> None:
     _drop_bodies(db, db.ask("loose_bodies").fetchall())
 
 
-def _drop_bodies(db: Database, rows: Sequence[tuple[int]]) -> tuple[int, int]:
-    """Delete bodies, and their words; how many, and their bytes."""
-    size = 0
+def _drop_bodies(db: Database, rows: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Delete bodies, by number and size, and their words; how many, and their bytes."""
     for at in range(0, len(rows), SOME_BODIES):
-        some = [body for (body,) in rows[at : at + SOME_BODIES]]
+        some = [body for body, _ in rows[at : at + SOME_BODIES]]
         db.forget_words(some)
-        size += _number(db, "bodies_size", {"bodies": listed(some)})
         db.ask("purge_bodies", bodies=listed(some))
-    return len(rows), size
+    return len(rows), sum(size for _, size in rows)
 
 
 # --- any purge --------------------------------------------------------------------------------------------------------
@@ -263,12 +257,6 @@ def end(db: Database, given: Mapping[str, Any], took: Purge) -> None:
 def merge(db: Database) -> None:
     # A deletion is an entry of its own in the index, with the word in it, until all is merged into one.
     db.ask("merge_index")
-
-
-def split(lists: Sequence[bytes | None]) -> Iterator[bytes]:
-    for packed in lists:
-        for at in range(0, len(packed or b""), WIDTH):
-            yield (packed or b"")[at : at + WIDTH]
 
 
 def _number(db: Database, name: str, given: Mapping[str, Any]) -> int:
