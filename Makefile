@@ -99,7 +99,6 @@ bench: $(VENV)/ready  ## Facts that survive, speed, peers beside, import cost, c
 	$(UV) run --quiet --no-sync --with-requirements bench/references.txt python bench/counts.py
 	$(UV) run --quiet --no-sync --with-requirements bench/peers.txt python bench/peers.py
 	$(ENV)/python bench/facts.py
-	$(ENV)/python bench/dollars.py
 	$(ENV)/python bench/session.py
 
 paste: $(VENV)/ready  ## Every line of README and quickstart, typed into a shell and a Python prompt: a fresh clone, an empty home. Minutes.

@@ -50,7 +50,7 @@ def measure(settings: Settings) -> Figures:
     jobs = [(folder, many, method) for method in (*(peer.name for peer in present()), *PLAIN)]
     rows: list[Row] = []
     with ProcessPoolExecutor(settings.processes) as pool:
-        for done, some in enumerate(pool.map(_with_one, jobs)):
+        for done, some in enumerate(pool.map(with_one, jobs)):
             settings.heard(jobs[done][-1], done, len(jobs))
             rows += some
     own = [row for row in rows if row["method"] == CLEW]
@@ -63,7 +63,7 @@ def measure(settings: Settings) -> Figures:
         "sessions": len(own),
         "calls": sum(row["calls"] for row in own),
         "needs": sum(row["needs"] for row in own),
-        "rows": list(_added(rows)),
+        "rows": list(added(rows)),
         "missing": [peer.name for peer in PEERS if not peer.version()],
         "absent": ABSENT,
     }
@@ -75,7 +75,7 @@ def _corpus(data: Path | None) -> Path | None:
     return next((place for place in places if (place / "score.py").exists()), None)
 
 
-def _with_one(job: tuple[Path | None, int, str]) -> list[Row]:
+def with_one(job: tuple[Path | None, int, str]) -> list[Row]:
     """All sessions with one method, the longest first; a peer that fails in one is not asked again."""
     folder, many, method = job
     sessions, judge = of_corpus(folder, SESSIONS, CALLS) if folder else shipped()
@@ -127,7 +127,7 @@ def _cost(model: str, *calls: Sequence[Spent]) -> float:
     return sum(cost(prices, spent) for spent in chain(*calls))
 
 
-def _added(rows: Sequence[Row]) -> Iterator[Row]:
+def added(rows: Sequence[Row]) -> Iterator[Row]:
     """A row for each method: its sums, and what it cost in each session above the cheapest that a provider takes."""
     fine = [row for row in rows if "fault" not in row]
     yield from (row for row in rows if "fault" in row)
