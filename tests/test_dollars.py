@@ -240,13 +240,21 @@ def test_the_proof_bills_the_longest_sessions_of_a_corpus(tmp_path: Path) -> Non
     sonnet = first * 3.75 + first * 0.3 + (second - first) * 3.75 + 2 * answer * 15
     late = first * 3.75 + second * 3.75 + 2 * answer * 15
     for (found,) in rows:
-        assert (found["calls"], found["needs"], found["kept"], found["compactions"]) == (2, 1, 1, 0)
+        assert (found["calls"], found["needs"], found["compactions"]) == (2, 0, 0), "all of it fits"
         assert found["dollars"] * 1e6 == pytest.approx(sonnet)
         assert found["pauses"] * 1e6 == pytest.approx(late)
     figures = {"made": "today", "real": True, "sessions": 1, "calls": 2, "needs": 1, "window": 64_000}
     added = list(proofs.dollars.added([found for (found,) in rows]))
     told = proofs.dollars.blocks({**figures, "rows": added, "missing": [], "absent": {}})
     assert all(method in told["dollars"] for method in proofs.dollars.PLAIN)
+
+
+def test_facts_are_asked_for_where_not_all_fits_and_if_they_were_said_long_before() -> None:
+    (at, needs), *_ = session().probes.items()
+    near = Need("x", "", distance=10)
+    probed = Session("planted", session().messages, {2: needs, at: [*needs, near]})
+    found = proofs.dollars.asked_late(probed, TIGHT)
+    assert found.probes == {at: needs}
 
 
 def test_of_a_long_session_the_first_calls_are_billed(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from benchmark.bills import Point, bill_picture
 from benchmark.dollars import Replayed, Session, judge_shown, of_corpus, replay, shipped
 from benchmark.following import follow
 from benchmark.growing import Clearing, Dropping, Fixed, Keeper, Summarizing, Whole
-from benchmark.judging import MODEL, Judge, Tally
+from benchmark.judging import MODEL, Judge, Tally, far
 from benchmark.peers import ABSENT, PEERS, Child, Failed, NoAnswer, present
 from clew import catalog
 from clew.catalog.cost import cost
@@ -30,9 +30,9 @@ START = 30_000  # tokens of history above which clew compacts, where a user sets
 CAP = 45.0  # seconds of CPU that a peer may use in a session
 SONNET, GPT = "claude-sonnet-4-5", "gpt-5"  # whose prices the catalog has
 CLEW, EARLY = "clew", f"clew, start {START:,}"
-OURS = CLEW, EARLY
+OURS, FULL = (CLEW, EARLY), "full history"
 PLAIN: Mapping[str, Callable[[Target, Session], Keeper]] = {
-    "full history": lambda target, session: Whole(),
+    FULL: lambda target, session: Whole(),
     "drop the oldest": lambda target, session: Dropping(target),
     "summary at 75 %": lambda target, session: Summarizing(target, session.whole.nodes),
     "clear results": lambda target, session: Clearing(target),
@@ -79,9 +79,9 @@ def with_one(job: tuple[Path | None, int, str]) -> list[Row]:
     """All sessions with one method, the longest first; a peer that fails in one is not asked again."""
     folder, many, method = job
     sessions, judge = of_corpus(folder, SESSIONS, CALLS) if folder else shipped()
-    some = [sessions[n * len(sessions) // many] for n in range(many)]
     meter = Meter(counter_for(MODEL))
     target = Target.of(Budget(WINDOW), meter)
+    some = [asked_late(sessions[n * len(sessions) // many], target) for n in range(many)]
     if make := PLAIN.get(method):
         return [_billed(session, method, replay(session, make(target, session), meter), judge) for session in some]
     peer = next(peer for peer in PEERS if peer.name == method)
@@ -94,6 +94,13 @@ def with_one(job: tuple[Path | None, int, str]) -> list[Row]:
             except (NoAnswer, Failed) as fault:
                 return [{"method": method, "fault": f"{str(fault)[:80]}, in session {len(rows) + 1} of {len(some)}"}]
     return rows
+
+
+def asked_late(session: Session, target: Target) -> Session:
+    """A session with what is needed where all of it does not fit any more, and was last said long before."""
+    said, starts = session.whole.nodes, session.starts
+    late = [n for n in session.probes if target.meter.nodes(said[: starts[n]]).tokens > target.window]
+    return Session(session.name, session.messages, {n: list(filter(far, session.probes[n])) for n in late})
 
 
 def _billed(session: Session, method: str, found: Replayed, judge: Judge) -> Row:
@@ -189,21 +196,25 @@ def _share(row: Row) -> float:
     return float(row["kept"] / max(1, row["needs"]))
 
 
+def _told(row: Row) -> str:
+    over = f", {row['refused'] / row['calls']:.0%} of its calls too large" if row["refused"] else ""
+    return f"{row['method']} (${row['dollars']:.2f}, {_share(row):.0%} in view{over})"
+
+
 def behind(figures: Figures) -> Iterator[str]:
     """Who costs less than clew, who has more in view, and who has both."""
     rows = {row["method"]: row for row in figures["rows"] if "fault" not in row}
-    ours, others = rows[CLEW], [row for method, row in rows.items() if method not in OURS]
+    ours, others = rows[CLEW], [row for method, row in rows.items() if method not in (*OURS, FULL)]
     cheaper = sorted((r for r in others if r["dollars"] < ours["dollars"]), key=lambda r: float(r["dollars"]))
     fuller = sorted((r for r in others if _share(r) > _share(ours)), key=_share, reverse=True)
-    both = [row for row in cheaper if row in fuller]
+    both = [row for row in cheaper if _share(row) >= _share(ours) - ALIKE]
     for some, told in (
-        (both, "cheaper and with more of the needed facts in view than clew"),
+        (both, "cheaper than clew with as many of the needed facts in view"),
         (cheaper, f"cheaper than clew (${ours['dollars']:.2f})"),
         (fuller, f"more of the needed facts in view than clew has ({_share(ours):.0%})"),
     ):
         if some:
-            names = [f"{r['method']} (${r['dollars']:.2f}, {_share(r):.0%})" for r in some]
-            yield f"Dollars, {told}: {named(names)}."
+            yield f"Dollars, {told}: {named(list(map(_told, some)))}."
     worst = max(ours["regrets_alike"])
     if worst > 0:
         yield f"Dollars: in one session a method that has as much in view costs ${worst:.2f} less than clew."
