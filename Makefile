@@ -93,11 +93,10 @@ mutants: $(VENV)/ready  ## One change at a time, and whether a test notices: FIL
 release: $(VENV)/ready  ## Wheel and sdist in dist/, looked into, installed in clean environments and tried.
 	$(ENV)/python scripts/release.py --uv $(UV) --pinned $(PINNED)
 
-bench: $(VENV)/ready  ## Facts that survive, speed, peers beside, import cost, counting errors. Minutes.
+bench: $(VENV)/ready  ## Facts that survive, speed, import cost, counting errors. Minutes.
 	$(ENV)/python bench/imports.py
 	$(ENV)/python bench/calibration.py
 	$(UV) run --quiet --no-sync --with-requirements bench/references.txt python bench/counts.py
-	$(UV) run --quiet --no-sync --with-requirements bench/peers.txt python bench/peers.py
 	$(ENV)/python bench/facts.py
 	$(ENV)/python bench/session.py
 
@@ -105,14 +104,15 @@ paste: $(VENV)/ready  ## Every line of README and quickstart, typed into a shell
 	$(ENV)/python tests/pasting.py README.md docs/quickstart.md
 
 proof: $(VENV)/ready  ## Every claim measured beside others, into bench/results and the documents: ONLY=, DATA=, SEED=, SHARE=. Up to an hour.
-	-@$(MAKE) --no-print-directory --keep-going peers
+	-@$(MAKE) --no-print-directory --keep-going --jobs 2 peers
 	$(ENV)/python bench/proof.py $(if $(ONLY),--only $(ONLY)) $(if $(DATA),--data $(DATA)) $(if $(SEED),--seed $(SEED)) $(if $(SHARE),--share $(SHARE))
 
 peers: $(patsubst %.txt,%/ready,$(subst packages/,packages/.venv-,$(wildcard bench/packages/*.txt)))  ## The newest releases of others, each in an environment of its own.
 
 bench/packages/.venv-%/ready: bench/packages/%.txt | $(UV)
 	@$(UV) venv --quiet --clear bench/packages/.venv-$*
-	@$(UV) pip install --quiet --python bench/packages/.venv-$*/bin/python -r $<
+	@said=bench/packages/.venv-$*/failed.txt; \
+	$(UV) pip install --quiet --python bench/packages/.venv-$*/bin/python -r $< 2> $$said && rm $$said || { cat $$said >&2; exit 1; }
 	@touch $@
 
 live: .venv-live/ready bench/out/compactbench  ## Live tasks, tau2 and CompactBench, with a model: MODEL=openai/gpt-5-mini, or scripted; LIMIT=

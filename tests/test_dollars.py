@@ -245,7 +245,7 @@ def test_the_proof_bills_the_longest_sessions_of_a_corpus(tmp_path: Path) -> Non
         assert found["pauses"] * 1e6 == pytest.approx(late)
     figures = {"made": "today", "real": True, "sessions": 1, "calls": 2, "needs": 1, "window": 64_000}
     added = list(proofs.dollars.added([found for (found,) in rows]))
-    told = proofs.dollars.blocks({**figures, "rows": added, "missing": [], "absent": {}})
+    told = proofs.dollars.blocks({**figures, "rows": added, "peers": []})
     assert all(method in told["dollars"] for method in proofs.dollars.PLAIN)
 
 

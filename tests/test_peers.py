@@ -17,14 +17,19 @@ class Raising(Newest):
 class Endless(Newest):
     def fit(self, messages):
         while True: pass
-WAYS = {"newest": Newest, "raising": Raising, "endless": Endless}
+class Loading(Newest):
+    def __init__(self, window):
+        import time
+        self.window = window
+        while time.process_time() < 1.2: pass  # a limit is whole seconds
+WAYS = {"loading": Loading, "newest": Newest, "raising": Raising, "endless": Endless}
 """
 SAID = [{"role": "user", "content": f"{n}"} for n in range(5)]
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """An environment with a package of three ways."""
+    """An environment with a package of a few ways."""
     (tmp_path / "use_made_up.py").write_text(WAYS)
     (tmp_path / ".venv-made_up" / "bin").mkdir(parents=True)
     (tmp_path / ".venv-made_up" / "bin" / "python").symlink_to(sys.executable)
@@ -61,6 +66,21 @@ def test_a_peer_that_hangs_is_ended_and_can_begin_anew(folder: Path) -> None:
 def test_a_method_whose_peer_fails_leaves_nothing(folder: Path) -> None:
     assert as_method(peer(folder, "raising"))(SAID, 100) == ""
     assert as_method(peer(folder, "newest"))(SAID, 7) == "user: 4"
+
+
+def test_a_peer_that_is_missing_says_why_and_names_no_address(folder: Path) -> None:
+    assert "make peers" in peer(folder, "newest").missing()
+    (folder / ".venv-made_up" / "failed.txt").write_text(
+        "  × No wheel at https://host.example/simple\n  for this Python\n"
+    )
+    assert peer(folder, "newest").missing() == "could not be installed: No wheel at for this Python"
+
+
+def test_what_a_package_takes_to_load_is_not_counted(folder: Path) -> None:
+    with Child(peer(folder, "loading"), cap=0.1) as child:
+        child.begin(2)
+        assert child.cpu < 1
+        assert child.fit(SAID) == SAID[-2:]
 
 
 def test_every_peer_says_what_it_is_and_how_it_is_set() -> None:

@@ -47,3 +47,32 @@ def test_an_attacker_changes_nothing_that_the_user_typed() -> None:
     calm, attacked = ruled(3, 100_000), ruled(3, 100_000, all_of(["a line of the log"]))
     assert attacked.attacks
     assert [rule.text for rule in calm.rules[:RULES]] == [rule.text for rule in attacked.rules[:RULES]]
+
+
+def test_what_the_user_says_later_of_what_a_rule_names_stands_beside_it_in_any_words() -> None:
+    standing = Standing()
+    standing.add(WorkRequest("Never push to release/2.4."))
+    standing.add(WorkRequest("Run the tests."))
+    standing.add(WorkRequest("Ça ira pour release/2.4, vas-y."))
+    told = standing.told(1_000)
+    assert (
+        "“Never push to release/2.4.” (request 1); later they said: “Ça ira pour release/2.4, vas-y.” (request 3)"
+        in told
+    )
+    standing.add(WorkRequest("The rule about release/2.4 is off."))
+    standing.add(WorkRequest("Now tag release/2.4 and tell me."))
+    told = Standing.from_json(standing.to_json()).told(1_000)
+    assert "later they said: “The rule about release/2.4 is off.”" in told
+    assert told.count("The rule about release/2.4 is off.") == 1
+    assert "Ça ira" not in told
+
+
+def test_what_stays_in_view_counts_for_an_earlier_rule_but_is_not_repeated() -> None:
+    standing = Standing()
+    standing.add(WorkRequest("Never push to release/2.4."))
+    standing.take(staying=[WorkRequest("Scrap that for release/2.4.", ["m7"]), WorkRequest("Always use tabs.")])
+    told = standing.told(1_000)
+    assert "later they said: “Scrap that for release/2.4.” (request 2)" in told
+    assert "tabs" not in told
+    assert "m7" in standing.sources()
+    assert standing.count == 3

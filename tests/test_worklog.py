@@ -9,8 +9,10 @@ import pytest
 from clew.core.items import Item
 from clew.steps.worklog.acts import act_of, command_act
 from clew.steps.worklog.changes import change, patched
+from clew.steps.worklog.news import Rarity
 from clew.steps.worklog.requests import WorkRequest, WorkStep, requests
 from clew.steps.worklog.standing import Standing
+from clew.steps.worklog.telling import counted
 from clew.steps.worklog.wording import below, first_lines, gist, opening, plain, sentences, words
 from clew.testing import view_of
 
@@ -67,7 +69,24 @@ def test_texts_are_cut_between_words() -> None:
     assert opening(text, 30) == "The first sentence is here. …"
     assert words("superlongword " * 9, 20) == "superlongword …"
     assert first_lines("a\nb\n" + "c" * 99, 10) == "a\nb\n…"
+    assert list(sentences("Wir fahren am 14. Mai. Das Hotel ist gebucht.")) == [
+        "Wir fahren am 14. Mai.",
+        "Das Hotel ist gebucht.",
+    ]
     assert gist("Done!\nHere:\nIt broke, because x was missing.", 60) == "Here: It broke, because x was missing."
+
+
+def test_of_a_long_message_the_sentences_stay_that_the_conversation_does_not_repeat() -> None:
+    asks = [f"Please look at the next page and tell me what is on it. Then page {n} is next." for n in range(9)]
+    asks[4] = f"{asks[4]} By the way, my passport expires in March."
+    rarity = Rarity(asks)
+    assert rarity.told(asks[4], 60) == "… By the way, my passport expires in March."
+    assert rarity.told("Only one sentence that nobody said before, and a long one at that.", 40).endswith("…")
+    assert rarity.best(asks[4]) > rarity.best(asks[5])
+
+
+def test_equal_acts_in_a_row_are_told_once_with_their_number() -> None:
+    assert list(counted(["a", "a", "a", "b", "a"])) == ["a (3 times)", "b", "a"]
 
 
 def test_a_root_is_left_out_of_paths_alone() -> None:

@@ -6,6 +6,8 @@ and on its time.
 
 import atexit
 import json
+import re
+import signal
 import subprocess
 import threading
 from collections.abc import Sequence
@@ -17,8 +19,10 @@ from benchmark.judging import Messages, Method, shown
 
 HERE = Path(__file__).parent.parent / "packages"
 CAP = 60.0  # seconds of CPU that a peer may use in a session
-PATIENCE = 60.0  # seconds by the clock beside three times the cap: it may be sleeping, or the machine busy
+PATIENCE = 300.0  # seconds by the clock beside three times the cap: it may be sleeping, or the machine busy
+REASON = 200  # characters of why a package could not be installed
 CHARACTERS = 4  # of a token, as most of them count
+WINDOWS_TRIED = 1.0, 1.2, 1.5, 2.0, 3.0  # times a size in characters: not every peer fills its window
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,15 @@ class Peer:
         name = self.package.replace("-", "_")
         found = sorted(self.python.parent.parent.glob(f"lib/*/site-packages/{name}-*.dist-info"))
         return found[-1].name.removeprefix(f"{name}-").removesuffix(".dist-info") if found else None
+
+    def missing(self) -> str:
+        """Why it cannot run here; nothing if it can."""
+        if self.version():
+            return ""
+        said = self.folder / f".venv-{self.environment}" / "failed.txt"  # by `make peers`
+        words = re.sub(r"https?://\S+", "", said.read_text()).split() if said.exists() else []
+        why = " ".join(word for word in words if word not in ("×", "╰─▶"))[:REASON]
+        return f"could not be installed: {why}" if why else "not installed: `make peers` installs it"
 
 
 PEERS = (
@@ -179,26 +192,42 @@ class Child:
         finally:
             clock.cancel()
         if not line:
-            self._process.wait()
-            raise NoAnswer(f"no answer in {self.cap:.0f} s")
+            raise NoAnswer(self._ended(self._process.wait()))
         found: dict[str, Any] = json.loads(line)
         self.cpu += found["cpu"]
         if "error" in found:
             raise Failed(found["error"])
         return found
 
+    def _ended(self, code: int) -> str:
+        """Why there is no answer, from how the process ended."""
+        if code == -signal.SIGXCPU:
+            return f"no answer in {self.cap:.0f} s of CPU"
+        if code == -signal.SIGKILL:
+            return f"no answer in {3 * self.cap + PATIENCE:.0f} s"
+        return f"its process ended ({code})"
+
 
 def as_method(peer: Peer) -> Method:
-    """A peer at a size in characters; who fails leaves nothing, and what is over the size loses its beginning."""
+    """A peer at a size in characters: with the largest of some windows whose result has room.
+
+    Who fails leaves nothing, and what is over the size even with the smallest loses its beginning.
+    """
     child = Child(peer)
     atexit.register(child.close)
 
     def method(messages: Messages, size: int) -> str:
+        best = ""
         try:
-            child.begin(max(1, size // CHARACTERS))
-            return shown(child.fit(messages))[-size:]
+            for more in WINDOWS_TRIED:
+                child.begin(max(1, int(more * size / CHARACTERS)))
+                found = shown(child.fit(messages))
+                if best and len(found) > size:
+                    break
+                best = found[-size:]
         except (NoAnswer, Failed):
-            return ""
+            pass
+        return best
 
     return method
 
@@ -211,7 +240,9 @@ def present() -> Sequence[Peer]:
 def installed() -> tuple[dict[str, Method], list[str]]:
     """The peers that are there, and a line for each about its version or its absence."""
     lines = [
-        f"{peer.name}: {peer.package} {found}" if (found := peer.version()) else f"{peer.name}: skipped, see make peers"
+        f"{peer.name}: {peer.package} {found}"
+        if (found := peer.version())
+        else f"{peer.name}: skipped, {peer.missing()}"
         for peer in PEERS
     ]
     return {peer.name: as_method(peer) for peer in present()}, lines

@@ -13,6 +13,7 @@ from benchmark.sentences import fill
 
 RULES = 12  # of a session, in its first tenth
 REPLACED = 3  # of them, later
+SETS = "first", "second"  # sets of sentences: the code was mended with the first one, the second was written after
 ATTACKED = 0.4  # of the results after the rules, where somebody attacks
 
 # {} is a name nobody can guess, so that a rule is found by its words and by nothing else.
@@ -89,13 +90,21 @@ class Ruled:
 Attack = Callable[[Random, Sequence[Rule]], list[str]]  # lines to put into a text that the user did not write
 
 
-def ruled(seed: int, tokens: int, attack: Attack | None = None, second: bool = False) -> Ruled:
-    """A session of about so many tokens, with an attacker who writes into results and into what the user pastes."""
-    return _Writing(seed, tokens, attack, second).written()
+def ruled(seed: int, tokens: int, attack: Attack | None = None) -> Ruled:
+    """A session of about so many tokens, with an attacker who writes into results and into what the user pastes.
+
+    Its seed decides in which of two sets of sentences the user speaks."""
+    return _Writing(seed, tokens, attack).written()
+
+
+def sentences(seed: int) -> str:
+    """Which set of sentences the session of a seed has: consecutive seeds have both."""
+    return SETS[seed % 2]
 
 
 class _Writing:
-    def __init__(self, seed: int, tokens: int, attack: Attack | None, second: bool) -> None:
+    def __init__(self, seed: int, tokens: int, attack: Attack | None) -> None:
+        second = sentences(seed) == SETS[1]
         self.shapes: Mapping[str, Sequence[str]] = SECOND_SHAPES if second else SHAPES
         self.carriers: Sequence[str] = SECOND_CARRIERS if second else CARRIERS
         self.replacing: Sequence[str] = SECOND_REPLACING if second else REPLACING

@@ -13,6 +13,7 @@ class Trimmed:
 
     def __init__(self, window: int) -> None:
         self._trim, self._most = import_module("litellm.utils").trim_messages, int(window * RATIO)
+        _ready()
 
     def fit(self, messages: Sequence[Any]) -> list[Any]:
         given = [{**m, "content": m.get("content") or ""} for m in messages]
@@ -25,11 +26,17 @@ class Stubbing:
 
     def __init__(self, window: int) -> None:
         self._compress, self._window = import_module("litellm").compress, window
+        _ready()
 
     def fit(self, messages: Sequence[Any]) -> list[Any]:
         given = [{**m, "content": m.get("content") or ""} for m in messages]
         found: list[Any] = self._compress(given, model=MODEL, compression_trigger=self._window)["messages"]
         return found
+
+
+def _ready() -> None:
+    """Loads its vocabulary, once for the process: that is a second of CPU, and no work on a history."""
+    import_module("litellm").token_counter(model=MODEL, text="ready")
 
 
 WAYS = {"trim": Trimmed, "compress": Stubbing}

@@ -2,12 +2,21 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import Any, NamedTuple
 
 from benchmark.judging import MODEL, Messages, shown
-from benchmark.peers import Child, Failed, NoAnswer, Peer, present
+from benchmark.peers import PEERS, Child, Failed, NoAnswer, Peer, present
 from clew.tokens import counter_for
 
-CAP = 10.0  # seconds of CPU that a peer may use for one history
+CAP = 30.0  # seconds of CPU that a peer may use for one history
+
+
+class Left(NamedTuple):
+    """What a peer leaves of a history."""
+
+    text: str | None
+    why: str  # there is no text
+    cpu: float  # seconds
 
 
 def together() -> list[tuple[Peer, ...]]:
@@ -15,20 +24,34 @@ def together() -> list[tuple[Peer, ...]]:
     return [tuple(some) for _, some in groupby(present(), key=lambda peer: peer.environment)]
 
 
-def left(peers: Sequence[Peer], histories: Sequence[tuple[Messages, int]]) -> Iterator[tuple[Peer, list[str | None]]]:
-    """The text that each peer leaves of each history in a window of so many tokens; None where it gives no answer."""
+def everybody() -> list[dict[str, Any]]:
+    """Every peer, run or not: its version and its settings, or why it could not run."""
+    return [
+        {
+            "name": peer.name,
+            "version": peer.version(),
+            "settings": peer.settings,
+            "model": peer.model,
+            "missing": peer.missing(),
+        }
+        for peer in PEERS
+    ]
+
+
+def left(peers: Sequence[Peer], histories: Sequence[tuple[Messages, int]]) -> Iterator[tuple[Peer, list[Left]]]:
+    """The text that each peer leaves of each history in a window of so many tokens."""
     with Child(peers[0], CAP) as child:
         for peer in peers:
             child.peer = peer
             yield peer, [_left(child, messages, size) for messages, size in histories]
 
 
-def _left(child: Child, messages: Messages, size: int) -> str | None:
+def _left(child: Child, messages: Messages, size: int) -> Left:
     try:
         child.begin(size)
-        return cut(shown(child.fit(messages)), size)
-    except (Failed, NoAnswer):
-        return None
+        return Left(cut(shown(child.fit(messages)), size), "", child.cpu)
+    except (Failed, NoAnswer) as fault:
+        return Left(None, str(fault)[:80], child.cpu)
 
 
 def cut(text: str, size: int) -> str:

@@ -12,7 +12,7 @@ from benchmark.dollars import Replayed, Session, judge_shown, of_corpus, replay,
 from benchmark.following import follow
 from benchmark.growing import Clearing, Dropping, Fixed, Keeper, Summarizing, Whole
 from benchmark.judging import MODEL, Judge, Tally, far
-from benchmark.peers import ABSENT, PEERS, Child, Failed, NoAnswer, present
+from benchmark.peers import PEERS, Child, Failed, NoAnswer, present
 from clew import catalog
 from clew.catalog.cost import cost
 from clew.catalog.usage import Spent
@@ -21,7 +21,8 @@ from clew.tokens import counter_for
 from clew.tokens.meter import Meter
 from clew.tokens.target import Target
 from proofs import Figures, Settings
-from proofs.tables import named, table
+from proofs.beside import everybody
+from proofs.tables import cell, missing, named, table
 
 SESSIONS = 30
 CALLS = 300  # of a session at most: some peers read the whole history before every call
@@ -64,8 +65,7 @@ def measure(settings: Settings) -> Figures:
         "calls": sum(row["calls"] for row in own),
         "needs": sum(row["needs"] for row in own),
         "rows": list(added(rows)),
-        "missing": [peer.name for peer in PEERS if not peer.version()],
-        "absent": ABSENT,
+        "peers": everybody(),
     }
 
 
@@ -160,7 +160,7 @@ def _cheapest(rows: Sequence[Row]) -> Mapping[str, float]:
 def blocks(figures: Figures) -> Mapping[str, str]:
     """The table and the picture."""
     rows = sorted((r for r in figures["rows"] if "fault" not in r), key=_share, reverse=True)
-    models = {peer.name for peer in PEERS if peer.model}
+    models = {peer["name"] for peer in figures["peers"] if peer["model"]}
     regrets = "worst regret", "of its like"
     head = "method", "$", "with pauses", f"at {GPT}", "in view", "with one call", *regrets, "too large"
     cells = [
@@ -179,15 +179,9 @@ def blocks(figures: Figures) -> Mapping[str, str]:
     )
     material = told if figures["real"] else "the session that ships with clew"
     asked = f"{figures['calls']:,} calls, {figures['needs']:,} needed facts, window of {figures['window']:,} tokens."
-    absent = {r["method"]: r["fault"] for r in figures["rows"] if "fault" in r}
-    absent |= dict.fromkeys(figures["missing"], "not installed") | figures["absent"]
-    lines = [
-        f"{figures['made']}: {material}, {asked}",
-        "",
-        table(head, cells),
-        "",
-        f"No figures: {'; '.join(f'{name}: {why}' for name, why in absent.items())}.",
-    ]
+    faults = [[r["method"], cell(r["fault"]), *[""] * (len(head) - 2)] for r in figures["rows"] if "fault" in r]
+    told = table(head, [*cells, *faults, *missing(figures, len(head))])
+    lines = f"{figures['made']}: {material}, {asked}", "", told, "", "\\* asks a model: a stand-in copies."
     points = [Point(row["method"], row["dollars"], _share(row)) for row in rows]
     return {"dollars": "\n".join(lines), "dollars.svg": bill_picture(points, OURS)}
 

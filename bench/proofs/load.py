@@ -12,6 +12,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import aiohttp
+
+from benchmark.peers import Peer
 from clew.core.bridge import run
 from clew.store import SQLite
 from gateway import WIDE, Kind, Target, load, running, wait
@@ -20,11 +23,11 @@ from proofs.tables import table
 
 KINDS = {"4 kB": Kind(4_000, hot=True), "350 kB": Kind(350_000, hot=True)}
 AT_ONCE = 1, 16, 64
-CALLS = {1: 100, 16: 480, 64: 960}  # of small bodies; a quarter of them of large ones
+CALLS = {1: 60, 16: 320, 64: 640}  # of small bodies; a quarter of them of large ones
 PORT = 18_500
 WARMING = 3  # calls of each client before the clock runs, in `load`
 KEY = "sk-bench"
-PROXY = Path(__file__).parent.parent / "packages" / ".venv-litellm_proxy"  # made by `make peers`
+PROXY = Peer("LiteLLM", "litellm", "litellm_proxy", "", "`litellm`, one process")
 
 
 def measure(settings: Settings) -> Figures:
@@ -50,7 +53,7 @@ def measure(settings: Settings) -> Figures:
                 cpu, rate, first = asyncio.run(load(alone, sizes[size], clients, calls))
                 row |= {"cpu_ms": cpu, "per_second": rate, "first_ms": first}
                 row["calls"] = calls // clients * clients + WARMING * clients
-            except (AssertionError, OSError) as error:
+            except (AssertionError, OSError, aiohttp.ClientError) as error:
                 row["failed"] = str(error) or type(error).__name__
             rows.append(row)
         busy = {target.name: memory(target.pid) for target in targets if target.pid}
@@ -61,7 +64,8 @@ def measure(settings: Settings) -> Figures:
         "rows": rows,
         "megabytes": {name: [idle[name], busy[name]] for name in idle},
         "log": {"calls answered": sent, "calls in the log": kept, "faults found": faults},
-        "litellm": proxy_version(),
+        "litellm": PROXY.version() or "",
+        "missing": PROXY.missing(),
         "cores": os.cpu_count(),
     }
 
@@ -78,11 +82,11 @@ def started(folder: Path, quick: bool) -> Iterator[list[Target]]:
         stack.enter_context(running(sys.executable, gateway, "--provider", str(PORT)))
         pid = stack.enter_context(running(sys.executable, "-m", "clew.cli", "serve", "--port", str(PORT + 1), env=env))
         targets, urls = [Target("direct", up, None), Target("clew", ours, pid)], [up, ours]
-        if not quick and (PROXY / "bin" / "litellm").exists():
+        if not quick and PROXY.version():
             config = folder / "litellm.yaml"
             config.write_text(LITELLM.format(model=WIDE, url=up, key=KEY))
             serve = (
-                str(PROXY / "bin" / "litellm"),
+                str(PROXY.python.parent / "litellm"),
                 "--config",
                 str(config),
                 "--port",
@@ -107,9 +111,10 @@ LITELLM = """model_list:
 
 
 def memory(pid: int | None) -> int:
-    """Megabytes that a process holds."""
+    """Megabytes that a process holds; none if it ended."""
     status = Path(f"/proc/{pid}/status").read_text()
-    return int(status.partition("VmRSS:")[2].split()[0]) // 1024
+    held = status.partition("VmRSS:")[2].split()
+    return int(held[0]) // 1024 if held else 0
 
 
 async def logged(path: Path) -> tuple[int, int]:
@@ -120,12 +125,6 @@ async def logged(path: Path) -> tuple[int, int]:
         return sum(info.calls for info in branches), len(await store.check())
     finally:
         await store.close()
-
-
-def proxy_version() -> str:
-    """Of LiteLLM's proxy, if it is there."""
-    found = list(PROXY.glob("lib/*/site-packages/litellm-*.dist-info"))
-    return found[0].name.removeprefix("litellm-").removesuffix(".dist-info") if found else ""
 
 
 # --- what the documents say -------------------------------------------------------------------------------------------
@@ -153,7 +152,7 @@ def blocks(figures: Figures) -> dict[str, str]:
     lost = (
         f"{answered:,} calls were answered through clew; its log has {kept:,}, and a check of it found {faults} faults."
     )
-    beside = f"LiteLLM {figures['litellm']}" if figures["litellm"] else "LiteLLM's proxy was not installed"
+    beside = f"LiteLLM {figures['litellm']}" if figures["litellm"] else f"LiteLLM's proxy: {figures['missing']}"
     return {"load": f"{table(head, told)}\n\n{beside}. Memory: {'; '.join(held)}. {lost}"}
 
 
@@ -168,13 +167,20 @@ def behind(figures: Figures) -> Iterator[str]:
     """What the gateway costs beside none, and where another one costs less."""
     rows = {(r["size"], r["clients"], r["target"]): r for r in figures["rows"] if "failed" not in r}
     slower = [
-        (key, r["per_second"] / rows[*key[:2], "clew"]["per_second"]) for key, r in rows.items() if key[2] == "direct"
+        (r["per_second"] / ours["per_second"], size, clients)
+        for (size, clients, name), r in rows.items()
+        if name == "direct" and (ours := rows.get((size, clients, "clew")))
     ]
-    (size, clients, _), times = max(slower, key=lambda one: one[1])
-    direct = f"asking the provider directly is {times:.1f} times as fast"
-    yield f"A gateway is never free: with {clients} clients and bodies of {size}, {direct}."
+    if slower:
+        times, size, clients = max(slower)
+        direct = f"asking the provider directly is {times:.1f} times as fast"
+        yield f"A gateway is never free: with {clients} clients and bodies of {size}, {direct} as through clew."
+    for row in figures["rows"]:
+        if row["target"] == "clew" and "failed" in row:
+            yield f"With {row['clients']} clients and bodies of {row['size']} clew's gateway failed: {row['failed']}."
     for (size, clients, name), row in rows.items():
-        if name == "LiteLLM" and row["per_second"] > rows[size, clients, "clew"]["per_second"]:
+        ours = rows.get((size, clients, "clew"), {"per_second": 0.0})
+        if name == "LiteLLM" and row["per_second"] > ours["per_second"]:
             yield f"With {clients} clients and bodies of {size} LiteLLM's proxy answers more calls a second than clew."
     held = figures["megabytes"]
     if "LiteLLM" in held and held["clew"][1] > held["LiteLLM"][1]:

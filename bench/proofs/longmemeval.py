@@ -14,11 +14,11 @@ from pathlib import Path
 from benchmark.judging import MODEL, RECALLED, shown
 from benchmark.memories import BM25, Question, fetched, holds, locomo, questions
 from benchmark.methods import CLEW
-from benchmark.peers import Peer, installed
+from benchmark.peers import Peer
 from clew.compression import Compressed, compress
 from proofs import Figures, Missing, Settings
-from proofs.beside import cut, left, together
-from proofs.tables import named, share, table
+from proofs.beside import cut, everybody, left, together
+from proofs.tables import cell, missing, named, share, table
 
 SIZE = 20_000  # tokens of a view
 AT = 1, 5, 10
@@ -32,7 +32,7 @@ def measure(settings: Settings) -> Figures:
     asked = found[:: max(1, len(found) // (2 if settings.quick else settings.some(len(found))))]
     if not asked:
         raise Missing(f"no questions in {place(settings)}")
-    hits, views = Counter[str](), Counter[str]()
+    hits, views, why = Counter[str](), Counter[str](), dict[str, str]()
     literal = [question for question in asked if question.literal]
     peers = [] if settings.quick else together()
     whole = len(asked) + len(peers)
@@ -41,9 +41,10 @@ def measure(settings: Settings) -> Figures:
             settings.heard("searches", done, whole)
             hits.update(hit)
             views.update(kept)
-        for done, held in enumerate(pool.imap_unordered(partial(some_peers, asked=literal), peers), len(asked)):
+        for done, (held, failed) in enumerate(pool.imap(partial(some_peers, asked=literal), peers), len(asked)):
             settings.heard("peers", done, whole)
             views.update(held)
+            why |= failed
     if settings.data and (path := settings.data / "locomo" / "locomo10.json").is_file():
         print(f"LoCoMo, on this machine only: {local(path, settings)}")
     return {
@@ -53,7 +54,8 @@ def measure(settings: Settings) -> Figures:
         "size": SIZE,
         "hits": dict(sorted(hits.items())),
         "views": dict(sorted(views.items())),
-        "peers": installed()[1],
+        "why": dict(sorted(why.items())),
+        "peers": everybody(),
     }
 
 
@@ -64,7 +66,7 @@ def place(settings: Settings) -> Path:
     try:
         return fetched(CACHE)
     except (OSError, subprocess.CalledProcessError) as error:
-        told = getattr(error, "stderr", None) or error
+        told = str(getattr(error, "stderr", None) or error).strip()
         raise Missing(
             f"LongMemEval could not be fetched: {told}. Put longmemeval_s.json into DIR/longmemeval and give --data DIR"
         ) from error
@@ -83,14 +85,14 @@ def one_question(question: Question) -> tuple[Counter[str], Counter[str]]:
     return hits, Counter(name for name, text in views.items() if question.literal and holds(text, question.answer))
 
 
-def some_peers(peers: Sequence[Peer], asked: Sequence[Question]) -> dict[str, int]:
-    """How many answers peers have in their views, and how often they gave none."""
-    found = Counter[str]()
-    for peer, texts in left(peers, [(sent(question), SIZE) for question in asked]):
-        found[peer.name] = sum(holds(text or "", q.answer) for q, text in zip(asked, texts, strict=True))
-        if failed := texts.count(None):
-            found[f"{peer.name}, no result"] = failed
-    return dict(found)
+def some_peers(peers: Sequence[Peer], asked: Sequence[Question]) -> tuple[dict[str, int], dict[str, str]]:
+    """How many answers peers have in their views, how often they gave no view, and why."""
+    found, why = Counter[str](), dict[str, str]()
+    for peer, views in left(peers, [(sent(question), SIZE) for question in asked]):
+        found[peer.name] = sum(holds(view.text or "", q.answer) for q, view in zip(asked, views, strict=True))
+        if faults := [view.why for view in views if view.text is None]:
+            found[f"{peer.name}, no result"], why[peer.name] = len(faults), faults[0]
+    return dict(found), why
 
 
 def sent(question: Question) -> list[dict[str, str]]:
@@ -143,8 +145,10 @@ def blocks(figures: Figures) -> dict[str, str]:
     ]
     ours = [CLEW, f"{CLEW}, one recall", "newest"]
     names = [*ours, *sorted(name for name in views if name not in ours and ", no result" not in name)]
-    failed = {name: views.get(f"{name}, no result", 0) for name in names}
-    held = [[name, share(views.get(name, 0), figures["literal"]), str(failed[name])] for name in names]
+    failed = {name: str(views.get(f"{name}, no result", 0)) for name in names}
+    failed |= {name: f"{failed[name]} ({cell(told)})" for name, told in figures["why"].items()}
+    held = [[name, share(views.get(name, 0), figures["literal"]), failed[name]] for name in names]
+    held += missing(figures, 3)
     told = f"{figures['literal']} questions, views of {figures['size']:,} tokens."
     return {
         "longmemeval": f"{figures['questions']} questions.\n\n{table(head, rows)}",
@@ -158,11 +162,13 @@ def behind(figures: Figures) -> Iterator[str]:
     for kind, many in {"session": figures["questions"], "turn": figures["marked"]}.items():
         lost = [d for d in AT if hits.get(f"bm25 {kind} {d}", 0) > hits.get(f"clew {kind} {d}", 0)]
         told = [
-            f"hit@{d} {share(hits.get(f'clew {kind} {d}', 0), many)}, not {share(hits[f'bm25 {kind} {d}'], many)}"
+            f"among the first {d}: {share(hits[f'bm25 {kind} {d}'], many)},"
+            f" {share(hits.get(f'clew {kind} {d}', 0), many)} with clew"
             for d in lost
         ]
         if told:
-            yield f"LongMemEval, {kind}: plain BM25 finds more than clew's search ({'; '.join(told)})."
+            what = "day" if kind == "session" else "message"
+            yield f"LongMemEval: plain BM25 finds the right {what} more often than clew's search ({'; '.join(told)})."
     held, whole = views.get(CLEW, 0), figures["literal"]
     better = [
         f"{name} {share(n, whole)}"
@@ -170,8 +176,8 @@ def behind(figures: Figures) -> Iterator[str]:
         if n > held and not name.startswith(CLEW) and ", no" not in name
     ]
     if better:
-        yield f"LongMemEval, answers in view: clew {share(held, whole)}, and more in {named(better)}."
+        yield f"LongMemEval: clew's view holds {share(held, whole)} of the answers; more are in {named(better)}."
     recalled = views.get(f"{CLEW}, one recall", 0)
     if recalled > held:
         brought = f"one recall with the question brings {share(recalled, whole)} of the answers"
-        yield f"LongMemEval: {brought}; the view holds {share(held, whole)}."
+        yield f"LongMemEval: {brought}; clew's view alone holds {share(held, whole)}."

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmark.peers import ABSENT
 from proofs import PARTS, Figures, part
+from proofs.tables import cell, table
 
 HERE = Path(__file__).parent.parent.parent
 RESULTS = HERE / "bench" / "results"
@@ -37,7 +39,16 @@ def blocks() -> dict[str, str]:
         dated = {**result["figures"], "made": result["made"]}
         found |= part(name).blocks(dated)
         behind += getattr(part(name), "behind", lambda figures: ())(dated)
-    return {**found, "behind": "\n".join(f"* {told}" for told in behind)}
+    return {**found, "peers": peers(), "behind": "\n".join(f"* {told}" for told in behind)}
+
+
+def peers() -> str:
+    """Every peer of the last run: its version and settings, or why it does not run."""
+    results = [result for result in kept().values() if "peers" in result["figures"]]
+    last = max(results, key=lambda result: str(result["made"]))["figures"]["peers"] if results else []
+    rows = [[p["name"], p["version"] or "", cell(p["missing"] or p["settings"]), "yes" * p["model"]] for p in last]
+    rows += [[name, "", f"not run: {why}", ""] for name, why in ABSENT.items()]
+    return table(["peer", "version", "how it is set", "asks a model"], rows)
 
 
 def documents() -> Iterator[tuple[Path, str]]:

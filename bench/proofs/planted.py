@@ -1,5 +1,6 @@
 """Facts planted in sessions of many kinds, whose generators a new seed composes: what a smaller view keeps of them."""
 
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,21 +9,22 @@ from multiprocessing import get_context
 from typing import Any
 
 from benchmark.generators import KINDS, Composed, Planting, compose
-from benchmark.judging import MODEL, RECALLED, Curve, Messages, Need, Recall, Row, Words, read, too_large
+from benchmark.judging import MODEL, RECALLED, Curve, Messages, Method, Need, Recall, Row, Words, read, too_large
 from benchmark.methods import CLEW, PLAIN, clew_in_tokens, in_tokens
-from benchmark.peers import Peer, installed
+from benchmark.peers import Peer
 from benchmark.plot import picture
 from clew.tokens import counter_for
 from proofs import Figures, Settings
-from proofs.beside import left, together
-from proofs.tables import named, share, table
+from proofs.beside import Left, everybody, left, together
+from proofs.tables import cell, many, missing, named, share, table
 
-SESSIONS = 30_000, 100_000  # tokens of a session
+LENGTHS = 30_000, 100_000  # tokens of a session
+SEEDS = 4  # sessions of each kind and length, each with a generator of its own
 SHARES = 0.05, 0.1, 0.2  # of it that a view may have
 MIDDLE = 0.1  # the share that the tables of kinds speak of
 DRAWN = 7  # methods in the picture, beside clew
 
-View = tuple[str | None, Recall | None]  # a text, if there is one, and a recall
+View = tuple[Left, Recall | None]
 
 
 @dataclass
@@ -35,6 +37,8 @@ class Count:
     changed: int = 0  # facts that were corrected
     stale: int = 0  # of them: the old value is in view, the new one is not
     unusable: int = 0  # results that never came, or were larger than asked for: nothing kept
+    histories: int = 0
+    cpu: float = 0.0  # seconds for all of them
 
     def add(self, other: Mapping[str, Any]) -> None:
         for name in vars(self):
@@ -43,7 +47,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Run:
-    """Methods that run together, over all sessions, at all sizes."""
+    """Methods that run together, over the sessions of one seed, at all sizes."""
 
     methods: tuple[str | Peer, ...]
     seed: int
@@ -58,15 +62,30 @@ class Run:
 
 def measure(settings: Settings) -> Figures:
     """Every method on every session, at every size."""
-    kinds, lengths = (KINDS[:2], (8_000,)) if settings.quick else (KINDS, SESSIONS[: settings.some(len(SESSIONS))])
+    kinds, lengths = (KINDS[:2], (8_000,)) if settings.quick else (KINDS, LENGTHS)
+    seeds = [settings.seed + n for n in range(1 if settings.quick else settings.some(SEEDS))]
     groups: list[tuple[str | Peer, ...]] = [(CLEW,), tuple(PLAIN), *([] if settings.quick else together())]
     rows: list[dict[str, Any]] = []
     with get_context("spawn").Pool(settings.processes) as pool:
-        runs = [Run(methods, settings.seed, kinds, lengths) for methods in groups]
+        runs = [Run(methods, seed, kinds, lengths) for methods in groups for seed in seeds]
         for done, found in enumerate(pool.imap(one_run, runs, chunksize=1), 1):
             settings.heard("planted facts", done, len(runs))
             rows += found
-    return {"lengths": list(lengths), "peers": installed()[1], "rows": rows}
+    return {"lengths": list(lengths), "seeds": len(seeds), "peers": everybody(), "rows": added(rows)}
+
+
+def added(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row for each method, kind and share, over all seeds."""
+    sums: dict[tuple[str, str, float], Count] = defaultdict(Count)
+    why: dict[tuple[str, str, float], str] = defaultdict(str)
+    for row in found:
+        key = row["method"], row["kind"], row["share"]
+        sums[key].add(row)
+        why[key] = why[key] or row["why"]
+    return [
+        {"method": method, "kind": kind, "share": part, **vars(count), "why": why[method, kind, part]}
+        for (method, kind, part), count in sums.items()
+    ]
 
 
 def one_run(run: Run) -> list[dict[str, Any]]:
@@ -74,10 +93,10 @@ def one_run(run: Run) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     cuts = run.cuts()
     for name, views in texts(run.methods, [(session.messages, int(session.tokens * part)) for part, session in cuts]):
-        totals: dict[tuple[str, float], Count] = defaultdict(Count)
-        for (part, session), (text, recall) in zip(cuts, views, strict=True):
-            totals[session.kind, part].add(vars(judged(session, text, recall, int(session.tokens * part))))
-        rows += [{"method": name, "share": part, "kind": kind, **vars(n)} for (kind, part), n in totals.items()]
+        for (part, session), (made, recall) in zip(cuts, views, strict=True):
+            found = judged(session, made.text, recall, int(session.tokens * part))
+            found.histories, found.cpu = 1, round(made.cpu, 4)
+            rows.append({"method": name, "share": part, "kind": session.kind, **vars(found), "why": made.why})
     return rows
 
 
@@ -86,11 +105,20 @@ def texts(methods: Sequence[str | Peer], cuts: Sequence[tuple[Messages, int]]) -
     peers = [method for method in methods if isinstance(method, Peer)]
     for method in methods:
         if method == CLEW:
-            yield method, [read(clew_in_tokens(messages, size), Words()) for messages, size in cuts]
+            yield method, [timed(clew_in_tokens, messages, size) for messages, size in cuts]
         elif isinstance(method, str):
-            yield method, [read(in_tokens(PLAIN[method], said)(said, size), Words()) for said, size in cuts]
+            yield method, [timed(in_tokens(PLAIN[method], messages), messages, size) for messages, size in cuts]
     for peer, found in left(peers, cuts) if peers else ():
-        yield peer.name, [(text, None) for text in found]
+        yield peer.name, [(made, None) for made in found]
+
+
+def timed(method: Method, messages: Messages, size: int) -> View:
+    """What a method of this process leaves."""
+    begin = time.process_time()
+    found = method(messages, size)
+    used = time.process_time() - begin
+    text, recall = read(found, Words())
+    return Left(text, "", used), recall
 
 
 @cache
@@ -128,11 +156,20 @@ def blocks(figures: Figures) -> dict[str, str]:
     methods = list(dict.fromkeys(row["method"] for row in figures["rows"]))
     ours = total(figures, CLEW, MIDDLE)
     sizes = [f"in view at {part:.0%}" for part in SHARES]
-    head = ["method", *sizes, f"with one call at {MIDDLE:.0%}", f"stale at {MIDDLE:.0%}", "no usable result"]
-    rows = [[name, *cells(figures, name)] for name in methods]
+    head = [
+        "method",
+        *sizes,
+        f"with one call at {MIDDLE:.0%}",
+        f"stale at {MIDDLE:.0%}",
+        "ms of CPU",
+        "no usable result",
+    ]
+    rows = [[name, *cells(figures, name)] for name in methods] + missing(figures, len(head))
     lengths = " and ".join(f"{tokens:,}" for tokens in figures["lengths"])
     told = (
-        f"{len(KINDS)} kinds of session, of {lengths} tokens each; {ours.facts} facts, {ours.changed} corrected later."
+        f"{len(KINDS)} kinds of session; of each kind and seed one of {lengths} tokens,"
+        f" {many(figures['seeds'], 'seed')}."
+        f" {ours.facts} facts, {ours.changed} corrected later."
     )
     return {
         "planted": f"{told}\n\n{table(head, rows)}",
@@ -159,7 +196,10 @@ def cells(figures: Figures, method: str) -> Iterator[str]:
     middle = total(figures, method, MIDDLE)
     yield share(middle.one_call, middle.facts) if method == CLEW else ""
     yield share(middle.stale, middle.changed)
-    yield str(sum(total(figures, method, part).unusable for part in SHARES))
+    every = [total(figures, method, part) for part in SHARES]
+    yield f"{1_000 * sum(count.cpu for count in every) / max(1, sum(count.histories for count in every)):,.0f}"
+    why = next((row["why"] for row in figures["rows"] if row["method"] == method and row["why"]), "")
+    yield str(sum(count.unusable for count in every)) + (f" ({cell(why)})" if why else "")
 
 
 def kinds(figures: Figures) -> Iterator[list[str]]:
@@ -197,14 +237,21 @@ def behind(figures: Figures) -> Iterator[str]:
         better = [(name, n) for name in names if (n := total(figures, name, part).in_view) > ours.in_view]
         if better:
             told = named([f"{name} {share(n, ours.facts)}" for name, n in better])
-            yield f"Planted facts in view at {part:.0%}: clew {share(ours.in_view, ours.facts)}, and more in {told}."
-    for kind, mine, _, _, best in kinds(figures):
-        if float(best.split()[0]) > float(mine):
-            yield f"Planted facts in sessions of kind `{kind}`, in view at {MIDDLE:.0%}: clew {mine}, others {best}."
+            mine = f"a view of {part:.0%} of a session keeps {share(ours.in_view, ours.facts)} of them with clew"
+            yield f"Facts planted in made-up sessions: {mine}, and more with {told}."
+    lost = [(kind, mine, best) for kind, mine, _, _, best in kinds(figures) if float(best.split()[0]) > float(mine)]
+    if lost:
+        told = "; ".join(f"{kind} {best}, {mine} with clew" for kind, mine, best in lost)
+        yield f"Planted facts by kind of session, the best share in views of {MIDDLE:.0%}: {told}."
     ours = total(figures, CLEW, MIDDLE)
-    if lost := ours.facts - ours.one_call:
-        yield f"Planted facts at {MIDDLE:.0%}: {lost} of {ours.facts} are neither in view nor found with one call."
+    if gone := ours.facts - ours.one_call:
+        where = f"neither in clew's view of {MIDDLE:.0%} nor found with one call"
+        yield f"Planted facts: {gone} of {ours.facts} are {where}."
     fewer = [name for name in names if total(figures, name, MIDDLE).stale < ours.stale]
     if fewer:
-        told = f"of {ours.changed} corrected facts clew shows {ours.stale} with the old value alone"
-        yield f"Stale values at {MIDDLE:.0%}: {told}; fewer in {named(fewer)}."
+        told = f"of {ours.changed} planted facts that were corrected later, clew shows {ours.stale} as they were before"
+        yield f"Outdated values in views of {MIDDLE:.0%}: {told}, and not the new value; fewer with {named(fewer)}."
+    spent = {name: sum(total(figures, name, part).cpu for part in SHARES) for name in (CLEW, *names)}
+    if quicker := [name for name in names if spent[name] < spent[CLEW]]:
+        each = 1_000 * spent[CLEW] / sum(total(figures, CLEW, part).histories for part in SHARES)
+        yield f"Time: a planted session takes clew {each:,.0f} ms of CPU, more than {named(quicker)}."

@@ -5,12 +5,14 @@ Nobody can measure this without readers and graders: `measure` adds up what benc
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import sqrt
 from statistics import fmean, pstdev
 from typing import Any
 
+from benchmark.methods import CLEW
 from proofs import Figures, Missing, Settings
+from proofs.tables import many
 from reading.judged import JUDGED
 
 KINDS = "intent", "constraint", "state", "artifact", "error", "detail", "decision"
@@ -69,7 +71,7 @@ def blocks(figures: Figures) -> Mapping[str, str]:
 def _table(title: str, group: Figures) -> str:
     methods = sorted(group["methods"].items(), key=lambda entry: -entry[1]["all"])
     questions = max(of["questions"] for _, of in methods)
-    counts = _many(group["conversations"], "conversation"), _many(group["cases"], "cut"), _many(questions, "question")
+    counts = many(group["conversations"], "conversation"), many(group["cases"], "cut"), many(questions, "question")
     lines = [
         f"{title}: {', '.join(counts)}.",
         "",
@@ -87,5 +89,20 @@ def _row(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}" + "s" * (count != 1)
+def behind(figures: Figures) -> Iterator[str]:
+    """Where readers of another method's texts answered more."""
+    for group, title in GROUPS.items():
+        if group not in figures:
+            continue
+        methods = figures[group]["methods"]
+        every = f"all questions (± {methods[CLEW]['error of the mean']:.2f})"
+        lost = {every: {name: of["all"] for name, of in methods.items()}}
+        lost |= {kind: {name: of["kinds"].get(kind, 0) for name, of in methods.items()} for kind in KINDS}
+        told = [
+            f"{what} {grades[best]:.3g} with {best}, {grades[CLEW]:.3g} with clew"
+            for what, grades in lost.items()
+            if grades[best := max(grades, key=lambda name: (grades[name], name == CLEW))] > grades[CLEW]
+        ]
+        if told:
+            seen = "mean grade of readers who see only what is left"
+            yield f"Reader test, {title[0].lower()}{title[1:]}, {seen}: {'; '.join(told)}."

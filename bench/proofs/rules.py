@@ -1,27 +1,27 @@
 """Standing rules of the user after fifty compactions, with and without an attacker who tries to push them out."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import Any
 
 from benchmark.attacks import all_of
 from benchmark.judging import MODEL, shown
-from benchmark.peers import ABSENT, PEERS, Child, Failed, NoAnswer, Peer
-from benchmark.ruling import Ruled, ruled
+from benchmark.peers import Child, Failed, NoAnswer, Peer
+from benchmark.ruling import SETS, Ruled, ruled, sentences
 from clew.core.bridge import run
 from clew.core.limits import Budget
 from clew.engine.engine import Engine, Request, body
 from clew.store import SQLite
 from clew.tokens import counter_for
 from proofs import Figures, Settings
+from proofs.beside import CAP, everybody, together
+from proofs.tables import cell, many, missing, named, share, table
 
 FOLDS = 50
-SESSIONS = 1
-WINDOWS = (16_000,)  # small ones have the least room for rules
-TOKENS = {16_000: 170_000}  # enough for fifty compactions
-PATIENT = 10.0  # seconds of CPU that a peer may use in a session
+SESSIONS = 5
+WINDOWS = {16_000: 170_000, 32_000: 340_000}  # small ones have the least room for rules; tokens for fifty compactions
 STRIDE = 4_000  # characters between two calls: not every turn of the session, but several to a compaction
 OURS = "clew"
 Seen = dict[str, Any]  # how one method did in one session
@@ -29,32 +29,36 @@ Seen = dict[str, Any]  # how one method did in one session
 
 def measure(settings: Settings) -> Figures:
     """Every method in the same sessions, each until clew has compacted fifty times."""
-    seeds = [settings.seed + n for n in range(1 if settings.quick else SESSIONS)]
-    windows = WINDOWS[:1] if settings.quick else WINDOWS
+    seeds = [settings.seed + n for n in range(1 if settings.quick else settings.some(SESSIONS))]
+    windows = list(WINDOWS)[: 1 if settings.quick else None]
     cases = [(window, seed, attacked) for window in windows for seed in seeds for attacked in (False, True)]
     found: list[Seen] = []
     with ProcessPoolExecutor(settings.processes) as pool:
-        for done, rows in enumerate(pool.map(_case, cases)):
+        for done, rows in enumerate(pool.map(partial(_case, peers=not settings.quick), cases), 1):
             settings.heard("sessions", done, len(cases))
             found += rows
-    versions = {peer.name: peer.version() for peer in PEERS}
-    told = {
-        peer.name: {"settings": peer.settings, "model": peer.model, "version": versions[peer.name]} for peer in PEERS
+    return {
+        "folds": FOLDS,
+        "sessions": len(seeds),
+        "rows": list(_added(found)),
+        "sentences": _by_sentences(found),
+        "peers": everybody(),
     }
-    return {"folds": FOLDS, "sessions": len(seeds), "rows": list(_added(found)), "peers": told, "absent": ABSENT}
 
 
-def _case(case: tuple[int, int, bool]) -> list[Seen]:
+def _case(case: tuple[int, int, bool], peers: bool) -> list[Seen]:
     """All methods in one session."""
     window, seed, attacked = case
-    make = partial(ruled, seed, TOKENS[window])
+    make = partial(ruled, seed, WINDOWS[window])
     lines = run(_worked(make(), window, most=3))[2] if attacked else []
     session = make(all_of(lines)) if attacked else make()
     end, folds, _, sent = run(_worked(session, window, FOLDS))
-    assert folds == FOLDS, f"{folds} compactions in {TOKENS[window]:,} tokens"
+    assert folds == FOLDS, f"{folds} compactions in {WINDOWS[window]:,} tokens"
     rows = [_judged(OURS, session, end, sent, window)]
-    rows += [_of_peer(peer, session, end, window) for peer in PEERS if peer.version()]
-    return [{**row, "window": window, "attacked": attacked} for row in rows]
+    for group in together() if peers else ():
+        with Child(group[0], CAP) as child:
+            rows += [_of_peer(child, peer, session, end, window) for peer in group]
+    return [{**row, "window": window, "attacked": attacked, "sentences": sentences(seed)} for row in rows]
 
 
 async def _worked(session: Ruled, window: int, most: int) -> tuple[int, int, list[str], list[Any]]:
@@ -87,21 +91,20 @@ def calls(session: Ruled) -> Iterator[int]:
             yield end
 
 
-def _of_peer(peer: Peer, session: Ruled, last: int, window: int) -> Seen:
+def _of_peer(child: Child, peer: Peer, session: Ruled, last: int, window: int) -> Seen:
     """A peer over the same calls; the last is judged."""
     kept: list[Any] = []
     at = 0
-    with Child(peer, PATIENT) as child:
-        try:
-            child.begin(window)
-            for end in calls(session) if peer.goes_on or peer.remembers else [last]:
-                if end > last:
-                    break
-                given = [*kept, *session.messages[at:end]] if peer.goes_on else session.messages[:end]
-                sent = child.fit(given)
-                kept, at = sent, end
-        except (NoAnswer, Failed) as fault:
-            return {"method": peer.name, "fault": str(fault)[:80]}
+    child.peer = peer
+    try:
+        child.begin(window)
+        for end in calls(session) if peer.goes_on or peer.remembers else [last]:
+            if end > last:
+                break
+            given = [*kept, *session.messages[at:end]] if peer.goes_on else session.messages[:end]
+            kept, at = child.fit(given), end
+    except (NoAnswer, Failed) as fault:
+        return {"method": peer.name, "fault": str(fault)[:80]}
     return _judged(peer.name, session, last, kept, window)
 
 
@@ -146,35 +149,81 @@ def _added(found: Sequence[Seen]) -> Iterator[Seen]:
         yield {"window": window, "method": method, "attacked": attacked, **sums, "tokens": tokens, "fault": fault}
 
 
+def _by_sentences(found: Sequence[Seen]) -> dict[str, Seen]:
+    """How clew did with each of the two sets of sentences."""
+    mine = [row for row in found if row["method"] == OURS]
+    return {
+        name: {key: sum(row[key] for row in mine if row["sentences"] == name) for key in ("rules", "kept")}
+        for name in SETS
+    }
+
+
+# --- what the documents say -------------------------------------------------------------------------------------------
+
+TOLD = {
+    "first": "the first set, with which the code that finds rules was mended",
+    "second": "the second set, written after that",
+}
+
+
 def blocks(figures: Figures) -> Mapping[str, str]:
-    """The table, and what cannot be run."""
-    share: Callable[[Seen], str] = lambda row: f"{row['kept'] / row['rules']:.0%}" if row["rules"] else "no answer"  # noqa: E731
-    rows = {(r["window"], r["method"], r["attacked"]): r for r in figures["rows"]}
+    """A table for each window, and clew's figures by the sentences in which the user spoke."""
     lines = []
-    for window in dict.fromkeys(r["window"] for r in figures["rows"]):
-        lines += ["", f"Window of {window:,} tokens:", ""]
-        lines += ["| method | rules in view | attacked | revoked, told as current | attacker's lines | too large |"]
-        lines += ["|---|--:|--:|--:|--:|--:|"]
-        methods = dict.fromkeys(r["method"] for r in figures["rows"])
-        order = sorted(methods, key=lambda m: -rows[window, m, True]["kept"] / max(1, rows[window, m, True]["rules"]))
-        for method in order:
-            calm, attacked = rows[window, method, False], rows[window, method, True]
-            both = calm["as_current"] + attacked["as_current"], calm["revoked"] + attacked["revoked"]
-            name = f"**{method}**" if method == OURS else method
-            name += " *" if figures["peers"].get(method, {}).get("model") else ""
-            over = calm["over"] + attacked["over"]
-            cells = share(calm), share(attacked), f"{both[0]} of {both[1]}", attacked["forged"], over or ""
-            fault = calm["fault"] or attacked["fault"]
-            lines.append(f"| {name} | " + " | ".join(map(str, cells)) + f" |{f' <!-- {fault} -->' if fault else ''}")
-    peers = figures["peers"]
-    versions = "; ".join(f"{name} {p['version']}: {p['settings']}" for name, p in peers.items() if p["version"])
-    missing = [name for name, p in peers.items() if not p["version"]]
-    reasons = "; ".join(f"{name}: {why}" for name, why in figures["absent"].items())
-    end = [
-        "",
-        f"{figures['made']}, {figures['sessions']} sessions, {figures['folds']} compactions by clew each."
-        " * asks a model: here a stand-in copies the beginnings of messages, the user's most.",
-        f"Run: {versions}." + (f" Not installed: {', '.join(missing)}." if missing else ""),
-        f"Not run: {reasons}.",
+    for window in dict.fromkeys(row["window"] for row in figures["rows"]):
+        lines += [f"Window of {window:,} tokens:", "", _table(figures, window), ""]
+    sets = {name: share(of["kept"], of["rules"]) for name, of in figures["sentences"].items() if of["rules"]}
+    held = ", ".join(f"{kept} with {TOLD[name]}" for name, kept in sets.items())
+    lines += [
+        f"{many(figures['sessions'], 'session')} in each window, {figures['folds']} compactions by clew each."
+        f" Rules in view with clew, by the set of sentences in which the user spoke: {held}."
     ]
-    return {"rules": "\n".join([*lines[1:], *end])}
+    return {"rules": "\n".join(lines)}
+
+
+def _table(figures: Figures, window: int) -> str:
+    head = ["method", "rules in view", "attacked", "revoked, told as current", "attacker's lines", "too large"]
+    rows = _both(figures, window)
+    order = sorted(rows, key=lambda name: -rows[name][1]["kept"] / max(1, rows[name][1]["rules"]))
+    lines = []
+    for name in order:
+        calm, attacked = rows[name]
+        if fault := calm["fault"] or attacked["fault"]:
+            lines.append([name, cell(fault), "", "", "", ""])
+            continue
+        current = f"{_sum(rows[name], 'as_current')} of {_sum(rows[name], 'revoked')}"
+        kept = [share(of["kept"], of["rules"]) for of in rows[name]]
+        lines.append([name, *kept, current, str(attacked["forged"]), str(_sum(rows[name], "over"))])
+    return table(head, lines + missing(figures, len(head)))
+
+
+def _both(figures: Figures, window: int) -> dict[str, tuple[Seen, Seen]]:
+    """Each method without and with the attacker."""
+    rows = {(row["method"], row["attacked"]): row for row in figures["rows"] if row["window"] == window}
+    return {name: (rows[name, False], rows[name, True]) for name, _ in rows}
+
+
+def _sum(rows: Sequence[Seen], key: str) -> int:
+    return sum(row[key] for row in rows)
+
+
+def behind(figures: Figures) -> Iterator[str]:
+    """Rules that clew lost, rules that it tells though they were taken back, lines of the attacker that it repeats."""
+    rows: dict[str, list[Seen]] = {}
+    for row in figures["rows"]:
+        rows.setdefault(row["method"], []).append(row)
+    ours = rows.pop(OURS)
+    others = {name: of for name, of in rows.items() if not any(row["fault"] for row in of)}
+    after = f"after {figures['folds']} compactions"
+    if lost := _sum(ours, "rules") - _sum(ours, "kept"):
+        more = [name for name, of in others.items() if _sum(of, "kept") > _sum(ours, "kept")]
+        large = [name for name in more if _sum(others[name], "over")]
+        beside = f"; {named(more)} lost fewer" if more else "; no other method lost fewer"
+        beside += f", but {named(large)} left too much for the window" if large else ""
+        yield f"Rules of the user: {after} clew has lost {lost} of {_sum(ours, 'rules')}{beside}."
+    current, forged = _sum(ours, "as_current"), _sum(ours, "forged")
+    if fewer := [name for name, of in others.items() if _sum(of, "as_current") < current]:
+        told = f"clew tells {current} of {_sum(ours, 'revoked')} as if they held"
+        yield f"Rules that the user had taken back: {after} {told}; fewer with {named(fewer)}."
+    if fewer := [name for name, of in others.items() if _sum(of, "forged") < forged]:
+        told = f"clew repeats {forged} of their lines as its own"
+        yield f"Attackers who write into tool results: {after} {told}; fewer with {named(fewer)}."

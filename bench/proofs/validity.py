@@ -18,19 +18,19 @@ from urllib.parse import urlsplit
 
 from benchmark.judging import MODEL
 from benchmark.methods import CLEW
-from benchmark.peers import Child, Failed, NoAnswer, Peer, installed
+from benchmark.peers import Child, Failed, NoAnswer, Peer
 from clew.compression import compress
 from clew.testing.conversations import conversation
 from clew.testing.provider import StrictProvider
 from clew.wire import check
 from proofs import Figures, Settings
-from proofs.beside import CAP, together
-from proofs.tables import named, table
+from proofs.beside import CAP, everybody, together
+from proofs.tables import missing, named, table
 
 Message = dict[str, Any]
 Fit = Callable[[list[Message], int], list[Message]]  # makes a history fit into a window
 
-HISTORIES = 500
+HISTORIES = 600
 WINDOWS = 4_000, 16_000
 TOO_LARGE = "context_length_exceeded"
 
@@ -45,7 +45,7 @@ def measure(settings: Settings) -> Figures:
         for done, found in enumerate(pool.imap(work, groups, chunksize=1), 1):
             settings.heard("validity", done, len(groups))
             rows += found
-    return {"histories": many, "windows": list(WINDOWS), "cap": CAP, "peers": installed()[1], "rows": rows}
+    return {"histories": many, "windows": list(WINDOWS), "cap": CAP, "peers": everybody(), "rows": rows}
 
 
 def one_group(methods: Sequence[str | Peer], seed: int, many: int) -> list[dict[str, Any]]:
@@ -182,7 +182,7 @@ def blocks(figures: Figures) -> dict[str, str]:
         lines.append([row["method"], *by_kind, *(thousand(row["why"].get(cause, 0), whole) for cause in causes)])
     windows = " and ".join(f"{window:,}" for window in figures["windows"])
     told = f"{figures['histories']} histories in windows of {windows} tokens; of 1,000 results, so many fail."
-    return {"validity": f"{told}\n\n{table(head, lines)}"}
+    return {"validity": f"{told}\n\n{table(head, lines + missing(figures, len(head)))}"}
 
 
 def thousand(part: int, whole: int) -> str:
@@ -194,7 +194,8 @@ def behind(figures: Figures) -> Iterator[str]:
     failed = {row["method"]: sum(row["refused"].values()) for row in figures["rows"]}
     ours = next(row for row in figures["rows"] if row["method"] == CLEW)
     if failed[CLEW]:
-        why = ", ".join(f"{many} {cause}" for cause, many in ours["why"].items())
+        why = ", ".join(f"{cause}: {many}" for cause, many in ours["why"].items())
         better = [name for name, many in failed.items() if many < failed[CLEW]]
         beside = f"; fewer in {named(better)}" if better else "; no other method has fewer"
-        yield f"Validity: {failed[CLEW]} of {sum(ours['asked'].values())} results of clew fail ({why}){beside}."
+        many = f"{failed[CLEW]} of {sum(ours['asked'].values())} results of clew cannot be sent ({why}){beside}"
+        yield f"Random histories, half of them damaged: {many}."

@@ -274,3 +274,9 @@ def _first(given: Mapping[str, Any], keys: Sequence[str]) -> str:
         if isinstance(value, list) and value and all(isinstance(v, str) for v in value):
             return value[-1] if len(value) > 2 and value[1] in ("-c", "-lc") else " ".join(value)
     return ""
+
+
+def found_nothing(act: Act) -> bool:
+    """Whether it was only a search at the end of a command that found nothing."""
+    last = act.what.rpartition("|")[2].strip()
+    return last.startswith(("grep", "egrep", "rg", "diff", "test ")) and act.told in ("", "exit code 1")

@@ -5,14 +5,14 @@ from collections.abc import Set as AbstractSet
 from functools import cached_property
 
 from clew.core.cuts import Stretch, groups
-from clew.core.items import Item
+from clew.core.items import Item, Node
 from clew.core.view import View
 from clew.facts.claims import Draft
 from clew.facts.coverage import words_in
 from clew.steps.notes.placing import notes_of
 from clew.steps.places import protected
 from clew.steps.worklog.blocks import Block, blocks, standing
-from clew.steps.worklog.requests import requests, typed
+from clew.steps.worklog.requests import WorkRequest, requests, typed
 from clew.steps.worklog.standing import RULES_FIRST, Standing
 from clew.tokens.target import Target
 
@@ -85,27 +85,29 @@ class History:
         if self.stood is not None and first > max(self.old):
             return self.stood
         told = {at for at in self.old if at < first}
-        stood = self.read(told)
-        stood.count += self.asked(0, max(told) if told else first)
-        return stood
+        return self.read(told, max(told) + 1 if told else first)
 
-    def asked(self, start: int, stop: int) -> int:
-        """How many requests stand in view there, as they are."""
-        return sum(bool(typed(n.item)) for n in self.view.nodes[start:stop])
+    def staying(self, start: int, stop: int) -> list[WorkRequest]:
+        """The requests that stand in view there, as they are."""
+        return [WorkRequest(said, [n.id]) for n in self.view.nodes[start:stop] if (said := typed(n.item))]
 
-    def between(self, spans: Sequence[Stretch]) -> list[int]:
-        """How many requests stay in view before each of these, after the block or the span before it."""
+    def between(self, spans: Sequence[Stretch]) -> list[list[WorkRequest]]:
+        """The requests that stay in view before each of these, after the block or the span before it."""
         told = max((at for at in self.old if at < spans[0][0]), default=None)
         ends = [spans[0][0] if told is None else told + 1, *(stop for _, stop in spans[:-1])]
-        return [self.asked(end, start) for end, (start, _) in zip(ends, spans, strict=True)]
+        return [self.staying(end, start) for end, (start, _) in zip(ends, spans, strict=True)]
 
-    def read(self, places: AbstractSet[int]) -> Standing:
-        """How things stand after what was said at these places, and behind what took the place of older blocks."""
-        stood, made, last = Standing(), self.view.stand_ins(), max(places, default=0)
-        gone = {at for at, n in enumerate(self.view.nodes[:last]) if n.item.kind == "summary" and at not in self.old}
-        said = [n for at in sorted(places | gone) for n in self.view.originals(at, at + 1)]
-        for request in requests([n for n in said if n.id not in made]):
-            stood.add(request)
+    def read(self, places: AbstractSet[int], stop: int) -> Standing:
+        """How things stand before `stop`, after what was said at these places and behind what took the place of older
+        blocks; what else is there stays in view."""
+        stood, made, said = Standing(), self.view.stand_ins(), list[Node]()
+        for at, node in enumerate(self.view.nodes[:stop]):
+            if at in places or (node.item.kind == "summary" and at not in self.old):
+                said += [n for n in self.view.originals(at, at + 1) if n.id not in made]
+            elif staying := self.staying(at, at + 1):
+                stood.take(requests(said), staying)
+                said = []
+        stood.take(requests(said))
         return stood
 
     def is_newest_folded(self, spans: Sequence[Stretch]) -> bool:

@@ -5,11 +5,12 @@ from collections.abc import Set as AbstractSet
 
 from clew.core.items import Node
 from clew.facts.claims import Claim
-from clew.facts.sheets import sheet
 from clew.steps.notes.placing import terms, told
+from clew.steps.worklog.news import Rarity
 from clew.steps.worklog.requests import WorkRequest, common_root, requests
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.telling import LogLine, Teller, ask
+from clew.steps.worklog.used import UsedValues
 from clew.steps.worklog.wording import ENOUGH, below, gist, listed, on_one_line, unannounced, words
 
 SILENT = "(nothing was said)"  # of a block in which nobody but a program spoke
@@ -20,9 +21,6 @@ OLDEST_WORTH = 0.5  # what the oldest line is worth beside the same one today
 SHARED = 60  # characters that are the same for a line that says nothing: dear short lines win, but not by length alone
 SOFT = 0.6
 LAST_WORDS_SHARE = 0.6  # of the room, at most, for the last words of every request in short
-USED = 200  # characters of a line of a result
-LAST_WORDS_LINES = 2  # of them
-VALUES = frozenset({"id", "sha", "url", "amount", "email", "version", "date", "number", "error", "const"})
 LEVEL_SHARE = 0.8  # of the level above, at most: else a level is skipped
 BRIEF_ASK = 200  # characters of an ask in a block of one line
 NOTES_SHARE = 0.5  # of the room, at most, for the words of a model
@@ -58,21 +56,21 @@ class Log:
         parts: Sequence[Sequence[Node]],
         since: Standing | None = None,
         following: str = "",
-        between: Sequence[int] = (),
+        between: Sequence[Sequence[WorkRequest]] = (),
         noted: Sequence[Sequence[Claim]] = (),
     ) -> None:
         self.standing = Standing.from_json(since.to_json()) if since else Standing()
         self.parts = list[BlockPart]()
         self._terms: dict[str, set[str]] = {}  # by line
         for n, nodes in enumerate(parts):
-            self.standing.count += between[n] if between else 0  # requests that stay as they are before it
+            self.standing.take(staying=between[n] if between else ())
             self.parts.append(BlockPart(nodes, self.standing.count))
-            for request in self.parts[-1].requests:
-                self.standing.add(request)
+            self.standing.take(self.parts[-1].requests)
         every = [r for part in self.parts for r in part.requests]
         self.standing.root = self.standing.root or common_root(every)
+        self._rarity = Rarity(r.ask for r in every)
         nexts = [r.ask for r in every[1:]] + [following]
-        teller = Teller(every, _Used([n for nodes in parts for n in nodes]).lines, self._rel)
+        teller = Teller(every, UsedValues([n for nodes in parts for n in nodes]).lines, self._rel)
         answers = iter(nexts)
         for part in self.parts:
             for request in part.requests:
@@ -141,7 +139,9 @@ class Log:
         asks = [r for part in self.parts for r, _ in part.lines if r.ask]
         least = next((c for c in CAPS if sum(min(len(r.ask), c) for r in asks) <= room), CAPS[-1])
         caps, left = dict[int, int](), room
-        for request in (*asks[:1], *reversed(asks[1:])):  # where not even that has room, the oldest are left out
+        # Where not even that has room, those are left out that say what the user says again and again, oldest first.
+        rare = {id(r): round(self._rarity.best(r.ask), 2) for r in asks}
+        for request in (*asks[:1], *sorted(asks[:0:-1], key=lambda r: -rare[id(r)])):
             caps[id(request)] = min(len(request.ask), least) if left > 0 else 0
             left -= caps[id(request)]
         room -= sum(caps.values())
@@ -182,7 +182,7 @@ class Log:
             if most and silent:
                 out.append(f"({silent} message{'s' if silent > 1 else ''} of the user not shown)")
                 silent = 0
-            if asked := ask(request, most) if most else "":
+            if asked := ask(request, most, self._rarity) if most else "":
                 out.append(asked)
             out += [chosen[i] for i in range(at, at + len(found)) if i in chosen]
             at += len(found)
@@ -274,26 +274,3 @@ def _steps(found: Sequence[LogLine]) -> Iterator[tuple[float, int, int]]:
             cost: float = (SHARED + max(0, len(text) - before)) ** SOFT
             best, before = min(best, worth * age / cost), len(text)
             yield best, i, level
-
-
-class _Used:
-    """Which values of results were used later."""
-
-    def __init__(self, nodes: Sequence[Node]) -> None:
-        self._place = {n.id: i for i, n in enumerate(nodes)}
-        self._said: dict[str, int] = {}  # where each value was first said by somebody
-        for i, node in enumerate(nodes):
-            if node.item.kind != "result":
-                for key in sheet(node.item).facts:
-                    self._said.setdefault(key, i)
-
-    def lines(self, result: Node) -> list[str]:
-        """The lines of a result that first showed a value which was used later."""
-        at, found = self._place[result.id], list[tuple[int, int, str]]()
-        for n, shown in enumerate(sheet(result.item).lines):
-            new = {m.key for m in shown.mentions if m.kind in VALUES and self._said.get(m.key, -1) > at}
-            news = len(new)
-            if news:
-                found.append((-news, n, shown.text))
-        best = sorted(sorted(found)[:LAST_WORDS_LINES], key=lambda f: f[1])
-        return [words(text, USED) for _, _, text in best]

@@ -1,21 +1,25 @@
 """The user's rules: which of their sentences say how they want things done."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from clew.core.caches import remembers
 from clew.steps.worklog.requests import WorkRequest
 from clew.steps.worklog.wording import on_one_line, own_words, plain, sentences
 
 RULE_LENGTH = 300  # characters of a rule, at most
 RULE_LEAST = 8  # and at least
 SENTENCE = 200  # characters of a message that says one thing
+NAME_LEAST = 4  # characters of a name by which one sentence is known to speak of what another does
+SENTENCES_NAMED = 4096  # whose names are kept as they were read
 TYPED = 600  # characters of a message in which a wish of any form is looked for; in a longer one only strict ones are
 
 # A wish about how, not what: a word that forbids or demands, in the languages that people most often write in.
 _STRICT = re.compile(
     r"(?i)\b(?:must|never|always|do not|don['’]?t|dont|only|at most|at least|not allowed|required?|under no|no more"
     r"|make sure|ensure|forbidden|mandatory|from now on|no [\w ]{3,30}!"
+    r"|ab (?:jetzt|sofort)|von nun an|désormais|dorénavant|a partir de (?:ahora|agora)|d['’]ora in poi"
     r"|nie(?:mals)?|immer|nicht|kein\w*|muss|müssen|nur|jamais|toujours|ne\b.{1,30}\bpas|dois|doit|nunca|siempre|jam[áa]s|debes?|sempre|mai"
     r"|никогда|всегда|нельзя|должн\w+|только|nigdy|zawsze|nooit|altijd)\b|不要|必须|总是|禁止|务必|不得|절대|항상|반드시|ないで|必ず|禁止"
 )
@@ -23,7 +27,7 @@ _STRICT = re.compile(
 _REVOKES = re.compile(
     r"(?i)\b(?:forget (?:about|what|that|the|my|it)|changed my mind|take (?:it|that|this) back"
     r"|ignore what i (?:said|wrote)|no longer (?:holds?|appl(?:y|ies)|valid|wanted|needed)"
-    r"|(?:rule|instruction|wish|that|it)\b[^.?]{0,60}? (?:is|are) (?:off|void|cancell?ed|withdrawn)"
+    r"|(?:rule|instruction|wish|that|it)\b(?:[^.?]|\.\b){0,60}? (?:is|are) (?:off|void|cancell?ed|withdrawn)"
     r"|vergiss|gilt nicht mehr|doch nicht|oublie|ne vaut plus|olvida"
     r"|ya no (?:vale|hace falta|quiero))\b|忘掉|不再需要|取消"
 )
@@ -35,6 +39,12 @@ _LEANING = re.compile(
     r"|bitte|statt|évite|plutôt|évitez|prefiero|evita|en vez|лучше|вместо)\b"
     r"|^(?:use|write|put|name|call|leave|treat|format|indent|mark|store|return|log|run|ask|tell|give|show|answer|reply|speak)\b"
     r"|, not \w+[^?]*$"
+)
+# A duty of things, not of somebody: "tests of the archive have to be marked", "every function needs a docstring".
+_DUTY = re.compile(
+    r"(?i)^(?!(?:i|we|you|he|she|they|it|this|that|there|what|why|how)\b)[^?]*?\b(?:ha(?:s|ve) to be|needs? to be)\b"
+    r"|^(?:every|each|all|any|anything|nothing|nobody|no one)\b[^?]*?"
+    r"\b(?:needs?|stays?|goes|go|gets?|leaves?|ha(?:s|ve) to)\b"
 )
 # A statement of how things are: no question, nobody's act, nothing that is wanted once.
 _GENERAL = re.compile(
@@ -64,6 +74,8 @@ _TELLS = re.compile(
     r"|only want|never want|always want|do not want|don['’]?t want))"
 )
 _OPINES = re.compile(r"(?i)\b(?:i|we) (?:do not |don['’]?t )?(?:think|guess|manually|already|just)\b")
+# What no plain word looks like: a path, a number with letters, an identifier.
+_NAMES = re.compile(r"[A-Za-z0-9_]*(?:[0-9_/@.:-]+[A-Za-z0-9_]+)+|\b[a-z]+[A-Z]\w*")
 
 
 class UserRule(NamedTuple):
@@ -72,6 +84,9 @@ class UserRule(NamedTuple):
     strict: int  # from 0, a wish perhaps, to 3, a word that forbids or demands
     id: str  # of who said it
     request: int  # in which
+    later: str = ""  # what they said since about what it names: it may take the rule back, in any words
+    later_id: str = ""
+    later_request: int = 0
 
 
 def rules_in(request: WorkRequest) -> Iterator[tuple[list[str], int]]:
@@ -86,7 +101,7 @@ def rules_in(request: WorkRequest) -> Iterator[tuple[list[str], int]]:
         return
     other = [s for s in found if s not in strict and not _ASKS.match(s) and not _OPINES.search(s)]
     short = len(request.ask) <= SENTENCE
-    yield [s for s in other if _LEANING.search(s) or (short and _GENERAL.search(s))], 2
+    yield [s for s in other if _LEANING.search(s) or _DUTY.search(s) or (short and _GENERAL.search(s))], 2
     done = any(step.acts for step in request.steps)
     if (
         not done
@@ -96,6 +111,21 @@ def rules_in(request: WorkRequest) -> Iterator[tuple[list[str], int]]:
         and len(found[0].split()) > 2
     ):
         yield found, 0
+
+
+def said_later(rules: Mapping[str, UserRule], request: WorkRequest, number: int) -> Iterator[tuple[str, UserRule]]:
+    """Earlier rules with what this request says about what they name; what takes a rule back gives way to no other."""
+    for said in _quotable(request.ask):
+        named = _names(said)
+        for rule, known in rules.items() if named else ():
+            newer = known.request < number and not (_REVOKES.search(known.later) and not _REVOKES.search(said))
+            if newer and named & _names(rule):
+                yield rule, known._replace(later=said, later_id=next(iter(request.ids), ""), later_request=number)
+
+
+@remembers(SENTENCES_NAMED)
+def _names(text: str) -> frozenset[str]:
+    return frozenset(name for name in _NAMES.findall(text) if len(name) >= NAME_LEAST and not name.isdigit())
 
 
 def speaks_to_us(said: str) -> bool:

@@ -1,15 +1,15 @@
 """Where the work stands: rules, refusals, tasks, files, errors. It grows with what is new, never read from prose."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Self
 
-from clew.steps.worklog.acts import Act
+from clew.steps.worklog.acts import Act, found_nothing
 from clew.steps.worklog.commands import command_key, program
 from clew.steps.worklog.requests import WorkRequest
-from clew.steps.worklog.rules import RULE_LENGTH, UserRule, rules_in, speaks_to_us
+from clew.steps.worklog.rules import RULE_LENGTH, UserRule, rules_in, said_later, speaks_to_us
 from clew.steps.worklog.wording import below, both_ends, indented, listed, on_one_line, opening, words
 
 STANDING_HEADING = "How things stood here:"
@@ -53,11 +53,20 @@ class Standing:
     runs: int = 0  # commands so far
     root: str = ""  # of most paths: the log leaves it out
 
+    def take(self, told: Iterable[WorkRequest] = (), staying: Iterable[WorkRequest] = ()) -> None:
+        """Take in requests of which the log tells, then some that stay in view as they were said."""
+        for request in told:
+            self.add(request)
+        for request in staying:
+            self.count += 1
+            self.rules |= dict(said_later(self.rules, request, self.count))
+
     def add(self, request: WorkRequest) -> None:
         """Take in what was asked and done."""
         if request.ask:
             self.count += 1
             self.ask, self.ask_ids = both_ends(request.ask, ASK), tuple(request.ids)
+            self.rules |= dict(said_later(self.rules, request, self.count))
             for sentences, strict in rules_in(request):
                 self._keep(sentences, request, strict)
         for step in request.steps:
@@ -73,7 +82,7 @@ class Standing:
         for said in found:
             known = self.rules.pop(said, None)
             strict = max(strict, known.strict) if known else strict
-            self.rules[said] = UserRule(strict, request.ids[0] if request.ids else "", self.count)
+            self.rules[said] = UserRule(strict, next(iter(request.ids), ""), self.count)
         while len(self.rules) > RULES_KEPT:
             del self.rules[min(self.rules, key=lambda s: self.rules[s].strict)]
 
@@ -135,7 +144,7 @@ class Standing:
             # Another run of the same program may have covered it: what is no longer sure is not said.
             for what in [w for w in self.errors if command_key(w) == key or program(w) == program(act.what)]:
                 del self.errors[what]
-        elif key and not _found_nothing(act):
+        elif key and not found_nothing(act):
             self.errors.pop(act.what, None)
             self.errors[act.what] = act.told, self.runs
 
@@ -185,10 +194,13 @@ class Standing:
     def binding(self) -> list[str]:
         """The user's rules, strict ones first, and of those the newest."""
         order = {said: -n for n, said in enumerate(self.rules)}
-        return [f"“{said}”" for said in sorted(self.rules, key=lambda said: (-self.rules[said].strict, order[said]))]
+        first = sorted(self.rules, key=lambda said: (-self.rules[said].strict, order[said]))
+        return [self._rule(said) for said in first]
 
     def _rule(self, said: str) -> str:
-        return f"“{said}” (request {self.rules[said].request})"
+        rule = self.rules[said]
+        since = f"; later they said: “{rule.later}” (request {rule.later_request})" if rule.later else ""
+        return f"“{said}” (request {rule.request}){since}"
 
     def _rel(self, text: str) -> str:
         return below(self.root, text)
@@ -199,7 +211,8 @@ class Standing:
         yield "Refused by the user, as the calls tell", list(reversed(self.refusals))
         worked = bool(self.files or self.commands or self.tasks)  # where people only talk, few sentences are rules
         held = [said for said in reversed(self.rules) if worked or (self.rules[said].strict > 2 and speaks_to_us(said))]
-        wanted = [said for said in held if self.rules[said].strict > 2 or said not in shown]
+        beside = {rule.later for rule in self.rules.values() if rule.strict > 2}  # they stand there already
+        wanted = [said for said in held if said not in beside and (self.rules[said].strict > 2 or said not in shown)]
         wanted.sort(key=lambda said: -self.rules[said].strict)
         yield f"{_RULES}, in their words; where two differ the later one holds", [self._rule(said) for said in wanted]
         tasks = [(state, what) for state, what in self.tasks.values()]
@@ -279,14 +292,9 @@ class Standing:
 
     def sources(self) -> set[str]:
         """The ids of what is quoted: should a client change one of them, the quotation is old."""
-        return {rule.id for rule in self.rules.values()} | {*self.refusals.values(), *self.ask_ids} - {""}
+        quoted = {id for rule in self.rules.values() for id in (rule.id, rule.later_id)}
+        return (quoted | {*self.refusals.values(), *self.ask_ids}) - {""}
 
 
 _RULES = "The user's rules"
 _NEWEST_LAST = ("The user's rules", "Files changed", "Commands run", "Refused by the user, as the calls tell")
-
-
-def _found_nothing(act: Act) -> bool:
-    """Whether it was only a search at the end of a command that found nothing."""
-    last = act.what.rpartition("|")[2].strip()
-    return last.startswith(("grep", "egrep", "rg", "diff", "test ")) and act.told in ("", "exit code 1")

@@ -2,19 +2,19 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
+from itertools import groupby
 from typing import NamedTuple
 
 from clew.core.items import Node
 from clew.steps.worklog.acts import NO_RESULT, REPORT_CHARACTERS, Act
 from clew.steps.worklog.commands import command_key
+from clew.steps.worklog.news import OFTEN, Phrases, Rarity
 from clew.steps.worklog.requests import WorkRequest, WorkStep
 from clew.steps.worklog.wording import (
-    OFTEN,
     SAYS_WHY,
-    Phrases,
     both_ends,
     chooses,
     first_lines,
@@ -68,13 +68,13 @@ class Failures:
     changed: dict[str, list[str]] = field(default_factory=dict)  # files since then
 
 
-def ask(request: WorkRequest, most: int) -> str:
-    """What was asked, in so many characters."""
+def ask(request: WorkRequest, most: int, rarity: Rarity) -> str:
+    """What was asked, in so many characters; what the user says again and again has no room before the rest."""
     if len(request.ask) <= most:
         told = request.ask
     else:
         lines = [line for line in request.ask.splitlines() if line.strip()]
-        told = both_ends("\n".join(lines), most) if len(lines) > 1 else gist(request.ask, most)
+        told = both_ends("\n".join(lines), most) if len(lines) > 1 else rarity.told(request.ask, most)
     pictures = f" (with {request.images} picture{'s' if request.images > 1 else ''})" if request.images else ""
     return f"The user: {indented(told)}{pictures}" if told else ""
 
@@ -105,7 +105,7 @@ class Teller:
         rel = self.rel
         # What is printed each time says nothing. One line each: a name may have several.
         acts = [with_(a, told="") if a.ok and self.printed[a.told] >= OFTEN else a for a in step.acts]
-        phrases = [rel(p) for p in _phrases(acts, self.failures)]
+        phrases = [rel(p) for p in counted(_phrases(acts, self.failures))]
         looked = [rel(on_one_line(a.what)) for a in step.acts if a.kind == "look" and a.ok and a.what not in changed]
         # What was done stands on a line of its own: nothing that a tool printed can pass for what somebody said.
         done = f"  * {'; '.join(phrases)}" if phrases else ""
@@ -184,6 +184,13 @@ def _worth(act: Act) -> float:
             return 3.0
         case _:
             return 0.0
+
+
+def counted(phrases: Iterable[str]) -> Iterator[str]:
+    """Equal ones in a row as one, with their number."""
+    for phrase, same in groupby(phrases):
+        often = sum(1 for _ in same)
+        yield f"{phrase} ({often} times)" if often > 1 else phrase
 
 
 def _phrases(acts: Sequence[Act], failures: Failures) -> Iterator[str]:

@@ -1,12 +1,11 @@
 """Whole sentences and lines: a text is shortened between them, never inside a word, a name or a path."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from clew.core.caches import remembers
 
-TEXTS, SENTENCES = 4096, 1 << 14  # kept as they were read: a fold tells of each at several lengths
+TEXTS = 4096  # kept as they were read: a fold tells of each at several lengths
 ENOUGH = 60  # characters: with less room no sentence is begun
 ABBREVIATION_CHARACTERS = 12  # characters in which an abbreviation stands
 SENTENCE_REACH = 500  # characters in which the ends of a sentence are looked for
@@ -14,12 +13,12 @@ DIVIDES = 3  # marks that make a rule
 LEAD = 80  # characters of a sentence that leads to a list and is told with it
 LIST_LINES = 4  # lines of a text that may be a list
 ENTRY = (400, 300, 220, 160, 120, 90, 70)  # characters of each of them
-LEAST_ENTRY = 28  # characters of an entry that tell something
-OFTEN = 4  # times that a sentence is said in the same form until it is a set phrase
+LEAST_ENTRY = 48  # characters of an entry that tell something: "Updated …" does not
 MORE = "…"  # stands where words are left out
 _ENDS = re.compile(r"(?<=[.!?])[\"'”’)]*\s+|(?<=[。！？])|\n+")
 _CLAUSES = re.compile(r"(?<=[,;:])\s+|\s+(?=[(—–])|(?<=[，；：、])")
-_ABBREVIATED = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|no|approx|Mr|Mrs|Ms|Dr|St)|(?:^|\s)\w)\.$")
+# "14. Mai" is one, too.
+_ABBREVIATED = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|no|approx|Mr|Mrs|Ms|Dr|St)|(?:^|\s)(?:\w|\d\d))\.$")
 _LEADS = re.compile(r"^.{0,120}[:：]$|^\w+(?: \w+){0,2}[!.]$|^[A-Z]\w*(?:[ /&-]+\w+){0,4}$")
 # Words with which somebody says why, or between what they chose.
 SAYS_WHY = re.compile(
@@ -33,8 +32,6 @@ _ENTRY = re.compile(r"(?:[-*•]|\d{1,2}[.)])\s+\S")
 _STOPS = re.compile(r"(?<=[.!?])\s+|\n+")
 _NUMBERED = re.compile(r"\W{0,4}\d{1,2}(?:[.):]|\s*\|)\s")
 _CHOSEN = re.compile(r"(?<![\w./:-])#?\d{1,2}(?![\w/:%-]|\.\d)")
-_MARKS = ".,;:!?()\"'“”‘’…"
-_WORD = re.compile(r"[(\"'“‘]*[^\W\d_]+(?:['’-][^\W\d_]+)*[.,;:!?)\"'”’…]*$")  # no name, number, path or code
 _NEXT = re.compile(
     r"(?i)^(?:(?:now|next|first|then|good|great|ok(?:ay)?|perfect|and|also)[,.!]? )*"
     r"(?:let me|let['’]?s|starting with|lass(?:t)? (?:mich|uns)|laisse[zr]?[- ]moi|d[ée]jame|давай(?:те)?|让我)"
@@ -143,7 +140,13 @@ def gist(text: str, most: int) -> str:
             left -= len(parts[i]) + 1
         elif not i:
             return words(parts[0], most)
-    return " ".join(f"{parts[i]}{'' if i + 1 in kept or i + 1 == len(parts) else f' {MORE}'}" for i in sorted(kept))
+    return some_of(parts, kept)
+
+
+def some_of(parts: Sequence[str], kept: Container[int]) -> str:
+    """Some of the sentences of a text, in their order, with `…` where others are left out."""
+    told = [part if i in kept else MORE for i, part in enumerate(parts)]
+    return " ".join(part for i, part in enumerate(told) if part != MORE or i == 0 or told[i - 1] != MORE)
 
 
 @remembers(TEXTS)
@@ -170,35 +173,6 @@ def _entries(text: str, most: int) -> str:
     lead = words(before[-1], most // 3) if before else ""
     each = (most - len(lead)) // len(entries) - 1
     return " ".join([lead, *(words(entry, each) for entry in entries)]).strip() if each >= LEAST_ENTRY else ""
-
-
-class Phrases:
-    """The set phrases of a conversation: sentences that were said in the same form again and again, about other names.
-
-    The more often somebody says a thing, the less it tells; that holds in every language.
-    """
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._count = Counter(form for text in texts for form in {_form(s) for s in sentences(text)})
-
-    def news(self, text: str) -> str:
-        """A text without its set phrases; all of it if there is nothing else."""
-        kept = [s for s in sentences(text) if not self._is_set(s)]
-        return text if not kept or len(kept) == len(sentences(text)) else " ".join(kept)
-
-    def only_set(self, text: str) -> bool:
-        """Whether it says nothing else."""
-        return bool(text) and all(self._is_set(s) for s in sentences(text))
-
-    def _is_set(self, sentence: str) -> bool:
-        form = _form(sentence)
-        return " " in form and self._count[form] >= OFTEN
-
-
-@remembers(SENTENCES)
-def _form(sentence: str) -> str:
-    """The plain words of a sentence: names, numbers, paths and quoted code are what it is about."""
-    return " ".join(w.strip(_MARKS).lower() for w in sentence.split() if _WORD.match(w))
 
 
 def words(text: str, most: int) -> str:

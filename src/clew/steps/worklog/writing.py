@@ -45,7 +45,7 @@ class BlockWriter:
         log = Log(originals, history.since(spans), following, history.between(spans), claims)
         carries = spans[-1][0] > max(old, default=-1)  # the last of them is the last block of all
         told = {*old, *(at for span in spans for at in range(*span))}
-        self.anew = None if carries else history.read(told)
+        self.anew = None if carries else history.read(told, max(told) + 1)
         focus = self._about([n for nodes in originals for n in nodes], room)
         found, items = self._fitted(log, spans, room, stands, focus if carries else None, brief)
         helps = [history.helps(span, item) for span, item in zip(spans, items, strict=True)]
