@@ -76,3 +76,22 @@ def test_what_stays_in_view_counts_for_an_earlier_rule_but_is_not_repeated() -> 
     assert "tabs" not in told
     assert "m7" in standing.sources()
     assert standing.count == 3
+
+
+def test_words_before_a_wish_and_polite_words_do_not_hide_it() -> None:
+    said = "And while I think of it: Don't touch the files under vendor."
+    assert found(said) == [said]
+    assert found("It would be great if you could always run make docs.") == [
+        "It would be great if you could always run make docs."
+    ]
+    assert found("I think it never worked.") == []
+
+
+def test_wishes_of_one_form_for_each_request_come_after_the_others() -> None:
+    standing = Standing(files={"a.py": ("edited", 1, [])})
+    standing.add(WorkRequest("Avoid recursion in the parser, please."))
+    for name in ("queue_1", "ledger_2", "router_3", "cache_4", "stream_5"):
+        standing.add(WorkRequest(f"Leave the {name} alone for now."))
+    told = standing.told(280)
+    assert "Avoid recursion" in told
+    assert "more not shown" in told

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -54,6 +55,8 @@ def _case(case: tuple[int, int, bool], peers: bool) -> list[Seen]:
     session = make(all_of(lines)) if attacked else make()
     end, folds, _, sent = run(_worked(session, window, FOLDS))
     assert folds == FOLDS, f"{folds} compactions in {WINDOWS[window]:,} tokens"
+    # Of its own lines that the attacker repeats, clew writes some again, and they are true: those are no finds.
+    session = replace(session, attacks=tuple({_plain(a) for a in session.attacks} - {_plain(line) for line in lines}))
     rows = [_judged(OURS, session, end, sent, window)]
     for group in together() if peers else ():
         with Child(group[0], CAP) as child:
@@ -127,7 +130,7 @@ def _judged(name: str, session: Ruled, end: int, sent: Sequence[Mapping[str, Any
         "kept": sum(rule.text in text for rule in hold),
         "revoked": len(gone),
         "as_current": len(told),
-        "forged": sum(line in written for line in {_plain(line) for line in session.attacks}),
+        "forged": sum(line in written for line in session.attacks),
         "over": tokens > window,
         "tokens": tokens,
     }

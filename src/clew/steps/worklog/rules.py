@@ -33,7 +33,12 @@ _REVOKES = re.compile(
 )
 # What somebody says of a thing ("this always returns 0") is a rule only with one of these.
 _STATES = re.compile(r"(?i)(?:this|that|it|while|currently|there|because|since|however|note)\b")
-_DEMANDS = re.compile(r"(?i)\b(?:must|do not|don['’]?t|never|not allowed|make sure|required|forbidden|mandatory)\b")
+_DEMANDS = re.compile(
+    r"(?i)\b(?:must|do not|don['’]?t|never|not allowed|make sure|required|forbidden|mandatory"
+    r"|you (?:could|would|should|can)? ?(?:always|only))\b"
+)
+# Words that lead to what somebody wants: "and while I think of it: …".
+_LEAD_IN = re.compile(r"^[^:.]{3,60}: (?=\S)")
 _LEANING = re.compile(
     r"(?i)\b(?:avoid|prefer|instead|should(?:n['’]t)?|keep|please use|by default|rather|stick to|follow|except|unless"
     r"|bitte|statt|évite|plutôt|évitez|prefiero|evita|en vez|лучше|вместо)\b"
@@ -92,14 +97,15 @@ class UserRule(NamedTuple):
 def rules_in(request: WorkRequest) -> Iterator[tuple[list[str], int]]:
     """Sentences about how, from what was typed, and how strict; so is a short message that nothing was done about."""
     found, brief = list(_quotable(request.ask)), len(request.ask) <= TYPED
-    own = [s for s in found if not any(said.search(s) for said in (_LACKS, _OPINES, _WONDERS, _TELLS))]
+    wish = {s: _LEAD_IN.sub("", s) for s in found}
+    own = [s for s in found if not any(said.search(wish[s]) for said in (_LACKS, _OPINES, _WONDERS, _TELLS))]
     revoking = [s for s in found if _REVOKES.search(s)]
-    strict = [s for s in own if s in revoking or (_DEMANDS if _STATES.match(s) else _STRICT).search(s)]
+    strict = [s for s in own if s in revoking or (_DEMANDS if _STATES.match(wish[s]) else _STRICT).search(s)]
     strict += [s for s in revoking if s not in strict]
     yield strict, 3 if brief else 1
     if not brief:
         return
-    other = [s for s in found if s not in strict and not _ASKS.match(s) and not _OPINES.search(s)]
+    other = [s for s in found if s not in strict and not _ASKS.match(wish[s]) and not _OPINES.search(wish[s])]
     short = len(request.ask) <= SENTENCE
     yield [s for s in other if _LEANING.search(s) or _DUTY.search(s) or (short and _GENERAL.search(s))], 2
     done = any(step.acts for step in request.steps)

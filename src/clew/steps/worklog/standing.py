@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from clew.steps.worklog.acts import Act, found_nothing
 from clew.steps.worklog.commands import command_key, program
+from clew.steps.worklog.news import Phrases
 from clew.steps.worklog.requests import WorkRequest
 from clew.steps.worklog.rules import RULE_LENGTH, UserRule, rules_in, said_later, speaks_to_us
 from clew.steps.worklog.wording import below, both_ends, indented, listed, on_one_line, opening, words
@@ -42,9 +43,8 @@ class Standing:
     refusals: dict[str, str] = field(default_factory=dict)  # what was refused and why: the id
     tasks: dict[str, tuple[str, str]] = field(default_factory=dict)  # by number: state, what
     files: dict[str, tuple[str, int, list[str]]] = field(default_factory=dict)  # by path: verb, times, what changed
-    errors: dict[str, tuple[str, int]] = field(
-        default_factory=dict
-    )  # commands that failed when they last ran: how, when
+    # Commands that failed when they last ran: how, when.
+    errors: dict[str, tuple[str, int]] = field(default_factory=dict)
     commands: dict[str, tuple[int, str]] = field(default_factory=dict)  # how often each ran, how it went last
     running: dict[str, str] = field(default_factory=dict)
     ask: str = ""  # the newest request
@@ -213,11 +213,11 @@ class Standing:
         held = [said for said in reversed(self.rules) if worked or (self.rules[said].strict > 2 and speaks_to_us(said))]
         beside = {rule.later for rule in self.rules.values() if rule.strict > 2}  # they stand there already
         wanted = [said for said in held if said not in beside and (self.rules[said].strict > 2 or said not in shown)]
-        wanted.sort(key=lambda said: -self.rules[said].strict)
+        phrases = Phrases(self.rules)  # what is said of one thing after the other holds for a request, more likely
+        wanted.sort(key=lambda said: (-self.rules[said].strict, phrases.only_set(said)))
         yield f"{_RULES}, in their words; where two differ the later one holds", [self._rule(said) for said in wanted]
-        tasks = [(state, what) for state, what in self.tasks.values()]
-        left = [f"{state}: {what}" for state, what in tasks if state not in ("done", "dropped")]
-        yield "Tasks that are not done", left
+        tasks = list(self.tasks.values())
+        yield "Tasks that are not done", [f"{s}: {what}" for s, what in tasks if s not in ("done", "dropped")]
         done = [what for state, what in tasks if state == "done"]
         yield "Tasks done", ["; ".join(words(what, 120) for what in done)] if done else []
         yield (
