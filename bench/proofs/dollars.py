@@ -170,7 +170,7 @@ def blocks(figures: Figures) -> Mapping[str, str]:
             f"{_share(row):.0%}",
             f"{row['one_call'] / max(1, row['needs']):.0%}" if row["method"] in OURS else "",
             *(f"{max(row[key]):.2f}" for key in ("regrets", "regrets_alike")),
-            f"{row['refused'] / row['calls']:.0%}" if row["refused"] else "",
+            _too_large(row),
         )
         for row in rows
     ]
@@ -190,8 +190,13 @@ def _share(row: Row) -> float:
     return float(row["kept"] / max(1, row["needs"]))
 
 
+def _too_large(row: Row) -> str:
+    share = row["refused"] / row["calls"]
+    return f"{share:.0%}" if share >= 0.01 else "< 1%" if share else ""
+
+
 def _told(row: Row) -> str:
-    over = f", {row['refused'] / row['calls']:.0%} of its calls too large" if row["refused"] else ""
+    over = f", {_too_large(row)} of its calls too large" if row["refused"] else ""
     return f"{row['method']} (${row['dollars']:.2f}, {_share(row):.0%} in view{over})"
 
 
