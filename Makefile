@@ -10,15 +10,20 @@ VENV ?= .venv
 ENV := $(VENV)/bin
 PINNED := requirements-dev.txt
 
+# Where it is set, every process of the tests would compile clew and all that it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
+# Files in their order, each in one process: what its tests share is made once, and the last ones are short.
+PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
+
 FRAMEWORKS := adk agent_framework crewai hermes inspect_ai langchain litellm openai_agents praisonai pydantic_ai strands
 
-.PHONY: demo test test-batch test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench proof peers live types-live paste docs format clean relock $(FRAMEWORKS)
+.PHONY: demo test test-batch test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench proof peers live tau2 compactbench types-live paste docs format clean relock $(FRAMEWORKS)
 
 demo: $(ENV)/clew  ## Replay a real agent session in a small window.
 	@$(ENV)/clew demo --store $(VENV)/demo.db
 
 test: $(VENV)/ready  ## All tests but those inside the frameworks.
-	$(ENV)/python -m pytest -n auto --dist loadgroup
+	$(ENV)/python -m pytest $(PARALLEL)
 
 test-frameworks:  ## The adapters, each inside the real framework: what fails in one keeps no other from running.
 	@$(MAKE) --no-print-directory --keep-going --jobs 2 --output-sync $(FRAMEWORKS)
@@ -69,7 +74,7 @@ laws: $(VENV)/ready  ## Laws and fuzzers with a new seed, or with SEED=; EXAMPLE
 	@seed=$${SEED:-$$(date +%s)}; failed=0; \
 	echo "make laws SEED=$$seed EXAMPLES=$(or $(EXAMPLES),1000) SESSIONS=$(or $(SESSIONS),2000)"; \
 	LAWS_SEED=$$seed LAWS_EXAMPLES=$(or $(EXAMPLES),1000) CASES=5 \
-	  $(ENV)/python -m pytest -n auto --dist loadgroup -m hypothesis --hypothesis-seed=$$seed || failed=1; \
+	  $(ENV)/python -m pytest -n auto -m hypothesis --hypothesis-seed=$$seed || failed=1; \
 	$(ENV)/python bench/fuzz.py --sessions $(or $(SESSIONS),2000) --seed $$seed --processes 2 || failed=1; \
 	exit $$failed
 
@@ -83,7 +88,7 @@ fuzz-gateway: $(VENV)/ready | $(UV)  ## Requests of all kinds to a gateway, by a
 	  --checks not_a_server_error,response_schema_conformance,content_type_conformance
 
 coverage: $(VENV)/ready  ## Lines that tests run: the figure and the worst files; below the floor it fails.
-	$(ENV)/python -m pytest -n auto --dist loadgroup --cov --cov-report=
+	$(ENV)/python -m pytest $(PARALLEL) --cov --cov-report=
 	@$(ENV)/coverage report --sort=cover --skip-covered > .coverage.txt; failed=$$?; \
 	head -22 .coverage.txt; tail -2 .coverage.txt; exit $$failed
 
@@ -115,10 +120,15 @@ bench/packages/.venv-%/ready: bench/packages/%.txt | $(UV)
 	$(UV) pip install --quiet --python bench/packages/.venv-$*/bin/python -r $< 2> $$said && rm $$said || { cat $$said >&2; exit 1; }
 	@touch $@
 
-live: .venv-live/ready bench/out/compactbench  ## Live tasks, tau2 and CompactBench, with a model: MODEL=openai/gpt-5-mini, or scripted; LIMIT=
+live: tau2 compactbench  ## Live tasks, tau2 and CompactBench, with a model: MODEL=openai/gpt-5-mini, or scripted; LIMIT=
+
+tau2: .venv-live/ready
 	.venv-live/bin/python bench/live.py tau2 --model $(or $(MODEL),scripted) --limit $(or $(LIMIT),2) --compaction clew,auto,none
+
+compactbench: .venv-live/ready $(if $(TEMPLATES),,bench/out/compactbench)  ## TEMPLATES=DIR: its benchmarks/public, if you have it.
 	.venv-live/bin/python bench/live.py compactbench --model $(or $(MODEL),scripted) --limit $(or $(LIMIT),2) \
-	  --templates bench/out/compactbench/benchmarks/public --suite elite_practice --difficulty hard --methods clew,naive-summary,hybrid-ledger
+	  --templates $(or $(TEMPLATES),bench/out/compactbench/benchmarks/public) --suite elite_practice --difficulty hard \
+	  --methods clew,naive-summary,hybrid-ledger
 
 types-live: .venv-live/ready
 	MYPYPATH=bench:src .venv-live/bin/python -m mypy --config-file frameworks/mypy.ini --cache-dir .venv-live/mypy bench/livetasks

@@ -1,6 +1,6 @@
 """What real compactions lost, by kind, beside what others measured; and how fast that is counted.
 
-python bench/audit.py --data DIR [--speed]
+python bench/audit.py --data DIR [--speed] [--json bench/results/audit.json]
 
 DIR holds session files of agents, or conversations with `real_compactions`. The published figures are those of
 https://github.com/vshulcz/deja-vu/issues/543: 43 compactions in 58 transcripts of one person. Its way of counting, as
@@ -9,14 +9,16 @@ shown, as it is written; every command that ran; a sentence by a few of its long
 """
 
 import argparse
+import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace as with_
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import process_time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -48,12 +50,18 @@ def main(args: Sequence[str] | None = None) -> None:
     sessions = [s for file in files if b"compact" in (data := data_of(file.path)) for s in _sessions(data)]
     compacted = [s for s in sessions if s.compactions]
     chance, theirs = (Counter(_by_chance(compacted, way)) for way in (False, True))
-    console.print(by_kind(report, Counter(_their_way(compacted)), chance))
+    counted = Counter(_their_way(compacted))
+    console.print(by_kind(report, counted, chance))
     print(f"their way, of decisions by chance: {_share(theirs, 'decisions')}")
     totals = report.totals
     again = ", ".join(f"{n:,} {kind}" for kind, n in totals.again.items())
     print(f"{totals.compactions} compactions in {totals.sessions} sessions; looked up again: {again};")
     print(f"{totals.again_tokens:,} tokens, ${totals.cost:.2f}")
+    if given.json:
+        kept = {"made": f"{datetime.now(UTC):%Y-%m-%d}", "compactions": totals.compactions, "sessions": totals.sessions}
+        ways = {"their_way": counted, "by_chance": chance, "their_way_by_chance": theirs}
+        kinds = {kind: _figures(kind, report, ways) for kind in FACT_KINDS}
+        given.json.write_text(json.dumps({**kept, "kinds": kinds}, indent=1) + "\n")
     if given.speed:
         console.print(speed(compacted))
 
@@ -64,7 +72,16 @@ def options(args: Sequence[str] | None) -> argparse.Namespace:
     default = os.environ.get("CLEW_CORPUS")
     parser.add_argument("--data", type=Path, default=default, required=default is None, help="session files")
     parser.add_argument("--speed", action="store_true", help="also how fast files of each agent are counted")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures, for docs/audit.md")
     return parser.parse_args(args)
+
+
+def _figures(kind: FactKind, report: AuditReport, ways: Mapping[str, Counter[tuple[FactKind, bool]]]) -> dict[str, Any]:
+    """What was kept of a kind, and of how many: our way, and by other ways of counting."""
+    ours = report.totals.kinds[kind]
+    others = {way: {"kept": c[kind, True], "of": c[kind, True] + c[kind, False]} for way, c in ways.items()}
+    published = {"share": PUBLISHED.get(kind), "of": PUBLISHED_COUNTS.get(kind)}
+    return {"clew_audit": {"kept": ours.kept, "of": ours.before}, **others, "published": published}
 
 
 def _sessions(data: bytes) -> list[Transcript]:

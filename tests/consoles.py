@@ -27,7 +27,6 @@ BLOCK = re.compile(
 ID = re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{10}\b")
 OTHERWISE = (  # what is another each time, and what stands for it in a comparison
     (ID, "ID"),
-    (re.compile(r"\bdemo-[0-9a-f]{4,}"), "demo-ID"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d"), "WHEN"),
     (re.compile(r"\b[\d,.]+ (?:bytes|KB|MB)\b"), "SIZE"),
     (re.compile(r"[ \t]+$", re.MULTILINE), ""),

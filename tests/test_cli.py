@@ -80,7 +80,7 @@ def test_the_demo_ends_with_what_it_came_to_and_the_way_back(clew: Shell) -> Non
     assert all(len(row) <= 80 for row in lines[2:])
 
     back = re.search(r"Get it back: +clew (recall \w+ --scope demo)", done.stdout)
-    shown = re.search(r"See all it saw: +clew (show demo-\w+ --scope demo)", done.stdout)
+    shown = re.search(r"See all it saw: +clew (show demo --scope demo)", done.stdout)
     assert back
     assert shown
     assert "\n[test] $ go test ./...\n" in clew(*back[1].split()).stdout
@@ -91,6 +91,10 @@ def test_a_demo_in_a_large_window_changes_nothing_and_says_so(clew: Shell) -> No
     done = clew("demo", "--fast", "--window", 200_000)
     assert "edits               none: everything fits; try a smaller --window\n" in done.stdout
     assert "originals recalled  0 of 0, byte for byte\n" in done.stdout
+    again = clew("demo", "--fast", "--window", 200_000)
+    assert "clew show demo --scope demo\n" in done.stdout
+    assert "clew show demo-2 --scope demo\n" in again.stdout
+    assert clew("show", "demo", "--scope", "demo").exit_code == 0  # the first, whoever else is called demo-2
 
 
 # --- count ----------------------------------------------------------------------------------------------------------

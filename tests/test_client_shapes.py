@@ -16,8 +16,7 @@ from clew.wire import check
 
 TURNS = 16
 WINDOWS = {name: 64_000 if name.startswith("claude") else 28_000 for name in CLIENTS}
-# All of a client in one process: what became of its session is asked for by many.
-EVERY = pytest.mark.parametrize("client", [pytest.param(c, marks=pytest.mark.xdist_group(c)) for c in CLIENTS])
+EVERY = pytest.mark.parametrize("client", CLIENTS)
 DOUBLED = "calls_are_answered"  # what Gemini CLI gets wrong by itself once it is resumed
 
 

@@ -157,7 +157,8 @@ def test_what_is_put_away_is_not_listed_until_it_is_asked_for(clew: Shell) -> No
     assert {s["name"] for s in listed(clew)} == {None, EVIL}
     assert "run archived" in clew("sessions", "--archived").stdout
     assert listed(clew, "run")
-    clew("archive", "run", "--off")
+    put = json.loads(clew("archive", "run", "--off", "--json").stdout)
+    assert (put["session"], put["archived"]) == ("run", False)
     assert "run" in {s["name"] for s in listed(clew)}
 
 

@@ -53,7 +53,6 @@ def after_demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 TYPED = [page for page in PAGES if any(block.runs for block in blocks(page.read_text(encoding="utf-8")))]
 
 
-@pytest.mark.xdist_group("demo")
 @pytest.mark.parametrize("page", TYPED, ids=lambda p: p.name)
 def test_what_is_typed_prints_what_is_shown(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest

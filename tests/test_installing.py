@@ -72,7 +72,10 @@ def test_a_file_is_written_and_comes_back_byte_for_byte(clew: Machine, name: str
     again = clew("install", client, "--gateway", "--yes")
     assert "already" in again.output
     assert path.read_text() == text
-    assert clew("uninstall", client, "--yes").exit_code == 0
+    shown = clew("uninstall", client, "--dry-run", "--json")
+    assert [row["undone"] for row in json.loads(shown.stdout)] == [False]
+    [row] = json.loads(clew("uninstall", client, "--yes", "--json").stdout)
+    assert (row["client"], row["file"], row["undone"]) == (client, str(path), True)
     assert path.read_bytes() == before
 
 

@@ -14,10 +14,8 @@ from paging import PATIENCE, Looked, chromium, looking, tab
 
 SHOTS = os.environ.get("CLEW_SHOTS")  # a folder: pictures for the docs are taken there
 
-# One browser for all of them, and one worker: starting one takes longer than most of what is done in it.
-pytestmark = pytest.mark.xdist_group("browser")
 
-
+# One browser for all of them: starting one takes longer than most of what is done in it.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with chromium() as found:

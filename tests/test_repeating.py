@@ -10,6 +10,7 @@ from random import Random
 import pytest
 
 import clew
+from amounts import cases
 from clew import Budget, Engine, Item, Meter, Request, SQLite, counter_for
 from clew.core import rawjson
 from clew.testing import conversation
@@ -17,6 +18,7 @@ from clew.testing.clients.judging import ID, judged
 
 RECORDINGS = (("codex", 40_000), ("crush", 40_000), ("opencode-messages", 64_000))
 TURNS = 16
+STORES = 1 + cases(1)  # each is like the first; at night there are six of them
 
 
 async def bodies(format: str) -> list[str]:
@@ -47,14 +49,14 @@ def test_an_id_is_as_long_as_any_other() -> None:
 
 @pytest.mark.parametrize(("client", "window"), RECORDINGS)
 async def test_other_stores_fold_alike(client: str, window: int) -> None:
-    one, *others = [(await judged(client, window, TURNS)).bodies for _ in range(3)]
-    assert others == [one, one]
+    one, *others = [(await judged(client, window, TURNS)).bodies for _ in range(STORES)]
+    assert others == [one] * cases(1)
 
 
 @pytest.mark.parametrize("format", ["openai_chat", "openai_responses", "anthropic", "gemini", "bedrock"])
 async def test_other_stores_fold_alike_in_every_format(format: str) -> None:
-    one, *others = [await bodies(format) for _ in range(3)]
-    assert others == [one, one]
+    one, *others = [await bodies(format) for _ in range(STORES)]
+    assert others == [one] * cases(1)
 
 
 def test_other_processes_fold_alike() -> None:

@@ -369,3 +369,20 @@ def test_a_call_id_that_is_a_secret_is_the_same_marker_everywhere() -> None:
     assert re.fullmatch(r"secret_github_token_[0-9a-f]{6}", safe.call_id)
     assert kinds_in(call) == kinds_in(result) == ["github token"]
     assert masked_item(safe, KEY) is safe
+
+
+def test_what_held_nothing_holds_nothing_the_next_time() -> None:
+    said, held = "nothing to see in this line of a log", "export GITHUB_TOKEN=ghp_" + "a1B2c3D4e5F6" * 3
+    assert [find(said), find(held) == [], find(said), find(held) == []] == [[], False, [], False]
+
+
+def test_what_is_no_secret_for_one_policy_may_be_one_for_another() -> None:
+    said = "password: petclinic-for-dogs-2"
+    assert [bool(find(said, chosen=chosen)) for chosen in (False, True, False)] == [False, True, False]
+
+
+def test_a_value_is_searched_again_under_the_name_of_a_header() -> None:
+    value = "id=Zm9vYmFyYmF6cXV4; path=/"
+    plain, header = Item("text", "user", value, wire={"note": value}), Item("text", "user", "x", wire={"cookie": value})
+    assert masked_item(plain, b"") is plain
+    assert value not in str(masked_item(header, b"").wire)

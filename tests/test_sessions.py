@@ -60,8 +60,12 @@ class Run:
         return view
 
     async def until(self, compactions: int) -> None:
-        sessions = Sessions(self.engine)
-        while not self.sent or (await sessions.get(self.name)).number <= compactions:
+        sessions, edits = Sessions(self.engine), -1
+        while True:
+            now = len(self.sent[-1].edits) if self.sent else edits
+            if now != edits and (await sessions.get(self.name)).number > compactions:
+                return
+            edits = now  # as long as there are no more of them it is the same session, and looking takes longer
             await self.turn()
 
 

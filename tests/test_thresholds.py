@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace as with_
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -35,6 +36,7 @@ COUNTER = counter_for(MODEL)
 STATUS = re.compile(r"<context_status>(\{.*?\})</context_status>$")
 
 
+@cache
 def words(tokens: int, seed: int) -> str:
     """A text of about so many tokens, always the same for a seed."""
     pick = Random(seed)

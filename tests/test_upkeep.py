@@ -354,6 +354,22 @@ def test_backup_and_restore_as_commands(home: Path) -> None:
     assert run(home, "show").stdout
 
 
+def test_copies_and_purges_tell_programs(home: Path) -> None:
+    copy = home / "copy.db"
+    told = json.loads(run(home, "backup", copy, "--json").stdout)
+    assert told == {"file": str(copy), "bytes": copy.stat().st_size, "verified": True}
+    tried = json.loads(run(home, "purge", "s0", "--dry-run", "--json").stdout)
+    assert (tried["deleted"], tried["branches"]) == (False, 1)
+    asked = run(home, "purge", "s0", "--json", input="n\n")
+    assert "This cannot be undone" in asked.stderr
+    assert json.loads(asked.stdout.splitlines()[-1]) == tried  # after what the runner typed
+    done = json.loads(run(home, "purge", "s0", "--yes", "--json").stdout)
+    assert (done["deleted"], done["wiped"], done["bytes"]) == (True, True, tried["bytes"])
+    back = json.loads(run(home, "restore", copy, "--json").stdout)
+    assert (back["store"], back["source"]) == (str(home / "clew.db"), str(copy))
+    assert Path(back["previous"]).exists()
+
+
 def test_a_purge_says_what_goes_and_asks(home: Path) -> None:
     amounts = r"1 branch, \d+ items, \d+ bodies, 1 frame, [\d.]+ KB"
     assert re.fullmatch(rf"would delete: {amounts}\n", run(home, "purge", "s0", "--dry-run").stdout)

@@ -19,7 +19,7 @@ from proofs.beside import Left, everybody, left, together
 from proofs.tables import cell, many, missing, named, share, table
 
 LENGTHS = 30_000, 100_000  # tokens of a session
-SEEDS = 4  # sessions of each kind and length, each with a generator of its own
+SEEDS = 6  # sessions of each kind and length, each with a generator of its own
 SHARES = 0.05, 0.1, 0.2  # of it that a view may have
 MIDDLE = 0.1  # the share that the tables of kinds speak of
 DRAWN = 7  # methods in the picture, beside clew

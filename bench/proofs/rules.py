@@ -21,7 +21,7 @@ from proofs.beside import CAP, everybody, together
 from proofs.tables import cell, many, missing, named, share, table
 
 FOLDS = 50
-SESSIONS = 5
+SESSIONS = 6
 WINDOWS = {16_000: 170_000, 32_000: 340_000}  # small ones have the least room for rules; tokens for fifty compactions
 STRIDE = 4_000  # characters between two calls: not every turn of the session, but several to a compaction
 OURS = "clew"

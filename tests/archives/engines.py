@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import archiving
 from archiving import Deadly, make, results, serially, small
 from clew.batch import BatchAudit, BatchCompress, BatchScore, BatchSearch, begin, finish
 from clew.batch.report import report, write_parquet
@@ -22,8 +23,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make(tmp_path_factory.mktemp("archive") / "talks")
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:ray")  # Ray warns of what Ray itself uses
 @pytest.mark.skipif("RAY" not in os.environ, reason="RAY names no cluster: ray start --head --num-cpus 2")
 def test_ray_has_the_same_results_although_a_worker_was_killed(folder: Path, tmp_path: Path) -> None:
+    from ray import cloudpickle
+
+    cloudpickle.register_pickle_by_value(archiving)  # the cluster's processes have clew, not its tests
     (tmp_path / "marks").mkdir()
     serially(BatchSearch("."), [folder], tmp_path / "alone", SIZE)
     act = Deadly(".", word="src/q.py", marks=str(tmp_path / "marks"))

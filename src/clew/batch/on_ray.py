@@ -24,6 +24,8 @@ try:
 except ImportError:
     raise MissingExtra("--ray needs Ray Data", "ray") from None
 
+# Ray 2.60 begins a cluster with a token where it finds one, but sends it only if told to.
+TOKEN_HINT = "a cluster that wants a token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN"  # noqa: S105
 MOST_BLOCKS = 20_000  # of a run: more would be much to know for the one that shares them out
 
 
@@ -55,7 +57,8 @@ def _connect(address: str) -> None:
     try:
         ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
     except Exception as error:  # Ray raises no class of its own, such as where no cluster is at an address
-        raise BadRequest(f"--ray {address}: {error}") from None
+        told = "" if os.environ.get("RAY_AUTH_MODE") else f" ({TOKEN_HINT})"
+        raise BadRequest(f"--ray {address}: {error}{told}") from None
 
 
 class OnRay:

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -253,7 +254,20 @@ def _bar(run: "Run") -> Iterator["TasksProgress"]:
         yield lambda done: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, DownloadColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+    from rich.text import Text
+
+    left, before = run.left()
+    bytes_before = run.bytes - sum(one.bytes for one in left)
+
+    class TimeLeft(ProgressColumn):
+        """By the mean of this run: tasks take long, so the last few say little."""
+
+        def render(self, task: Task) -> Text:
+            done = task.completed - bytes_before
+            if not done or task.total is None:
+                return Text("-:--:--")
+            return Text(str(timedelta(seconds=int((task.elapsed or 0) * (task.total - task.completed) / done))))
 
     columns = (
         TextColumn(run.job.act.name),
@@ -262,13 +276,12 @@ def _bar(run: "Run") -> Iterator["TasksProgress"]:
         TextColumn("{task.fields[told]}"),
         TimeElapsedColumn(),
         TextColumn("left"),
-        TimeRemainingColumn(compact=True),
+        TimeLeft(),
     )
-    left, before = run.left()
     count, failed = sum(one.conversations for one in before), sum(len(one.failures) for one in before)
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         # What was done before counts, but not for the rate.
-        task = shown.add_task("", total=run.bytes, completed=run.bytes - sum(one.bytes for one in left), told="")
+        task = shown.add_task("", total=run.bytes, completed=bytes_before, told="")
         new = 0
 
         def told(done: "TaskDone") -> None:

@@ -112,24 +112,29 @@ def _command() -> tuple[str, ...]:
 
 
 @app.command(epilog="Example: clew uninstall claude")
-def uninstall(clients: ClientNames = None, yes: Yes = False, dry_run: DryRun = False) -> None:
+def uninstall(clients: ClientNames = None, yes: Yes = False, dry_run: DryRun = False, as_json: AsJson = False) -> None:
     """Put a client's configuration back byte for byte; without a client, all of them."""
     installer = _installer()
     names = [_program(name).name for name in clients or ()]
     records = [r for r in installer.records() if not names or r.client in names]
     if not records:
-        typer.echo("clew has changed nothing here: nothing to undo.")
+        typer.echo("clew has changed nothing here: nothing to undo.", err=as_json)
     failed = False
+    rows = []
     for record in records:
         try:
             edit = installer.unplanned(record)
-            if _agreed(installer, [edit], edit.notes, yes, dry_run):
+            undone = _agreed(installer, [edit], edit.notes, yes, dry_run, as_json)
+            if undone:
                 installer.uninstall(record, edit)
                 shown = printable(installer.places.shown(edit.file))
-                typer.echo(f"{_program(record.client).title} is as it was before clew: {shown}")
+                typer.echo(f"{_program(record.client).title} is as it was before clew: {shown}", err=as_json)
+            rows.append({"client": record.client, "file": str(edit.file), "undone": undone})
         except BadRequest as error:  # the others can be undone all the same
             typer.echo(f"clew: {printable(str(error))}", err=True)
             failed = True
+    if as_json:
+        echo_json(rows)
     if failed:
         raise typer.Exit(1)
 
@@ -182,15 +187,21 @@ def _list(installer: "Installer", as_json: bool) -> None:
 
 
 def _agreed(
-    installer: "Installer", edits: Sequence["FileEdit"], notes: Sequence[str], yes: bool, dry_run: bool
+    installer: "Installer",
+    edits: Sequence["FileEdit"],
+    notes: Sequence[str],
+    yes: bool,
+    dry_run: bool,
+    as_json: bool = False,
 ) -> bool:
     for edit in edits:
         if told := edit.diff(installer.places.shown(edit.file)):
-            typer.echo(told)
-    _say_notes(notes)
-    return not dry_run and (yes or typer.confirm("Change it?" if len(edits) == 1 else "Change these?"))
+            typer.echo(told, err=as_json)
+    _say_notes(notes, as_json)
+    asked = "Change it?" if len(edits) == 1 else "Change these?"
+    return not dry_run and (yes or typer.confirm(asked, err=as_json))
 
 
-def _say_notes(notes: Sequence[str]) -> None:
+def _say_notes(notes: Sequence[str], as_json: bool = False) -> None:
     for note in notes:
-        typer.echo(f"note: {printable(note)}")
+        typer.echo(f"note: {printable(note)}", err=as_json)

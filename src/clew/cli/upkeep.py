@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.app import Nothing, ScopeName, StorePath, app, bar, configured, opened
+from clew.cli.app import AsJson, Nothing, ScopeName, StorePath, app, bar, configured, echo_json, opened
 from clew.cli.completion import names as completed
 from clew.errors import Ambiguous, NotFound, StoreError
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def doctor(
     deep: Annotated[bool, typer.Option("--deep", help="Read and verify every body instead of a sample.")] = False,
     repair: Annotated[bool, typer.Option("--repair", help="Repair what can be repaired without loss.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
+    as_json: AsJson = False,
     store: StorePath = None,
 ) -> None:
     """Check the integrity of the log and show its size on disk."""
@@ -60,11 +60,15 @@ def backup(
     dest: Annotated[Path, typer.Argument(metavar="DEST", help="The file to write.")],
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     store: StorePath = None,
+    as_json: AsJson = False,
 ) -> None:
     """Copy the log to one private file and verify the copy; safe while others write."""
     from clew.screens.lines import volume
 
     size = asyncio.run(_backed_up(dest, force, store))
+    if as_json:
+        echo_json({"file": str(dest), "bytes": size, "verified": True})
+        return
     typer.echo(f"{dest}: {volume(size)}, verified")
 
 
@@ -81,6 +85,7 @@ async def _backed_up(dest: Path, force: bool, where: str | None) -> int:
 def restore(
     source: Annotated[Path, typer.Argument(metavar="SRC", help="A file that clew backup wrote.")],
     store: StorePath = None,
+    as_json: AsJson = False,
 ) -> None:
     """Replace the log with a backup; the current log is moved aside, not deleted."""
     from clew.store.places import Server, is_url
@@ -91,12 +96,15 @@ def restore(
         raise StoreError("a store in PostgreSQL is restored with pg_restore")
     with bar("copying") as progress:
         aside = restore(source, Path(path), progress)
+    if as_json:
+        echo_json({"store": str(path), "source": str(source), "previous": str(aside) if aside else None})
+        return
     typer.echo(f"{path}: restored from {source}")
     if aside:
         typer.echo(f"the previous log is now {aside}")
 
 
-@app.command(epilog="Example: clew purge demo-3f2a --scope demo --dry-run")
+@app.command(epilog="Example: clew purge demo-2 --scope demo --dry-run")
 def purge(
     names: Annotated[
         list[str] | None,
@@ -119,11 +127,12 @@ def purge(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     scope: ScopeName = "",
     store: StorePath = None,
+    as_json: AsJson = False,
 ) -> None:
     """Permanently delete conversations, or one item, from the log and its file."""
     if sum((bool(names), before is not None, every, bool(item))) != 1:
         raise typer.BadParameter("give names, or one of --before, --all and --id")
-    asyncio.run(_purge(names or [], before, item, reason, dry_run, yes, scope, store))
+    asyncio.run(_purge(names or [], before, item, reason, dry_run, yes, scope, store, as_json))
 
 
 async def _purge(
@@ -135,9 +144,13 @@ async def _purge(
     yes: bool,
     scope: str,
     where: str | None,
+    as_json: bool,
 ) -> None:
     from clew.engine.recall import resolve
     from clew.screens.upkeep import amounts
+
+    def say(text: str) -> None:
+        typer.echo(text, err=as_json)  # standard output is for the JSON alone
 
     store = opened(where)
     try:
@@ -151,22 +164,25 @@ async def _purge(
             with bar("looking" if dry_run else "deleting") as progress:
                 return await store.purge(scope, branches, reason, dry_run, since, progress)
 
-        typer.echo(f"{'would delete' if dry_run else 'to delete'}: {amounts(await act(dry_run=True))}")
-        if dry_run or not (yes or typer.confirm("This cannot be undone. Continue?")):
+        took = await act(dry_run=True)
+        say(f"{'would delete' if dry_run else 'to delete'}: {amounts(took)}")
+        sure = not dry_run and (yes or typer.confirm("This cannot be undone. Continue?", err=as_json))
+        if sure:
+            took = await act(dry_run=False)
+        if as_json:
+            echo_json({"deleted": sure, **asdict(took)})
+        if not sure:
             return
-        took = await act(dry_run=False)
-        typer.echo(f"deleted: {amounts(took)}")
+        say(f"deleted: {amounts(took)}")
         if store.lingering:
-            typer.echo(store.lingering)
+            say(store.lingering)
         if took.left_to_vacuum:
-            typer.echo(
+            say(
                 "the tables are large and were not rewritten: the server overwrites the deleted bytes in time; "
                 "clew doctor --repair erases them now, and locks everyone out meanwhile"
             )
         elif not took.wiped:
-            typer.echo(
-                "another process is reading the log: stop it, then run clew doctor --repair to erase the deleted bytes"
-            )
+            say("another process is reading the log: stop it, then run clew doctor --repair to erase the deleted bytes")
             raise typer.Exit(1)
     finally:
         await store.close()

@@ -255,12 +255,14 @@ async def _tag(name: str, given: list[str], off: bool, scope: str, path: str | N
 
 
 @app.command(epilog="Example: clew archive demo --scope demo")
-def archive(name: SessionName, off: Off = False, scope: ScopeName = "", store: StorePath = None) -> None:
+def archive(
+    name: SessionName, off: Off = False, scope: ScopeName = "", store: StorePath = None, as_json: AsJson = False
+) -> None:
     """Archive a conversation with its forks and sub-agents; nothing is deleted."""
-    asyncio.run(_archive(name, off, scope, store))
+    asyncio.run(_archive(name, off, scope, store, as_json))
 
 
-async def _archive(name: str, off: bool, scope: str, path: str | None) -> None:
+async def _archive(name: str, off: bool, scope: str, path: str | None, as_json: bool) -> None:
     from clew.screens.lines import called, count
     from clew.screens.tree import conversations
 
@@ -271,5 +273,8 @@ async def _archive(name: str, off: bool, scope: str, path: str | None) -> None:
         put = [chain.first.branch for chain in own.all()]
         for branch in put:
             await found.engine.store.label(scope, branch, archived=not off)
+        if as_json:
+            echo_json({"session": called(session), "archived": not off, "branches": put})
+            return
         others = f" and {count(len(put) - 1, 'conversation')} that began in it" if len(put) > 1 else ""
         typer.echo(f"{called(session)}{others}: {'no longer archived' if off else 'archived; --off undoes it'}")

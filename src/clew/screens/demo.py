@@ -3,7 +3,6 @@
 import asyncio
 import gzip
 import re
-import secrets
 import shutil
 import sys
 import time
@@ -11,6 +10,7 @@ from collections import Counter as Tally
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +161,7 @@ async def run(where: Path | Server, window: int, tick: float, options: str = "")
     console = Console(highlight=False)
     store = open_store(where)
     try:
-        replay = Replay(store, sample(), window, f"demo-{secrets.token_hex(3)}")
+        replay = Replay(store, sample(), window, await _free_name(store))
         console.print(f"A real coding session in a window of {window:,} tokens, kept in {where}\n", soft_wrap=True)
         last = await play(replay.turns(), console, tick)
     finally:
@@ -173,6 +173,13 @@ async def run(where: Path | Server, window: int, tick: float, options: str = "")
         await store.close()
     summary(console, replay, last, proof)
     threads(console, replay, options)
+
+
+async def _free_name(store: Store) -> str:
+    """`demo`, or `demo-2` and so on where there was one before."""
+    taken = {session.name for session in await store.sessions(DEMO_SCOPE)}
+    names = chain(["demo"], (f"demo-{n}" for n in count(2)))
+    return next(name for name in names if name not in taken)
 
 
 def meter(turn: DemoTurn, width: int) -> Group:

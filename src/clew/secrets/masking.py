@@ -18,6 +18,7 @@ from typing import Any, Literal
 from clew.core.items import Frame, Item
 from clew.errors import BadRequest
 from clew.secrets.disguises import packed, plain
+from clew.secrets.harmless import digest, is_harmless, remember
 from clew.secrets.matching import TELLING, Secret, matched
 from clew.secrets.names import kind_of, named, small
 from clew.secrets.values import is_base64, is_random
@@ -147,8 +148,8 @@ def _marked(text: str, secrets: Iterable[Secret], key: bytes) -> str:
         # A key is the same key with its line ends escaped, or in colours.
         read = plain(text[start:stop])
         bare = re.sub(r"\\+[nrt]|[\s\\]", "", read.text if read else text[start:stop])
-        digest = blake2b(bare.encode("utf-8", "surrogatepass"), key=key[:64], digest_size=3).hexdigest()
-        parts += [text[end:start], f"[secret: {kind} {digest}]"]
+        mark = blake2b(bare.encode("utf-8", "surrogatepass"), key=key[:64], digest_size=3).hexdigest()
+        parts += [text[end:start], f"[secret: {kind} {mark}]"]
         end = stop
     return "".join((*parts, text[end:]))
 
@@ -167,9 +168,21 @@ def _held(name: str, text: str, depth: int, chosen: bool) -> list[Secret]:
         return [Secret(kind, 0, len(text))]
     if len(text) < SHORTEST_RUN and text.replace("_", "").isalnum():
         return []  # one word: too short for a key, and there is no sign between a name and a value
+    if _HEADER.search(name):
+        return _searched(text, depth, chosen, f"{name}: ")
+    known_by = digest(text, depth, chosen)
+    if is_harmless(known_by):
+        return []
+    secrets = _searched(text, depth, chosen)
+    if not secrets:
+        remember(known_by)
+    return secrets
+
+
+def _searched(text: str, depth: int, chosen: bool, before: str = "") -> list[Secret]:
+    """The secrets in a string that may stand behind the name of a header."""
     if text[:1] in _JSON and depth < DEPTH and _is_json(text):
         return _apart(text, _in_json(text, depth, chosen))
-    before = f"{name}: " if _HEADER.search(name) else ""
     found = (Secret(k, a - len(before), b - len(before)) for k, a, b in _seen(before + text) if a >= len(before))
     return _apart(text, (s for s in found if chosen or _is_made(s.kind, text[s.start : s.stop])))
 

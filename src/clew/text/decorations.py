@@ -112,6 +112,8 @@ def undecorated(text: str) -> str:
 
 
 def _without(text: str, wraps: Sequence[tuple[str, str]]) -> str:
+    if "</" not in text:  # what every closing has, and most text has not
+        return text
     for opening, closing in wraps:
         parts, at = [], 0
         while (start := text.find(opening, at)) >= 0 and (stop := text.find(closing, start)) >= 0:

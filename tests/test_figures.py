@@ -1,0 +1,72 @@
+"""What README and docs say in measured figures comes from a JSON of bench/results, and from nowhere else."""
+
+import re
+from pathlib import Path
+
+import figures
+
+DOCUMENTS = (figures.ROOT / "README.md", *sorted((figures.ROOT / "docs").glob("*.md")))
+# Code, output of commands (which the tests run), and blocks that are written from a JSON.
+WRITTEN = re.compile(
+    r"^```.*?^```|<!-- proof: .*?<!-- /proof -->|<!-- figures: .*?<!-- end of figures -->|<!-- console.*?-->",
+    re.DOTALL | re.MULTILINE,
+)
+UNIT = r"(?:%|×|/s\b|(?:ms|µs|s|x|[kKMGT]B|seconds?|minutes?|hours?|times|calls/s)\b)"
+FIGURE = re.compile(rf"(?<![\w.$/`-])\d(?:[\d,.]*\d)?(?: ?(?:to|-|–) ?\d(?:[\d,.]*\d)?)? ?{UNIT}")
+
+# A number with a unit that nobody measured: a setting, a limit, an assumption, or what somebody else published.
+TOLD: dict[str, set[str]] = {
+    "docs/agent.md": {"98 %", "75 %"},
+    "docs/audit.md": {"77 %", "9.8 %", "0.2 %", "1.9 %", "100 %"},
+    "docs/batch.md": {"512 MB", "50 KB", "50 TB", "1.4 hours", "100 MB", "1 TB", "1 GB"},
+    "docs/benchmarks.md": {"30 seconds"},
+    "docs/concepts.md": {"70 %", "50 %"},
+    "docs/configuration.md": {"80%", "75%"},
+    "docs/design.md": {"32 MB"},
+    "docs/faq.md": {"70 %", "50 %"},
+    "docs/inspect_ai.md": {"16 kB"},
+    "docs/models.md": {"16 MB", "128 MB"},
+    "docs/operations.md": {"1 GB", "2 %"},
+    "docs/plugins.md": {"20 seconds"},
+    "docs/sessions.md": {"512 MB"},
+    "docs/stores.md": {"30 seconds", "1 GB"},
+    "docs/summaries.md": {"5 %", "85 %", "15 seconds"},
+    "docs/transcripts.md": {"2.5 GB"},
+}
+# Measured, on material that is not shipped, and without a JSON so far: this may only become shorter.
+OWED: dict[str, set[str]] = {
+    "docs/configuration.md": {"44 MB", "15.8 MB", "0.3 to 0.5 s"},
+}
+
+
+def said(path: Path) -> set[str]:
+    """The figures of a document that no program wrote there."""
+    return {found[0] for found in FIGURE.finditer(WRITTEN.sub("", path.read_text(encoding="utf-8")))}
+
+
+def test_every_page_repeats_the_kept_figures() -> None:
+    names = set()
+    for path in figures.PAGES:
+        page = path.read_text(encoding="utf-8")
+        names |= {found[2] for found in figures.PLACE.finditer(page)}
+        assert figures.written(page) == page, f"{path.name}: python bench/figures.py writes them"
+    assert names == figures.TABLES.keys()
+
+
+def test_no_measured_figure_stands_outside_of_a_block() -> None:
+    found = {str(path.relative_to(figures.ROOT)): said(path) for path in DOCUMENTS}
+    known = {page: TOLD.get(page, set()) | OWED.get(page, set()) for page in TOLD.keys() | OWED.keys()}
+    new = {page: more for page, some in found.items() if (more := some - known.get(page, set()))}
+    assert not new, (
+        f"measured: write a JSON and a block (bench/figures.py), or delete it; not measured: add to TOLD: {new}"
+    )
+    gone = {page: less for page, some in known.items() if (less := some - found[page])}
+    assert not gone, f"no longer said, so no longer listed: {gone}"
+
+
+def test_a_measured_figure_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "It takes 5 ms, 1.2 times\n```\n9 ms\n```\n<!-- proof: a -->\n8 MB\n<!-- /proof -->\nsaves 15 to 20 %.\n"
+    )
+    assert said(page) == {"5 ms", "1.2 times", "15 to 20 %"}
