@@ -103,7 +103,6 @@ bench: $(VENV)/ready  ## Facts that survive, speed, import cost, counting errors
 	$(ENV)/python bench/calibration.py
 	$(UV) run --quiet --no-sync --with-requirements bench/references.txt python bench/counts.py
 	$(ENV)/python bench/facts.py
-	$(ENV)/python bench/dollars.py
 	$(ENV)/python bench/session.py
 
 paste: $(VENV)/ready  ## Every line of README and quickstart, typed into a shell and a Python prompt: a fresh clone, an empty home. Minutes.

@@ -1,7 +1,8 @@
-"""What sessions cost: the provider's cache, who keeps a session small and how, and the command over a tiny corpus."""
+"""What sessions cost: the provider's cache, who keeps a session small and how, and the proof over a tiny corpus."""
 
 import gzip
 import json
+import sys
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
@@ -11,12 +12,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-import dollars
-from benchmark.bills import bill_picture, bill_table, prefix_line
-from benchmark.dollars import EARLY, FIXED, SONNET, Payment, Provider, Session, Setting, replay
-from benchmark.growing import CLEARED, Clearing, Dropping, Fixed, Keeper, Summarizing
-from benchmark.judging import Need, Words, shown
+import proofs.dollars
+from benchmark.bills import Point, bill_picture
+from benchmark.dollars import Provider, Session, of_corpus, replay
+from benchmark.following import follow
+from benchmark.growing import CLEARED, Clearing, Dropping, Fixed, Keeper, Summarizing, Whole
+from benchmark.judging import Need, shown
 from benchmark.methods import view_of
+from benchmark.peers import Child, Peer
 from benchmark.planting import plant
 from clew import Budget, counter_for
 from clew.catalog.usage import Spent
@@ -24,7 +27,7 @@ from clew.core.view import View
 from clew.tokens.meter import Meter
 from clew.tokens.target import Target
 from clew.wire import encode
-from test_benchmark import SCORER, quiet
+from test_benchmark import SCORER
 
 METER = Meter(counter_for("gpt-4o"))
 TIGHT = Target.of(Budget(16_000), METER)
@@ -55,8 +58,8 @@ class Watching:
         self.keeper = keeper
         self.sent: list[View] = []
 
-    def fit(self, view: View, size: int, idle: float) -> tuple[View, Spent]:
-        fitted, helped = self.keeper.fit(view, size, idle)
+    def fit(self, view: View, size: int) -> tuple[View, Spent]:
+        fitted, helped = self.keeper.fit(view, size)
         self.sent.append(fitted)
         return fitted, helped
 
@@ -105,14 +108,6 @@ def test_the_cached_prefix_is_what_the_edits_say_and_what_the_bytes_say(name: st
         assert call.cache_read == pytest.approx(tokens(new[:same]), abs=10)  # a summary counts as a message and more
 
 
-def test_after_a_pause_nothing_is_read() -> None:
-    messages = session().messages
-    found = replay(session(), Fixed(TIGHT), METER, pauses=True)
-    turns = [n for n, message in enumerate(messages) if message["role"] == "assistant"]
-    cold = [call.cache_read == 0 for call in found.calls]
-    assert cold == [messages[n - 1]["role"] == "user" for n in turns]
-
-
 # --- the keepers ------------------------------------------------------------------------------------------------------
 
 
@@ -134,30 +129,91 @@ def test_a_model_that_summarizes_reads_all_of_it_and_is_paid() -> None:
 def test_the_newest_results_are_not_cleared_and_every_call_stays() -> None:
     view = session().whole
     size = METER.nodes(view.nodes).tokens
-    found, _ = Clearing(Target.of(Budget(size * 2, 0), METER), trigger=1_000, keep=3).fit(view, size, 0)
+    found, _ = Clearing(Target.of(Budget(size * 2, 0), METER), trigger=1_000, keep=3).fit(view, size)
     results = [node.item.text for node in found.nodes if node.item.kind == "result"]
     assert results[-3:] == [node.item.text for node in view.nodes if node.item.kind == "result"][-3:]
     assert set(results[:-3]) == {CLEARED}
     assert [n for n in found.nodes if n.item.kind == "call"] == [n for n in view.nodes if n.item.kind == "call"]
-    assert Clearing(TIGHT, trigger=1_000, least=10**9).fit(view, 2_000, 0)[0] is view
+    assert Clearing(TIGHT, trigger=1_000, least=10**9).fit(view, 2_000)[0] is view
+
+
+# --- peers ------------------------------------------------------------------------------------------------------------
+
+WAYS = """
+from packages.standin import shortened
+class Same:
+    def __init__(self, window): self.most = window
+    def fit(self, messages): return messages
+class Short(Same):
+    def fit(self, messages):
+        if sum(len(str(m)) for m in messages) < 4 * self.most: return messages
+        text = shortened([(m["role"], str(m.get("content"))) for m in messages[:-1]])
+        return [{"role": "user", "content": text}, messages[-1]]
+WAYS = {"same": Same, "short": Short}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An environment with a package of two ways."""
+    (tmp_path / "use_made_up.py").write_text(WAYS)
+    (tmp_path / ".venv-made_up" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv-made_up" / "bin" / "python").symlink_to(sys.executable)
+    return tmp_path
+
+
+def test_a_peer_that_changes_nothing_costs_what_the_full_history_costs(folder: Path) -> None:
+    for goes_on in (True, False):
+        with Child(Peer("same", "made-up", "made_up", "same", "", goes_on, folder=folder)) as child:
+            found = follow(session(), child, 16_000, METER)
+        assert found.calls == replay(session(), Whole(), METER).calls
+        assert not found.helpers
+        assert not found.compactions
+
+
+def test_a_peers_summary_is_paid_for_what_its_model_read_and_wrote(folder: Path) -> None:
+    with Child(Peer("short", "made-up", "made_up", "short", "", model=True, folder=folder)) as child:
+        found = follow(session(), child, 16_000, METER)
+    assert len(found.helpers) == found.compactions > 1
+    for helped in found.helpers:
+        assert 8_000 < helped.input < 20_000
+        assert 1_000 < helped.output < 3_000
+        assert helped.cache_read == helped.cache_write == 0
+    broken = [call for call in found.calls[1:] if call.cache_read < 10]  # no message is the same
+    assert len(broken) == found.compactions
 
 
 # --- the bills --------------------------------------------------------------------------------------------------------
 
 
-def test_a_setting_has_a_bill_a_method() -> None:
-    setting = Setting(16_000)
-    bills = list(Payment([session()], Words()).bills(setting, quiet))
-    found = {bill.method: bill for bill in bills}
-    assert list(found) == [EARLY, FIXED, "summary at 75 %", "clear results", "drop the oldest"]
-    assert found[EARLY].dollars < found["drop the oldest"].dollars / 2
-    assert found[EARLY].one_call > 0.9 > 2 * found["drop the oldest"].one_call
-    assert found["summary at 75 %"].helpers > 0
-    calls = found[EARLY].calls + found[FIXED].calls
-    assert prefix_line(bills) == f"cached prefix as predicted in {calls} of {calls} calls of clew's"
-    assert bill_table(bills).row_count == 5
-    said = [e.text for e in ElementTree.fromstring(bill_picture(bills)).iter("{http://www.w3.org/2000/svg}text")]
-    assert said.count("clew, start, 8k") == said.count("drop the oldest") == 1
+def row(session: str, method: str, dollars: float, kept: int, refused: int = 0) -> dict[str, Any]:
+    """What one method came to in one session with ten needs."""
+    paid = dict.fromkeys(("pauses", "other", "helpers"), dollars)
+    counts = {"calls": 5, "compactions": 1, "needs": 10, "kept": kept, "one_call": kept, "refused": refused}
+    return {"session": session, "method": method, "dollars": dollars, **paid, **counts}
+
+
+def test_regret_is_what_a_session_cost_above_the_cheapest_that_a_provider_takes() -> None:
+    rows = [
+        *(row("a", "clew", 3, 8), row("b", "clew", 5, 8)),
+        *(row("a", "small", 1, 2), row("b", "small", 2, 2)),
+        *(row("a", "fuller", 4, 9), row("b", "fuller", 4.5, 9)),
+        *(row("a", "free", 0.1, 10, refused=1), row("b", "free", 0.1, 10, refused=1)),
+        {"method": "slow", "fault": "no answer"},
+    ]
+    found = {told["method"]: told for told in proofs.dollars.added(rows)}
+    assert found["clew"]["regrets"] == [2, 3]
+    assert found["clew"]["regrets_alike"] == [0, 0.5]
+    assert found["small"]["regrets"] == [0, 0]
+    assert found["slow"] == {"method": "slow", "fault": "no answer"}
+
+
+def test_every_method_has_its_name_in_the_picture_and_none_stands_on_another() -> None:
+    points = [Point("clew", 9, 0.9), *(Point(f"peer {n}", 5 + n / 10, 0.4) for n in range(22))]
+    texts = list(ElementTree.fromstring(bill_picture(points, ["clew"])).iter("{http://www.w3.org/2000/svg}text"))
+    heights = sorted(float(e.attrib["y"]) for e in texts if e.attrib["class"] == "name")
+    assert {e.text for e in texts} >= {point.method for point in points}
+    assert min(b - a for a, b in pairwise(heights)) >= 12
 
 
 SAID = [{"role": "user", "content": "The port is 28711."}, {"role": "assistant", "content": "Noted."}]
@@ -176,21 +232,35 @@ def corpus_in(folder: Path) -> Path:
     return folder
 
 
-def test_the_command_bills_the_longest_sessions_of_a_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    figures, drawn = tmp_path / "bills.json", tmp_path / "bills.svg"
-    options = ["--corpus", str(corpus_in(tmp_path)), "--sample", "1", "--json", str(figures), "--plot", str(drawn)]
-    dollars.main(options)
-    told = capsys.readouterr().out
-    assert max(map(len, told.splitlines())) <= 80
-    assert "cached prefix as predicted in 36 of 36 calls" in told
-    bills = json.loads(figures.read_text())
-    assert {(bill["calls"], bill["kept"], bill["bound"], bill["compactions"]) for bill in bills} == {(2, 1.0, 1.0, 0)}
+def test_the_proof_bills_the_longest_sessions_of_a_corpus(tmp_path: Path) -> None:
+    corpus = corpus_in(tmp_path)
+    rows = [proofs.dollars.with_one((corpus, 1, method)) for method in proofs.dollars.PLAIN]
     first, second = tokens(SAID[:1]), tokens([*SAID, SAID[0]])
     answer = tokens(SAID) - first
-    setting = {"window": 64_000, "prices": SONNET, "pauses": False}
     sonnet = first * 3.75 + first * 0.3 + (second - first) * 3.75 + 2 * answer * 15
-    assert {round(bill["dollars"] * 1e6, 6) for bill in bills if bill["setting"] == setting} == {round(sonnet, 6)}
-    ElementTree.parse(drawn)
+    late = first * 3.75 + second * 3.75 + 2 * answer * 15
+    for (found,) in rows:
+        assert (found["calls"], found["needs"], found["compactions"]) == (2, 0, 0), "all of it fits"
+        assert found["dollars"] * 1e6 == pytest.approx(sonnet)
+        assert found["pauses"] * 1e6 == pytest.approx(late)
+    figures = {"made": "today", "real": True, "sessions": 1, "calls": 2, "needs": 1, "window": 64_000}
+    added = list(proofs.dollars.added([found for (found,) in rows]))
+    told = proofs.dollars.blocks({**figures, "rows": added, "peers": []})
+    assert all(method in told["dollars"] for method in proofs.dollars.PLAIN)
+
+
+def test_facts_are_asked_for_where_not_all_fits_and_if_they_were_said_long_before() -> None:
+    (at, needs), *_ = session().probes.items()
+    near = Need("x", "", distance=10)
+    probed = Session("planted", session().messages, {2: needs, at: [*needs, near]})
+    found = proofs.dollars.asked_late(probed, TIGHT)
+    assert found.probes == {at: needs}
+
+
+def test_of_a_long_session_the_first_calls_are_billed(tmp_path: Path) -> None:
+    (found,), _ = of_corpus(corpus_in(tmp_path), 1, calls=1)
+    assert list(found.messages) == SAID
+    assert not found.probes, "what is needed later is not asked for"
 
 
 def test_what_is_shown_of_a_session_is_all_of_it_while_it_fits() -> None:

@@ -1,1 +1,1 @@
-"""How many needed facts survive per token: clew beside others, in one run. `facts.py` and `dollars.py` run it."""
+"""How many needed facts survive per token: clew beside others, in one run. `facts.py` runs it."""

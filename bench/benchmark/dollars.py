@@ -1,6 +1,6 @@
 """What sessions cost at a provider that keeps prefixes in a cache, and what each method still has when it is needed."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
 from functools import cache, lru_cache, partial
@@ -9,28 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.corpus import Corpus
-from benchmark.growing import Clearing, Dropping, Fixed, Keeper, Summarizing
-from benchmark.judging import MODEL, RECALLED, Cut, Heard, Judge, Messages, Method, Recall, Tally, Words
+from benchmark.growing import Keeper
+from benchmark.judging import RECALLED, Cut, Judge, Messages, Method, Recall, Tally, Words
 from benchmark.methods import FORMAT, view_of
 from benchmark.shipped import CUTS, needed
-from clew import catalog
-from clew.catalog.cost import cost
 from clew.catalog.usage import Spent
 from clew.core import rawjson
 from clew.core.cuts import continues
 from clew.core.items import Node
-from clew.core.limits import Budget
 from clew.core.view import View
 from clew.screens.demo import sample
 from clew.text.search import Index, texts
-from clew.tokens import counter_for
 from clew.tokens.meter import Meter
-from clew.tokens.target import Target
 from clew.wire import named
 
-SONNET, GPT = "claude-sonnet-4-5", "gpt-5"  # whose prices the catalog has
-EARLY, FIXED = "clew, start", "clew, fixed"
-PAUSE = 600.0  # seconds until a person says something, where pauses count
 ENDLESS = 10**12  # tokens: no result is too large here
 
 Probes = Mapping[int, Sequence[Any]]  # how many messages are before it, and what is needed after it
@@ -45,6 +37,7 @@ class Session:
         lead = [0] * len(self.whole.frame.lead)
         opening = [i for i, node in enumerate(self.whole.nodes) if node.item.opens is not None]
         self.starts = [*lead, *opening, len(self.whole.nodes)]  # of each message, in nodes
+        self.turns = [n for n, message in enumerate(messages) if message["role"] == "assistant"]
         self.recall = cache(self._recall)  # the same for every method that has one
         self._index_at = lru_cache(maxsize=1)(self._index)
 
@@ -56,10 +49,18 @@ class Session:
         return Index(texts(self.whole.nodes[: self.starts[at]]))
 
 
-def of_corpus(folder: Path, most: int) -> tuple[list[Session], Judge]:
-    """The longest coding sessions of a corpus, and who judges what is kept of them."""
+def of_corpus(folder: Path, most: int, calls: int) -> tuple[list[Session], Judge]:
+    """The longest coding sessions of a corpus, each to so many calls, and who judges what is kept of them."""
     corpus = Corpus(folder)
-    return [Session(*found) for found in corpus.longest(most)], corpus
+    return [_begun(Session(*found), calls) for found in corpus.longest(most)], corpus
+
+
+def _begun(session: Session, calls: int) -> Session:
+    """The first so many calls of a session."""
+    if len(session.turns) <= calls:
+        return session
+    end = session.turns[calls - 1] + 1
+    return Session(session.name, session.messages[:end], {n: p for n, p in session.probes.items() if n < end})
 
 
 def shipped() -> tuple[list[Session], Judge]:
@@ -107,8 +108,8 @@ class Replayed:
     shown: dict[int, View] = field(default_factory=dict)  # what would be sent, at the probes
 
 
-def replay(session: Session, keeper: Keeper, meter: Meter, pauses: bool = False) -> Replayed:
-    """Every call of a session, with what the keeper makes of its prompt; `pauses` outlast the cache."""
+def replay(session: Session, keeper: Keeper, meter: Meter) -> Replayed:
+    """Every call of a session, with what the keeper makes of its prompt."""
     found, provider = Replayed(), Provider(meter)
     view = with_(session.whole, nodes=())
     size = meter.frame(view.frame).tokens
@@ -119,8 +120,7 @@ def replay(session: Session, keeper: Keeper, meter: Meter, pauses: bool = False)
         new = session.whole.nodes[at : session.starts[n]]
         at = session.starts[n]
         view, size = with_(view, nodes=view.nodes + new), size + meter.nodes(new).tokens
-        idle = PAUSE if pauses and n and session.messages[n - 1]["role"] == "user" else 0.0
-        fitted, helped = keeper.fit(view, size, idle)
+        fitted, helped = keeper.fit(view, size)
         if fitted is not view:
             expected = min(expected, untouched(view, fitted, meter))
             view, size = fitted, meter.frame(fitted.frame).plus(meter.nodes(fitted.nodes)).tokens
@@ -132,7 +132,6 @@ def replay(session: Session, keeper: Keeper, meter: Meter, pauses: bool = False)
         if message["role"] == "assistant":
             read = provider.read(view)
             found.predicted += read == expected
-            read = 0 if idle else read
             output = meter.nodes(session.whole.nodes[at : session.starts[n + 1]]).tokens
             found.calls.append(Spent(size, output, read, size - read))
             expected = size
@@ -146,112 +145,6 @@ def untouched(before: View, after: View, meter: Meter) -> int:
     while continues(before.nodes, first):
         first -= 1
     return meter.frame(before.frame).plus(meter.nodes(before.nodes[:first])).tokens
-
-
-@dataclass(frozen=True)
-class Setting:
-    """Where sessions are replayed."""
-
-    window: int
-    prices: str = SONNET
-    pauses: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.window // 1000}k window, {self.prices}{', pauses' if self.pauses else ''}"
-
-
-@dataclass(frozen=True)
-class Bill:
-    """What a method came to over all sessions; the shares are of all needs, `bound` of the far ones."""
-
-    setting: Setting
-    method: str
-    start: int  # tokens of history above which it is compacted, where that is set
-    dollars: float
-    helpers: float  # dollars of the method's own calls, which are in it
-    compactions: int
-    kept: float
-    bound: float
-    one_call: float
-    calls: int
-    predicted: int  # of these calls, those whose cached prefix was predicted
-
-
-Making = Callable[[Session], Keeper]
-SETTINGS = (
-    Setting(200_000),
-    Setting(64_000),
-    Setting(200_000, GPT),
-    Setting(64_000, GPT),
-    Setting(200_000, pauses=True),
-)
-# `start`, in tokens: what one pays for remembering.
-STARTS = {200_000: (70_000, 40_000, 100_000), 64_000: (30_000, 20_000)}
-
-
-@dataclass
-class Total:
-    """All sessions with one method, whatever a token costs."""
-
-    tally: Tally
-    calls: list[Spent] = field(default_factory=list)
-    helpers: list[Spent] = field(default_factory=list)
-    compactions: int = 0
-    predicted: int = 0
-
-    def bill(self, setting: Setting, method: str, start: int = 0) -> Bill:
-        """What it comes to at some prices."""
-        prices = catalog.lookup(setting.prices).prices
-        assert prices is not None, "the catalog knows these"
-        helpers, calls = (sum(cost(prices, spent) for spent in made) for made in (self.helpers, self.calls))
-        row = self.tally.row(0)
-        shares = row.kept, row.bound, row.one_call
-        counts = len(self.calls), self.predicted
-        return Bill(setting, method, start, calls + helpers, helpers, self.compactions, *shares, *counts)
-
-
-class Payment:
-    """Replays sessions method by method, and adds up."""
-
-    def __init__(self, sessions: Sequence[Session], judge: Judge) -> None:
-        self._sessions, self._judge = sessions, judge
-        self._meter = Meter(counter_for(MODEL))
-        self._totals: dict[tuple[str, int, int, bool], Total] = {}
-
-    def bills(self, setting: Setting, heard: Heard) -> Iterator[Bill]:
-        """Every method in a setting, clew first."""
-        target = Target.of(Budget(setting.window), self._meter)
-        methods: dict[tuple[str, int], Making] = {
-            (EARLY, start): partial(_early, target, start)
-            for start in STARTS.get(setting.window, (setting.window // 2,))
-        }
-        methods |= {
-            (FIXED, 0): lambda session: Fixed(target),
-            ("summary at 75 %", 0): lambda session: Summarizing(target, session.whole.nodes),
-            ("clear results", 0): lambda session: Clearing(target),
-            ("drop the oldest", 0): lambda session: Dropping(target),
-        }
-        for (method, start), make in methods.items():
-            key = method, start, setting.window, setting.pauses  # what they do, no price changes
-            if key not in self._totals:
-                self._totals[key] = self._total(method, make, setting.pauses, heard)
-            yield self._totals[key].bill(setting, method, start)
-
-    def _total(self, method: str, make: Making, pauses: bool, heard: Heard) -> Total:
-        total = Total(Tally(method, self._judge, len))
-        for done, session in enumerate(self._sessions):
-            heard(f"{method}, {session.name}", done, len(self._sessions))
-            found = replay(session, make(session), self._meter, pauses)
-            total.calls += found.calls
-            total.helpers += found.helpers
-            total.compactions += found.compactions
-            total.predicted += found.predicted
-            judge_shown(total.tally, session, found, recalls=method in (EARLY, FIXED))
-        return total
-
-
-def _early(target: Target, start: int, session: Session) -> Keeper:
-    return Fixed(target.under(with_(target.budget, start=start)))
 
 
 def judge_shown(tally: Tally, session: Session, found: Replayed, recalls: bool) -> None:

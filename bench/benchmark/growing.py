@@ -24,11 +24,18 @@ CLEARED = "[Old tool result content cleared]"
 class Keeper(Protocol):
     """Whoever keeps a session small; one for each session."""
 
-    def fit(self, view: View, size: int, idle: float) -> tuple[View, Spent]:
-        """What to send instead of a view of so many tokens, so many seconds after the last call; what a model took."""
+    def fit(self, view: View, size: int) -> tuple[View, Spent]:
+        """What to send instead of a view of so many tokens, and what a model took that was asked for it."""
 
 
 # --- what others do ---------------------------------------------------------------------------------------------------
+
+
+class Whole:
+    """All of it, whether it fits or not."""
+
+    def fit(self, view: View, size: int) -> tuple[View, Spent]:
+        return view, NOTHING
 
 
 @dataclass
@@ -37,7 +44,7 @@ class Dropping:
 
     target: Target
 
-    def fit(self, view: View, size: int, idle: float) -> tuple[View, Spent]:
+    def fit(self, view: View, size: int) -> tuple[View, Spent]:
         limit, start = self.target.limit.tokens, 0
         if size <= limit:
             return view, NOTHING
@@ -61,7 +68,7 @@ class Summarizing:
     said: Sequence[Node]
     at: float = 0.75  # of the limit
 
-    def fit(self, view: View, size: int, idle: float) -> tuple[View, Spent]:
+    def fit(self, view: View, size: int) -> tuple[View, Spent]:
         limit, meter = self.target.limit.tokens, self.target.meter
         if size <= self.at * limit:
             return view, NOTHING
@@ -91,7 +98,7 @@ class Clearing:
     keep: int = 3  # results
     least: int = 5_000  # tokens
 
-    def fit(self, view: View, size: int, idle: float) -> tuple[View, Spent]:
+    def fit(self, view: View, size: int) -> tuple[View, Spent]:
         meter, limit = self.target.meter, self.target.limit.tokens
         if size <= min(self.trigger, limit // 2):
             return view, NOTHING
@@ -104,7 +111,7 @@ class Clearing:
                 nodes[i] = Node(nodes[i].id, view.digests.content(item), item)
         if freed >= self.least:
             view, size = with_(view, nodes=tuple(nodes)), size - freed
-        return Dropping(self.target).fit(view, size, idle)
+        return Dropping(self.target).fit(view, size)
 
 
 # --- what clew does ---------------------------------------------------------------------------------------------------
@@ -116,7 +123,7 @@ class Fixed:
 
     target: Target
 
-    def fit(self, view: View, size: int, idle: float) -> tuple[View, Spent]:
+    def fit(self, view: View, size: int) -> tuple[View, Spent]:
         have = self.target.limit._replace(tokens=size)
         if not self.target.exceeded(have):
             return view, NOTHING

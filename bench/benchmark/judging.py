@@ -166,6 +166,12 @@ def too_large(size: int, asked: int) -> bool:
     return size > asked * SLACK[0] + SLACK[1]
 
 
+def far(need: Any) -> bool:
+    """Whether a string was last said so long before that nobody remembers it by chance."""
+    distance = need["distance_tokens"] if isinstance(need, Mapping) else need.distance
+    return bool(distance >= FAR)
+
+
 class Tally:
     """Adds up how one method does, cut by cut."""
 
@@ -194,12 +200,12 @@ class Tally:
             self._ask(need, text, recall)
 
     def _ask(self, need: Any, text: str, recall: Recall | None) -> None:
-        given = need if isinstance(need, Mapping) else {"cue": need.cue, "distance_tokens": need.distance}
+        cue = need["cue"] if isinstance(need, Mapping) else need.cue
         kept = self._judge.kept(text, need)
         self.asked += 1
         self._kept += kept
-        self._called += kept or bool(recall and self._judge.kept(recall(given["cue"])[:RECALLED], need))
-        if given["distance_tokens"] >= FAR:
+        self._called += kept or bool(recall and self._judge.kept(recall(cue)[:RECALLED], need))
+        if far(need):
             self.far += 1
             self._bound += self._judge.bound(text, need)
 

@@ -125,21 +125,21 @@ class _Axis:
         return HIGH - BOTTOM - (HIGH - TOP - BOTTOM) * share
 
 
-def apart(ends: Mapping[str, Place]) -> dict[str, float]:
+def apart(ends: Mapping[str, Place], high: int = HIGH) -> dict[str, float]:
     """Heights for the labels: as near to the ends of their lines as they can be, and none over another."""
     stacks: list[list[str]] = []
     for name in sorted(ends, key=lambda name: ends[name].y):
         stacks.append([name])
-        while len(stacks) > 1 and _top(stacks[-2], ends) + GAP * len(stacks[-2]) > _top(stacks[-1], ends):
+        while len(stacks) > 1 and _top(stacks[-2], ends, high) + GAP * len(stacks[-2]) > _top(stacks[-1], ends, high):
             stacks[-2:] = [stacks[-2] + stacks[-1]]
-    return {name: _top(stack, ends) + GAP * n for stack in stacks for n, name in enumerate(stack)}
+    return {name: _top(stack, ends, high) + GAP * n for stack in stacks for n, name in enumerate(stack)}
 
 
-def _top(stack: Sequence[str], ends: Mapping[str, Place]) -> float:
+def _top(stack: Sequence[str], ends: Mapping[str, Place], high: int) -> float:
     """Where a stack of labels begins, so that its middle is that of its lines."""
     middle = sum(ends[name].y for name in stack) / len(stack)
-    high = GAP * (len(stack) - 1)
-    return min(max(middle - high / 2, TOP), HIGH - BOTTOM - high)
+    tall = GAP * (len(stack) - 1)
+    return min(max(middle - tall / 2, TOP), high - BOTTOM - tall)
 
 
 def line(start: Place, stop: Place, kind: str, colour: str = "") -> str:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 ROOM = 8_000  # characters, about 2,000 tokens: what models write when they are asked for a summary of a session
 USERS = 3  # shares of a user's message
+ASKED: list[tuple[int, int]] = []  # characters that were read and written for each summary, since somebody cleared it
 _OPENS = re.compile(r"^\[?(?P<name>human|user|ai|assistant|tool|system)\]?:\s?", re.IGNORECASE | re.MULTILINE)
 _SUMMARY = re.compile(r"\bsummary\b", re.IGNORECASE)
 
@@ -35,7 +36,9 @@ def shortened(said: Sequence[tuple[str, str]], room: int = ROOM, former: str = "
     for role, text in rest:
         most = left * (USERS if _user(role) else 1) // shares
         kept.append(f"{role}: {_beginning(text, most)}")
-    return "\n".join(kept)[:room]
+    written = "\n".join(kept)[:room]
+    ASKED.append((len(former) + sum(len(text) for _, text in said), len(written)))
+    return written
 
 
 def _user(role: str) -> bool:

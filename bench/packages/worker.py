@@ -2,7 +2,9 @@
 
 {"begin": "trim", "window": 64000, "cap": 60} begins a session, which may use so many seconds of CPU in all, beside
 what the package takes to load;
-{"messages": [...]} asks what the peer would send instead, in OpenAI's format.
+{"same": 12, "messages": [...]} asks what the peer would send instead of the first 12 messages that were given last and
+these behind them, in OpenAI's format. The answer has a number in place of each message that was given, and says how
+many characters a model would have read and written for each summary.
 """
 
 import importlib
@@ -11,6 +13,7 @@ import os
 import resource
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,21 +29,47 @@ QUIET = {
 def answers(asked: IO[str], said: IO[str], ways: Any) -> None:
     """Answer until there is no more to read."""
     keeper: Any = None
+    given: list[Any] = []
+    standin = importlib.import_module("packages.standin")
     for line in asked:
         order = json.loads(line)
         begin = time.process_time()
         try:
             if "begin" in order:
                 _limit(LOADING)
-                keeper = ways[order["begin"]](order["window"])
+                keeper, given = ways[order["begin"]](order["window"]), []
                 _limit(order["cap"])
                 begin = time.process_time()
                 found: dict[str, Any] = {"ready": True}
             else:
-                found = {"messages": keeper.fit(order["messages"])}
+                given[order["same"] :] = order["messages"]
+                standin.ASKED.clear()
+                sent = keeper.fit(_copied(given))  # a peer may change what it gets
+                found = {"messages": list(_numbered(sent, given)), "asked": standin.ASKED}
         except Exception as fault:  # whatever a peer does, the next one is still run
             found = {"error": f"{type(fault).__name__}: {fault}"[:300]}
         print(json.dumps({**found, "cpu": time.process_time() - begin}), file=said, flush=True)
+
+
+def _copied(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _copied(inner) for key, inner in value.items()}
+        case list():
+            return [_copied(inner) for inner in value]
+    return value
+
+
+def _numbered(sent: Sequence[Any], given: Sequence[Any]) -> Iterator[Any]:
+    """A message that was given is its number: most are, and they are long."""
+    numbers = {_key(message): n for n, message in enumerate(given)}
+    for message in sent:
+        n = numbers.get(_key(message))
+        yield message if n is None or given[n] != message else n
+
+
+def _key(message: Any) -> tuple[str, str, str]:
+    return str(message.get("role")), str(message.get("content")), str(message.get("tool_call_id"))
 
 
 def _limit(seconds: float) -> None:
