@@ -15,13 +15,14 @@ import json
 import sysconfig
 from base64 import urlsafe_b64encode
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from random import Random
 from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits, hexdigits
 from time import process_time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -49,13 +50,19 @@ def main(args: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, default=Path(sysconfig.get_path("stdlib")), help="conversations or files")
     parser.add_argument("--show", action="store_true", help="print each find and what is around it")
     parser.add_argument("--seed", type=int, default=7, help="another seed, other made-up secrets")
+    parser.add_argument("--json", type=Path, help="figures to a file: bench/results/redaction.json is in the documents")
     given = parser.parse_args(args)
     console = Console(highlight=False)
     texts = list(dict.fromkeys(_texts(given.data)))
-    console.print(hits_table(texts))
+    found, missed = hits(texts), misses(given.seed)
+    console.print(hits_table(found))
     if given.show:
         show(texts)
-    console.print(misses_table(given.seed))
+    console.print(misses_table(missed))
+    if given.json:
+        made = datetime.now(UTC).date().isoformat()
+        kept = {"made": made, "found": found, "missed": missed}
+        given.json.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
 # What is taken for a secret
@@ -95,22 +102,33 @@ def _dicts(value: object) -> list[dict[str, object]]:
     return [v for v in value if isinstance(v, dict)] if isinstance(value, list | tuple) else []
 
 
-def hits_table(texts: Sequence[str]) -> Table:
+def hits(texts: Sequence[str]) -> dict[str, Any]:
     """How much is taken for a secret, and what it costs to look."""
-    size = sum(map(len, texts)) / 1e6
-    table = Table(title=f"taken for secrets: {len(texts):,} items, {size:.1f} MB")
-    for column in ("policy", "found", "items", "per 1,000 items", "per MB", "CPU ms per MB", "times sha256", "kinds"):
-        table.add_column(column, justify="left" if column in ("policy", "kinds") else "right")
     begun = process_time()
     for text in texts:
         sha256(text.encode("utf-8", "surrogatepass"))
-    reading = process_time() - begun
+    reading, size, policies = process_time() - begun, sum(map(len, texts)) / 1e6, dict[str, Any]()
     for policy, chosen in POLICIES.items():
         found = _found(texts, chosen)
-        count = found.kinds.total()
-        kinds = ", ".join(f"{n} {kind}" for kind, n in found.kinds.most_common())
-        rates = f"{count / len(texts) * 1e3:.2f}", f"{count / size:.2f}", f"{found.cpu / size * 1e3:.0f}"
-        table.add_row(policy, str(count), str(found.items), *rates, f"{found.cpu / reading:.0f}", kinds)
+        policies[policy] = {
+            "found": found.kinds.total(),
+            "items": found.items,
+            "ms_per_mb": round(found.cpu / size * 1e3),
+            "times_sha256": round(found.cpu / reading),
+            "kinds": dict(found.kinds.most_common()),
+        }
+    return {"items": len(texts), "mb": round(size, 1), "policies": policies}
+
+
+def hits_table(found: Mapping[str, Any]) -> Table:
+    """The same, to be read."""
+    table = Table(title=f"taken for secrets: {found['items']:,} items, {found['mb']:.1f} MB")
+    for column in ("policy", "found", "items", "per 1,000 items", "per MB", "CPU ms per MB", "times sha256", "kinds"):
+        table.add_column(column, justify="left" if column in ("policy", "kinds") else "right")
+    for policy, f in found["policies"].items():
+        kinds = ", ".join(f"{n} {kind}" for kind, n in f["kinds"].items())
+        rates = f"{f['found'] / found['items'] * 1e3:.2f}", f"{f['found'] / found['mb']:.2f}"
+        table.add_row(policy, *map(str, (f["found"], f["items"], *rates, f["ms_per_mb"], f["times_sha256"], kinds)))
     return table
 
 
@@ -217,24 +235,31 @@ PASSWORDS = (
 )  # fmt: skip
 
 
-def misses_table(seed: int) -> Table:
+def misses(seed: int) -> dict[str, Any]:
     """Of made-up secrets, how many of each sort are missed."""
-    table = Table(title=f"missed, of made-up secrets ({ROUNDS} of each kind in each place)")
-    for column in ("sort", "planted", *(f"missed by {policy}" for policy in POLICIES), "where most"):
-        table.add_column(column, justify="left" if column in ("sort", "where most") else "right")
     sorts = (
         ("known by themselves", SHAPED, BARE),
         ("random, behind a name", RANDOM, NAMED),
         ("random, as a password", RANDOM, PASSWORDS),
         ("chosen by a person", CHOSEN, PASSWORDS),
     )
+    found: dict[str, Any] = {}
     for sort, kinds, places in sorts:
         planted = [(kind, place, make) for kind, make in kinds.items() for place in places]
         missed = {policy: _missed(planted, Random(f"{seed} {sort}"), c) for policy, c in POLICIES.items()}
-        count = len(planted) * ROUNDS
-        shares = (f"{n.total()} ({n.total() / count:.1%})" for n in missed.values())
-        most = "; ".join(f"{where} {n}" for where, n in missed["redact"].most_common(4))
-        table.add_row(sort, str(count), *shares, most)
+        most = [f"{where} {n}" for where, n in missed["redact"].most_common(4)]
+        found[sort] = {"planted": len(planted) * ROUNDS, **{p: n.total() for p, n in missed.items()}, "most": most}
+    return found
+
+
+def misses_table(missed: Mapping[str, Any]) -> Table:
+    """The same, to be read."""
+    table = Table(title=f"missed, of made-up secrets ({ROUNDS} of each kind in each place)")
+    for column in ("sort", "planted", *(f"missed by {policy}" for policy in POLICIES), "where most"):
+        table.add_column(column, justify="left" if column in ("sort", "where most") else "right")
+    for sort, f in missed.items():
+        shares = (f"{f[policy]} ({f[policy] / f['planted']:.1%})" for policy in POLICIES)
+        table.add_row(sort, str(f["planted"]), *shares, "; ".join(f["most"]))
     return table
 
 

@@ -33,10 +33,6 @@ TOLD: dict[str, set[str]] = {
     "docs/summaries.md": {"5 %", "85 %", "15 seconds"},
     "docs/transcripts.md": {"2.5 GB"},
 }
-# Measured, on material that is not shipped, and without a JSON so far: this may only become shorter.
-OWED: dict[str, set[str]] = {
-    "docs/configuration.md": {"44 MB", "15.8 MB", "0.3 to 0.5 s"},
-}
 
 
 def said(path: Path) -> set[str]:
@@ -55,12 +51,11 @@ def test_every_page_repeats_the_kept_figures() -> None:
 
 def test_no_measured_figure_stands_outside_of_a_block() -> None:
     found = {str(path.relative_to(figures.ROOT)): said(path) for path in DOCUMENTS}
-    known = {page: TOLD.get(page, set()) | OWED.get(page, set()) for page in TOLD.keys() | OWED.keys()}
-    new = {page: more for page, some in found.items() if (more := some - known.get(page, set()))}
+    new = {page: more for page, some in found.items() if (more := some - TOLD.get(page, set()))}
     assert not new, (
         f"measured: write a JSON and a block (bench/figures.py), or delete it; not measured: add to TOLD: {new}"
     )
-    gone = {page: less for page, some in known.items() if (less := some - found[page])}
+    gone = {page: less for page, some in TOLD.items() if (less := some - found[page])}
     assert not gone, f"no longer said, so no longer listed: {gone}"
 
 
