@@ -7,7 +7,7 @@ with --base-url. A run that was interrupted goes on in its --folder. Or people d
 
 python bench/reader.py --sheets DIR    sheets in DIR/sheets/READER-1.md, answers go to DIR/answers/READER-1.json
 python bench/reader.py --answers DIR   sheets in DIR/grading/GRADER-1.md, grades go to DIR/grades/GRADER-1.json
-python bench/reader.py --grades DIR    the figures, into bench/judged and the documents
+python bench/reader.py --grades DIR…   the figures of one test or several, into bench/judged and the documents
 
 Cases are those that clew ships; --data DIR adds a folder's."""
 
@@ -15,7 +15,9 @@ import argparse
 import asyncio
 import secrets
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
 from clew.errors import ClewError
@@ -34,7 +36,7 @@ def main() -> int:
     act.add_argument("--model", help="who reads")
     act.add_argument("--sheets", type=Path, metavar="DIR", help="write the sheets of the readers")
     act.add_argument("--answers", type=Path, metavar="DIR", help="read the answers, write the sheets of the graders")
-    act.add_argument("--grades", type=Path, metavar="DIR", help="read the grades, keep the figures")
+    act.add_argument("--grades", type=Path, nargs="+", metavar="DIR", help="read the grades, keep the figures")
     asked.add_argument("--grader", metavar="NAME", help="who grades, if not the same model")
     asked.add_argument("--base-url", metavar="URL", help="of a server that speaks OpenAI's API")
     asked.add_argument("--folder", type=Path, help="for all that a run with a model writes; default: bench/out/reader")
@@ -58,7 +60,7 @@ def run(given: argparse.Namespace) -> int:
     elif given.answers:
         told(write_grading(given.answers, answers(given.answers, given.graders)), given.answers / "grades", "GRADER")
     elif given.grades:
-        finish(given.grades, given.by, given.graders)
+        finish(given.grades, given.by)
     else:
         folder = given.folder or Path(__file__).parent / "out" / "reader"
         grader = given.grader or given.model
@@ -67,7 +69,7 @@ def run(given: argparse.Namespace) -> int:
         asyncio.run(ask(given.model, given.base_url, folder / "sheets", folder / "answers"))
         write_grading(folder, answers(folder, given.graders))
         asyncio.run(ask(grader, given.base_url, folder / "grading", folder / "grades"))
-        finish(folder, f"{given.model} as reader, {grader} as grader", given.graders)
+        finish([folder], f"{given.model} as reader, {grader} as grader")
     return 0
 
 
@@ -84,10 +86,10 @@ def told(paths: list[Path], where: Path, who: str) -> None:
     print(f"{len(paths)} sheets in {paths[0].parent}; what each says goes to {where}/{who}-1.json and so on")
 
 
-def finish(folder: Path, by: str, graders: int | None) -> None:
+def finish(folders: Sequence[Path], by: str) -> None:
     """Keep what was judged, and write the documents anew."""
     made = datetime.now(UTC).date().isoformat()
-    print(save(record(graded(folder, answers(folder, graders)), by, made)))
+    print(save(record(chain.from_iterable(graded(folder, answers(folder)) for folder in folders), by, made)))
     reader = part("reader")
     figures = reader.measure(Settings(0))
     keep("reader", made, figures, {})

@@ -14,7 +14,7 @@ from clew.testing import ScriptedModel, StrictProvider
 from proofs import reader as proof
 from reading import judged
 from reading.asking import ask, ask_model
-from reading.cases import Question, head_and_tail, in_folder, shipped
+from reading.cases import FOLDER, SHIPPED, Question, head_and_tail, in_folder, shipped
 from reading.sheets import Answer, Stand, answers, dealt, graded, parsed, write_grading, write_sheets
 
 ASKED = Question("q1", "state", "What is left to do?", "The tests."), Question("q2", "detail", "Which port?", "8080.")
@@ -24,7 +24,8 @@ METHODS = "clew", "tail", "peer"
 def stand(case: str, method: str, text: str = "") -> Stand:
     conversation = case.partition(" ")[0]
     said = text or f"All that {method} left of {case}."
-    return Stand(case, conversation, conversation == "one", method, said, 900, ASKED)
+    group = SHIPPED if conversation == "one" else FOLDER
+    return Stand(case, conversation, conversation == "one", method, said, 900, ASKED, group)
 
 
 FOUND = [stand(case, method) for case in ("one at 5", "one at 9", "two at 4", "three at 7") for method in METHODS]
@@ -63,11 +64,11 @@ async def test_models_read_and_grade_and_the_grades_are_added_up(tmp_path: Path)
     await ask_model(ScriptedModel(_grades), tmp_path / "grading", tmp_path / "grades")
     kept = judged.record(graded(tmp_path, found), "scripts", "2026-01-02")
     told = proof.added(kept)
-    assert told["folder"]["methods"]["clew"]["kinds"] == {"state": 0, "detail": 1}
-    assert told["folder"]["methods"]["tail"]["kinds"] == {"state": 0, "detail": -0.5}
-    assert told["shipped"]["methods"]["tail"]["wrong"] == 2
+    assert told["groups"][FOLDER]["methods"]["clew"]["kinds"] == {"state": 0, "detail": 1}
+    assert told["groups"][FOLDER]["methods"]["tail"]["kinds"] == {"state": 0, "detail": -0.5}
+    assert told["groups"][SHIPPED]["methods"]["tail"]["wrong"] == 2
     assert [("answer" in row) for text in kept["texts"] for row in text["grades"]] == [
-        text["shipped"] for text in kept["texts"] for _ in ASKED
+        text["group"] == SHIPPED for text in kept["texts"] for _ in ASKED
     ]
     assert "| clew | **0.50** |" in proof.blocks(told)["reader"]
     await ask_model(readers, tmp_path / "sheets", tmp_path / "answers")

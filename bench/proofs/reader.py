@@ -16,7 +16,6 @@ from proofs.tables import many
 from reading.judged import JUDGED
 
 KINDS = "intent", "constraint", "state", "artifact", "error", "detail", "decision"
-GROUPS = {"shipped": "The session that ships with clew", "folder": "Sessions of a folder (`--data`)"}
 
 
 def measure(settings: Settings) -> Figures:
@@ -28,12 +27,9 @@ def measure(settings: Settings) -> Figures:
 
 def added(found: Mapping[str, Any]) -> Figures:
     """What the grades of one test come to."""
-    groups = {name: [t for t in found["texts"] if t["shipped"] is (name == "shipped")] for name in GROUPS}
-    return {
-        "judged": found["made"],
-        "by": found["by"],
-        **{name: _group(texts) for name, texts in groups.items() if texts},
-    }
+    titles = dict.fromkeys(text["group"] for text in found["texts"])
+    groups = {title: _group([text for text in found["texts"] if text["group"] == title]) for title in titles}
+    return {"judged": found["made"], "by": found["by"], "groups": groups}
 
 
 def _group(texts: list[dict[str, Any]]) -> Figures:
@@ -64,7 +60,7 @@ def _method(texts: list[dict[str, Any]]) -> Figures:
 
 def blocks(figures: Figures) -> Mapping[str, str]:
     """A table for each group of cases."""
-    parts = [_table(title, figures[name]) for name, title in GROUPS.items() if name in figures]
+    parts = [_table(title, group) for title, group in figures["groups"].items()]
     return {"reader": f"Read and graded on {figures['judged']} by {figures['by']}.\n\n" + "\n\n".join(parts)}
 
 
@@ -91,10 +87,8 @@ def _row(cells: Iterable[str]) -> str:
 
 def behind(figures: Figures) -> Iterator[str]:
     """Where readers of another method's texts answered more."""
-    for group, title in GROUPS.items():
-        if group not in figures:
-            continue
-        methods = figures[group]["methods"]
+    for title, group in figures["groups"].items():
+        methods = group["methods"]
         every = f"all questions (± {methods[CLEW]['error of the mean']:.2f})"
         lost = {every: {name: of["all"] for name, of in methods.items()}}
         lost |= {kind: {name: of["kinds"].get(kind, 0) for name, of in methods.items()} for kind in KINDS}

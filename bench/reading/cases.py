@@ -14,6 +14,7 @@ from benchmark.methods import CLEW, clew
 from benchmark.peers import installed
 from clew.errors import BadRequest, NotFound
 
+SHIPPED, FOLDER = "The session that ships with clew", "Sessions of a folder (`--data`)"
 SUMMARY = "LLM summary"  # of the product in which the conversation was held
 # What the product says around its summary.
 _AROUND = re.compile(
@@ -44,6 +45,7 @@ class Case:
     questions: tuple[Question, ...]
     summary: str = ""  # what a product's model wrote at this cut
     shipped: bool = False
+    group: str = FOLDER  # in whose table it stands
 
     @property
     def name(self) -> str:
@@ -114,4 +116,5 @@ def _case(line: Mapping[str, Any], talks: Mapping[str, Any], is_shipped: bool) -
     if not size:
         raise BadRequest(f"{line['conv_id']} at {cut}: neither a size nor a summary that has one")
     asked = tuple(Question(q["id"], q["kind"], q["q"], q["gold"]) for q in line["questions"])
-    return Case(line["conv_id"], cut, talk["messages"][:cut], size, asked, summary, is_shipped)
+    group = SHIPPED if is_shipped else line.get("group") or FOLDER
+    return Case(line["conv_id"], cut, talk["messages"][:cut], size, asked, summary, is_shipped, group)

@@ -19,7 +19,7 @@ def record(graded: Iterable[tuple[Answer, float]], by: str, made: str) -> dict[s
             (stand.case, stand.method),
             {
                 "case": stand.case,
-                "shipped": stand.shipped,
+                "group": stand.group,
                 "method": stand.method,
                 "characters": len(stand.text),
                 "whole": stand.whole,

@@ -35,6 +35,7 @@ class Stand:
     text: str
     whole: int  # characters of the conversation
     questions: tuple[Question, ...]
+    group: str
     reader: int = 0
     letter: str = ""
 
@@ -42,8 +43,18 @@ class Stand:
 def stands(cases: Sequence[Case], methods: Mapping[str, Method]) -> list[Stand]:
     """What every method leaves of every case."""
     return [
-        Stand(case.name, case.conversation, case.shipped, name, text, len(shown(case.messages)), case.questions)
+        Stand(
+            case.name,
+            case.conversation,
+            case.shipped,
+            name,
+            text,
+            len(shown(case.messages)),
+            case.questions,
+            case.group,
+        )
         for case in cases
+        for whole in [len(shown(case.messages))]
         for name, text in texts(case, methods)
     ]
 
@@ -105,6 +116,9 @@ class Answer:
 def answers(folder: Path, graders: int | None = None) -> list[Answer]:
     """All answers, a grader for each case or so many in all, those to one question together in an order by chance."""
     seed, given = _key(folder)
+    graders = graders or len(
+        list((folder / "grading").glob("GRADER-*.md"))
+    )  # as many as there were, if they have sheets
     said = {reader: written(folder / "answers" / f"READER-{reader}.json") for reader in {s.reader for s in given}}
     chance = random.Random(seed)
     asked: dict[tuple[str, str], list[Answer]] = defaultdict(list)
