@@ -7,8 +7,10 @@ A process that ends is Ray's to replace; the task finds what is done, as in a po
 
 import logging
 import os
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
 from typing import Any
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody
@@ -33,18 +35,24 @@ def through_ray(job: Job, tasks: Sequence[BatchTask], address: str) -> Iterator[
     """What comes of each task, as soon as it is done."""
     _connect(address)
     try:
-        context = ray.data.DataContext.get_current()
-        context.enable_progress_bars = False
-        context.print_on_execution_start = False
-        rows = [{"task": as_line(task)} for task in tasks]
-        found = ray.data.from_items(rows, override_num_blocks=max(1, min(len(rows), MOST_BLOCKS)))
-        with warnings.catch_warnings():  # there is no other way yet to say how often; pyproject.toml has the bound
-            warnings.simplefilter("ignore", DeprecationWarning)
-            done = found.map(OnRay(job), ray_remote_args_fn=_without_end)
-        for row in done.iter_rows():
-            yield done_from(row["done"])
+        # Of a process that ended, Ray tells on standard output; that is for results.
+        with redirect_stdout(sys.stderr):
+            yield from _done(job, tasks)
     finally:
         ray.shutdown()
+
+
+def _done(job: Job, tasks: Sequence[BatchTask]) -> Iterator[TaskDone]:
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.print_on_execution_start = False
+    rows = [{"task": as_line(task)} for task in tasks]
+    found = ray.data.from_items(rows, override_num_blocks=max(1, min(len(rows), MOST_BLOCKS)))
+    with warnings.catch_warnings():  # there is no other way yet to say how often; pyproject.toml has the bound
+        warnings.simplefilter("ignore", DeprecationWarning)
+        done = found.map(OnRay(job), ray_remote_args_fn=_without_end)
+    for row in done.iter_rows():
+        yield done_from(row["done"])
 
 
 def _without_end() -> dict[str, Any]:
