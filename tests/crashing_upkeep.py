@@ -83,7 +83,9 @@ class Killer:
         async def prepare(say: Say) -> None:
             old_stores.put(place.where, version)
             if name != "migrate":
-                await open_store(place.where).close()
+                store = open_store(place.where)
+                await store.repair()  # what an older version indexed in its own way
+                await store.close()
             if name == "restore":
                 store = open_store(place.where)
                 await store.backup(place.copy)

@@ -12,7 +12,11 @@ from clew.store.trace import Trace
 
 SCOPE = "default"
 # What a kill may leave, and `clew doctor --repair` mends: nothing of it is a loss.
-MENDED = ("purges whose bytes may still be in the file", "partial copies left by an interrupted backup or restore")
+MENDED = (
+    "purges whose bytes may still be in the file",
+    "partial copies left by an interrupted backup or restore",
+    "bodies in Chinese, Japanese, Korean, Thai or the like that an older clew indexed",
+)
 
 
 @dataclass

@@ -229,4 +229,4 @@ def behind(figures: Figures) -> Iterator[str]:
         yield f"Rules that the user had taken back: {after} {told}; fewer with {named(fewer)}."
     if fewer := [name for name, of in others.items() if _sum(of, "forged") < forged]:
         told = f"clew repeats {forged} of their lines as its own"
-        yield f"Attackers who write into tool results: {after} {told}; fewer with {named(fewer)}."
+        yield f"Attackers who write into tool results and into what the user pastes: {after} {told}; fewer with {named(fewer)}."
