@@ -228,5 +228,5 @@ def behind(figures: Figures) -> Iterator[str]:
         told = f"clew tells {current} of {_sum(ours, 'revoked')} as if they held"
         yield f"Rules that the user had taken back: {after} {told}; fewer with {named(fewer)}."
     if fewer := [name for name, of in others.items() if _sum(of, "forged") < forged]:
-        told = f"clew repeats {forged} of their lines as its own"
-        yield f"Attackers who write into tool results and into what the user pastes: {after} {told}; fewer with {named(fewer)}."
+        told = f"{after} clew repeats {forged} of their lines as its own"
+        yield f"Attackers who write into tool results and into what the user pastes: {told}; fewer with {named(fewer)}."
