@@ -67,6 +67,13 @@ def test_what_the_user_says_later_of_what_a_rule_names_stands_beside_it_in_any_w
     assert "Ça ira" not in told
 
 
+def test_words_with_a_hyphen_are_no_name_that_two_sentences_share() -> None:
+    standing = Standing()
+    standing.add(WorkRequest("Always keep the long-term plan as-is."))
+    standing.add(WorkRequest("The long-term costs are fine as-is, thanks."))
+    assert "later they said" not in standing.told(1_000)
+
+
 def test_what_stays_in_view_counts_for_an_earlier_rule_but_is_not_repeated() -> None:
     standing = Standing()
     standing.add(WorkRequest("Never push to release/2.4."))

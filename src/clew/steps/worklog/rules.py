@@ -131,7 +131,9 @@ def said_later(rules: Mapping[str, UserRule], request: WorkRequest, number: int)
 
 @remembers(SENTENCES_NAMED)
 def _names(text: str) -> frozenset[str]:
-    return frozenset(name for name in _NAMES.findall(text) if len(name) >= NAME_LEAST and not name.isdigit())
+    """The names in a sentence; "as-is" is none."""
+    found = (name for name in _NAMES.findall(text) if len(name) >= NAME_LEAST and not name.isdigit())
+    return frozenset(name for name in found if "-" not in name or not name.replace("-", "").isalpha())
 
 
 def speaks_to_us(said: str) -> bool:
