@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import sys
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
@@ -27,6 +26,7 @@ from clew.core.view import View
 from clew.tokens.meter import Meter
 from clew.tokens.target import Target
 from clew.wire import encode
+from made_up import made_up_environment
 from test_benchmark import SCORER
 
 METER = Meter(counter_for("gpt-4o"))
@@ -156,10 +156,7 @@ WAYS = {"same": Same, "short": Short}
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """An environment with a package of two ways."""
-    (tmp_path / "use_made_up.py").write_text(WAYS)
-    (tmp_path / ".venv-made_up" / "bin").mkdir(parents=True)
-    (tmp_path / ".venv-made_up" / "bin" / "python").symlink_to(sys.executable)
-    return tmp_path
+    return made_up_environment(tmp_path, WAYS)
 
 
 def test_a_peer_that_changes_nothing_costs_what_the_full_history_costs(folder: Path) -> None:

@@ -1,11 +1,11 @@
 """Other packages are run in processes of their own: what they answer, what they raise, and that none can hang."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from benchmark.peers import PEERS, Child, Failed, NoAnswer, Peer, as_method
+from made_up import made_up_environment
 from packages.standin import shortened, summary_of
 
 WAYS = """
@@ -30,10 +30,7 @@ SAID = [{"role": "user", "content": f"{n}"} for n in range(5)]
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """An environment with a package of a few ways."""
-    (tmp_path / "use_made_up.py").write_text(WAYS)
-    (tmp_path / ".venv-made_up" / "bin").mkdir(parents=True)
-    (tmp_path / ".venv-made_up" / "bin" / "python").symlink_to(sys.executable)
-    return tmp_path
+    return made_up_environment(tmp_path, WAYS)
 
 
 def peer(folder: Path, way: str) -> Peer:
