@@ -17,7 +17,7 @@ TRIED_IDS = 100  # that a short id may fit
 NOTHING_YET = "there is nothing yet: no conversation of this project was logged by clew or read from a session file."
 DATED = 20  # conversations, the newest, of which it is looked up when something was last said
 
-ASIDES = ("subagent", "task")  # causes of conversations that another one leads
+ASIDES = ("subagent", "task", "beside")  # causes of conversations that another one leads
 
 Mine = Callable[[str], bool]  # whether a folder is one of those
 

@@ -1,18 +1,19 @@
 """Whose history is this? An incoming request finds its branch: it extends one, edits one, forks one, or begins one."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, MutableMapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from clew.core.items import Digests, Frame, Item, Scope, new_id
 from clew.core.threads import LONG, are_large, in_thread_if
 from clew.recognition.agents import same_agent
 from clew.recognition.continuation import Continuation, Recognition, Sent
+from clew.recognition.proof import ANSWERS, LEAST, answered, logged
 from clew.recognition.reading import Entry, chained, unfold
-from clew.recognition.sameness import ENOUGH, evidence
-from clew.recognition.side_requests import FIRST, Aside, aside, is_continued, summary_at
+from clew.recognition.side_requests import FIRST, Aside, aside, summary_at
 from clew.secrets.guard import Guard
 from clew.store.protocol import Store
-from clew.store.records import Event, Fork, Origin, Said
+from clew.store.records import ClientEdit, Event, Fork, Origin, Said
 from clew.store.trace import Trace
 from clew.text.decorations import is_passing
 from clew.wire import AMBIGUOUS
@@ -32,15 +33,28 @@ def _replaces(trace: Trace, sent: Sent, offset: int = 0) -> bool:
     return at is not None and all(place.content != sent.contents[at] for place in trace.said)
 
 
+class Reach(NamedTuple):
+    """Which conversations a branch may look into beside its own, and by which of its nodes that is known."""
+
+    before: frozenset[str] = frozenset()
+    tie: str = ""  # the summary that it goes on from; none: its host said so
+
+
 @dataclass(frozen=True, slots=True)
 class Recogniser:
-    """Looks in one scope's log."""
+    """Looks in one scope's log.
+
+    Equal words may tell which branch a history is: then nothing is seen of it that the history does not show. What came
+    before that branch is seen only where the history shows the proof, or the host names the parent.
+    """
 
     store: Store
     scope: Scope
     digests: Digests
     frame: Frame  # of the request
     guard: Guard
+    reaches: MutableMapping[tuple[Scope, str], Reach]  # of branches that were looked at
+    parent: str | None = None  # the branch that the host says it comes after
 
     @property
     def _history(self) -> Continuation:
@@ -55,9 +69,10 @@ class Recogniser:
             return None
         entries = unfold(trace, contents, items, offset)
         found = await self._history.on(trace, entries, offset)
-        if found:
-            found.contents = contents
-            found.unfolded |= len(entries) < len(contents)  # some of it quoted what we had put there
+        if found is None or not await self._may_reach(trace, found, trace.session is not None):
+            return None
+        found.contents = contents
+        found.unfolded |= len(entries) < len(contents)  # some of it quoted what we had put there
         return found
 
     async def find(self, items: Sequence[Item], session: str | None) -> Recognition:
@@ -73,12 +88,14 @@ class Recogniser:
         return found
 
     async def whose(self, items: Sequence[Item], session: str | None) -> str | None:
-        """The branch that has this history, whichever agent asks about it; None if too little was said in both."""
-        if session is not None and (own := await self.store.session(self.scope, session)):
-            return own
+        """The branch that has this history, whichever agent asks about it; None if there is none."""
         sent = await self._sent(items)
+        if session is not None and (own := await self.store.session(self.scope, session)):
+            trace = await self.store.load(self.scope, own)
+            if (await self._relate(trace, sent, named=True))[0]:
+                return own
         async for trace in self._candidates(sent):
-            if await self._has_words_of(trace, sent):
+            if (await self._relate(trace, sent))[0]:
                 return trace.branch
         return None
 
@@ -97,42 +114,50 @@ class Recogniser:
             return await self._unnamed(sent, beside)
         trace = await self.store.load(self.scope, own)
         if beside:
-            return await self._unnamed(sent, beside, own)
+            return await self._unnamed(sent, beside, trace)
         if not await self._is_same_agent(trace):
             # A title may be asked for before anything else: the name is that of the agent which works.
             if self.frame.tools and not (await self.store.frame(self.scope, trace.frame)).tools:
-                return await self._begin(sent, session, of_name=False)
-            return await self._unnamed(sent, beside, own)
-        found, past = await self._relate(trace, sent)
+                return await self._begin(sent, session, known=True)
+            return await self._unnamed(sent, beside, trace)
+        found, past = await self._relate(trace, sent, named=True)
         if found is None:
             found = await self._fork(trace, past, sent, session)
-        if found is None:  # a client that begins anew under the same name has replaced its past
-            found = await self._begin(sent, session, of_name=False)
-            found.origin = Origin("compaction", own)
+        if found is None:  # the name alone says nothing of what came before
+            found = await self._begin(sent, session, known=True)
+            found.lost = found.shares_name = found.origin is None
         found.refold = True
         return found
 
-    async def _unnamed(self, sent: Sent, beside: Aside | None, own: str | None = None) -> Recognition:
+    async def _unnamed(self, sent: Sent, beside: Aside | None, own: Trace | None = None) -> Recognition:
         """The branch that has this history, by what was said in it; `own` is the session that it speaks beside."""
         behind: tuple[Trace, int] | None = None
-        origin = Origin("subagent", own) if own else None
+        origin = Origin("beside", own.branch) if own else None
+        if own and beside and _is_whole((await self._relate(own, sent, named=True))[0]):
+            origin = Origin("subagent", own.branch)
         async for trace in self._candidates(sent):
             found, past = await self._relate(trace, sent)
-            if found and _may_continue(beside, trace) and await self._may_join(trace, own):
+            may_join = await self._may_join(trace, own)
+            if found and may_join and _may_continue(beside, trace):
                 found.refold = True
                 return found
-            if origin is None and (beside or is_continued(sent.items)) and await self._has_words_of(trace, sent):
-                origin = Origin("subagent" if beside else "compaction", trace.branch)
-            behind = behind or (trace, past)
+            if origin is None and beside and _is_whole(found):
+                origin = Origin("subagent", trace.branch)
+            behind = behind or ((trace, past) if may_join else None)
         found = await self._fork(*behind, sent, None) if behind and not beside else None
         if found is None:
             found = await self._begin(sent, None)
-            found.origin = origin
+            found.origin = origin or found.origin
         return found
 
-    async def _relate(self, trace: Trace, sent: Sent) -> tuple[Recognition | None, int]:
+    async def _relate(self, trace: Trace, sent: Sent, named: bool = False) -> tuple[Recognition | None, int]:
         """As a continuation says, but with a summary in the place of its past it is a conversation of its own."""
-        return (None, 0) if _replaces(trace, sent) else await self._history.relate(trace, sent)
+        if _replaces(trace, sent):
+            return None, 0
+        found, past = await self._history.relate(trace, sent)
+        if found and not await self._may_reach(trace, found, named):
+            return None, past
+        return found, past
 
     async def _candidates(self, sent: Sent) -> AsyncIterator[Trace]:
         """Branches that have seen the beginning of this history, the longest first; then those with most of it."""
@@ -150,42 +175,119 @@ class Recogniser:
             if name not in names:
                 yield await self.store.load(self.scope, name)
 
-    async def _may_join(self, trace: Trace, own: str | None) -> bool:
-        """Whether it is the same agent's, and comes after the same session: by that it may recall more than its own."""
+    async def _may_join(self, trace: Trace, own: Trace | None) -> bool:
+        """Whether it is the same agent's, and speaks beside the same session, or beside none."""
         if not await self._is_same_agent(trace):
             return False
-        before = [id for id, _ in await self.store.ancestry(self.scope, trace.branch)]
-        if own is not None or not before:
-            return own is None or own in before
-        first = (await self.store.sessions(self.scope, trace.branch))[-1]
-        return first.cause != "subagent"
+        *_, first = [None, *await self.store.sessions(self.scope, trace.branch)]
+        beside = first.parent if first and first.cause == "beside" else None
+        if own is None or beside is None:
+            return own is None and beside is None
+        return beside in {session.id for session in await self.store.sessions(self.scope, own.branch)}
 
     async def _is_same_agent(self, trace: Trace) -> bool:
         return not trace.frame or same_agent(await self.store.frame(self.scope, trace.frame), self.frame)
 
-    async def _has_words_of(self, trace: Trace, sent: Sent) -> bool:
-        """Whether enough was said in both to know that one comes from the other."""
-        return evidence(await self._history.common(trace, sent)) >= ENOUGH
-
     async def _fork(self, trace: Trace, past: int, sent: Sent, session: str | None) -> Recognition | None:
         """A new branch of the newest call that is wholly in this history's past, if there is one."""
+        await self._reach(trace)  # of all of it: what ties it to its past may stand behind a call
         for seq, said in reversed([c for c in trace.calls if c[1] <= past]):
             then = await self.store.load(self.scope, trace.branch, seq)
             found = await self._history.after(then, sent, said)
-            if found is None:
+            if found is None or not await self._may_reach(then, found, named=False):
                 continue
             then.branch, then.session = new_id(), session
             found.opened, found.fork = True, Fork(trace.branch, seq)
             return found
         return None
 
-    async def _begin(self, sent: Sent, session: str | None, of_name: bool = True) -> Recognition:
-        """A new branch of nothing."""
-        named = session is not None and of_name
+    async def _begin(self, sent: Sent, session: str | None, known: bool = False) -> Recognition:
+        """A new branch of nothing, under a new name or one that is `known`, and after what its summary proves."""
+        named = session is not None and not known
         branch = await first_branch(self.store, self.scope, self.digests, str(session)) if named else new_id()
         nodes = chained(self.digests, begin(self.digests, self.frame.format), [Entry(c, i) for c, i in sent.pairs()])
         events: list[Event] = [Said(tuple(nodes))] if nodes else []
-        return Recognition(Trace(branch, session=session), events=events, opened=True, refold=True)
+        before, _ = await self._summed_up(sent.items, known)
+        found = Recognition(Trace(branch, session=session), events=events, opened=True, refold=True)
+        found.origin = Origin("compaction", before) if before else None
+        found.lost = before is None and summary_at(sent.items) is not None
+        return found
+
+    # --- what came before a branch ------------------------------------------------------------------------------------
+
+    async def _summed_up(self, items: Sequence[Item], named: bool = False) -> tuple[str | None, int]:
+        """The branch that a history goes on from by a summary, and which item that is, where it is proof.
+
+        Proof is that clew gave it, or saw one branch's compaction get it. Where a history has a name, a message may
+        also be such a summary and nothing else, as in Crush.
+        """
+        at = summary_at(items)
+        if at is not None:
+            places = [at]
+            if (branch := logged(self.digests, items[at].text)) and await self.store.sessions(self.scope, branch):
+                return branch, at
+        else:
+            places = [n for n, i in enumerate(items[:FIRST]) if i.kind == "text" and i.role == "user" and named]
+        places = [n for n in places if len(items[n].text) >= LEAST]
+        learned = await self.store.learned(self.scope, ANSWERS) if places else {}
+        for n in places:
+            branch = answered(self.digests, items[n].text, learned, alone=at is None)
+            if branch and await self.store.sessions(self.scope, branch):
+                return branch, n
+        return None, 0
+
+    async def _may_reach(self, trace: Trace, found: Recognition, named: bool) -> bool:
+        """Whether this history may look into what came before the branch that it was found to be.
+
+        It shows the summary that ties the branch to it; or its host names the parent, or has a name for the whole.
+        """
+        reach = await self._reach(trace)
+        if not reach.before:
+            return True
+        if await self._is_child(reach):
+            return True
+        changed = [event for event in found.events if isinstance(event, ClientEdit)]
+        if not reach.tie:
+            return named and self.parent is None and not changed
+        places = [n for n, p in enumerate(trace.said[: 2 * FIRST]) if reach.tie in (p.id, trace.alias.get(p.id))]
+        return any(all(_keeps(event, n, reach.tie) for event in changed) for n in places)
+
+    async def may_look(self, trace: Trace) -> bool:
+        """Whether whoever shows all that was said on a branch may see what it saw of what came before."""
+        reach = await self._reach(trace)
+        return not reach.before or bool(reach.tie) or await self._is_child(reach)
+
+    async def _is_child(self, reach: Reach) -> bool:
+        """Whether what came before is what the host names as the parent, or as its past."""
+        if self.parent is None:
+            return False
+        line = {self.parent, *(id for id, _ in await self.store.ancestry(self.scope, self.parent))}
+        return not line.isdisjoint(reach.before)
+
+    async def _reach(self, trace: Trace) -> Reach:
+        """What came before a branch, which never changes; it is looked up once."""
+        key = self.scope, trace.branch
+        if (known := self.reaches.get(key)) is None:
+            known = self.reaches[key] = await self._looked_up(trace)
+        return known
+
+    async def _looked_up(self, trace: Trace) -> Reach:
+        before = frozenset(id for id, _ in await self.store.ancestry(self.scope, trace.branch))
+        if not before:
+            return Reach()
+        first = [p.id for p in trace.said[:FIRST]]
+        nodes = await self.store.nodes(self.scope, first)
+        branch, at = await self._summed_up([nodes[id].item for id in first], named=True)
+        return Reach(before, trace.alias.get(first[at], first[at]) if branch in before else "")
+
+
+def _is_whole(found: Recognition | None) -> bool:
+    """Whether a history has all of a branch, unchanged."""
+    return found is not None and not any(isinstance(event, ClientEdit) for event in found.events)
+
+
+def _keeps(event: ClientEdit, place: int, id: str) -> bool:
+    return not event.start <= place < event.stop or id in event.alias.values()
 
 
 def named_branch(digests: Digests, session: str) -> str:

@@ -18,9 +18,14 @@ COUNTED = 200  # characters of one item that count: one long file that both have
 KIN = 16  # characters that one text must share with another to be that text, shortened or lengthened
 SOFT = ("reasoning", "opaque")  # what one provider makes for itself: clients drop it and bring it back
 _SHORTENED = r"(?:trunc|trimm|clear|omit|elid|prun|compact|shorten|cut off|snip|skipp)"
+# By which a client says that it left something out of a result: `[… truncated]`, `…12 tokens truncated…`.
 _NOTE = re.compile(
-    rf"[\[<({{][^\[\]<>(){{}}\n]{{0,200}}?{_SHORTENED}[^\[\]<>(){{}}\n]{{0,200}}[\]>)}}]|…|\.\.\.", re.IGNORECASE
+    rf"(?:(?:…|\.\.\.)[ \t]{{0,4}})?[\[<({{][^\[\]<>(){{}}\n]{{0,200}}?{_SHORTENED}[^\[\]<>(){{}}\n]{{0,200}}[\]>)}}]"
+    rf"(?:[ \t]{{0,4}}(?:…|\.\.\.))?"
+    rf"|(?:…|\.\.\.)[^….\n]{{0,80}}{_SHORTENED}[^….\n]{{0,80}}(?:…|\.\.\.)",
+    re.IGNORECASE,
 )
+LEFT = 64  # characters of a result that must be left of it, unless nothing is
 _MEDIA = frozenset({"source", "inlineData", "inline_data", "fileData", "file_data", "image_url", "bytes"})
 
 
@@ -35,9 +40,10 @@ def alike(was: Item, now: Item) -> bool:
         case "call":
             return was.name == now.name and arguments(was.text) == arguments(now.text)
         case "result":
-            return _beside(was.wire) == _beside(now.wire) and _same_words(was.text, now.text)
-        case "text":
-            return _same_words(was.text, now.text)
+            a, b = lasting(was.text), lasting(now.text)
+            return _beside(was.wire) == _beside(now.wire) and (a == b or is_shortened(a, b))
+        case "text":  # what somebody took out of his words is out
+            return lasting(was.text) == lasting(now.text)
     return False
 
 
@@ -101,18 +107,15 @@ def _answers(was: Item, now: Item, renamed: Mapping[str, str], changed: Collecti
     return was.call_id == now.call_id and was.call_id not in changed
 
 
-def _same_words(was: str, now: str) -> bool:
-    a, b = lasting(was), lasting(now)
-    return a == b or is_shortened(a, b)
-
-
 def is_shortened(was: str, now: str) -> bool:
-    """Whether a client that saves room left out some of the words, and put no others in their place."""
+    """Whether a client that saves room left out some of a result, says so, and put no other words in their place."""
     if len(now) >= len(was) or not _NOTE.search(now):
         return False
     at = 0
-    for piece in _NOTE.split(now):
-        piece = piece.strip()
+    pieces = [piece.strip() for piece in _NOTE.split(now)]
+    if 0 < sum(map(len, pieces)) < LEFT or not (was.startswith(pieces[0]) and was.rstrip().endswith(pieces[-1])):
+        return False
+    for piece in pieces:
         found = was.find(piece, at)
         if found < 0:
             return False

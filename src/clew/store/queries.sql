@@ -681,6 +681,7 @@ with recursive line (branch, until, apart) as (
     join session first on first.branch = line.branch and first.opening = 1
         and first.seq = (select min(s.seq) from session s where s.branch = line.branch)
     join session p on p.id = first.parent
+    where first.cause <> 'beside'
 )
 select branch, until from line where apart = 1;
 

@@ -1,0 +1,92 @@
+"""Conversations that a client quotes in one text, to have them summed up, and whether a branch is the quoted one."""
+
+import re
+from collections.abc import Sequence
+
+from clew.core.items import Item
+from clew.recognition.side_requests import summary_at
+from clew.text.decorations import is_passing
+
+LEAST = 200  # characters that must be quoted: what is shorter is said in many conversations
+COUNTED = 200  # characters of one result that count: a file that many have read is one thing in common
+CUTS = (2_000, 1_000, 500, 200)  # characters of a long result that are quoted: opencode and pi have the first
+_WITHIN = ("<conversation>", "</conversation>")  # between which opencode and pi quote
+# Who speaks: `[User]: ` in opencode and pi, `# USER` on a line of its own in aider.
+_LABEL = re.compile(r"^(?:\[([A-Za-z][A-Za-z ]{0,40})\]:? |# (USER|ASSISTANT)$\n)", re.MULTILINE)
+_BLANK = re.compile(r"\s*")
+_ROLES = {"user": "user", "assistant": "assistant", "tool": "tool", "tool result": "tool"}
+
+
+def quoted(text: str) -> str:
+    """The conversation in a request to sum it up."""
+    begin, end = text.find(_WITHIN[0]), text.rfind(_WITHIN[1])
+    return text[begin + len(_WITHIN[0]) : end] if 0 <= begin < end else text
+
+
+def is_quoted(text: str, items: Sequence[Item]) -> int:
+    """Up to which of its items a branch is what a text quotes: each message, in order, and no other; 0 where it is not.
+
+    A text may go on where the branch ends. Calls are left out of account: each client writes them in its own way.
+    """
+    summary = summary_at(items)
+    later = 0 if summary is None else summary + 1  # of the summary that a branch begins with, it may quote nothing
+    return _quoted_up_to(text, items, 0) or (_quoted_up_to(text, items, later) if later else 0)
+
+
+def _quoted_up_to(text: str, items: Sequence[Item], first: int) -> int:
+    place = _after_blanks(text, 0)
+    size = last = 0
+    spoken = iter([n for n in range(first, len(items)) if _is_said(items[n]) and items[n].kind == "text"])
+    given = iter([n for n in range(first, len(items)) if _is_said(items[n]) and items[n].kind == "result"])
+    if not _LABEL.match(text, place):
+        return 0
+    while label := _LABEL.search(text, place):
+        place, role = label.end(), _ROLES.get((label[1] or label[2]).strip().lower())
+        if role is None or _ends(text, place):
+            continue
+        n = next(given if role == "tool" else spoken, None)
+        if n is None:
+            break
+        place = _after_blanks(text, place)
+        many = _quoted_of(text, place, items[n]) if items[n].role == role else 0
+        if not many:
+            return 0
+        place += many
+        size += min(many, COUNTED) if role == "tool" else many
+        last = max(last, n + 1)
+    else:
+        return last if size >= LEAST else 0
+    # The text goes on: it is news only if all of the branch is quoted, its results too where any are.
+    rest = next(spoken, None) is None and (next(given, None) is None or not _shows_results(text))
+    return last if rest and size >= LEAST else 0
+
+
+def _shows_results(text: str) -> bool:
+    return any(_ROLES.get((label[1] or label[2]).strip().lower()) == "tool" for label in _LABEL.finditer(text))
+
+
+def _quoted_of(text: str, place: int, item: Item) -> int:
+    """How many characters of an item stand at a place of a text: all, or of a result as many as clients keep."""
+    words = item.text.strip()
+    if text.startswith(words, place) and _ends(text, place + len(words)):
+        return len(words)
+    cuts = CUTS if item.kind == "result" else ()
+    return next((cut for cut in cuts if len(words) > cut and text.startswith(words[:cut], place)), 0)
+
+
+def _is_said(item: Item) -> bool:
+    """Whether clients quote it: not what they note beside the conversation, and no instructions."""
+    if item.kind == "text" and (item.role not in ("user", "assistant") or is_passing(item.text)):
+        return False
+    return item.kind in ("text", "result") and bool(item.text.strip())
+
+
+def _ends(text: str, place: int) -> bool:
+    """Whether a message ends here: nothing follows, or who speaks next."""
+    at = _after_blanks(text, place)
+    return at == len(text) or (text[at - 1] == "\n" and _LABEL.match(text, at) is not None)
+
+
+def _after_blanks(text: str, place: int) -> int:
+    found = _BLANK.match(text, place)
+    return found.end() if found else place
