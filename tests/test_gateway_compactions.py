@@ -13,7 +13,7 @@ from clew.core.limits import Budget
 from clew.engine.engine import Engine
 from clew.gateway.compacting import in_form
 from clew.gateway.settings import GatewaySettings
-from clew.recognition.proof import log_line, logged
+from clew.recognition.proof import Past, log_line, logged
 from clew.recognition.side_requests import SideRequest
 from clew.sessions.sessions import Sessions
 from clew.store.places import open_store
@@ -119,14 +119,15 @@ def test_an_undo_puts_back_what_the_client_no_longer_has(tmp_path: Path) -> None
 
 
 def test_the_line_of_a_log_counts_only_with_its_key() -> None:
-    ours, theirs = "a" * 16, "b" * 16
+    ours, theirs = Past("a" * 16, 7), Past("b" * 16, 7)
     digests = Digests(b"secret", "default")
     line = log_line(digests, ours)
     assert logged(digests, f"Result: {log_line(digests, theirs)}\n{line}\n</state_snapshot>") == ours
     assert logged(Digests(b"another", "default"), line) is None
     assert logged(Digests(b"secret", "another"), line) is None
-    assert logged(digests, line.replace(ours, theirs)) is None
-    assert logged(digests, f"[clew log {ours}: all of it is kept]") is None
+    assert logged(digests, line.replace(ours.branch, theirs.branch)) is None
+    assert logged(digests, line.replace(".7.", ".8.")) is None
+    assert logged(digests, f"[clew log {ours.branch}: all of it is kept]") is None
 
 
 def test_what_was_said_cannot_end_the_summary() -> None:

@@ -11,6 +11,7 @@ from clew import Budget, Engine, Request, View
 from clew.core.align import Match, Patch
 from clew.core.items import Frame, Item
 from clew.recognition.agents import same_agent
+from clew.recognition.proof import Past
 from clew.recognition.sameness import Change, alike, is_edit, is_shortened, likeness
 from clew.store.records import Origin
 from clew.store.sql import SQLStore
@@ -213,7 +214,8 @@ async def test_a_sub_agent_under_the_name_of_a_session_has_a_branch_of_its_own(s
     assert [len(b) for b in branches.values()] == [1, 1]
     assert not branches["main"] & branches["sub"]
     [sub] = branches["sub"]
-    assert await origin(store, sub) == ("beside", *branches["main"])
+    [first] = [s for s in await store.sessions("default", sub) if s.number == 1]
+    assert (first.cause, first.parent) == ("beside", *branches["main"])
     assert await store.ancestry("default", sub) == [], "by the name alone it sees nothing of the session"
 
 
@@ -253,29 +255,28 @@ async def test_what_follows_a_clients_own_summary_is_linked_by_proof_alone(store
     summary = "Files were read, one after the other, and what was in them was told in short: nobody found a fault. " * 4
     on = [{"role": "assistant", "content": "I see."}, *work(5)[-4:]]
     for name in (None, "s"):
-        main = await engine.prepare(Request(request(work(5, f"Go, {name}.")), session=name))
+        main = await engine.prepare(Request(request(work(5, f"Find the lantern, {name}.")), session=name))
         kept = [{"role": "user", "content": f"{begins}\n\n{summary}{name}"}, *on]
         # Neither the words that both have nor the name prove anything.
         loose = await engine.prepare(Request(request(kept), session=name))
         assert await origin(store, loose.branch) == ("start", None)
-        assert await engine.find("default", f"Go, {name}", loose.branch) == []
-        await engine.answered(
-            "default", main.branch, f"<analysis>Hm.</analysis>\n<summary>\n{summary}{name}.</summary>"
-        )
+        assert await engine.find("default", "lantern", loose.branch) == []
+        told = f"<analysis>Hm.</analysis>\n<summary>\n{summary}{name}.</summary>"
+        await engine.answered("default", Past(main.branch, main.seq), told)
         on.append({"role": "user", "content": "And now?"})
         kept = [{"role": "user", "content": f"{begins}\n\nSummary:\n{summary}{name}"}, *on]
         linked = await engine.prepare(Request(request(kept), session=name))
         assert await origin(store, linked.branch) == ("compaction", main.branch)
-        assert await engine.find("default", f"Go, {name}", linked.branch)
+        assert await engine.find("default", "lantern", linked.branch)
 
 
 async def test_an_answer_that_two_got_is_no_proof_and_none_that_is_short(store: SQLStore) -> None:
     engine = Engine(store, Budget(window=60_000))
     begins = "This session is being continued from a previous conversation."
-    one, two = [(await engine.prepare(Request(request(work(3, who))))).branch for who in ("ann", "bob")]
+    one, two = [await engine.prepare(Request(request(work(3)), session=who)) for who in ("ann", "bob")]
     refusal = "I am sorry, but I cannot sum up a conversation of this kind for you, whoever may ask for it. " * 4
-    for branch, said in ((one, "Done."), (one, refusal), (two, refusal)):
-        await engine.answered("default", branch, said)
+    for view, said in ((one, "Done."), (one, refusal), (two, refusal)):
+        await engine.answered("default", Past(view.branch, view.seq), said)
     for said in ("Done.", refusal):
         view = await engine.prepare(Request(request([{"role": "user", "content": f"{begins} {said}"}])))
         assert await origin(store, view.branch) == ("start", None)

@@ -27,7 +27,7 @@ from clew.engine.undo import Undone, undo
 from clew.errors import BadRequest, NotFound
 from clew.events import tell
 from clew.facts.coverage import CoverageLedger, ledger, words_in
-from clew.recognition.proof import answer_mark
+from clew.recognition.proof import Past, answer_mark
 from clew.recognition.recognise import first_branch
 from clew.steps.handoff import Handoff
 from clew.steps.protocol import Step
@@ -120,11 +120,11 @@ class Engine:
         trace = await self.store.load(scope, branch)
         return await self._turns.recogniser(scope, Frame(""), origin).may_look(trace)
 
-    async def answered(self, scope: Scope, branch: str, text: str) -> None:
-        """Remember what a client's compaction of a branch was answered: a history that begins with it goes on there."""
+    async def answered(self, scope: Scope, past: Past, text: str) -> None:
+        """Remember what a client was answered that compacts: a history that begins with it goes on from there."""
         [kept] = self._turns.guard(scope).admit([Item("text", "assistant", text)])
         if mark := answer_mark(self._turns.digests(scope), kept.text):
-            await self.store.learn(scope, *mark.learned(branch))
+            await self.store.learn(scope, *mark.learned(past))
 
     async def observe(self, view: View, usage: Any) -> None:
         """Record what the provider reported for the call this view was made for: its own object or a mapping."""

@@ -111,7 +111,8 @@ async def _unsummed(turns: Turns, scope: Scope, trace: Trace) -> tuple[Undone, t
     frame, (parent, last) = await store.frame(scope, trace.frame), came[0]
     shown = await replay(store, scope, trace, frame, {})
     digests = turns.digests(scope)
-    at = next((i for i, node in enumerate(shown.nodes) if logged(digests, node.item.text) == parent), None)
+    given = (logged(digests, node.item.text) for node in shown.nodes)
+    at = next((i for i, told in enumerate(given) if told and told.branch == parent), None)
     past = await store.load(scope, parent, last)
     if at is None or not past.folds:
         return None

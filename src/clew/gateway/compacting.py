@@ -21,7 +21,7 @@ from clew.exchange.answers import AnswerReader
 from clew.exchange.transport import Chunks
 from clew.gateway.http import GatewayReply
 from clew.gateway.quotes import is_quoted, quoted
-from clew.recognition.proof import has_log_line, log_line
+from clew.recognition.proof import Past, has_log_line, log_line
 from clew.recognition.side_requests import SideRequest, side_request
 from clew.steps.protocol import Step
 from clew.steps.summarize import briefed
@@ -106,10 +106,16 @@ class Compactions:
             view = await self._engine.preview(view, step=brief)
         before = _middle_out(await self._before(scope, view.branch), int(EARLIER_SHARE * brief.size) * CHARACTERS)
         said = told(view, int(VERBATIM_SHARE * brief.size) * CHARACTERS)
-        line = log_line(view.digests, view.branch)
-        text = "\n\n".join([*([f"{EARLIER}\n{before}"] if before else []), said, line])
-        await self._engine.answered(scope, view.branch, text)
+        past = await self._past(view)
+        text = "\n\n".join([*([f"{EARLIER}\n{before}"] if before else []), said, log_line(view.digests, past)])
+        await self._engine.answered(scope, past, text)
         return text
+
+    async def _past(self, view: View) -> Past:
+        """The conversation up to its newest fold, and no further: what is said there later is not summed up."""
+        store = self._engine.store
+        then, now = [await store.load(view.scope, view.branch, until) for until in (view.seq, None)]
+        return Past(view.branch, now.seq - 1 if now.said == then.said else view.seq)
 
     async def _before(self, scope: Scope, branch: str) -> str:
         """What is left of the conversations that this one goes on from by a summary, the oldest first."""
@@ -136,12 +142,13 @@ class Compactions:
         branch = await self.whose(scope, session, *beside)
         if branch is None or reply.status_code >= 400:
             return reply
+        past = Past(branch, (await self._engine.store.load(scope, branch)).seq - 1)
         reader = AnswerReader(beside[1].format)
 
         async def learn() -> None:
             reader.hear(b"")
             if spoken := reader.spoken():
-                await self._engine.answered(scope, branch, spoken.text)
+                await self._engine.answered(scope, past, spoken.text)
 
         if isinstance(reply.said, bytes):
             reader.hear(reply.said)

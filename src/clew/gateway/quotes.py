@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from clew.core.items import Item
 from clew.recognition.side_requests import summary_at
-from clew.text.decorations import is_passing
+from clew.text.decorations import is_moving, is_passing
 
 LEAST = 200  # characters that must be quoted: what is shorter is said in many conversations
 COUNTED = 200  # characters of one result that count: a file that many have read is one thing in common
@@ -29,11 +29,13 @@ def is_quoted(text: str, items: Sequence[Item]) -> int:
     A text may go on where the branch ends. Calls are left out of account: each client writes them in its own way.
     """
     summary = summary_at(items)
-    later = 0 if summary is None else summary + 1  # of the summary that a branch begins with, it may quote nothing
-    return _quoted_up_to(text, items, 0) or (_quoted_up_to(text, items, later) if later else 0)
+    if summary is None:
+        return _quoted_up_to(text, items)
+    # Of the summary that a branch begins with, it may quote nothing.
+    return _quoted_up_to(text, items, summary=summary) or _quoted_up_to(text, items, summary + 1)
 
 
-def _quoted_up_to(text: str, items: Sequence[Item], first: int) -> int:
+def _quoted_up_to(text: str, items: Sequence[Item], first: int = 0, summary: int = -1) -> int:
     place = _after_blanks(text, 0)
     size = last = 0
     spoken = iter([n for n in range(first, len(items)) if _is_said(items[n]) and items[n].kind == "text"])
@@ -48,37 +50,37 @@ def _quoted_up_to(text: str, items: Sequence[Item], first: int) -> int:
         if n is None:
             break
         place = _after_blanks(text, place)
-        many = _quoted_of(text, place, items[n]) if items[n].role == role else 0
+        may_be_cut = role == "tool" or n == summary
+        many = _quoted_of(text, place, items[n].text.strip(), may_be_cut) if items[n].role == role else 0
         if not many:
             return 0
         place += many
         size += min(many, COUNTED) if role == "tool" else many
         last = max(last, n + 1)
-    else:
-        return last if size >= LEAST else 0
-    # The text goes on: it is news only if all of the branch is quoted, its results too where any are.
-    rest = next(spoken, None) is None and (next(given, None) is None or not _shows_results(text))
-    return last if rest and size >= LEAST else 0
+    ended = label is None  # else the text goes on: that is news, if all of the branch is quoted
+    whole = next(spoken, None) is None and (next(given, None) is None or not _shows_results(text))
+    if size < LEAST or not (ended or whole):
+        return 0
+    return len(items) if whole else last
 
 
 def _shows_results(text: str) -> bool:
     return any(_ROLES.get((label[1] or label[2]).strip().lower()) == "tool" for label in _LABEL.finditer(text))
 
 
-def _quoted_of(text: str, place: int, item: Item) -> int:
-    """How many characters of an item stand at a place of a text: all, or of a result as many as clients keep."""
-    words = item.text.strip()
+def _quoted_of(text: str, place: int, words: str, may_be_cut: bool) -> int:
+    """How many characters of these words stand at a place of a text: all, or as many as clients keep of long ones."""
     if text.startswith(words, place) and _ends(text, place + len(words)):
         return len(words)
-    cuts = CUTS if item.kind == "result" else ()
+    cuts = CUTS if may_be_cut else ()
     return next((cut for cut in cuts if len(words) > cut and text.startswith(words[:cut], place)), 0)
 
 
 def _is_said(item: Item) -> bool:
     """Whether clients quote it: not what they note beside the conversation, and no instructions."""
-    if item.kind == "text" and (item.role not in ("user", "assistant") or is_passing(item.text)):
-        return False
-    return item.kind in ("text", "result") and bool(item.text.strip())
+    if item.kind == "text":
+        return item.role in ("user", "assistant") and not is_passing(item.text) and not is_moving(item.text)
+    return item.kind == "result" and bool(item.text.strip())
 
 
 def _ends(text: str, place: int) -> bool:

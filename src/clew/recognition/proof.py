@@ -14,15 +14,22 @@ LEAST = 200  # characters of such an answer: what is shorter, a model may say to
 OPENING = 8  # words by which an answer is looked for in a text
 MOST_WORDS = 50_000  # of a text in which answers are looked for
 MOST_TRIES = 64  # places in it that are compared whole
-_LINE = "[clew log %s.%s: all of it is kept, and `recall` with an id from above gives the original]"
-_LINES = re.compile(r"\[clew log ([0-9a-f]{16,64})\.([0-9a-f]{16}):")
+_LINE = "[clew log %s.%s.%s: all of it is kept, and `recall` with an id from above gives the original]"
+_LINES = re.compile(r"\[clew log ([0-9a-f]{16,64})\.([0-9]{1,12})\.([0-9a-f]{16}):")
 _WORDS = re.compile(r"\w+")
 _TAGS = ("summary", "state_snapshot")  # of which clients take what is in them, and leave out what is around them
 
 
-def log_line(digests: Digests, branch: str) -> str:
-    """The last line of a summary that clew gave a client: of which branch it is, with a key that nobody can make up."""
-    return _LINE % (branch, _key(digests, branch))
+class Past(NamedTuple):
+    """What a history goes on from: a branch as it was after one of its events."""
+
+    branch: str
+    seq: int
+
+
+def log_line(digests: Digests, past: Past) -> str:
+    """The last line of a summary that clew gave a client: of what it is, with a key that nobody can make up."""
+    return _LINE % (past.branch, past.seq, _key(digests, past))
 
 
 def has_log_line(text: str) -> bool:
@@ -30,14 +37,16 @@ def has_log_line(text: str) -> bool:
     return _LINES.search(text) is not None
 
 
-def logged(digests: Digests, text: str) -> str | None:
-    """The branch whose summary this is, by clew's own line in it: the last one, for what is quoted stands above it."""
-    found = _LINES.findall(text)
-    return next((branch for branch, key in reversed(found) if key == _key(digests, branch)), None)
+def logged(digests: Digests, text: str) -> Past | None:
+    """What this is a summary of, by clew's own line in it: the last one, for what is quoted stands above it."""
+    for branch, seq, key in reversed(_LINES.findall(text)):
+        if key == _key(digests, past := Past(branch, int(seq))):
+            return past
+    return None
 
 
-def _key(digests: Digests, branch: str) -> str:
-    return digests.link(branch, ("log line",))[:16]
+def _key(digests: Digests, past: Past) -> str:
+    return digests.link(past.branch, ("log line", str(past.seq)))[:16]
 
 
 class AnswerMark(NamedTuple):
@@ -47,9 +56,10 @@ class AnswerMark(NamedTuple):
     opening: str
     words: int
 
-    def learned(self, branch: str) -> tuple[str, str, Mapping[str, Any]]:
-        """As a store learns that a branch got this answer."""
-        return ANSWERS, f"{self.whole}.{branch}", {"opening": self.opening, "words": self.words}
+    def learned(self, past: Past) -> tuple[str, str, Mapping[str, Any]]:
+        """As a store learns what this sums up."""
+        value = {"opening": self.opening, "words": self.words, "seq": past.seq}
+        return ANSWERS, f"{self.whole}.{past.branch}", value
 
 
 def answer_mark(digests: Digests, text: str) -> AnswerMark | None:
@@ -60,24 +70,25 @@ def answer_mark(digests: Digests, text: str) -> AnswerMark | None:
     return AnswerMark(_digest(digests, words), _digest(digests, words[:OPENING]), len(words))
 
 
-def answered(digests: Digests, text: str, learned: Mapping[str, Mapping[str, Any]], alone: bool = False) -> str | None:
-    """The one branch that got an answer which stands whole in this text; None where there is none, or several.
+def answered(digests: Digests, text: str, learned: Mapping[str, Mapping[str, Any]], alone: bool = False) -> Past | None:
+    """What an answer that stands whole in this text sums up; None where there is none, or where several got it.
 
     `alone`: nothing else may stand in it.
     """
-    known: dict[str, list[tuple[str, int, str]]] = {}
+    known: dict[str, list[tuple[str, int, Past]]] = {}
     for name, value in learned.items():
         whole, _, branch = name.partition(".")
-        known.setdefault(str(value.get("opening")), []).append((whole, int(value.get("words", 0)), branch))
+        past = Past(branch, int(value.get("seq", 0)))
+        known.setdefault(str(value.get("opening")), []).append((whole, int(value.get("words", 0)), past))
     words = _WORDS.findall(_without_tags(text) if alone else text)[:MOST_WORDS] if known else []
-    found: set[str] = set()
+    found: set[Past] = set()
     tries = MOST_TRIES
     for at in range(min(1, len(words)) if alone else len(words)):
-        for whole, count, branch in known.get(_digest(digests, words[at : at + OPENING]), ()):
+        for whole, count, past in known.get(_digest(digests, words[at : at + OPENING]), ()):
             tries -= 1
             fits = tries >= 0 and (count == len(words) or not alone)
             if fits and _digest(digests, words[at : at + count]) == whole:
-                found.add(branch)
+                found.add(past)
     return found.pop() if len(found) == 1 else None
 
 

@@ -8,7 +8,7 @@ from clew.core.items import Digests, Frame, Item, Scope, new_id
 from clew.core.threads import LONG, are_large, in_thread_if
 from clew.recognition.agents import same_agent
 from clew.recognition.continuation import Continuation, Recognition, Sent
-from clew.recognition.proof import ANSWERS, LEAST, answered, logged
+from clew.recognition.proof import ANSWERS, LEAST, Past, answered, logged
 from clew.recognition.reading import Entry, chained, unfold
 from clew.recognition.side_requests import FIRST, Aside, aside, summary_at
 from clew.secrets.guard import Guard
@@ -90,10 +90,10 @@ class Recogniser:
     async def whose(self, items: Sequence[Item], session: str | None) -> str | None:
         """The branch that has this history, whichever agent asks about it; None if there is none."""
         sent = await self._sent(items)
-        if session is not None and (own := await self.store.session(self.scope, session)):
-            trace = await self.store.load(self.scope, own)
-            if (await self._relate(trace, sent, named=True))[0]:
-                return own
+        if session is not None:  # only the one of that name: a frame is lent to it, too
+            own = await self.store.session(self.scope, session)
+            trace = await self.store.load(self.scope, own) if own else None
+            return own if trace and (await self._relate(trace, sent, named=True))[0] else None
         async for trace in self._candidates(sent):
             if (await self._relate(trace, sent))[0]:
                 return trace.branch
@@ -207,16 +207,16 @@ class Recogniser:
         branch = await first_branch(self.store, self.scope, self.digests, str(session)) if named else new_id()
         nodes = chained(self.digests, begin(self.digests, self.frame.format), [Entry(c, i) for c, i in sent.pairs()])
         events: list[Event] = [Said(tuple(nodes))] if nodes else []
-        before, _ = await self._summed_up(sent.items, known)
+        past, _ = await self._summed_up(sent.items, known)
         found = Recognition(Trace(branch, session=session), events=events, opened=True, refold=True)
-        found.origin = Origin("compaction", before) if before else None
-        found.lost = before is None and summary_at(sent.items) is not None
+        found.origin = Origin("compaction", *past) if past else None
+        found.lost = past is None and summary_at(sent.items) is not None
         return found
 
     # --- what came before a branch ------------------------------------------------------------------------------------
 
-    async def _summed_up(self, items: Sequence[Item], named: bool = False) -> tuple[str | None, int]:
-        """The branch that a history goes on from by a summary, and which item that is, where it is proof.
+    async def _summed_up(self, items: Sequence[Item], named: bool = False) -> tuple[Past | None, int]:
+        """What a history goes on from by a summary, and which item that is, where it is proof.
 
         Proof is that clew gave it, or saw one branch's compaction get it. Where a history has a name, a message may
         also be such a summary and nothing else, as in Crush.
@@ -224,17 +224,20 @@ class Recogniser:
         at = summary_at(items)
         if at is not None:
             places = [at]
-            if (branch := logged(self.digests, items[at].text)) and await self.store.sessions(self.scope, branch):
-                return branch, at
+            if (past := logged(self.digests, items[at].text)) and await self._is_there(past):
+                return past, at
         else:
             places = [n for n, i in enumerate(items[:FIRST]) if i.kind == "text" and i.role == "user" and named]
         places = [n for n in places if len(items[n].text) >= LEAST]
         learned = await self.store.learned(self.scope, ANSWERS) if places else {}
         for n in places:
-            branch = answered(self.digests, items[n].text, learned, alone=at is None)
-            if branch and await self.store.sessions(self.scope, branch):
-                return branch, n
+            past = answered(self.digests, items[n].text, learned, alone=at is None)
+            if past and await self._is_there(past):
+                return past, n
         return None, 0
+
+    async def _is_there(self, past: Past) -> bool:
+        return bool(await self.store.sessions(self.scope, past.branch))
 
     async def _may_reach(self, trace: Trace, found: Recognition, named: bool) -> bool:
         """Whether this history may look into what came before the branch that it was found to be.
@@ -277,8 +280,8 @@ class Recogniser:
             return Reach()
         first = [p.id for p in trace.said[:FIRST]]
         nodes = await self.store.nodes(self.scope, first)
-        branch, at = await self._summed_up([nodes[id].item for id in first], named=True)
-        return Reach(before, trace.alias.get(first[at], first[at]) if branch in before else "")
+        past, at = await self._summed_up([nodes[id].item for id in first], named=True)
+        return Reach(before, trace.alias.get(first[at], first[at]) if past and past.branch in before else "")
 
 
 def _is_whole(found: Recognition | None) -> bool:
