@@ -12,7 +12,8 @@ from clew.core.align import Match, Patch
 from clew.core.items import Frame, Item
 from clew.recognition.agents import same_agent
 from clew.recognition.proof import Past
-from clew.recognition.sameness import Change, alike, is_edit, is_shortened, likeness
+from clew.recognition.sameness import Change, alike, is_edit, likeness
+from clew.recognition.shortening import is_shortened
 from clew.store.records import Origin
 from clew.store.sql import SQLStore
 
@@ -262,7 +263,7 @@ async def test_what_follows_a_clients_own_summary_is_linked_by_proof_alone(store
         assert await origin(store, loose.branch) == ("start", None)
         assert await engine.find("default", "lantern", loose.branch) == []
         told = f"<analysis>Hm.</analysis>\n<summary>\n{summary}{name}.</summary>"
-        await engine.answered("default", Past(main.branch, main.seq), told)
+        await engine.lineage.answered("default", Past(main.branch, main.seq), told)
         on.append({"role": "user", "content": "And now?"})
         kept = [{"role": "user", "content": f"{begins}\n\nSummary:\n{summary}{name}"}, *on]
         linked = await engine.prepare(Request(request(kept), session=name))
@@ -276,7 +277,7 @@ async def test_an_answer_that_two_got_is_no_proof_and_none_that_is_short(store: 
     one, two = [await engine.prepare(Request(request(work(3)), session=who)) for who in ("ann", "bob")]
     refusal = "I am sorry, but I cannot sum up a conversation of this kind for you, whoever may ask for it. " * 4
     for view, said in ((one, "Done."), (one, refusal), (two, refusal)):
-        await engine.answered("default", Past(view.branch, view.seq), said)
+        await engine.lineage.answered("default", Past(view.branch, view.seq), said)
     for said in ("Done.", refusal):
         view = await engine.prepare(Request(request([{"role": "user", "content": f"{begins} {said}"}])))
         assert await origin(store, view.branch) == ("start", None)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew import events
 from clew.catalog.usage import spent
-from clew.core.items import Frame, Item, Node, Scope
+from clew.core.items import Frame, Node, Scope
 from clew.core.limits import Budget
 from clew.core.threads import in_thread
 from clew.core.view import View
@@ -15,25 +15,24 @@ from clew.engine.branch import Branch
 from clew.engine.cache_marks import anchored
 from clew.engine.compaction import Compactor
 from clew.engine.due import part
+from clew.engine.lineage import Lineage
 from clew.engine.model_limits import Budgeting, ModelLimits
 from clew.engine.pins import Back, back
 from clew.engine.recall import candidates, resolve
 from clew.engine.reopening import reopened
 from clew.engine.replay import replay
 from clew.engine.settings import FIXED, Settings
-from clew.engine.turn import SHARED_NAMES
 from clew.engine.turns import Request, Turns
 from clew.engine.undo import Undone, undo
 from clew.errors import BadRequest, NotFound
 from clew.events import tell
 from clew.facts.coverage import CoverageLedger, ledger, words_in
-from clew.recognition.proof import Past, answer_mark
 from clew.recognition.recognise import first_branch
 from clew.steps.handoff import Handoff
 from clew.steps.protocol import Step
 from clew.steps.summarize import briefed
 from clew.store.protocol import Store
-from clew.store.records import Batch, Call, Fork, Origin, Pin, Usage
+from clew.store.records import Batch, Call, Fork, Pin, Usage
 from clew.text.excerpts import SIZE, excerpt, whole
 from clew.text.search import Found
 from clew.tokens.provider_size import ProviderSize
@@ -61,6 +60,7 @@ class Engine:
         self._compactor = Compactor(store, settings)
         self._turns = Turns(store, self._compactor, self.limits, settings)
         self._additions = Appender(self._turns)
+        self.lineage = Lineage(self._turns)
 
     @property
     def settings(self) -> Settings:
@@ -99,32 +99,6 @@ class Engine:
     async def reopen(self, scope: Scope, branch: str) -> View:
         """A conversation as it stands, to be compacted. Raises `Conflict` if a newer one goes on from it."""
         return await reopened(self._turns, scope, branch)
-
-    async def whose(self, scope: Scope, frame: Frame, items: Sequence[Item], session: str | None) -> str | None:
-        """The branch of which a history is, whoever asks about it; None if it is like none."""
-        return await self._turns.recogniser(scope, frame).whose(items, session)
-
-    async def parent(self, scope: Scope, session: str) -> Origin | None:
-        """The origin of a conversation that works for this named one, if there is one of that name.
-
-        Where several that have nothing in common go by that name, nobody knows for which: it sees none of them.
-        """
-        branch = await self.store.session(scope, session)
-        if branch is None:
-            return None
-        shared = session in await self.store.learned(scope, SHARED_NAMES)
-        return Origin("beside" if shared else "subagent", branch)
-
-    async def may_look(self, scope: Scope, branch: str, origin: Origin | None) -> bool:
-        """Whether a history that says all that this branch does may see what the branch saw of others before it."""
-        trace = await self.store.load(scope, branch)
-        return await self._turns.recogniser(scope, Frame(""), origin).may_look(trace)
-
-    async def answered(self, scope: Scope, past: Past, text: str) -> None:
-        """Remember what a client was answered that compacts: a history that begins with it goes on from there."""
-        [kept] = self._turns.guard(scope).admit([Item("text", "assistant", text)])
-        if mark := answer_mark(self._turns.digests(scope), kept.text):
-            await self.store.learn(scope, *mark.learned(past))
 
     async def observe(self, view: View, usage: Any) -> None:
         """Record what the provider reported for the call this view was made for: its own object or a mapping."""

@@ -25,7 +25,8 @@ from clew.errors import Conflict, NotFound, Purged
 from clew.events import tell
 from clew.recognition.agents import same_agent
 from clew.recognition.last_body import Body, Known
-from clew.recognition.recognise import Reach, Recogniser
+from clew.recognition.reach import Before, ProvenPast
+from clew.recognition.recognise import Recogniser
 from clew.secrets.guard import Guard
 from clew.store.protocol import Store
 from clew.store.records import Batch, Began, Cause, Event, Method, NamedValue, Origin, Usage
@@ -38,7 +39,7 @@ T = TypeVar("T")
 
 LATE = (Conflict, Purged)  # somebody wrote, or purged what was found, since it was looked for: look again
 NEWEST_ONLY = "only the newest view of a branch can be compacted, and only by the engine that prepared it"
-REACHES = 4_096  # branches of which it is remembered what came before them
+PASTS = 4_096  # branches of which it is remembered what came before them
 TRIES = 20  # when another process extends the same branch at the same moment
 
 
@@ -72,7 +73,7 @@ class Turns:
         self.limits = limits
         self.listeners: Sequence[events.Listener] = tuple(settings.listeners)
         self.branches = Branches(settings.memory)
-        self._reaches: Recent[tuple[Scope, str], Reach] = Recent(REACHES)
+        self._before: Recent[tuple[Scope, str], Before] = Recent(PASTS)
         self._secrets = Guard(settings.secrets, store.secret, "").policy
 
     async def take(self, request: Request, silent: bool = False) -> View:
@@ -254,8 +255,12 @@ class Turns:
 
     def recogniser(self, scope: Scope, frame: Frame, origin: Origin | None = None) -> Recogniser:
         """Who tells whose history it is, in one scope; with what its host says of where it comes from."""
-        parent = origin.parent if origin else None
-        return Recogniser(self.store, scope, self.digests(scope), frame, self.guard(scope), self._reaches, parent)
+        return Recogniser(self.store, scope, self.digests(scope), frame, self.guard(scope), self.reach(scope, origin))
+
+    def reach(self, scope: Scope, origin: Origin | None = None) -> ProvenPast:
+        """Who tells what a conversation may look back into."""
+        parent = origin.parent if origin and origin.cause != "beside" else None
+        return ProvenPast(self.store, scope, self.digests(scope), self._before, parent)
 
     def guard(self, scope: Scope) -> Guard:
         """The policy over one turn."""

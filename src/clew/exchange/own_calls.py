@@ -88,7 +88,7 @@ class OwnCalls:
         else:
             found = [await store.session(thread.scope, thread.session) or ""]
         for branch in [*dict.fromkeys(filter(None, found))][:CANDIDATES]:
-            if not await thread.controller.engine.may_look(thread.scope, branch, thread.origin):
+            if not await thread.controller.engine.lineage.may_look(thread.scope, branch, thread.origin):
                 continue
             places = (await store.load(thread.scope, branch)).said
             nodes = await store.nodes(thread.scope, [place.id for place in places])

@@ -34,7 +34,6 @@ from clew.gateway.settings import GatewaySettings
 from clew.gateway.speakers import KnownConversation, NamedConversation, speaker
 from clew.gateway.upstreams import Upstreams, model_of
 from clew.recognition.side_requests import SideRequest, side_request
-from clew.store.records import Origin
 from clew.tokens import counter_for
 from clew.wire.convert.tools import declared
 
@@ -94,7 +93,7 @@ class ModelCalls:
             outgoing = replace(outgoing, content=given, headers=without_betas(outgoing.headers))
         try:
             method = await self._methods.of(scope, who.name, asked.headers.get(METHOD_HEADER))
-            origin = await self._origin(scope, who)
+            origin = await self._engine.lineage.parent(scope, who.parent) if who.parent else None
         except Refused:
             raise
         except Exception as error:  # the store cannot be read
@@ -167,10 +166,6 @@ class ModelCalls:
         return Outgoing(upstream, asked.method, asked.target(own_keys), headers, raw)
 
     # --- whose it is --------------------------------------------------------------------------------------------------
-
-    async def _origin(self, scope: Scope, who: NamedConversation) -> Origin | None:
-        """The conversation that this one works for, if its client says so."""
-        return await self._engine.parent(scope, who.parent) if who.parent else None
 
     def _asides_of(self, whose: KnownConversation) -> Asides:
         """What was asked aside in this conversation. Those without a name have one: who shows the same saw the same."""

@@ -108,7 +108,7 @@ class Compactions:
         said = told(view, int(VERBATIM_SHARE * brief.size) * CHARACTERS)
         past = await self._past(view)
         text = "\n\n".join([*([f"{EARLIER}\n{before}"] if before else []), said, log_line(view.digests, past)])
-        await self._engine.answered(scope, past, text)
+        await self._engine.lineage.answered(scope, past, text)
         return text
 
     async def _past(self, view: View) -> Past:
@@ -133,7 +133,7 @@ class Compactions:
     ) -> str | None:
         """The branch that a request asks to have summed up; None where nothing proves which."""
         if said := items[: side.begins]:
-            return await self._engine.whose(scope, frame, said, session)
+            return await self._engine.lineage.whose(scope, frame, said, session)
         found = await self._quoted(scope, session, _asked(side, items))
         return found[0] if found else None
 
@@ -148,7 +148,7 @@ class Compactions:
         async def learn() -> None:
             reader.hear(b"")
             if spoken := reader.spoken():
-                await self._engine.answered(scope, past, spoken.text)
+                await self._engine.lineage.answered(scope, past, spoken.text)
 
         if isinstance(reply.said, bytes):
             reader.hear(reply.said)
@@ -163,7 +163,7 @@ class Compactions:
         """The conversation as it stands, with all that a request has of it: as messages, or quoted in what it asks."""
         engine = self._engine
         if said:
-            branch = await engine.whose(scope, frame, said, session)
+            branch = await engine.lineage.whose(scope, frame, said, session)
         elif found := await self._quoted(scope, session, asked):
             branch, said = found
         else:

@@ -7,9 +7,9 @@ from clew.core.items import Item
 from clew.recognition.side_requests import summary_at
 from clew.text.decorations import is_moving, is_passing
 
-LEAST = 200  # characters that must be quoted: what is shorter is said in many conversations
-COUNTED = 200  # characters of one result that count: a file that many have read is one thing in common
-CUTS = (2_000, 1_000, 500, 200)  # characters of a long result that are quoted: opencode and pi have the first
+LEAST_QUOTED = 200  # characters that must be quoted: what is shorter is said in many conversations
+COUNTED_OF_RESULT = 200  # characters of one result that count: a file that many have read is one thing in common
+RESULT_CUTS = (2_000, 1_000, 500, 200)  # characters of a long result that are quoted: opencode and pi have the first
 _WITHIN = ("<conversation>", "</conversation>")  # between which opencode and pi quote
 # Who speaks: `[User]: ` in opencode and pi, `# USER` on a line of its own in aider.
 _LABEL = re.compile(r"^(?:\[([A-Za-z][A-Za-z ]{0,40})\]:? |# (USER|ASSISTANT)$\n)", re.MULTILINE)
@@ -55,11 +55,11 @@ def _quoted_up_to(text: str, items: Sequence[Item], first: int = 0, summary: int
         if not many:
             return 0
         place += many
-        size += min(many, COUNTED) if role == "tool" else many
+        size += min(many, COUNTED_OF_RESULT) if role == "tool" else many
         last = max(last, n + 1)
     ended = label is None  # else the text goes on: that is news, if all of the branch is quoted
     whole = next(spoken, None) is None and (next(given, None) is None or not _shows_results(text))
-    if size < LEAST or not (ended or whole):
+    if size < LEAST_QUOTED or not (ended or whole):
         return 0
     return len(items) if whole else last
 
@@ -72,7 +72,7 @@ def _quoted_of(text: str, place: int, words: str, may_be_cut: bool) -> int:
     """How many characters of these words stand at a place of a text: all, or as many as clients keep of long ones."""
     if text.startswith(words, place) and _ends(text, place + len(words)):
         return len(words)
-    cuts = CUTS if may_be_cut else ()
+    cuts = RESULT_CUTS if may_be_cut else ()
     return next((cut for cut in cuts if len(words) > cut and text.startswith(words[:cut], place)), 0)
 
 

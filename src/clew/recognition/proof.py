@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from clew.core.items import Digests
 
-ANSWERS = "compaction_answer"  # the kind under which a store has the marks of answers
-LEAST = 200  # characters of such an answer: what is shorter, a model may say to many
-OPENING = 8  # words by which an answer is looked for in a text
+ANSWER_MARKS = "compaction_answer"  # the kind under which a store has the marks of answers
+LEAST_ANSWER = 200  # characters of such an answer: what is shorter, a model may say to many
+OPENING_WORDS = 8  # words by which an answer is looked for in a text
 MOST_WORDS = 50_000  # of a text in which answers are looked for
 MOST_TRIES = 64  # places in it that are compared whole
 _LINE = "[clew log %s.%s.%s: all of it is kept, and `recall` with an id from above gives the original]"
@@ -59,15 +59,15 @@ class AnswerMark(NamedTuple):
     def learned(self, past: Past) -> tuple[str, str, Mapping[str, Any]]:
         """As a store learns what this sums up."""
         value = {"opening": self.opening, "words": self.words, "seq": past.seq}
-        return ANSWERS, f"{self.whole}.{past.branch}", value
+        return ANSWER_MARKS, f"{self.whole}.{past.branch}", value
 
 
 def answer_mark(digests: Digests, text: str) -> AnswerMark | None:
     """The mark of what a model answered to a client that compacts; None where that is too short to be one's own."""
     words = _WORDS.findall(_without_tags(text))
-    if sum(map(len, words)) < LEAST or len(words) > MOST_WORDS:
+    if sum(map(len, words)) < LEAST_ANSWER or len(words) > MOST_WORDS:
         return None
-    return AnswerMark(_digest(digests, words), _digest(digests, words[:OPENING]), len(words))
+    return AnswerMark(_digest(digests, words), _digest(digests, words[:OPENING_WORDS]), len(words))
 
 
 def answered(digests: Digests, text: str, learned: Mapping[str, Mapping[str, Any]], alone: bool = False) -> Past | None:
@@ -84,7 +84,7 @@ def answered(digests: Digests, text: str, learned: Mapping[str, Mapping[str, Any
     found: set[Past] = set()
     tries = MOST_TRIES
     for at in range(min(1, len(words)) if alone else len(words)):
-        for whole, count, past in known.get(_digest(digests, words[at : at + OPENING]), ()):
+        for whole, count, past in known.get(_digest(digests, words[at : at + OPENING_WORDS]), ()):
             tries -= 1
             fits = tries >= 0 and (count == len(words) or not alone)
             if fits and _digest(digests, words[at : at + count]) == whole:

@@ -1,14 +1,13 @@
 """Whose history is this? An incoming request finds its branch: it extends one, edits one, forks one, or begins one."""
 
-from collections.abc import AsyncIterator, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from clew.core.items import Digests, Frame, Item, Scope, new_id
 from clew.core.threads import LONG, are_large, in_thread_if
 from clew.recognition.agents import same_agent
 from clew.recognition.continuation import Continuation, Recognition, Sent
-from clew.recognition.proof import ANSWERS, LEAST, Past, answered, logged
+from clew.recognition.reach import ProvenPast
 from clew.recognition.reading import Entry, chained, unfold
 from clew.recognition.side_requests import FIRST, Aside, aside, summary_at
 from clew.secrets.guard import Guard
@@ -33,13 +32,6 @@ def _replaces(trace: Trace, sent: Sent, offset: int = 0) -> bool:
     return at is not None and all(place.content != sent.contents[at] for place in trace.said)
 
 
-class Reach(NamedTuple):
-    """Which conversations a branch may look into beside its own, and by which of its nodes that is known."""
-
-    before: frozenset[str] = frozenset()
-    tie: str = ""  # the summary that it goes on from; none: its host said so
-
-
 @dataclass(frozen=True, slots=True)
 class Recogniser:
     """Looks in one scope's log.
@@ -53,8 +45,7 @@ class Recogniser:
     digests: Digests
     frame: Frame  # of the request
     guard: Guard
-    reaches: MutableMapping[tuple[Scope, str], Reach]  # of branches that were looked at
-    parent: str | None = None  # the branch that the host says it comes after
+    reach: ProvenPast
 
     @property
     def _history(self) -> Continuation:
@@ -69,7 +60,7 @@ class Recogniser:
             return None
         entries = unfold(trace, contents, items, offset)
         found = await self._history.on(trace, entries, offset)
-        if found is None or not await self._may_reach(trace, found, trace.session is not None):
+        if found is None or not await self.reach.may_continue(trace, found, trace.session is not None):
             return None
         found.contents = contents
         found.unfolded |= len(entries) < len(contents)  # some of it quoted what we had put there
@@ -155,7 +146,7 @@ class Recogniser:
         if _replaces(trace, sent):
             return None, 0
         found, past = await self._history.relate(trace, sent)
-        if found and not await self._may_reach(trace, found, named):
+        if found and not await self.reach.may_continue(trace, found, named):
             return None, past
         return found, past
 
@@ -190,11 +181,11 @@ class Recogniser:
 
     async def _fork(self, trace: Trace, past: int, sent: Sent, session: str | None) -> Recognition | None:
         """A new branch of the newest call that is wholly in this history's past, if there is one."""
-        await self._reach(trace)  # of all of it: what ties it to its past may stand behind a call
+        await self.reach.of(trace)  # of all of it: what ties it to its past may stand behind a call
         for seq, said in reversed([c for c in trace.calls if c[1] <= past]):
             then = await self.store.load(self.scope, trace.branch, seq)
             found = await self._history.after(then, sent, said)
-            if found is None or not await self._may_reach(then, found, named=False):
+            if found is None or not await self.reach.may_continue(then, found, named=False):
                 continue
             then.branch, then.session = new_id(), session
             found.opened, found.fork = True, Fork(trace.branch, seq)
@@ -207,90 +198,16 @@ class Recogniser:
         branch = await first_branch(self.store, self.scope, self.digests, str(session)) if named else new_id()
         nodes = chained(self.digests, begin(self.digests, self.frame.format), [Entry(c, i) for c, i in sent.pairs()])
         events: list[Event] = [Said(tuple(nodes))] if nodes else []
-        past, _ = await self._summed_up(sent.items, known)
+        past, _ = await self.reach.summed_up(sent.items, known)
         found = Recognition(Trace(branch, session=session), events=events, opened=True, refold=True)
         found.origin = Origin("compaction", *past) if past else None
         found.lost = past is None and summary_at(sent.items) is not None
         return found
 
-    # --- what came before a branch ------------------------------------------------------------------------------------
-
-    async def _summed_up(self, items: Sequence[Item], named: bool = False) -> tuple[Past | None, int]:
-        """What a history goes on from by a summary, and which item that is, where it is proof.
-
-        Proof is that clew gave it, or saw one branch's compaction get it. Where a history has a name, a message may
-        also be such a summary and nothing else, as in Crush.
-        """
-        at = summary_at(items)
-        if at is not None:
-            places = [at]
-            if (past := logged(self.digests, items[at].text)) and await self._is_there(past):
-                return past, at
-        else:
-            places = [n for n, i in enumerate(items[:FIRST]) if i.kind == "text" and i.role == "user" and named]
-        places = [n for n in places if len(items[n].text) >= LEAST]
-        learned = await self.store.learned(self.scope, ANSWERS) if places else {}
-        for n in places:
-            past = answered(self.digests, items[n].text, learned, alone=at is None)
-            if past and await self._is_there(past):
-                return past, n
-        return None, 0
-
-    async def _is_there(self, past: Past) -> bool:
-        return bool(await self.store.sessions(self.scope, past.branch))
-
-    async def _may_reach(self, trace: Trace, found: Recognition, named: bool) -> bool:
-        """Whether this history may look into what came before the branch that it was found to be.
-
-        It shows the summary that ties the branch to it; or its host names the parent, or has a name for the whole.
-        """
-        reach = await self._reach(trace)
-        if not reach.before:
-            return True
-        if await self._is_child(reach):
-            return True
-        changed = [event for event in found.events if isinstance(event, ClientEdit)]
-        if not reach.tie:
-            return named and self.parent is None and not changed
-        places = [n for n, p in enumerate(trace.said[: 2 * FIRST]) if reach.tie in (p.id, trace.alias.get(p.id))]
-        return any(all(_keeps(event, n, reach.tie) for event in changed) for n in places)
-
-    async def may_look(self, trace: Trace) -> bool:
-        """Whether whoever shows all that was said on a branch may see what it saw of what came before."""
-        reach = await self._reach(trace)
-        return not reach.before or bool(reach.tie) or await self._is_child(reach)
-
-    async def _is_child(self, reach: Reach) -> bool:
-        """Whether what came before is what the host names as the parent, or as its past."""
-        if self.parent is None:
-            return False
-        line = {self.parent, *(id for id, _ in await self.store.ancestry(self.scope, self.parent))}
-        return not line.isdisjoint(reach.before)
-
-    async def _reach(self, trace: Trace) -> Reach:
-        """What came before a branch, which never changes; it is looked up once."""
-        key = self.scope, trace.branch
-        if (known := self.reaches.get(key)) is None:
-            known = self.reaches[key] = await self._looked_up(trace)
-        return known
-
-    async def _looked_up(self, trace: Trace) -> Reach:
-        before = frozenset(id for id, _ in await self.store.ancestry(self.scope, trace.branch))
-        if not before:
-            return Reach()
-        first = [p.id for p in trace.said[:FIRST]]
-        nodes = await self.store.nodes(self.scope, first)
-        past, at = await self._summed_up([nodes[id].item for id in first], named=True)
-        return Reach(before, trace.alias.get(first[at], first[at]) if past and past.branch in before else "")
-
 
 def _is_whole(found: Recognition | None) -> bool:
     """Whether a history has all of a branch, unchanged."""
     return found is not None and not any(isinstance(event, ClientEdit) for event in found.events)
-
-
-def _keeps(event: ClientEdit, place: int, id: str) -> bool:
-    return not event.start <= place < event.stop or id in event.alias.values()
 
 
 def named_branch(digests: Digests, session: str) -> str:
