@@ -194,6 +194,8 @@ class Gateway:
 
     async def _count(self, asked: GatewayRequest, scope: str) -> GatewayReply:
         """What a provider counts, or where it does not, what clew does."""
+        if _COUNTS.get(asked.path) == "openai_responses":
+            await self._calls.seals.open(scope, asked)
         reply = await self._pass(asked, scope)
         if reply.status_code not in (404, 405, 501):
             return reply

@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
-from uuid import uuid4
 
 import aiohttp
 
@@ -22,7 +21,7 @@ from clew.exchange.exchange import Caller, Exchange, NotATurn
 from clew.exchange.gemini import with_model
 from clew.exchange.thread import warn
 from clew.gateway import own_answers, usage
-from clew.gateway.compacting import Beside, Compactions, asked_beside, in_form, sealed, unsealed
+from clew.gateway.compacting import Beside, Compactions, asked_beside, in_form
 from clew.gateway.http import GatewayReply, GatewayRequest, Refused
 from clew.gateway.line import GeminiUpstreamLine, Outgoing, UpstreamLine
 from clew.gateway.managed_answers import telling
@@ -30,6 +29,7 @@ from clew.gateway.managing import ManagedRequest, ManagedThread, applied_edits, 
 from clew.gateway.methods import METHOD_HEADER, ConversationMethods
 from clew.gateway.metrics import Metrics
 from clew.gateway.native import compacted_by, with_beta
+from clew.gateway.seals import Seals
 from clew.gateway.settings import GatewaySettings
 from clew.gateway.speakers import KnownConversation, NamedConversation, speaker
 from clew.gateway.upstreams import Upstreams, model_of
@@ -64,6 +64,7 @@ class ModelCalls:
     ) -> None:
         self._engine, self._upstreams, self._settings, self._metrics = engine, upstreams, settings, metrics
         self._compactions = Compactions(engine)
+        self.seals = Seals(engine.store.secret)
         self._methods = ConversationMethods(engine)
         self.deciding = ContextController(engine, when=when, how=how)
         self.deciding.method = "llm"
@@ -78,8 +79,7 @@ class ModelCalls:
         self, asked: GatewayRequest, call: ModelCall, scope: Scope, http: aiohttp.ClientSession
     ) -> GatewayReply:
         """What a client gets."""
-        raw = await asked.body()
-        raw = unsealed(raw) if call.format == "openai_responses" else raw
+        raw = await (self.seals.open(scope, asked) if call.format == "openai_responses" else asked.body())
         given = with_model(raw, call.model)
         who = speaker(asked, raw)
         line = GeminiUpstreamLine(http, asked, call.model) if call.model else UpstreamLine(http, asked)
@@ -187,7 +187,7 @@ class ModelCalls:
         streamed = bool(frame.body.get("stream")) if call.streamed is None else call.streamed
         spent = counter_for(frame.model, frame.format).text(text)
         if side.form == "item":
-            return own_answers.responses([sealed(text, f"cmp_{uuid4().hex}")], frame.model, streamed, spent)
+            return own_answers.responses([self.seals.sealed(scope, text)], frame.model, streamed, spent)
         alt = "sse" if "alt=sse" in asked.query else ""
         return own_answers.answer(in_form(text, side), call.format, frame.model, streamed, spent, alt)
 
@@ -217,11 +217,11 @@ class ModelCalls:
 
     async def compact(self, asked: GatewayRequest, scope: Scope) -> GatewayReply | None:
         """The answer to a client that has a history compacted, in one item; None where the provider must give it."""
-        raw = await asked.body()
+        raw = await self.seals.open(scope, asked)
         if self._settings.compaction == "pass":
             return None
         try:
-            frame, items = wire.decode(rawjson.loads(unsealed(raw)), "openai_responses")
+            frame, items = wire.decode(rawjson.loads(raw), "openai_responses")
         except BadRequest:  # its provider says what is wrong
             return None
         if is_elsewhere(frame):
@@ -231,7 +231,7 @@ class ModelCalls:
         if text is None:
             return None
         spent = counter_for(frame.model, frame.format).text(text)
-        item = sealed(text, f"cmp_{uuid4().hex}")
+        item = self.seals.sealed(scope, text)
         return own_answers.responses([item], frame.model, False, spent, "response.compaction")
 
     async def _summary(self, scope: Scope, session: str | None, beside: Beside) -> str | None:

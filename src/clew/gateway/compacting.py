@@ -1,22 +1,18 @@
 """A client's own compaction, answered from the log: no model is asked, and nothing is lost."""
 
-import base64
-import binascii
 import re
-import zlib
 from collections import Counter as Tally
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from dataclasses import replace as with_
-from typing import Any
 
 from clew import wire
 from clew.core import rawjson
 from clew.core.items import Frame, Item, Node, Scope
 from clew.core.view import View
 from clew.engine.engine import Engine, Request
-from clew.errors import BadRequest, Conflict, NotFound
+from clew.errors import Conflict, NotFound
 from clew.exchange.answers import AnswerReader
 from clew.exchange.transport import Chunks
 from clew.gateway.http import GatewayReply
@@ -41,8 +37,6 @@ EARLIER = "What was done before that, from the log:"
 PARAGRAPHS, LONG_ENOUGH = 6, 60  # of a quoted conversation, and characters: by which it is looked for
 LONGEST_QUOTE = 1_200  # characters: pi cuts off what is longer than 2,000
 LIKELY = 12  # branches that are compared with a quoted conversation
-SEALED = "clew-log-1:"  # with which an item begins that only clew reads
-LARGEST_SEAL = 1 << 20  # bytes of what is in one: anybody can make one
 _PARTS = re.compile(r"\n\s*\n|^# (?:USER|ASSISTANT)\n", re.MULTILINE)  # the latter between what aider quotes
 
 
@@ -300,39 +294,6 @@ def in_form(text: str, side: SideRequest) -> str:
         # What was said may hold the tag itself; to take it out could leave another one.
         return f"<{side.form}>\n{text.replace(f'</{side.form}', f'< /{side.form}')}\n</{side.form}>"
     return text
-
-
-def sealed(text: str, id: str) -> dict[str, Any]:
-    """A summary as an item that a client keeps and cannot read."""
-    packed = base64.b64encode(zlib.compress(text.encode("utf-8", "surrogatepass"))).decode()
-    return {"id": id, "type": "compaction", "encrypted_content": f"{SEALED}{packed}"}
-
-
-def unsealed(raw: bytes) -> bytes:
-    """A request with the text of such items in their place; the same bytes where there are none."""
-    if SEALED.encode() not in raw:
-        return raw
-    try:
-        body = rawjson.loads(raw)
-    except BadRequest:
-        return raw
-    given = body.get("input") if isinstance(body, dict) else None
-    if not isinstance(given, list):
-        return raw
-    return rawjson.dumps({**body, "input": [_opened(item) for item in given]})
-
-
-def _opened(item: Any) -> Any:
-    held = item.get("encrypted_content") if isinstance(item, Mapping) and item.get("type") == "compaction" else None
-    if not isinstance(held, str) or not held.startswith(SEALED):
-        return item
-    try:
-        packed = base64.b64decode(held.removeprefix(SEALED))
-        text = zlib.decompressobj().decompress(packed, LARGEST_SEAL).decode("utf-8", "surrogatepass")
-    except (binascii.Error, zlib.error, ValueError):
-        return item
-    said = {"type": "input_text", "text": f"{SUMMED_UP}\n\n{text}"}
-    return {"type": "message", "role": "user", "content": [said]}
 
 
 SUMMED_UP = "This session is being continued from a previous conversation. It was summed up as follows:"

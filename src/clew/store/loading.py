@@ -1,6 +1,5 @@
 """Branches read from the log: from the nearest checkpoint on, if there is one, else from their first event."""
 
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ ASKED = 2_000  # events after which it is asked whether a checkpoint is due
 SHARE = 32  # of all events, new: what is written of it for each event then stays the same, however many there are
 
 # What reading damaged rows raises.
-DAMAGE = (zlib.error, BadRequest, LookupError, TypeError, ValueError, AttributeError, RecursionError)
+DAMAGE = (BadRequest, LookupError, TypeError, ValueError, AttributeError, RecursionError)
 
 
 def restore(db: Database, scope: Scope, trace: Trace, until: int, lazy: bool = False) -> Replayed:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
@@ -15,6 +14,7 @@ from clew.core.items import Digests, Frame, Node, Scope
 from clew.errors import BadRequest, Purged, StoreError
 from clew.store import reading
 from clew.store.database import Database
+from clew.store.loading import DAMAGE
 from clew.store.records import Batch, BranchInfo, Call, Happened, KnownHead, Session, StoreState
 from clew.store.sessions import sessions, state
 from clew.store.trace import Trace
@@ -225,7 +225,7 @@ class SQLStore(ABC):
             return act(db)
         except UnicodeEncodeError:  # of what was asked
             raise
-        except (zlib.error, BadRequest, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        except DAMAGE as error:
             raise StoreError(
                 f"{self.place}: its content cannot be read ({type(error).__name__}: {error}): "
                 "clew doctor shows the damage; restore a backup"
