@@ -288,6 +288,34 @@ async def test_bytes_are_not_called_wiped_while_somebody_can_still_see_them(url:
     await store.close()
 
 
+SAMPLED = """select tablename, attname from pg_stats where schemaname = 'clew' and
+    concat(most_common_vals, most_common_elems, histogram_bounds) ilike '%orchid%'"""
+DEFAULT = "alter table body_text alter column words set statistics -1"
+
+
+async def test_the_servers_samples_hold_nothing_that_was_said(url: str) -> None:
+    store = open_store(url)
+    for n in range(30):
+        said = {"role": "user", "content": f"orchid {n}"}
+        await Engine(store).prepare(Request({"model": "gpt-4o", "messages": [said]}, session=f"s{n}"))
+    stored = "select attname, attstorage from pg_attribute where attrelid in ('body'::regclass, 'frame'::regclass)"
+    with psycopg.connect(url, autocommit=True, options="-c search_path=clew") as db:
+        db.execute("analyze")
+        assert db.execute(SAMPLED).fetchall() == []
+        kept = db.execute(stored).fetchall()
+        # As it was before version 8.
+        db.execute(DEFAULT)
+        db.execute("analyze")
+        assert db.execute(SAMPLED).fetchall() == [("body_text", "words")]
+        db.execute("update meta set value = '7' where key = 'version'")
+        await store.close()
+        await open_store(url).close()
+        db.execute("analyze")
+        assert db.execute(SAMPLED).fetchall() == []
+        assert db.execute(stored).fetchall() == kept
+        assert ("data", "e") in kept
+
+
 BODY = "(select max(id) from body where packed = 2)"
 
 

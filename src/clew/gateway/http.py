@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs
 
+from clew.core.memory import give_back
 from clew.core.threads import LARGE, in_thread_if
 from clew.core.unpacking import Packing, Unpacker
 from clew.errors import BadRequest, ClewError, TooLarge
@@ -22,6 +23,8 @@ HOP_HEADERS = frozenset(
 )
 
 
+HUGE = 4 << 20  # bytes of a body; work on it takes some twenty times as much
+LET_GO = 1.0  # seconds after which nobody holds what was made of it
 LEAST_BYTES = 1_000  # that come of a body in the time in which something must
 
 
@@ -144,9 +147,13 @@ class GatewayRequest:
             self._waits.cancel()
 
     def close(self) -> None:
-        """Listen no more."""
+        """Listen no more, and keep nothing; the memory that a huge one took goes back once all have let go of it."""
         if self._listening:
             self._listening.cancel()
+        if self._body is not None and len(self._body) >= HUGE:
+            loop = asyncio.get_running_loop()
+            loop.call_later(LET_GO, lambda: loop.run_in_executor(None, give_back))
+        self._body = None
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
 """Summaries that a client keeps and cannot read, as items of OpenAI's Responses: only the clew that made one opens it.
 
-A seal is signed with the secret of its store, for a scope; its last line says of which branch it tells. Every process on
+A seal is signed with the secret of its store, for a scope; its last line says of which branch it tells. Each process on
 that store opens it, at any time, and nobody else can make one. What is not signed, or not here, goes on as it came.
 """
 

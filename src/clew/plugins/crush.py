@@ -16,7 +16,7 @@ from clew.engine.engine import Engine, Request
 from clew.errors import BadRequest, NotFound
 from clew.gateway.compacting import Compactions
 from clew.recognition.side_requests import SideRequest
-from clew.sessions.about import FOLDER_KIND
+from clew.sessions.about import hold
 from clew.sessions.transcripts.source import mapping, objects, string
 
 SERVER_SECONDS = 30  # for one answer of a server on this machine
@@ -99,7 +99,7 @@ async def continued(
     body = {"model": _model(said), "messages": chat_messages(said)}
     if not body["messages"]:
         raise NotFound(f"nothing was said in session {old['id']} yet")
-    await engine.store.learn(scope, FOLDER_KIND, name, {FOLDER_KIND: str(folder)})
+    await hold(engine.store, scope, name, str(folder))
     await engine.keep(Request(body, "openai_chat", scope, name))
     frame, _ = wire.decode({**body, "messages": []}, "openai_chat")
     text = summary or await Compactions(engine).summary(scope, name, SideRequest("agent", "text"), frame, [])

@@ -52,6 +52,17 @@ class About(NamedTuple):
         return re.split(r"[/\\]", self.folder.rstrip("/\\"))[-1]
 
 
+async def held_in(store: Store, scope: Scope, name: str) -> str:
+    """The folder in which a conversation is held, as its host said; nothing where nobody did."""
+    return str((await store.learned(scope, FOLDER_KIND)).get(name, {}).get(FOLDER_KIND) or "")
+
+
+async def hold(store: Store, scope: Scope, name: str, folder: str) -> None:
+    """Have it known where a conversation is held. The first word counts: what was said elsewhere does not move."""
+    if not await held_in(store, scope, name):
+        await store.learn(scope, FOLDER_KIND, name, {FOLDER_KIND: folder})
+
+
 class Abouts:
     """What conversations are about, each read once: how one began does not change, unless something is purged."""
 
