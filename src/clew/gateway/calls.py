@@ -33,6 +33,7 @@ from clew.gateway.seals import Seals
 from clew.gateway.settings import GatewaySettings
 from clew.gateway.speakers import KnownConversation, NamedConversation, speaker
 from clew.gateway.upstreams import Upstreams, model_of
+from clew.recognition.agents import instructions
 from clew.recognition.side_requests import SideRequest, side_request
 from clew.tokens import counter_for
 from clew.wire.convert.tools import declared
@@ -73,7 +74,7 @@ class ModelCalls:
         # In `answer` a client decides, whom nobody tells: clew acts only just before it is too late.
         self._plain = ContextController(engine, offer=False, tell=False)
         self._plain.method = "llm" if settings.compaction == "answer" else "auto"
-        self._asides: Recent[tuple[Scope, str | None, str | None], Asides] = Recent(CONVERSATIONS)
+        self._asides: Recent[tuple[Scope, str, str | None], Asides] = Recent(CONVERSATIONS)
 
     async def answer(
         self, asked: GatewayRequest, call: ModelCall, scope: Scope, http: aiohttp.ClientSession
@@ -125,7 +126,7 @@ class ModelCalls:
         if whose.method == "llm" or self._settings.tools:
             wanted = self.deciding if whose.method == "llm" else self._looking
             if body := _offerable(given, call.format, wanted):
-                controller, asides = wanted, self._asides_of(whose)
+                controller, asides = wanted, self._asides_of(whose, wire.named(call.format).split(body)[0])
         summing = list[SideRequest]()  # where clients compact as they like
         check = partial(_check_kept, summing) if self._settings.compaction == "pass" else _check
         thread = ManagedThread(controller, whose.name, scope=whose.scope, origin=whose.origin, check=check)
@@ -167,9 +168,10 @@ class ModelCalls:
 
     # --- whose it is --------------------------------------------------------------------------------------------------
 
-    def _asides_of(self, whose: KnownConversation) -> Asides:
-        """What was asked aside in this conversation. Those without a name have one: who shows the same saw the same."""
-        key = whose.scope, whose.name, whose.origin.parent if whose.origin else None
+    def _asides_of(self, whose: KnownConversation, frame: Frame) -> Asides:
+        """What was asked aside in a conversation; without a name, in those with the same system prompt and history."""
+        name = f"={whose.name}" if whose.name is not None else instructions(frame)
+        key = whose.scope, name, whose.origin.parent if whose.origin else None
         if (found := self._asides.get(key)) is None:
             found = self._asides[key] = Asides(Digests(self._engine.store.secret, whose.scope))
         return found

@@ -1,7 +1,5 @@
 """A client's own compaction, answered from the log: no model is asked, and nothing is lost."""
 
-import re
-from collections import Counter as Tally
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -16,7 +14,7 @@ from clew.errors import Conflict, NotFound
 from clew.exchange.answers import AnswerReader
 from clew.exchange.transport import Chunks
 from clew.gateway.http import GatewayReply
-from clew.gateway.quotes import is_quoted, quoted
+from clew.gateway.quotes import Quotes
 from clew.recognition.proof import Past, has_log_line, log_line
 from clew.recognition.side_requests import SideRequest, side_request
 from clew.steps.protocol import Step
@@ -34,10 +32,6 @@ EARLIER_SHARE = 0.5  # as much again, at most, for what earlier summaries stood 
 CHARACTERS = 3  # in a token, at least, of such texts
 LONGEST_LINE = 400  # characters
 EARLIER = "What was done before that, from the log:"
-PARAGRAPHS, LONG_ENOUGH = 6, 60  # of a quoted conversation, and characters: by which it is looked for
-LONGEST_QUOTE = 1_200  # characters: pi cuts off what is longer than 2,000
-LIKELY = 12  # branches that are compared with a quoted conversation
-_PARTS = re.compile(r"\n\s*\n|^# (?:USER|ASSISTANT)\n", re.MULTILINE)  # the latter between what aider quotes
 
 
 Beside = tuple[SideRequest, Frame, list[Item]]
@@ -72,6 +66,7 @@ class Compactions:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._quotes = Quotes(engine)
 
     async def summary(
         self,
@@ -128,7 +123,7 @@ class Compactions:
         """The branch that a request asks to have summed up; None where nothing proves which."""
         if said := items[: side.begins]:
             return await self._engine.lineage.whose(scope, frame, said, session)
-        found = await self._quoted(scope, session, _asked(side, items))
+        found = await self._quotes.find(scope, session, _asked(side, items))
         return found[0] if found else None
 
     async def overheard(self, reply: GatewayReply, scope: Scope, session: str | None, beside: Beside) -> GatewayReply:
@@ -158,7 +153,7 @@ class Compactions:
         engine = self._engine
         if said:
             branch = await engine.lineage.whose(scope, frame, said, session)
-        elif found := await self._quoted(scope, session, asked):
+        elif found := await self._quotes.find(scope, session, asked):
             branch, said = found
         else:
             return None
@@ -166,37 +161,6 @@ class Compactions:
             trace = await engine.store.load(scope, branch)
             frame = await engine.store.frame(scope, trace.frame) if trace.frame else frame
         return await engine.keep(Request(wire.encode(frame, said), frame.format, scope, session))
-
-    async def _quoted(self, scope: Scope, session: str | None, asked: str) -> tuple[str, list[Item]] | None:
-        """The branch that a text quotes, and what of it is quoted; of one with a name, all of it."""
-        text = quoted(asked)
-        if session is not None:
-            own = await self._engine.store.session(scope, session)
-            items = await self._said(scope, own) if own else []
-            return (own, items) if own and is_quoted(text, items) else None
-        proven: dict[str, tuple[str, list[Item]]] = {}  # by the last node that is quoted: two may share their past
-        for branch in await self._likely(scope, text):
-            items = await self._said(scope, branch)
-            if last := is_quoted(text, items):
-                trace = await self._engine.store.load(scope, branch)
-                proven.setdefault(trace.said[last - 1].id, (branch, items[:last]))
-        return proven.popitem()[1] if len(proven) == 1 else None
-
-    async def _likely(self, scope: Scope, text: str) -> list[str]:
-        """Branches in which some paragraphs of a text were said."""
-        store = self._engine.store
-        paragraphs = [p[:LONGEST_QUOTE] for p in _PARTS.split(text) if len(p) >= LONG_ENOUGH]
-        step = max(1, len(paragraphs) // PARAGRAPHS)
-        found: set[str] = set()
-        for paragraph in paragraphs[::step][:PARAGRAPHS]:
-            found |= set(await store.search(scope, paragraph, None, PARAGRAPHS))
-        tally = Tally(branch for _, branch in await store.places(scope, sorted(found)))
-        return [branch for branch, _ in tally.most_common(LIKELY)]
-
-    async def _said(self, scope: Scope, branch: str) -> list[Item]:
-        trace = await self._engine.store.load(scope, branch)
-        nodes = await self._engine.store.nodes(scope, [place.id for place in trace.said])
-        return [nodes[place.id].item for place in trace.said]
 
 
 def _asked(side: SideRequest, items: Sequence[Item]) -> str:

@@ -1,20 +1,66 @@
 """Conversations that a client quotes in one text, to have them summed up, and whether a branch is the quoted one."""
 
 import re
+from collections import Counter as Tally
 from collections.abc import Sequence
 
-from clew.core.items import Item
+from clew.core.items import Item, Scope
+from clew.engine.engine import Engine
+from clew.recognition.recognise import HANDOFF
 from clew.recognition.side_requests import summary_at
+from clew.store.trace import Trace
 from clew.text.decorations import is_moving, is_passing
 
 LEAST_QUOTED = 200  # characters that must be quoted: what is shorter is said in many conversations
 COUNTED_OF_RESULT = 200  # characters of one result that count: a file that many have read is one thing in common
 RESULT_CUTS = (2_000, 1_000, 500, 200)  # characters of a long result that are quoted: opencode and pi have the first
+PARAGRAPHS, LONG_ENOUGH = 6, 60  # of a quoted conversation, and characters: by which it is looked for
+LONGEST_QUOTE = 1_200  # characters of one
+LIKELY = 12  # branches that are compared with a quoted conversation
 _WITHIN = ("<conversation>", "</conversation>")  # between which opencode and pi quote
 # Who speaks: `[User]: ` in opencode and pi, `# USER` on a line of its own in aider.
 _LABEL = re.compile(r"^(?:\[([A-Za-z][A-Za-z ]{0,40})\]:? |# (USER|ASSISTANT)$\n)", re.MULTILINE)
+_PARTS = re.compile(r"\n\s*\n|^# (?:USER|ASSISTANT)\n", re.MULTILINE)  # the latter between what aider quotes
 _BLANK = re.compile(r"\s*")
 _ROLES = {"user": "user", "assistant": "assistant", "tool": "tool", "tool result": "tool"}
+
+
+class Quotes:
+    """Finds the conversations that are quoted."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._store = engine.store
+
+    async def find(self, scope: Scope, session: str | None, asked: str) -> tuple[str, list[Item]] | None:
+        """The branch that a text quotes, and what of it is quoted; of one with a name, all of it."""
+        text = quoted(asked)
+        if session is not None:
+            own = await self._store.session(scope, session)
+            items = (await self._said(scope, own))[1] if own else []
+            return (own, items) if own and is_quoted(text, items) else None
+        proven: dict[str, tuple[str, list[Item]]] = {}  # by the last node that is quoted: two may share their past
+        for branch in await self._likely(scope, text):
+            trace, items = await self._said(scope, branch)
+            # What a model handed over there is for those who have its system prompt: who quotes has another one.
+            handed_over = any(edit.by.startswith(HANDOFF) for edit in trace.edits)
+            if not handed_over and (last := is_quoted(text, items)):
+                proven.setdefault(trace.said[last - 1].id, (branch, items[:last]))
+        return proven.popitem()[1] if len(proven) == 1 else None
+
+    async def _likely(self, scope: Scope, text: str) -> list[str]:
+        """Branches in which some paragraphs of a text were said."""
+        paragraphs = [p[:LONGEST_QUOTE] for p in _PARTS.split(text) if len(p) >= LONG_ENOUGH]
+        step = max(1, len(paragraphs) // PARAGRAPHS)
+        found: set[str] = set()
+        for paragraph in paragraphs[::step][:PARAGRAPHS]:
+            found |= set(await self._store.search(scope, paragraph, None, PARAGRAPHS))
+        tally = Tally(branch for _, branch in await self._store.places(scope, sorted(found)))
+        return [branch for branch, _ in tally.most_common(LIKELY)]
+
+    async def _said(self, scope: Scope, branch: str) -> tuple[Trace, list[Item]]:
+        trace = await self._store.load(scope, branch)
+        nodes = await self._store.nodes(scope, [place.id for place in trace.said])
+        return trace, [nodes[place.id].item for place in trace.said]
 
 
 def quoted(text: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from clew.core.items import Digests, Frame, Item, Scope, new_id
 from clew.core.threads import LONG, are_large, in_thread_if
-from clew.recognition.agents import same_agent
+from clew.recognition.agents import same_agent, same_instructions
 from clew.recognition.continuation import Continuation, Recognition, Sent
 from clew.recognition.reach import ProvenPast
 from clew.recognition.reading import Entry, chained, unfold
@@ -18,6 +18,7 @@ from clew.text.decorations import is_passing
 from clew.wire import AMBIGUOUS
 
 CANDIDATES = 4  # branches compared before a new one begins
+HANDOFF = "Handoff("  # with which the name of that step begins
 SAMPLE = 2_000  # items looked up to find a branch by what was said in it
 
 
@@ -60,7 +61,9 @@ class Recogniser:
             return None
         entries = unfold(trace, contents, items, offset)
         found = await self._history.on(trace, entries, offset)
-        if found is None or not await self.reach.may_continue(trace, found, trace.session is not None):
+        if found is None or not await self._may_read(trace):
+            return None
+        if not await self.reach.may_continue(trace, found, trace.session is not None):
             return None
         found.contents = contents
         found.unfolded |= len(entries) < len(contents)  # some of it quoted what we had put there
@@ -86,7 +89,7 @@ class Recogniser:
             trace = await self.store.load(self.scope, own) if own else None
             return own if trace and (await self._relate(trace, sent, named=True))[0] else None
         async for trace in self._candidates(sent):
-            if (await self._relate(trace, sent))[0]:
+            if (await self._relate(trace, sent))[0] and await self._may_read(trace):
                 return trace.branch
         return None
 
@@ -168,7 +171,7 @@ class Recogniser:
 
     async def _may_join(self, trace: Trace, own: Trace | None) -> bool:
         """Whether it is the same agent's, and speaks beside the same session, or beside none."""
-        if not await self._is_same_agent(trace):
+        if not await self._is_same_agent(trace) or not await self._may_read(trace):
             return False
         *_, first = [None, *await self.store.sessions(self.scope, trace.branch)]
         beside = first.parent if first and first.cause == "beside" else None
@@ -178,6 +181,12 @@ class Recogniser:
 
     async def _is_same_agent(self, trace: Trace) -> bool:
         return not trace.frame or same_agent(await self.store.frame(self.scope, trace.frame), self.frame)
+
+    async def _may_read(self, trace: Trace) -> bool:
+        """Whether it may read what a model handed over on a branch: that may have words of the system prompt."""
+        if trace.session is not None or not any(edit.by.startswith(HANDOFF) for edit in trace.edits):
+            return True
+        return not trace.frame or same_instructions(await self.store.frame(self.scope, trace.frame), self.frame)
 
     async def _fork(self, trace: Trace, past: int, sent: Sent, session: str | None) -> Recognition | None:
         """A new branch of the newest call that is wholly in this history's past, if there is one."""
