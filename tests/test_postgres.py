@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
 
 import psycopg
 import pytest
@@ -215,6 +215,23 @@ async def test_connections_that_the_server_closed_are_not_missed(url: str) -> No
     others = "pid != pg_backend_pid() and backend_type = 'client backend' and datname = current_database()"
     change(url, f"select pg_terminate_backend(pid, 60000) from pg_stat_activity where {others}")
     await asyncio.gather(*(store.branches("default") for _ in range(8)))
+    await store.close()
+
+
+async def test_a_server_with_no_connection_left_is_waited_for_with_those_there_are(own: postgres.Server) -> None:
+    own.stop()
+    own.start("max_connections=12", "superuser_reserved_connections=0")
+    with ExitStack() as held:
+        store = open_store(own.url())
+        engine = Engine(store)
+        await engine.prepare(Request(conversation(0, 2)))
+        with suppress(psycopg.OperationalError):
+            while True:
+                held.enter_context(closing(psycopg.connect(own.url())))
+        views = await asyncio.gather(*(engine.prepare(Request(conversation(n, 2), session=f"s{n}")) for n in range(20)))
+        assert len({view.branch for view in views}) == 20
+        with pytest.raises(StoreError, match="too many clients"):
+            open_store(own.url())
     await store.close()
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from clew.core.items import Scope
-from clew.errors import StoreError
+from clew.errors import ClewError, StoreError
 from clew.store import reading
 from clew.store.alone import FileTurns
 from clew.store.database import Database
+from clew.store.loading import DAMAGE
 from clew.store.sql import SQLStore
 from clew.store.sqlite.database import GLANCE, SQLiteDatabase
 from clew.store.sqlite.grouping import Group
@@ -57,6 +58,8 @@ class SQLite(SQLStore):
             self._reader.shutdown()
             if isinstance(error, sqlite3.Error):
                 raise self._told(error) from error
+            if isinstance(error, DAMAGE) and not isinstance(error, ClewError):
+                raise self._damaged(error) from error
             raise
         self._turns = FileTurns(f"{self._file}-turn")
         self._group = Group(self._writer, self._out, self._turns)

@@ -202,7 +202,7 @@ def _bodies(db: Database, secret: bytes, deep: bool, progress: Progress | None) 
         try:
             item = unpack_item(*columns)
             same = is_as_said(digests.setdefault(scope, Digests(secret, scope)), content, item, *columns[-2:])
-        except (ClewError, ValueError, TypeError):
+        except (ClewError, *DAMAGE):
             unreadable += 1
             continue
         changed += not same
@@ -260,7 +260,7 @@ def _reindex(db: Database, progress: Progress | None) -> None:
         *stored, _ = db.ask("body_by_number", body=body).fetchone()
         try:
             text = unpack_item(None, *stored).text
-        except (ClewError, ValueError, TypeError):
+        except (ClewError, *DAMAGE):
             continue  # damage that only a backup mends
         if text:
             db.many("add_text", [{"body": body, **part} for part in db.words(text)])
