@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Itera
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote_plus
 
 from clew.core.memory import give_back
 from clew.core.threads import LARGE, in_thread_if
@@ -66,14 +66,14 @@ class GatewayRequest:
     def target(self, own_keys: bool) -> str:
         """Path and query as they go on; `own_keys`: one in the query is for the gateway."""
         query = self.query
-        if own_keys and "key=" in query:
-            query = "&".join(part for part in query.split("&") if not part.startswith("key="))
+        if own_keys and self.query_keys:
+            query = "&".join(part for part in query.split("&") if unquote_plus(part.partition("=")[0]) != "key")
         return f"{self.path}?{query}" if query else self.path
 
     @property
-    def query_key(self) -> str:
-        """The key that Google's clients may put there."""
-        return parse_qs(self.query).get("key", [""])[0] if "key=" in self.query else ""
+    def query_keys(self) -> list[str]:
+        """The keys that Google's clients may put there."""
+        return parse_qs(self.query).get("key", []) if self.query else []
 
     async def body(self) -> bytes:
         """What it says, no longer compressed. Raises `Refused` where that is too much, or cannot be read."""
