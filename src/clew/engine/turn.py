@@ -133,7 +133,7 @@ async def written(turn: Turn, store: Store) -> None:
         turn.written.append(call)
         apply(trace, call)
         branch.sent.predicted = call.predicted
-    if turn.written:
+    if turn.written or found.opened:
         heads = {*heads, branch.sent.chain} - {""}
         frames = ((turn.digest, turn.guard.frame(turn.frame)),) if turn.digest != branch.sent.frame else ()
         opened = found.opened, found.fork, trace.session if found.opened else None

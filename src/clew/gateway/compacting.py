@@ -20,6 +20,7 @@ from clew.recognition.side_requests import SideRequest, side_request
 from clew.steps.protocol import Step
 from clew.steps.summarize import briefed
 from clew.steps.worklog.log import SILENT
+from clew.store.records import Origin
 from clew.text.decorations import undecorated
 from clew.text.framing import neutral
 from clew.tokens.target import Target
@@ -157,10 +158,13 @@ class Compactions:
             branch, said = found
         else:
             return None
+        origin = None
         if branch is not None:  # who sums up is another agent: the conversation is that of the one who works
             trace = await engine.store.load(scope, branch)
             frame = await engine.store.frame(scope, trace.frame) if trace.frame else frame
-        return await engine.keep(Request(wire.encode(frame, said), frame.format, scope, session))
+            # pi does not say the name when it quotes: what is quoted then stands beside the conversation.
+            origin = Origin("beside", branch) if trace.session != session else None
+        return await engine.keep(Request(wire.encode(frame, said), frame.format, scope, session, origin))
 
 
 def _asked(side: SideRequest, items: Sequence[Item]) -> str:

@@ -21,6 +21,7 @@ _WITHIN = ("<conversation>", "</conversation>")  # between which opencode and pi
 # Who speaks: `[User]: ` in opencode and pi, `# USER` on a line of its own in aider.
 _LABEL = re.compile(r"^(?:\[([A-Za-z][A-Za-z ]{0,40})\]:? |# (USER|ASSISTANT)$\n)", re.MULTILINE)
 _PARTS = re.compile(r"\n\s*\n|^# (?:USER|ASSISTANT)\n", re.MULTILINE)  # the latter between what aider quotes
+_HEADINGS = ("#", "<", "---")  # with which a client's own words begin after what it quotes
 _BLANK = re.compile(r"\s*")
 _ROLES = {"user": "user", "assistant": "assistant", "tool": "tool", "tool result": "tool"}
 
@@ -82,12 +83,10 @@ def is_quoted(text: str, items: Sequence[Item]) -> int:
 
 
 def _quoted_up_to(text: str, items: Sequence[Item], first: int = 0, summary: int = -1) -> int:
-    place = _after_blanks(text, 0)
+    place = 0
     size = last = 0
     spoken = iter([n for n in range(first, len(items)) if _is_said(items[n]) and items[n].kind == "text"])
     given = iter([n for n in range(first, len(items)) if _is_said(items[n]) and items[n].kind == "result"])
-    if not _LABEL.match(text, place):
-        return 0
     while label := _LABEL.search(text, place):
         place, role = label.end(), _ROLES.get((label[1] or label[2]).strip().lower())
         if role is None or _ends(text, place):
@@ -130,9 +129,11 @@ def _is_said(item: Item) -> bool:
 
 
 def _ends(text: str, place: int) -> bool:
-    """Whether a message ends here: nothing follows, or who speaks next."""
+    """Whether a message ends here: nothing follows, or who speaks next, or after the last one what the client wants."""
     at = _after_blanks(text, place)
-    return at == len(text) or (text[at - 1] == "\n" and _LABEL.match(text, at) is not None)
+    if at == len(text) or (text[at - 1] == "\n" and _LABEL.match(text, at)):
+        return True
+    return text[place:at].count("\n") > 1 and text.startswith(_HEADINGS, at) and not _LABEL.search(text, at)
 
 
 def _after_blanks(text: str, place: int) -> int:
