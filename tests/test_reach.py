@@ -170,9 +170,9 @@ def test_a_branch_is_quoted_whole_and_in_order_or_not(change: Any, is_one: bool)
         upper = write.startswith("#")
         said = [(m["role"].upper() if upper else m["role"].title(), m["content"]) for m in change(talk("ALICE"))]
         text = "\n\n".join(write.format(*one) for one in said)
-        assert bool(is_quoted(text, items)) is is_one
+        assert bool(is_quoted(text, items)[0]) is is_one
         wrapped = f"Sum it up: <conversation>\n{text}\n</conversation>\n\nNow."
-        assert bool(is_quoted(quoted(wrapped), items)) is is_one
+        assert bool(is_quoted(quoted(wrapped), items)[0]) is is_one
 
 
 def test_results_that_are_quoted_are_the_branchs_own() -> None:
@@ -185,10 +185,10 @@ def test_results_that_are_quoted_are_the_branchs_own() -> None:
         calls = (f"[Assistant tool call]: bash({{}})\n[Tool result]: {one[:2_000]}\n[truncated]" for one in quoted)
         return "\n\n".join(["[User]: Build the parts", *calls])
 
-    assert is_quoted(text(results), items) == len(items)
-    assert is_quoted(text(results[:2]), items) == len(items) - 2
-    assert is_quoted(text([results[0], "built something else\n" * 90, results[2]]), items) == 0
-    assert is_quoted(text([*results, "built one more\n" * 90]), items) == len(items)
+    assert is_quoted(text(results), items)[0] == len(items)
+    assert is_quoted(text(results[:2]), items)[0] == len(items) - 2
+    assert is_quoted(text([results[0], "built something else\n" * 90, results[2]]), items)[0] == 0
+    assert is_quoted(text([*results, "built one more\n" * 90]), items)[0] == len(items)
 
 
 class _Asked:

@@ -38,15 +38,17 @@ class Quotes:
         if session is not None:
             own = await self._store.session(scope, session)
             items = (await self._said(scope, own))[1] if own else []
-            return (own, items) if own and is_quoted(text, items) else None
-        proven: dict[str, tuple[str, list[Item]]] = {}  # by the last node that is quoted: two may share their past
+            return (own, items) if own and is_quoted(text, items)[0] else None
+        proven: dict[int, dict[str, tuple[str, list[Item]]]] = {}  # by how much is quoted, and up to which node
         for branch in await self._likely(scope, text):
             trace, items = await self._said(scope, branch)
             # What a model handed over there is for those who have its system prompt: who quotes has another one.
             handed_over = any(edit.by.startswith(HANDOFF) for edit in trace.edits)
-            if not handed_over and (last := is_quoted(text, items)):
-                proven.setdefault(trace.said[last - 1].id, (branch, items[:last]))
-        return proven.popitem()[1] if len(proven) == 1 else None
+            last, size = (0, 0) if handed_over else is_quoted(text, items)
+            if last:
+                proven.setdefault(size, {})[trace.said[last - 1].id] = branch, items[:last]
+        best = list(proven[max(proven)].values()) if proven else []  # one may be how another began
+        return best[0] if len(best) == 1 else None
 
     async def _likely(self, scope: Scope, text: str) -> list[str]:
         """Branches in which some paragraphs of a text were said."""
@@ -70,8 +72,8 @@ def quoted(text: str) -> str:
     return text[begin + len(_WITHIN[0]) : end] if 0 <= begin < end else text
 
 
-def is_quoted(text: str, items: Sequence[Item]) -> int:
-    """Up to which of its items a branch is what a text quotes: each message, in order, and no other; 0 where it is not.
+def is_quoted(text: str, items: Sequence[Item]) -> tuple[int, int]:
+    """Up to which of its items a text quotes a branch, each message in order and no other, and how much that is.
 
     A text may go on where the branch ends. Calls are left out of account: each client writes them in its own way.
     """
@@ -79,10 +81,10 @@ def is_quoted(text: str, items: Sequence[Item]) -> int:
     if summary is None:
         return _quoted_up_to(text, items)
     # Of the summary that a branch begins with, it may quote nothing.
-    return _quoted_up_to(text, items, summary=summary) or _quoted_up_to(text, items, summary + 1)
+    return max(_quoted_up_to(text, items, summary=summary), _quoted_up_to(text, items, summary + 1))
 
 
-def _quoted_up_to(text: str, items: Sequence[Item], first: int = 0, summary: int = -1) -> int:
+def _quoted_up_to(text: str, items: Sequence[Item], first: int = 0, summary: int = -1) -> tuple[int, int]:
     place = 0
     size = last = 0
     spoken = iter([n for n in range(first, len(items)) if _is_said(items[n]) and items[n].kind == "text"])
@@ -98,15 +100,15 @@ def _quoted_up_to(text: str, items: Sequence[Item], first: int = 0, summary: int
         may_be_cut = role == "tool" or n == summary
         many = _quoted_of(text, place, items[n].text.strip(), may_be_cut) if items[n].role == role else 0
         if not many:
-            return 0
+            return 0, 0
         place += many
         size += min(many, COUNTED_OF_RESULT) if role == "tool" else many
         last = max(last, n + 1)
     ended = label is None  # else the text goes on: that is news, if all of the branch is quoted
     whole = next(spoken, None) is None and (next(given, None) is None or not _shows_results(text))
     if size < LEAST_QUOTED or not (ended or whole):
-        return 0
-    return len(items) if whole else last
+        return 0, 0
+    return len(items) if whole else last, size
 
 
 def _shows_results(text: str) -> bool:
