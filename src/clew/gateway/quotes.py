@@ -3,11 +3,13 @@
 import re
 from collections import Counter as Tally
 from collections.abc import Sequence
+from itertools import islice
 
-from clew.core.items import Item, Scope
+from clew.core.items import Digests, Item, Scope
 from clew.engine.engine import Engine
+from clew.recognition.proof import Past, logged
 from clew.recognition.recognise import HANDOFF
-from clew.recognition.side_requests import summary_at
+from clew.recognition.side_requests import is_continued, summary_at
 from clew.store.trace import Trace
 from clew.text.decorations import is_moving, is_passing
 
@@ -35,6 +37,8 @@ class Quotes:
     async def find(self, scope: Scope, session: str | None, asked: str) -> tuple[str, list[Item]] | None:
         """The branch that a text quotes, and what of it is quoted; of one with a name, all of it."""
         text = quoted(asked)
+        if (past := logged(Digests(self._store.secret, scope), _summary(text))) and await self._is_there(scope, past):
+            return past.branch, (await self._said(scope, past.branch, past.seq))[1]
         if session is not None:
             own = await self._store.session(scope, session)
             items = (await self._said(scope, own))[1] if own else []
@@ -60,8 +64,11 @@ class Quotes:
         tally = Tally(branch for _, branch in await self._store.places(scope, sorted(found)))
         return [branch for branch, _ in tally.most_common(LIKELY)]
 
-    async def _said(self, scope: Scope, branch: str) -> tuple[Trace, list[Item]]:
-        trace = await self._store.load(scope, branch)
+    async def _is_there(self, scope: Scope, past: Past) -> bool:
+        return bool(await self._store.sessions(scope, past.branch))
+
+    async def _said(self, scope: Scope, branch: str, until: int | None = None) -> tuple[Trace, list[Item]]:
+        trace = await self._store.load(scope, branch, until)
         nodes = await self._store.nodes(scope, [place.id for place in trace.said])
         return trace, [nodes[place.id].item for place in trace.said]
 
@@ -70,6 +77,13 @@ def quoted(text: str) -> str:
     """The conversation in a request to sum it up."""
     begin, end = text.find(_WITHIN[0]), text.rfind(_WITHIN[1])
     return text[begin + len(_WITHIN[0]) : end] if 0 <= begin < end else text
+
+
+def _summary(text: str) -> str:
+    """The first message that is quoted, if that is a summary: aider has one summed up again that it finds too long."""
+    begins, then = [*islice(_LABEL.finditer(text), 2), None, None][:2]
+    first = text[begins.end() : then.start() if then else len(text)] if begins else ""
+    return first if is_continued([Item("text", "user", first)]) else ""
 
 
 def is_quoted(text: str, items: Sequence[Item]) -> tuple[int, int]:
