@@ -1,12 +1,12 @@
 """What `clew doctor` and `clew purge` show."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from clew.core.times import local
 from clew.screens.lines import count, line, volume, words
 from clew.store.upkeep import Problem, Survey
 from clew.store.upkeep.purge import Audit, Purge
@@ -80,4 +80,4 @@ def amounts(took: Purge) -> str:
 
 
 def _day(at: float) -> str:
-    return f"{datetime.fromtimestamp(at):%Y-%m-%d}"
+    return f"{local(at):%Y-%m-%d}"

@@ -1,12 +1,12 @@
 """Questions to the log, as plain functions of a database."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 from clew.core import rawjson
 from clew.core.caches import forget
 from clew.core.items import SHORT, Digests, Frame, Node, Scope
+from clew.core.times import local
 from clew.core.view import behind
 from clew.errors import Conflict, NotFound, Purged
 from clew.store.database import Database, Rows
@@ -178,7 +178,7 @@ def missing(db: Database, scope: Scope, branch: str) -> NotFound:
 
 def _purged(id: str, at: float, reason: str) -> Purged:
     forget()  # perhaps another process purged it
-    return Purged(f"{id[:SHORT]} was purged {datetime.fromtimestamp(at):%Y-%m-%d}: {reason}")
+    return Purged(f"{id[:SHORT]} was purged {local(at):%Y-%m-%d}: {reason}")
 
 
 def idle(db: Database, scope: Scope, before: float) -> list[str]:
