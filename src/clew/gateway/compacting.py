@@ -20,8 +20,10 @@ from clew.recognition.side_requests import SideRequest, side_request
 from clew.steps.protocol import Step
 from clew.steps.summarize import briefed
 from clew.steps.worklog.log import SILENT
+from clew.steps.worklog.requests import typed
+from clew.steps.worklog.wording import indented
 from clew.store.records import Origin
-from clew.text.decorations import undecorated
+from clew.text.decorations import OWN_COMMAND, undecorated
 from clew.text.framing import neutral
 from clew.tokens.target import Target
 
@@ -236,21 +238,30 @@ def _middle_out(text: str, most: int) -> str:
 
 
 def _line(node: Node) -> str:
-    item = node.item
-    text = neutral(item.text.strip())
+    """An item after who says it; all of its lines but the first are further in, so that none passes for another's."""
+    item, printed = node.item, ""
+    text = item.text
     match item.kind, item.role:
+        case "media", role:
+            return f"[{role}: an image or a file]"
         case "text", "assistant":
-            return f"Assistant: {text}" if text else ""
-        case "text", role:
-            text = neutral(undecorated(item.text).strip())  # the client says its reminders again by itself
-            return f"{'System' if role == 'system' else 'User'}: {text}" if text else ""
+            says = "Assistant"
+        case "text", "user" | "system":
+            asked, _, printed = text.partition(OWN_COMMAND)
+            says = "System" if item.role == "system" else "User" if typed(item) else "A program"
+            text = undecorated(asked)  # the client says its reminders again by itself
         case "call", _:
-            return f"Call of {item.name}: {text}"
-        case "result", _:
-            return f"Result: {text}"
-        case "media", _:
-            return f"[{item.role}: an image or a file]"
-    return ""
+            says = f"Call of {' '.join(item.name.split())}"
+        case ("result", _) | ("text", _):
+            says = "Result"
+        case _:
+            return ""
+    told = [f"{says}: {_quote(text)}"] if text.strip() or item.kind != "text" else []
+    return "\n".join([*told, *([f"A program: {_quote(OWN_COMMAND + printed)}"] if printed else [])])
+
+
+def _quote(text: str) -> str:
+    return indented(neutral(text.strip()))
 
 
 # --- summaries in the shapes that clients expect ----------------------------------------------------------------------

@@ -18,6 +18,7 @@ from clew.gateway.compacting import Compactions
 from clew.recognition.side_requests import SideRequest
 from clew.sessions.about import hold
 from clew.sessions.transcripts.source import mapping, objects, string
+from clew.text.decorations import OWN_COMMAND
 
 SERVER_SECONDS = 30  # for one answer of a server on this machine
 TITLE = "goes on from"
@@ -139,7 +140,7 @@ def _chat(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     parts = [(part.get("type"), mapping(part.get("data"))) for part in objects(message.get("parts"))]
     text = "\n".join(string(data.get("text")) for kind, data in parts if kind == "text")
     ran = [data for kind, data in parts if kind == "shell_command"]
-    text += "".join(f"\n$ {data.get('command')}\n{data.get('output')}" for data in ran)
+    text += "".join(f"{OWN_COMMAND}{data.get('command')}]\n{data.get('output')}" for data in ran)
     made: list[dict[str, Any]] = [
         {"role": "tool", "tool_call_id": string(data.get("tool_call_id")), "content": string(data.get("content"))}
         for kind, data in parts
@@ -157,6 +158,8 @@ def _chat(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     role = "assistant" if message.get("role") == "assistant" else "user"
     if calls:
         made.append({"role": role, "content": text or None, "tool_calls": calls})
+    elif text and message.get("role") == "tool":
+        made.append({"role": "function", "name": "tool", "content": text})
     elif text:
         made.append({"role": role, "content": text})
     return made
