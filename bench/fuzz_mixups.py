@@ -96,18 +96,17 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the server goes, too
     total = Tally()
     with place_of(args.store) as place:
-        for tally in portions(args, place):
-            total.add(tally)
-            counts = total.counts
-            print(
-                f"\r{counts['turns']:,} turns, {counts['worlds']:,} worlds, {sum(total.faults().values()):,} mix-ups",
-                end="",
-                file=sys.stderr,
-            )
-        print(file=sys.stderr)
-        if not args.acts:
-            asyncio.run(tell(total, place, args.shown))
-    print(total.report())
+        try:
+            for tally in portions(args, place):
+                total.add(tally)
+                counts, faults = total.counts, sum(total.faults().values())
+                told = f"{counts['turns']:,} turns, {counts['worlds']:,} worlds, {faults:,} mix-ups"
+                print(f"\r{told}, {total.cpu:,.0f} s", end="", file=sys.stderr, flush=True)
+            if not args.acts:
+                print(file=sys.stderr)
+                asyncio.run(tell(total, place, args.shown))
+        finally:  # whoever ends it early sees what there was
+            print(total.report(), flush=True)
     sys.exit(bool(total.faults()))
 
 

@@ -35,7 +35,7 @@ class Judge:
         text = heard.raw.decode("utf-8", "replace")
         whose.seen_ids += [id for id in dict.fromkeys(_RECALL.findall(text)) if id not in whose.seen_ids]
         if strange := self.strange(whose, text):
-            door = _door(heard.body, heard.format, strange, exchange)
+            door = door_of(heard.body, heard.format, strange, exchange)
             if door in FOLDED and any(f"ask_{word[2:8]}_" in text or _looks(text, word) for word in strange):
                 door = "sent: hidden answer, folded"
             await self.blame(whose, door, strange, text)
@@ -45,7 +45,7 @@ class Judge:
         text = rawjson.dumps(body).decode()
         whose.seen_ids += [id for id in dict.fromkeys(_RECALL.findall(text)) if id not in whose.seen_ids]
         if strange := self.strange(whose, text):
-            await self.blame(whose, _door(body, whose.client.format, strange, Exchange([])), strange, text)
+            await self.blame(whose, door_of(body, whose.client.format, strange, Exchange([])), strange, text)
 
     async def told(self, whose: Conversation, door: str, text: str) -> bool:
         """What comes out anywhere else; whether it was all its own."""
@@ -159,7 +159,7 @@ def _name_link(whose: Conversation, strangers: Sequence[Conversation]) -> str:
     return NO_NAME
 
 
-def _door(body: Mapping[str, Any], format: str, strange: set[str], exchange: Exchange) -> str:
+def door_of(body: Mapping[str, Any], format: str, strange: set[str], exchange: Exchange) -> str:
     """Where in a request a word stands."""
     frame, items = wire.decode(dict(body), format)
     calls = {item.call_id: item.name for item in items if item.kind == "call"}

@@ -1,8 +1,8 @@
 """Worlds one after another on a store of their own; what is mixed up is told with as few acts as it takes."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace as with_
 from itertools import count
 from pathlib import Path
@@ -20,25 +20,33 @@ TOGETHER = frozenset({"go_on", "ask", "retry", "fail", "edit", "compact"})  # wh
 TRIES = 40  # runs with fewer acts, to tell a fault with few
 
 
-async def run(made: Plan, stores: list[SQLStore], upstream: ScriptedUpstream, scope: str = "") -> World:
-    """One world, wholly."""
-    world = World(made, stores, upstream, scope)
-    actor = Actor(world)
+@asynccontextmanager
+async def living(
+    made: Plan, stores: list[SQLStore], upstream: ScriptedUpstream, again: str = ""
+) -> AsyncIterator[Actor]:
+    """A world in which things may be done, as long as the block runs."""
+    actor = Actor(World(made, stores, upstream, again))
 
     async def script(heard: Heard) -> Answer:
-        return await world.say(heard, actor.judge.sent)
+        return await actor.world.say(heard, actor.judge.sent)
 
     upstream.script = script
-    await world.start()
+    await actor.world.start()
     try:
-        for some in _portions(made):
-            world.act = made.acts.index(some[0])
-            await asyncio.gather(*(actor.do(act) for act in some))
-        await actor.look_back()
+        yield actor
     finally:
         upstream.script = None
-        await world.stop()
-    return world
+        await actor.world.stop()
+
+
+async def run(made: Plan, stores: list[SQLStore], upstream: ScriptedUpstream, again: str = "") -> World:
+    """One world, wholly."""
+    async with living(made, stores, upstream, again) as actor:
+        for some in _portions(made):
+            actor.world.act = made.acts.index(some[0])
+            await asyncio.gather(*(actor.do(act) for act in some))
+        await actor.look_back()
+    return actor.world
 
 
 def _portions(made: Plan) -> Iterable[Sequence[Act]]:
