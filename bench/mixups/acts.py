@@ -117,7 +117,7 @@ class Actor(Turns):
         made = copy(whose)
         made.owner = owner_name(random, self.world.known)
         made.said, later = list(whose.said[:cut]), {w for m in whose.said[cut:] for w in words_in(str(m))}
-        later -= made.visible()
+        later -= made.shown() | whose.summed_up
         made.words, made.tainted = whose.words - later, whose.tainted - later
         made.logged, made.results = whose.logged - later, set(whose.results)
         made.gone = {w: f"{why}, forked".replace(", forked, forked", ", forked") for w, why in whose.gone.items()}
@@ -168,6 +168,7 @@ class Actor(Turns):
 
     def _go_on_from(self, whose: Conversation, act: Act, summary: str | dict[str, object], how: str) -> None:
         had, client = whose.visible(), whose.client
+        whose.summed_up = whose.shown()
         whose.said = continued(client, summary, whose.said)
         if client.greets and act.b % 2:
             whose.said.append(Text("assistant", whose.kit.greeting))

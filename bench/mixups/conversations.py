@@ -60,6 +60,7 @@ class Conversation:
     logged: set[str] = field(default_factory=set)  # words that clew was sent in messages of it
     gone: dict[str, str] = field(default_factory=dict)  # of those, which its client no longer has, and how they went
     results: set[str] = field(default_factory=set)  # all it ever had
+    summed_up: set[str] = field(default_factory=set)  # words that it had when its past was last summed up
     planted: int = 0
     called: int = 0
     # What was seen of it.

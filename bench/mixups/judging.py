@@ -152,10 +152,11 @@ def _why_linked(whose: Conversation, strangers: Sequence[Conversation]) -> str:
 
 def _name_link(whose: Conversation, strangers: Sequence[Conversation]) -> str:
     names = [other.name for other in strangers if other.name and whose.name]
+    after = " after a summary" if whose.summed_up else ""
     if any(name == whose.name for name in names):
-        return "one name"
+        return f"one name{after}"
     if any(name[:CUT] == (whose.name or "")[:CUT] for name in names):
-        return "names cut"
+        return f"names cut{after}"
     return NO_NAME
 
 
