@@ -14,11 +14,11 @@ from clew.core.caches import forget
 from clew.core.items import Digests, Frame, Node, Scope
 from clew.errors import BadRequest, Purged, StoreError
 from clew.store import reading
-from clew.store.database import Database
+from clew.store.database import Database, Problem
 from clew.store.records import Batch, BranchInfo, Call, Happened, KnownHead, Session, StoreState
 from clew.store.sessions import sessions, state
 from clew.store.trace import Trace
-from clew.store.upkeep import Problem, Progress, Survey, check, repair, survey
+from clew.store.upkeep import Progress, Survey, check, repair, survey
 from clew.store.upkeep.blank import purge_item
 from clew.store.upkeep.purge import Audit, Purge, audits, purge_branches
 from clew.store.waiting import PATIENCE, Wait
@@ -226,10 +226,9 @@ class SQLStore(ABC):
         except UnicodeEncodeError:  # of what was asked
             raise
         except (zlib.error, BadRequest, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise StoreError(
-                f"{self.place}: its content cannot be read ({type(error).__name__}: {error}): "
-                "clew doctor shows the damage; restore a backup"
-            ) from error
+            found = f"content cannot be read ({type(error).__name__}: {error})"
+            told = f"{self.place}: its {found}: clew doctor shows the damage; restore a backup"
+            raise StoreError(told, damage=found) from error
 
     def _digests(self, scope: Scope) -> Digests:
         return Digests(self.secret, scope)
