@@ -13,12 +13,12 @@ from clew.core.caches import forget
 from clew.core.items import Digests, Frame, Node, Scope
 from clew.errors import BadRequest, ClewError, Purged, StoreError
 from clew.store import reading
-from clew.store.database import Database
+from clew.store.database import Database, Problem
 from clew.store.loading import DAMAGE
 from clew.store.records import Batch, BranchInfo, Call, Happened, KnownHead, Session, StoreState
 from clew.store.sessions import sessions, state
 from clew.store.trace import Trace
-from clew.store.upkeep import Problem, Progress, Survey, check, repair, survey
+from clew.store.upkeep import Progress, Survey, check, repair, survey
 from clew.store.upkeep.blank import purge_item
 from clew.store.upkeep.purge import Audit, Purge, audits, purge_branches
 from clew.store.waiting import PATIENCE, Wait
@@ -232,10 +232,9 @@ class SQLStore(ABC):
             raise self._damaged(error) from error
 
     def _damaged(self, error: Exception) -> StoreError:
-        return StoreError(
-            f"{self.place}: its content cannot be read ({type(error).__name__}: {error}): "
-            "clew doctor shows the damage; restore a backup"
-        )
+        found = f"content cannot be read ({type(error).__name__}: {error})"
+        told = f"{self.place}: its {found}: clew doctor shows the damage; restore a backup"
+        return StoreError(told, damage=found)
 
     def _digests(self, scope: Scope) -> Digests:
         return Digests(self.secret, scope)
