@@ -177,6 +177,8 @@ HOSTILE = {
     "git diff --ext-diff": "runs a program",
     "git log -p --textconv": "runs a program",
     "git log --show-signature": "runs a program",
+    "git log --format='%h %G?'": "runs a program",
+    "git show -s --pretty=format:%GK": "runs a program",
     "git diff -O/etc/passwd": "reads a file",
     "git blame --contents /etc/passwd x": "reads a file",
     "git grep -O./evil x": "runs a program",

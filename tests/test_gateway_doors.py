@@ -41,7 +41,6 @@ TALK = [
     ("GET", "/v1/models"),
     ("GET", "/models"),
     ("GET", "/v1/models/gpt-5.5"),
-    ("GET", "/v1/models/meta-llama/Llama-3.3-70B"),
     ("GET", "/v1beta/models/gemini-2.5-pro"),
     ("GET", "/api/tags"),
 ]
@@ -75,7 +74,11 @@ KEPT = [
     ("GET", "//v1/models"),
     ("GET", "/V1/Files"),
     ("GET", "/v1/models;/files"),
+    ("GET", "/v1/models/x/operations"),
     ("GET", "/v1/models/x/y/z"),
+    ("CONNECT", "/v1/models"),
+    ("TRACE", "/v1/models"),
+    ("PROPFIND", "/v1/models"),
     ("GET", "/v1/models."),
     ("GET", "/v1/models/"),
     ("DELETE", "/api/delete"),
@@ -100,6 +103,8 @@ BENT = [
     "/v1/models/%00",
     "/v1/models/%0d%0ax",
     "/v1/models/%7f",
+    "/v1/models/%c0%ae%c0%ae%c0%affiles",
+    "/v1/models/%e0%80%ae/x",
     "http://elsewhere.example/../v1/files",
 ]
 
@@ -193,7 +198,12 @@ def test_an_upstream_that_asks_for_no_key_is_only_talked_to() -> None:
 
 
 def test_no_header_makes_another_request_of_it() -> None:
-    turns = {"x-http-method-override": "DELETE", "x-original-url": "/v1/files", "x-rewrite-url": "/v1/files"}
+    turns = {
+        "x-http-method-override": "DELETE",
+        "x_http_method_override": "PUT",
+        "x-original-url": "/v1/files",
+        "x-rewrite-url": "/v1/files",
+    }
     for settings, dropped in ((CLIENTS, True), (GatewaySettings(), False)):
         with rude(says(whole({})), settings) as (served, upstream):
             assert served.ask("/v1/models/gpt-5", None, {**BOB, **turns}, "GET").status == 200
@@ -297,6 +307,15 @@ def test_no_web_page_of_another_origin_has_a_browser_ask(settings: GatewaySettin
         assert upstream.heard == []
         for fine in (["origin: http://localhost:8377", "sec-fetch-site: same-origin"], ["sec-fetch-site: none"], []):
             assert told(served, "GET", "/v1/models", *own, *fine).startswith(b"HTTP/1.1 200")
+
+
+def test_with_keys_any_name_will_do_for_programs_and_none_but_its_own_for_browsers() -> None:
+    with rude(says(whole({})), CLIENTS) as (served, upstream):
+        own = ["host: gate.example:8377", "x-clew-key: key-of-bob"]
+        assert told(served, "GET", "/v1/models", *own).startswith(b"HTTP/1.1 200")
+        bent = told(served, "GET", "/v1/models", *own, "origin: http://gate.example:8377")
+        assert bent.startswith(b"HTTP/1.1 403")
+        assert len(upstream.heard) == 1
 
 
 def test_a_page_may_be_named_with_its_port() -> None:

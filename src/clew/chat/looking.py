@@ -32,6 +32,7 @@ class LookingCommand(NamedTuple):
     instead: frozenset[str]
     ends: bool
     pattern: re.Pattern[str]
+    never: re.Pattern[str]
     example: str
 
 
@@ -46,6 +47,7 @@ def _row(given: dict[str, Any]) -> LookingCommand:
         frozenset(given.get("instead", ())),
         given.get("ends", False),
         re.compile(given.get("pattern", ".*")),
+        re.compile(given.get("never", "(?!)")),  # without one, nothing
         given["example"],
     )
 
@@ -85,6 +87,8 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def _fits(row: LookingCommand, words: Sequence[str], folder: Path) -> bool:
+    if any(map(row.never.search, words)):
+        return False
     others, used = list[str](), set[str]()
     left = iter(words)
     for word in left:

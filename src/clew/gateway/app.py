@@ -225,7 +225,8 @@ class Gateway:
 
     def _check_origin(self, asked: GatewayRequest) -> None:
         """Refuse what a web page has a browser ask, under whatever name it found this machine."""
-        self._hosts.check_host(asked.pairs, any_name=bool(self._keys))
+        # Who has a key may know this machine by any name; what a browser brings must come by one that is known.
+        self._hosts.check_host(asked.pairs, any_name=bool(self._keys) and "origin" not in asked.headers)
         self._hosts.check_page(asked.pairs)
 
     def _admitted(self, asked: GatewayRequest) -> str:

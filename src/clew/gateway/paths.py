@@ -5,8 +5,10 @@ import re
 from clew.gateway.http import Refused
 
 # What another server may read as a way out of the path that was looked at: dots, slashes and backslashes however they
-# are written, encodings of an encoding, and what is no encoding at all.
-_BENT = re.compile(r"\.\.|/\.(?:[/;]|$)|\\|%(?:2[ef]|5c|25|[01]|7f)|%(?![0-9a-f]{2})|[^\x21-\x7e]", re.IGNORECASE)
+# are written, encodings of an encoding, and what is no encoding. c0, c1, e0 and f0 begin ASCII in forms too long.
+_BENT = re.compile(
+    r"\.\.|/\.(?:[/;]|$)|\\|%(?:2[ef]|5c|25|[01]|7f|c[01]|e0%[89]|f0%8)|%(?![0-9a-f]{2})|[^\x21-\x7e]", re.IGNORECASE
+)
 
 _MODEL = r"(?:[\w.:@+~-]|%3A|%40)+"
 _GEMINI = r"(?:generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents)"
@@ -24,8 +26,7 @@ _TALK = {
         r"/api/(?:chat|generate|embed|embeddings)",  # Ollama's own
     ),
     "GET": (
-        rf"/v1/models(?:/{_MODEL}(?:/{_MODEL})?)?",  # some have the name of their maker before theirs
-        rf"/v1(?:beta|alpha)/models(?:/{_MODEL})?",
+        rf"/v1(?:beta|alpha)?/models(?:/{_MODEL})?",
         rf"/v1beta/openai/models(?:/{_MODEL})?",
         r"/api/tags",
     ),

@@ -66,7 +66,8 @@ class Upstream:
         if own_keys or (self.key and not brings):
             kept = [(name, value) for name, value in kept if name not in KEY_HEADERS]
             kept += [self._key()] if self.key else []
-        return [pair for pair in kept if pair[0] not in OVERRIDING] if own_keys else kept
+        # Some servers read _ in a name as -.
+        return [pair for pair in kept if pair[0].replace("_", "-") not in OVERRIDING] if own_keys else kept
 
     def _key(self) -> tuple[str, str]:
         match self.kind:
