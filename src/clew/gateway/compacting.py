@@ -103,6 +103,14 @@ class Compactions:
         await self._engine.lineage.answered(scope, past, text)
         return text
 
+    async def of(self, scope: Scope, session: str, frame: Frame, focus: str = "") -> str | None:
+        """The same of a conversation by its name, for a host of clew's own; None where there is none of that name."""
+        branch = await self._engine.store.session(scope, session)
+        if branch is None:
+            return None
+        _, items = await self._quotes.said(scope, branch)
+        return await self.summary(scope, session, SideRequest("agent", "text", len(items)), frame, items, focus)
+
     async def _past(self, view: View) -> Past:
         """The conversation up to its newest fold, and no further: what is said there later is not summed up."""
         store = self._engine.store

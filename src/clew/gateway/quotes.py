@@ -38,14 +38,14 @@ class Quotes:
         """The branch that a text quotes, and what of it is quoted; of one with a name, all of it."""
         text = quoted(asked)
         if (past := logged(Digests(self._store.secret, scope), _summary(text))) and await self._is_there(scope, past):
-            return past.branch, (await self._said(scope, past.branch, past.seq))[1]
+            return past.branch, (await self.said(scope, past.branch, past.seq))[1]
         if session is not None:
             own = await self._store.session(scope, session)
-            items = (await self._said(scope, own))[1] if own else []
+            items = (await self.said(scope, own))[1] if own else []
             return (own, items) if own and is_quoted(text, items)[0] else None
         proven: dict[int, dict[str, tuple[str, list[Item]]]] = {}  # by how much is quoted, and up to which node
         for branch in await self._likely(scope, text):
-            trace, items = await self._said(scope, branch)
+            trace, items = await self.said(scope, branch)
             # What a model handed over there is for those who have its system prompt: who quotes has another one.
             handed_over = any(edit.by.startswith(HANDOFF) for edit in trace.edits)
             last, size = (0, 0) if handed_over else is_quoted(text, items)
@@ -67,7 +67,8 @@ class Quotes:
     async def _is_there(self, scope: Scope, past: Past) -> bool:
         return bool(await self._store.sessions(scope, past.branch))
 
-    async def _said(self, scope: Scope, branch: str, until: int | None = None) -> tuple[Trace, list[Item]]:
+    async def said(self, scope: Scope, branch: str, until: int | None = None) -> tuple[Trace, list[Item]]:
+        """A branch, and all that was said on it."""
         trace = await self._store.load(scope, branch, until)
         nodes = await self._store.nodes(scope, [place.id for place in trace.said])
         return trace, [nodes[place.id].item for place in trace.said]

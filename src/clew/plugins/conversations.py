@@ -18,7 +18,6 @@ from clew.gateway.compacting import Compactions
 from clew.hooks.previews import preview_of
 from clew.plugins import opencode, pi
 from clew.plugins.forms import HostForm, OwnMessage
-from clew.recognition.side_requests import SideRequest
 from clew.sessions.about import hold
 from clew.sessions.session_files import PLUGGED_KIND
 from clew.sessions.transcripts.shape import TranscriptMessage
@@ -98,9 +97,7 @@ class PluginConversations:
         if said and await self._engine.store.session(self._scope, asked["session"]) is None:
             await thread.keep(_body(asked, said), "anthropic")
         frame, _ = wire.decode(_body(asked, []), "anthropic")
-        text = await self._compactions.summary(
-            self._scope, asked["session"], SideRequest("agent", "text"), frame, [], str(asked.get("focus") or "")
-        )
+        text = await self._compactions.of(self._scope, asked["session"], frame, str(asked.get("focus") or ""))
         return {"text": text}
 
     async def tool(self, asked: PluginQuestion) -> PluginAnswer:

@@ -15,7 +15,6 @@ from clew.core.items import Scope
 from clew.engine.engine import Engine, Request
 from clew.errors import BadRequest, NotFound
 from clew.gateway.compacting import Compactions
-from clew.recognition.side_requests import SideRequest
 from clew.sessions.about import hold
 from clew.sessions.transcripts.source import mapping, objects, string
 from clew.text.decorations import OWN_COMMAND
@@ -103,7 +102,7 @@ async def continued(
     await hold(engine.store, scope, name, str(folder))
     await engine.keep(Request(body, "openai_chat", scope, name))
     frame, _ = wire.decode({**body, "messages": []}, "openai_chat")
-    text = summary or await Compactions(engine).summary(scope, name, SideRequest("agent", "text"), frame, [])
+    text = summary or await Compactions(engine).of(scope, name, frame)
     new = mapping(server.post(f"{workspace}/sessions", {"title": f"{TITLE} {old.get('title') or old['id']}"}))
     server.post(f"{workspace}/agent", {"session_id": new["id"], "prompt": text})
     return string(new["id"])
