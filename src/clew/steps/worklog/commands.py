@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from clew.steps.worklog.changes import FileChange, written
 from clew.steps.worklog.results import RESULT_LINE
 from clew.steps.worklog.wording import on_one_line, opening, words
-from clew.text.voices import enclosed
+from clew.text.voices import code, enclosed
 
 COMMAND_LENGTH = 200  # characters of a command
 
@@ -56,7 +56,7 @@ def written_by(command: str) -> Iterator[FileChange]:
             yield FileChange(into[1] or into[2], "wrote", written(body[2]))
     for part in _PARTS.split(_HEREDOC.sub("", command)):
         if found := _IN_PLACE.match(part):
-            yield from (FileChange(path, "edited", f"by `{words(part, RESULT_LINE)}`") for path in found[1].split())
+            yield from (FileChange(path, "edited", f"by {code(words(part, RESULT_LINE))}") for path in found[1].split())
         elif found := _MOVES.match(part):
             yield FileChange(found[1], "moved", f"to {found[2]}")
         elif found := _REMOVES.match(part):
