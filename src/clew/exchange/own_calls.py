@@ -57,13 +57,13 @@ class OwnCalls:
         found = marks(self._format, messages)
         count, chain = asides.plain(found)
         read = self._read(messages[count:])
-        woven = asides.woven(_flat(read), chain)
+        woven = asides.woven(_flat(read), chain or self._format)
         if count and (woven.changed or not woven.known):
             count, read = 0, self._read(messages)
-            woven = asides.woven(_flat(read))
+            woven = asides.woven(_flat(read), self._format)
         if not woven.known:
             await self._remember(asides, _flat(read))
-            woven = asides.woven(_flat(read))
+            woven = asides.woven(_flat(read), self._format)
         if not woven.changed:
             places = accumulate(map(len, read), initial=0)
             begun = [(n, woven.starts[place]) for n, place in enumerate(places) if place in woven.starts]
@@ -90,9 +90,12 @@ class OwnCalls:
         for branch in [*dict.fromkeys(filter(None, found))][:CANDIDATES]:
             if not await thread.controller.engine.lineage.may_look(thread.scope, branch, thread.origin):
                 continue
-            places = (await store.load(thread.scope, branch)).said
-            nodes = await store.nodes(thread.scope, [place.id for place in places])
-            asides.learn([nodes[place.id].item for place in places], thread.controller.is_ours)
+            trace = await store.load(thread.scope, branch)
+            if trace.format != self._format:
+                continue
+            nodes = await store.nodes(thread.scope, [place.id for place in trace.said])
+            items = [nodes[place.id].item for place in trace.said]
+            asides.learn(items, thread.controller.is_ours, self._format)
 
     def is_ours(self, name: str) -> bool:
         """Whether a call is for clew, which was offered it."""
