@@ -8,7 +8,17 @@ from clew.core.align import Match, Patch
 from clew.core.items import Digests, Item, Node, Scope
 from clew.recognition.other_format import rewriting
 from clew.recognition.reading import Entry, Reading, chained, compare, rewritten, unfold
-from clew.recognition.sameness import ENOUGH, Change, alike, contradicts, evidence, is_all_there, is_edit, is_stand_in
+from clew.recognition.sameness import (
+    ENOUGH,
+    Change,
+    alike,
+    contradicts,
+    evidence,
+    is_all_there,
+    is_edit,
+    is_stand_in,
+    keeps_newest,
+)
 from clew.store.protocol import Store
 from clew.store.records import ClientEdit, Event, Fork, Origin, Said, Switch
 from clew.store.trace import Trace
@@ -149,7 +159,8 @@ class Continuation:
                 return None
             pairs = rewritten(shifted, old, entries, len(trace.said))
             items = [e.item for e in entries]
-            change = Change(shifted, old, items, reading.found, pairs, len(trace.said))
+            equal = [Match(m.old + offset, m.new) for m in reading.found]
+            change = Change(shifted, old, items, equal, pairs, len(trace.said))
             found.lossy = not is_all_there(change)
             if contradicts(change) or (found.lossy and not _is_edit(trace, change, offset)):
                 return None
@@ -230,7 +241,7 @@ class Continuation:
 def _is_edit(trace: Trace, change: Change, offset: int) -> bool:
     """Whether the client took something away here, or speaks of another conversation that began alike."""
     if trace.session is not None:  # its host says that it is
-        return bool(change.found or change.pairs or offset)
+        return bool(change.found or change.pairs or offset) and keeps_newest(change)
     return not offset and is_edit(change)  # else all that may be like it is looked at
 
 

@@ -137,7 +137,7 @@ class Change(NamedTuple):
 def is_edit(change: Change) -> bool:
     """Whether a client took some of this conversation away: what is left says enough, and is the newest of it."""
     shared = evidence(change.new[m.new] for m in (*change.found, *change.pairs))
-    return shared >= ENOUGH and is_mostly_kept(change) and _keeps_newest(change)
+    return shared >= ENOUGH and is_mostly_kept(change) and keeps_newest(change)
 
 
 def contradicts(change: Change) -> bool:
@@ -225,7 +225,7 @@ def _counted(item: Item) -> int:
 def is_mostly_kept(change: Change) -> bool:
     """Whether what stands after the first change and is equal says at least twice as much as what was put in.
 
-    Where the user's words are others and their answers the same, somebody else has asked.
+    Words of the user's that were not there are another user's: not even a client that sums up says whose they are.
     """
     now = {m.new for m in change.pairs}
     twice = _repeats(change)
@@ -233,13 +233,12 @@ def is_mostly_kept(change: Change) -> bool:
     for gap in change.gaps:
         if gap.stop == change.said:
             continue
-        gone = [change.old[i] for i in range(gap.start, gap.stop) if i in change.old]
-        lost = "\n".join(lasting(item.text) for item in gone)
+        lost = "\n".join(lasting(change.old[i].text) for i in range(gap.start, gap.stop) if i in change.old)
         for j in range(gap.begin, gap.end):
             item = change.new[j]
             if j in now or j in twice or item is None or _is_aside(item) or lasting(item.text) in lost:
                 continue
-            if _is_told(item) and gone and not _spoke(gone):
+            if _is_told(item):
                 return False
             put += _counted(item)
     first = change.gaps[0].begin
@@ -247,13 +246,16 @@ def is_mostly_kept(change: Change) -> bool:
     return 2 * put <= sum(COUNTED if i is None else _counted(i) for i in kept)
 
 
-def _keeps_newest(change: Change) -> bool:
+def keeps_newest(change: Change) -> bool:
     """Whether the assistant's last words in the log are still there: what clients take away is old."""
-    kept = {m.old: change.new[m.new] for m in (*change.found, *change.pairs)}
+    kept, same = {m.old: change.new[m.new] for m in change.found}, {m.old for m in change.pairs}
     for place in range(change.said - 1, -1, -1):
-        item = kept[place] if place in kept else change.old.get(place)
-        if item is None or _spoke([item]):
-            return place in kept
+        if not any(gap.start <= place < gap.stop for gap in change.gaps):
+            item = kept.get(place)
+            if item is None or _spoke([item]):
+                return True
+        elif place not in change.old or _spoke([change.old[place]]):
+            return place in same
     return True
 
 
