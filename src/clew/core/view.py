@@ -161,6 +161,7 @@ def fold(
     at = "^"
     for node in nodes:
         key = alias.get(node.id, node.id)
+        key = key if key not in known else node.id  # what it is said to be a rewrite of stands there itself
         known[key] = node
         after[at], before[key] = key, at
         at = key
@@ -174,6 +175,9 @@ def fold(
         if gone or loose:
             old = _span([id for id in old if id not in gone], after, loose)
         if not old or not _stands(old, after):
+            continue
+        # Two in one place, or one in two, as no clew writes them: the history would have no end.
+        if any(alias.get(n.id, n.id) in after and alias.get(n.id, n.id) not in old for n in edit.new):
             continue
         moved = {key: known[key] for n in edit.new if n.id in edit.old and (key := alias.get(n.id, n.id)) in known}
         left, right = before[old[0]], after[old[-1]]

@@ -91,7 +91,11 @@ class Abouts:
         agent = _agent(frame) or (first.method.replace("_", " ") if first.cause == "import" else "")
         # What somebody typed may be about any folder.
         made = [frame.system if frame else "", *(text for text in typed if is_program_made(text))]
-        about = About(clip(title, TITLE_LENGTH), agent, kept.get(FOLDER_KIND) or _folder(made))
+        about = About(
+            clip(title, TITLE_LENGTH),
+            agent,
+            folder if isinstance(folder := kept.get(FOLDER_KIND), str) and folder else _folder(made),
+        )
         return about, bool(title) or trace.seq >= first.seq + FIRST_CALL
 
 

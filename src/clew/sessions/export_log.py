@@ -1,4 +1,4 @@
-"""Conversations as lines of a file, whole: every word, edit, pin, call and time; `imports.py` reads them back.
+"""Conversations as lines of a file, whole: every word, edit, pin, call and time; `import_log.py` reads them back.
 
 Digests are keyed by a store's secret and stay out. Ids stay as they are: stand-ins name them.
 """

@@ -12,10 +12,9 @@ from clew.errors import Conflict, NotFound, Purged
 from clew.store.database import Database, Rows
 from clew.store.frames import unpack_frame
 from clew.store.loading import FOREVER, go_on, restore
-from clew.store.notes import unpack_note
 from clew.store.packing import indexable, is_as_said, listed, unpack, unpack_item
 from clew.store.records import ABSENT, BranchInfo, Call, Happened, KnownHead
-from clew.store.rows import call_of, event_of, read_row
+from clew.store.rows import call_of, event_of, note_of, read_row
 from clew.store.trace import Trace
 from clew.text.words import terms
 
@@ -51,6 +50,8 @@ def load(db: Database, scope: Scope, branch: str, until: int | None) -> Trace:
             raise missing(db, scope, branch)
         trace = restore(db, scope, Trace(branch, session=owner[0]), FOREVER if until is None else until).trace
         trace.purges = _purges(db, scope)
+    if len({place.id for place in trace.said}) < len(trace.said):
+        raise ValueError(f"branch {branch} has an item at two places")
     return trace
 
 
@@ -138,7 +139,7 @@ def ancestry(db: Database, scope: Scope, branch: str) -> list[tuple[str, int]]:
 
 def calls(db: Database, scope: Scope, branch: str) -> list[Call]:
     events = db.ask("events", scope=scope, branch=branch, until=FOREVER, since=0).fetchall()
-    usage = {start: unpack_note(note)["usage"] for *_, kind, start, _, _, _, note in events if kind == "usage"}
+    usage = {start: note_of("usage", note)["usage"] for *_, kind, start, _, _, _, note in events if kind == "usage"}
     return [
         call_of(made_on, seq, said, note, at, usage.get(seq))
         for made_on, seq, at, kind, _, said, _, _, note in events
@@ -180,7 +181,8 @@ def idle(db: Database, scope: Scope, before: float) -> list[str]:
 
 def learned(db: Database, scope: Scope, kind: str) -> dict[str, dict[str, Any]]:
     rows = db.ask("learned", scope=scope, kind=kind)
-    return {name: rawjson.loads(value) for name, value in rows}
+    found = ((name, rawjson.loads(value)) for name, value in rows)
+    return {name: value for name, value in found if isinstance(value, dict)}  # what else is there is learned anew
 
 
 def _first(rows: Rows) -> Any:

@@ -1,6 +1,7 @@
 """Rows of older versions packed as new ones are, a few in each transaction: whoever writes meanwhile waits for no more.
 
-What is packed already is passed over, so it can be stopped at any time and begun again.
+What is packed already is passed over, so it can be stopped at any time and begun again. Of what edits note, what does
+not fit goes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -9,11 +10,13 @@ from typing import Any
 from clew.store.database import Database
 from clew.store.frames import inflated_frame, is_packed, squeeze_frame
 from clew.store.notes import pack_note, unpack_note
-from clew.store.packing import ZSTD, brief_opening, inflated, letter, squeeze
+from clew.store.packing import ZSTD, brief_opening, inflated, letter, squeeze, unpack
+from clew.store.shapes import read_note
 
 Renew = Callable[[Sequence[Any]], dict[str, Any] | None]  # what of a row is other now, if anything is
 
 SOME = 500  # rows in one transaction
+FIRST_EVENT = {"branch": "", "seq": -1}  # the key that is before those of all events
 
 
 def repack(db: Database, damage: tuple[type[Exception], ...], progress: Callable[[int, int], None] | None) -> None:
@@ -21,12 +24,12 @@ def repack(db: Database, damage: tuple[type[Exception], ...], progress: Callable
     tables: dict[str, tuple[Renew, dict[str, Any]]] = {
         "body": (_body, {"id": 0}),
         "frame": (_frame, {"scope": 0, "digest": ""}),
-        "event": (_event, {"branch": "", "seq": -1}),
+        "event": (_event, FIRST_EVENT),
         "node": (_node, {"scope": 0, "id": ""}),
     }
     done, all = 0, int(db.ask("count_rows").fetchone()[0])
     for table, (renew, first) in tables.items():
-        for rows in _batches(db, table, first):
+        for rows in batches(db, table, first):
             new = []
             for row in rows:
                 try:
@@ -43,7 +46,7 @@ def repack(db: Database, damage: tuple[type[Exception], ...], progress: Callable
                 progress(min(done, all), all)
 
 
-def _batches(db: Database, table: str, first: dict[str, Any]) -> Iterator[list[Any]]:
+def batches(db: Database, table: str, first: dict[str, Any]) -> Iterator[list[Any]]:
     """All rows of a table by their keys, which are their first columns."""
     after = first
     while rows := db.ask(f"some_of_{table}", **after, limit=SOME).fetchall():
@@ -66,10 +69,15 @@ def _frame(row: Sequence[Any]) -> dict[str, Any] | None:
 
 
 def _event(row: Sequence[Any]) -> dict[str, Any] | None:
-    kind, note = row
-    if note is None or not (isinstance(note, str) or note[:1] == b"{"):
+    kind, old, new, note = row
+    is_old = isinstance(note, str) or (note is not None and note[:1] == b"{")
+    if note is None:
         return None
-    stored = pack_note(kind, unpack_note(note))
+    told = unpack_note(note)
+    read = read_note(kind, told, unpack(old), unpack(new))
+    if read.wrong:
+        return {"note": pack_note(kind, read.note), "was": note}
+    stored = pack_note(kind, told) if is_old else None
     return {"note": stored, "was": note} if stored and len(stored) < len(note) else None
 
 

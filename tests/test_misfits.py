@@ -1,0 +1,239 @@
+"""Logs that are not as clew writes them, from a file or in the store: one clear error, or all goes on."""
+
+import asyncio
+import json
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from amounts import cases
+from clew import ClewError, Engine, Request, SQLite, StoreError
+from clew.core.items import LOG, STANDS
+from clew.sessions.import_log import take_in
+from clew.store.notes import unpack_note
+from clew.store.shapes import EVIDENCE
+from clew.store.trace import PINS
+from misfitting import Line, Log, live, made, spoil, take
+
+KINDS = ("work", "notes", "anthropic", "openai_responses", "gemini", "bedrock")
+
+
+@cache
+def log_of(kind: str) -> tuple[Log, bytes]:
+    """A log of a kind, as an export and as the file of a store; it is made on a loop of its own."""
+    with TemporaryDirectory() as folder, ThreadPoolExecutor(1) as beside:
+        path = Path(folder, "clew.db")
+        return beside.submit(lambda: asyncio.run(made(kind, str(path)))).result(), path.read_bytes()
+
+
+def copied(lines: list[Line]) -> list[Line]:
+    return [dict(line) for line in json.loads(json.dumps(lines))]
+
+
+def edits(lines: list[Line]) -> list[Line]:
+    return [line for line in lines if line.get("kind") == "edit"]
+
+
+async def taken_or_refused(log: Log, lines: list[Line], what: object) -> bool:
+    """Whether a file is taken in, with which all can be done then; else there is one clear error, and nothing."""
+    store = SQLite(":memory:")
+    try:
+        try:
+            await take(store, lines)
+        except ClewError:
+            assert await store.branches("default") == [], what
+            return False
+        written = await live(store, "run", log)
+    finally:
+        await store.close()
+    other = SQLite(":memory:")
+    await take_in(other, "default", written)
+    await other.close()
+    return True
+
+
+# --- from a file ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(cases(30)))
+async def test_what_an_edit_notes_may_be_anything(seed: int) -> None:
+    random = Random(seed)
+    log, _ = log_of(("work", "notes")[seed % 2])
+    lines = copied(log.lines)
+    edit = random.choice(edits(lines))
+    spot = spoil(edit, random, ("note", "evidence"))
+    await taken_or_refused(log, lines, (edit["event"], spot))
+
+
+@pytest.mark.parametrize("seed", range(cases(30)))
+async def test_so_may_every_line_of_a_file(seed: int) -> None:
+    random = Random(seed)
+    log, _ = log_of(KINDS[seed % len(KINDS)])
+    lines = copied(log.lines)
+    sorts: dict[str, list[Line]] = {}
+    for line in lines:
+        sorts.setdefault(line["kind"] if "event" in line else next(iter(line)), []).append(line)
+    line = random.choice(sorts[random.choice(sorted(sorts))])
+    inside = [key for key in ("note", "body", "wire", "tools") if isinstance(line.get(key), dict | list) and line[key]]
+    spot = spoil(line, random, (random.choice(inside),) if inside and random.random() < 0.8 else ())
+    await taken_or_refused(log, lines, (line, spot))
+
+
+@pytest.mark.parametrize("seed", range(cases(20)))
+async def test_so_may_the_order_in_which_things_stand(seed: int) -> None:
+    random = Random(seed)
+    log, _ = log_of(KINDS[seed % len(KINDS)])
+    lines = copied(log.lines)
+    known = [line["node"] for line in lines if "node" in line]
+    line = random.choice([line for line in lines if line.get("old") or line.get("new")])
+    ids = line[random.choice([key for key in ("old", "new") if line.get(key)])]
+    at = random.randrange(len(ids))
+    match seed % 5:
+        case 0:
+            ids[at] = random.choice(known)
+        case 1:
+            ids.insert(at, random.choice(known))
+        case 2:
+            ids.insert(at, ids[-1])
+        case 3:
+            del ids[at]
+        case 4:
+            random.shuffle(ids)
+    await taken_or_refused(log, lines, line)
+
+
+def noting(log: Log, key: str, value: object) -> list[Line]:
+    """A file in which every edit that notes something under a key notes this."""
+    lines = copied(log.lines)
+    for edit in edits(lines):
+        if key in edit["note"]["evidence"]:
+            edit["note"]["evidence"][key] = value
+    return lines
+
+
+@pytest.mark.parametrize("key", [LOG, STANDS, "tally", "coverage", "claims", "unread", "trust", "draft", PINS])
+async def test_what_does_not_fit_is_told_anew(key: str) -> None:
+    log, _ = log_of("notes" if key in ("claims", "unread", "trust", "draft") else "work")
+    assert any(key in edit["note"]["evidence"] for edit in edits(log.lines)), "it is there"
+    store, notes = SQLite(":memory:"), list[str]()
+    lines = [json.dumps(line).encode() for line in noting(log, key, [{}])]
+    [branch, *_] = await take_in(store, "default", lines, None, None, notes)
+    assert "notes that this clew does not know" in notes[0]
+    engine = Engine(store, log.budget)
+    view = await engine.view("default", branch)
+    assert all(key not in edit.evidence for edit in view.edits)
+    assert view.edits, "they hold without it"
+    after = await engine.prepare(Request(log.next, session="run"))
+    said = {node.item.text for n in after.nodes for node in await engine.recall("default", n.id, branch)}
+    assert {m["content"] for m in log.next["messages"] if m["content"]} <= said, "nothing is lost"
+    await store.close()
+
+
+async def test_what_quotes_nobody_knows_whom_does_not_hold() -> None:
+    log, _ = log_of("work")
+    store, whole = SQLite(":memory:"), SQLite(":memory:")
+    await take(store, noting(log, "beside", [{}]))
+    await take(whole, log.lines)
+    quoting = {new for edit in edits(log.lines) if "beside" in edit["note"]["evidence"] for new in edit["new"]}
+    shown: list[set[str]] = []
+    for one in (whole, store):
+        branch = await one.session("default", "run")
+        assert branch
+        engine, ids = Engine(one, log.budget), set[str]()
+        for call in await one.calls("default", branch):
+            ids |= {node.id for node in (await engine.resume("default", call)).nodes}
+        shown.append(quoting & ids)
+        await one.close()
+    assert shown[0] == quoting, "each stood there"
+    assert not shown[1], "the words it quotes may be old"
+
+
+async def test_a_file_that_nobody_could_follow_is_refused() -> None:
+    log, _ = log_of("work")
+    lines = copied(log.lines)
+    said = [line for line in lines if line.get("kind") == "said"]
+    said[-1]["new"].append(said[0]["new"][0])
+    assert not await taken_or_refused(log, lines, "said twice")
+    for key, value in (("old", []), ("new", []), ("new", "twice"), ("old", "unknown")):
+        lines = copied(log.lines)
+        edit = edits(lines)[0]
+        edit[key] = {"twice": edit["new"] * 2, "unknown": ["f" * 32]}.get(str(value), value)
+        assert not await taken_or_refused(log, lines, (key, value))
+
+
+# --- in the store -----------------------------------------------------------------------------------------------------
+
+
+def spoil_store(path: Path, data: bytes, random: Random, kind: str | None = None) -> object:
+    """A store in which what an event notes is otherwise; which one it is."""
+    path.write_bytes(data)
+    with closing(sqlite3.connect(path)) as db:
+        rows = db.execute("select branch, seq, kind, note from event where note is not null").fetchall()
+        kinds = sorted({row[2] for row in rows})
+        kind = kind or random.choice(kinds)
+        branch, seq, _, stored = random.choice([row for row in rows if row[2] == kind])
+        note = unpack_note(stored)
+        spot = spoil(note, random, ("evidence",) if kind == "edit" and random.random() < 0.8 else ())
+        changed = json.dumps(note).encode()
+        db.execute("update event set note = ? where branch = ? and seq = ?", (changed, branch, seq))
+        db.commit()
+    return kind, seq, spot, note
+
+
+@pytest.mark.parametrize("seed", range(cases(30)))
+async def test_so_may_a_store(tmp_path: Path, seed: int) -> None:
+    random = Random(seed)
+    log, data = log_of(KINDS[seed % len(KINDS)])
+    what = spoil_store(tmp_path / "clew.db", data, random, "edit" if seed % 3 else None)
+    store = SQLite(tmp_path / "clew.db")
+    try:
+        await live(store, "run", log)
+    except StoreError:
+        assert any(p.what == "events that cannot be read" for p in await store.check(deep=True)), what
+    finally:
+        await store.close()
+
+
+@pytest.mark.parametrize("odd", [None, 1.5, "\ud800", [{}], {"texts": []}, {"first": 1}], ids=repr)
+async def test_the_doctor_says_so_and_mends_it(tmp_path: Path, odd: object) -> None:
+    path = tmp_path / "clew.db"
+    path.write_bytes(log_of("work")[1])
+    with closing(sqlite3.connect(path)) as db:
+        spoiled = db.execute("select branch, seq, note from event where kind = 'edit'").fetchall()
+        for branch, seq, stored in spoiled:
+            note = unpack_note(stored)
+            changed = json.dumps(note | {"evidence": note["evidence"] | {LOG: odd}}).encode()
+            db.execute("update event set note = ? where branch = ? and seq = ?", (changed, branch, seq))
+        db.commit()
+    store = SQLite(path)
+    branch = await store.session("default", "run")
+    assert branch
+    before = await store.load("default", branch)
+    [problem] = await store.check(deep=True)
+    assert problem.what.startswith("events with notes that this clew does not know")
+    assert (problem.count, problem.remedy) == (len(spoiled), "clew doctor --repair")
+    await store.repair()
+    assert await store.check(deep=True) == []
+    assert await store.load("default", branch) == before, "to mend it changes nothing"
+    await store.close()
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+
+async def test_what_clew_notes_is_known_and_fits() -> None:
+    noted: dict[str, list[Any]] = {}
+    for log, _ in map(log_of, KINDS):
+        for edit in edits(log.lines):
+            for key, value in edit["note"]["evidence"].items():
+                noted.setdefault(key, []).append(value)
+    assert noted.keys() <= EVIDENCE.keys()
+    assert noted.keys() >= {LOG, STANDS, PINS, "claims", "beside", "tally", "handle", "cost"}
+    assert all(EVIDENCE[key](value) for key, values in noted.items() for value in values)
