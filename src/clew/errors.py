@@ -126,6 +126,10 @@ class ToolError(ClewError):
 class StoreError(ClewError):
     """The log cannot be opened, read or written."""
 
+    def __init__(self, message: str, damage: str = "") -> None:
+        super().__init__(message)
+        self.damage = damage  # what was found, where the log is damaged
+
 
 class ForeignFile(StoreError):
     """The file exists and is not a clew store."""

@@ -57,7 +57,12 @@ class GatewayTable:
     ] = "prevent"
     tools: Annotated[bool, Setting(SWITCH, "Offer recall and search_history with the method auto, too")] = False
     closed: Annotated[bool, Setting(SWITCH, "Refuse a request that clew fails on; else it goes on as it came")] = False
-    hosts: Annotated[tuple[str, ...], Setting(TEXT_LIST, "Host names it is reached by, beside loopback's", "none")] = ()
+    hosts: Annotated[
+        tuple[str, ...],
+        Setting(
+            TEXT_LIST, "Host names it is reached by, beside loopback's; also origins of web pages that may ask", "none"
+        ),
+    ] = ()
     body: Annotated[
         int,
         Setting(

@@ -5,8 +5,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Itera
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote_plus
 
+from clew.core.memory import give_back
 from clew.core.threads import LARGE, in_thread_if
 from clew.core.unpacking import Packing, Unpacker
 from clew.errors import BadRequest, ClewError, TooLarge
@@ -22,6 +23,8 @@ HOP_HEADERS = frozenset(
 )
 
 
+HUGE = 4 << 20  # bytes of a body; work on it takes some twenty times as much
+LET_GO = 1.0  # seconds after which nobody holds what was made of it
 LEAST_BYTES = 1_000  # that come of a body in the time in which something must
 
 
@@ -63,14 +66,14 @@ class GatewayRequest:
     def target(self, own_keys: bool) -> str:
         """Path and query as they go on; `own_keys`: one in the query is for the gateway."""
         query = self.query
-        if own_keys and "key=" in query:
-            query = "&".join(part for part in query.split("&") if not part.startswith("key="))
+        if own_keys and self.query_keys:
+            query = "&".join(part for part in query.split("&") if unquote_plus(part.partition("=")[0]) != "key")
         return f"{self.path}?{query}" if query else self.path
 
     @property
-    def query_key(self) -> str:
-        """The key that Google's clients may put there."""
-        return parse_qs(self.query).get("key", [""])[0] if "key=" in self.query else ""
+    def query_keys(self) -> list[str]:
+        """The keys that Google's clients may put there."""
+        return parse_qs(self.query).get("key", []) if self.query else []
 
     async def body(self) -> bytes:
         """What it says, no longer compressed. Raises `Refused` where that is too much, or cannot be read."""
@@ -144,9 +147,13 @@ class GatewayRequest:
             self._waits.cancel()
 
     def close(self) -> None:
-        """Listen no more."""
+        """Listen no more, and keep nothing; the memory that a huge one took goes back once all have let go of it."""
         if self._listening:
             self._listening.cancel()
+        if self._body is not None and len(self._body) >= HUGE:
+            loop = asyncio.get_running_loop()
+            loop.call_later(LET_GO, lambda: loop.run_in_executor(None, give_back))
+        self._body = None
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """Summaries that a client keeps and cannot read, as items of OpenAI's Responses: only the clew that made one opens it.
 
-A seal is signed with the secret of its store, for a scope and for the branch that it tells of: every process on that
-store opens it, at any time, and nobody else can make one. What is not signed, or not here, goes on as it came.
+A seal is signed with the secret of its store, for a scope; its last line says of which branch it tells. Each process on
+that store opens it, at any time, and nobody else can make one. What is not signed, or not here, goes on as it came.
 """
 
 import base64
@@ -19,11 +19,10 @@ from clew.core.unpacking import Unpacker
 from clew.errors import BadRequest
 from clew.gateway.compacting import SUMMED_UP
 from clew.gateway.http import GatewayRequest
-from clew.recognition.side_requests import summed_up
 
 MADE_BY_CLEW = "clew-log-"  # with which an item begins that clew made, in whatever version
 SEALED = f"{MADE_BY_CLEW}2:"  # with which one begins that is signed; those of 0.1 are not
-SIGNED = 32  # bytes at its beginning, which sign the others: a line with its branch, and what is packed
+SIGNED = 32  # bytes at its beginning, which sign the others
 
 _LOGGER = logging.getLogger("clew")
 
@@ -36,8 +35,7 @@ class Seals:
 
     def sealed(self, scope: Scope, text: str) -> dict[str, Any]:
         """A summary, whose last line names its branch, as an item that a client keeps."""
-        branch = summed_up(text) or ""
-        held = b"\n".join((branch.encode(), zlib.compress(text.encode("utf-8", "surrogatepass"))))
+        held = zlib.compress(text.encode("utf-8", "surrogatepass"))
         whole = base64.b64encode(Digests(self._secret, scope).seal(held) + held).decode()
         return {"id": f"cmp_{uuid4().hex}", "type": "compaction", "encrypted_content": f"{SEALED}{whole}"}
 
@@ -91,7 +89,7 @@ def _text(digests: Digests, seal: str, unpacker: Unpacker) -> str | None:
     signature, held = whole[:SIGNED], whole[SIGNED:]
     if not hmac.compare_digest(signature, digests.seal(held)):  # before anything of it is unpacked
         return None
-    return unpacker.unpacked(held.partition(b"\n")[2], "zlib").decode("utf-8", "surrogatepass")
+    return unpacker.unpacked(held, "zlib").decode("utf-8", "surrogatepass")
 
 
 def _message(text: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from clew.steps.worklog.wording import listed, on_one_line, words
+from clew.text.voices import enclosed
 
 CHANGED_LINE = 140  # characters of a line that is quoted
 NAMES_CHARACTERS = 200  # characters of names
@@ -54,7 +55,7 @@ def names(text: str) -> dict[str, str]:
     for line in text.splitlines():
         inside = inside != bool(_CODE.match(line))
         if not inside and (heading := _HEADING.match(line)):
-            found[f"“{on_one_line(heading[1])}”"] = line
+            found[enclosed(on_one_line(heading[1]))] = line
         elif defined := _DEFINED.match(line):
             name = next(part for part in defined.groups() if part)
             found.setdefault(f"`{name}`", line)

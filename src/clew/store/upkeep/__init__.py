@@ -9,7 +9,7 @@ from clew.core import rawjson
 from clew.core.items import Digests, Node, Scope
 from clew.core.shapes import count
 from clew.errors import ClewError
-from clew.store.database import Database
+from clew.store.database import Database, Problem
 from clew.store.loading import DAMAGE, FOREVER, is_right, keep_all
 from clew.store.notes import unpack_note
 from clew.store.packing import is_as_said, unpack, unpack_item
@@ -80,15 +80,6 @@ class Survey:
     declined: tuple[Declined, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something that should not be so."""
-
-    what: str
-    count: int
-    remedy: str
-
-
 # --- survey -----------------------------------------------------------------------------------------------------------
 
 
@@ -130,6 +121,7 @@ def _shared(db: Database, media: bool) -> Shared:
 # --- checks -----------------------------------------------------------------------------------------------------------
 
 REPAIR = "clew doctor --repair"
+INDEX_DAMAGE = "damage in the search index"
 
 CHECKS = {  # what each counts, and the remedy, if it is not a backup
     "check_lost": (
@@ -157,18 +149,22 @@ CHECKS = {  # what each counts, and the remedy, if it is not a backup
 
 def check(db: Database, secret: bytes, deep: bool, progress: Progress | None) -> list[Problem]:
     """Everything that is wrong with a store; `deep` reads every body again, not only some."""
-    try:
-        read = (*_events(db, deep), *_checkpoints(db, deep), *_bodies(db, secret, deep, progress))
-        return [*_file(db), *_rows(db), *_index(db), *read]
-    except db.errors as error:
-        if db.is_busy(error):
-            raise
-        return [*_file(db), Problem(f"the file cannot be read: {error}", 1, db.restoring)]
-
-
-def _file(db: Database) -> Iterator[Problem]:
-    if found := db.faults():
-        yield Problem(f"damage in the file: {found[0]}", len(found), db.restoring)
+    found = db.damage()
+    for part in (
+        _rows(db),
+        _index(db),
+        _events(db, deep),
+        _checkpoints(db, deep),
+        _bodies(db, secret, deep, progress),
+    ):
+        try:
+            found += (problem for problem in part if problem.what not in {known.what for known in found})
+        except db.errors as error:
+            if db.is_busy(error):
+                raise
+            if not found:
+                found.append(Problem(f"the file cannot be read: {error}", 1, db.restoring))
+    return found
 
 
 def _rows(db: Database) -> Iterator[Problem]:
@@ -185,7 +181,7 @@ def _index(db: Database) -> Iterator[Problem]:
     except db.errors as error:
         if db.is_busy(error):
             raise
-        yield Problem("damage in the search index", 1, REPAIR)
+        yield Problem(INDEX_DAMAGE, 1, REPAIR)
 
 
 def _events(db: Database, deep: bool) -> Iterator[Problem]:
@@ -233,7 +229,7 @@ def _bodies(db: Database, secret: bytes, deep: bool, progress: Progress | None) 
         try:
             item = unpack_item(*columns)
             same = is_as_said(digests.setdefault(scope, Digests(secret, scope)), content, item, *columns[-2:])
-        except (ClewError, ValueError, TypeError):
+        except (ClewError, *DAMAGE):
             unreadable += 1
             continue
         changed += not same
@@ -291,7 +287,7 @@ def _reindex(db: Database, progress: Progress | None) -> None:
         *stored, _ = db.ask("body_by_number", body=body).fetchone()
         try:
             text = unpack_item(None, *stored).text
-        except (ClewError, ValueError, TypeError):
+        except (ClewError, *DAMAGE):
             continue  # damage that only a backup mends
         if text:
             db.many("add_text", [{"body": body, **part} for part in db.words(text)])
