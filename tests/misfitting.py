@@ -4,7 +4,6 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
-from copy import deepcopy
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -24,9 +23,16 @@ from clew.testing import ScriptedModel, conversation, take_notes
 Line = dict[str, Any]
 Spot = tuple[str | int, ...]
 
+
+def nested(levels: int) -> Any:
+    """Lists in lists."""
+    return [nested(levels - 1)] if levels else []
+
+
 ODD: list[Any] = [
     *(None, True, 0, -1, 1.5, 10**30, "", "x", "\0", "\ud800", "f" * 32, "tool", "assistant"),
     *([], {}, [None], [[]], [{}], [1], ["x"], [["a", 1, "b"]], {"a": 1}, {"type": "text"}),
+    *(float("nan"), float("inf"), nested(60), nested(300), nested(900)),
 ]
 
 
@@ -48,7 +54,7 @@ def spoil(value: Any, random: Random, within: Spot = ()) -> Spot:
     for key in way:
         value = value[key]
     if random.random() < 0.8:
-        value[last] = deepcopy(random.choice(ODD))
+        value[last] = random.choice(ODD)
     else:
         del value[last]
     return found

@@ -15,7 +15,7 @@ import pytest
 
 from amounts import cases
 from clew import ClewError, Engine, Request, SQLite, StoreError
-from clew.core.items import LOG, STANDS
+from clew.core.items import CLAIMS, LOG, STANDS
 from clew.sessions.import_log import take_in
 from clew.store.notes import unpack_note
 from clew.store.shapes import EVIDENCE
@@ -62,17 +62,16 @@ async def taken_or_refused(log: Log, lines: list[Line], what: object) -> bool:
 # --- from a file ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(cases(30)))
-async def test_what_an_edit_notes_may_be_anything(seed: int) -> None:
+@pytest.mark.parametrize("seed", range(cases(8)))
+async def test_what_edits_note_may_be_anything(seed: int) -> None:
     random = Random(seed)
     log, _ = log_of(("work", "notes")[seed % 2])
     lines = copied(log.lines)
-    edit = random.choice(edits(lines))
-    spot = spoil(edit, random, ("note", "evidence"))
-    await taken_or_refused(log, lines, (edit["event"], spot))
+    spots = [spoil(edit, random, ("note", "evidence")) for edit in edits(lines)]
+    assert await taken_or_refused(log, lines, spots) or ("note", "evidence") in spots
 
 
-@pytest.mark.parametrize("seed", range(cases(30)))
+@pytest.mark.parametrize("seed", range(cases(8)))
 async def test_so_may_every_line_of_a_file(seed: int) -> None:
     random = Random(seed)
     log, _ = log_of(KINDS[seed % len(KINDS)])
@@ -86,7 +85,7 @@ async def test_so_may_every_line_of_a_file(seed: int) -> None:
     await taken_or_refused(log, lines, (line, spot))
 
 
-@pytest.mark.parametrize("seed", range(cases(20)))
+@pytest.mark.parametrize("seed", range(cases(5)))
 async def test_so_may_the_order_in_which_things_stand(seed: int) -> None:
     random = Random(seed)
     log, _ = log_of(KINDS[seed % len(KINDS)])
@@ -118,9 +117,9 @@ def noting(log: Log, key: str, value: object) -> list[Line]:
     return lines
 
 
-@pytest.mark.parametrize("key", [LOG, STANDS, "tally", "coverage", "claims", "unread", "trust", "draft", PINS])
+@pytest.mark.parametrize("key", [LOG, STANDS, CLAIMS, PINS])
 async def test_what_does_not_fit_is_told_anew(key: str) -> None:
-    log, _ = log_of("notes" if key in ("claims", "unread", "trust", "draft") else "work")
+    log, _ = log_of("notes" if key == CLAIMS else "work")
     assert any(key in edit["note"]["evidence"] for edit in edits(log.lines)), "it is there"
     store, notes = SQLite(":memory:"), list[str]()
     lines = [json.dumps(line).encode() for line in noting(log, key, [{}])]
@@ -171,58 +170,34 @@ async def test_a_file_that_nobody_could_follow_is_refused() -> None:
 # --- in the store -----------------------------------------------------------------------------------------------------
 
 
-def spoil_store(path: Path, data: bytes, random: Random, kind: str | None = None) -> object:
-    """A store in which what an event notes is otherwise; which one it is."""
+def spoil_store(path: Path, data: bytes, kind: str, random: Random) -> list[object]:
+    """A store in which what events of a kind note is otherwise; where."""
     path.write_bytes(data)
+    spots = list[object]()
     with closing(sqlite3.connect(path)) as db:
-        rows = db.execute("select branch, seq, kind, note from event where note is not null").fetchall()
-        kinds = sorted({row[2] for row in rows})
-        kind = kind or random.choice(kinds)
-        branch, seq, _, stored = random.choice([row for row in rows if row[2] == kind])
-        note = unpack_note(stored)
-        spot = spoil(note, random, ("evidence",) if kind == "edit" and random.random() < 0.8 else ())
-        changed = json.dumps(note).encode()
-        db.execute("update event set note = ? where branch = ? and seq = ?", (changed, branch, seq))
+        rows = db.execute("select branch, seq, note from event where kind = ? and note is not null", (kind,)).fetchall()
+        for branch, seq, stored in rows if kind == "edit" else [random.choice(rows)]:
+            note = unpack_note(stored)
+            spots.append(spoil(note, random, ("evidence",) if kind == "edit" else ()))
+            changed = json.dumps(note).encode()
+            db.execute("update event set note = ? where branch = ? and seq = ?", (changed, branch, seq))
         db.commit()
-    return kind, seq, spot, note
+    return spots
 
 
-@pytest.mark.parametrize("seed", range(cases(30)))
+@pytest.mark.parametrize("seed", range(cases(12)))
 async def test_so_may_a_store(tmp_path: Path, seed: int) -> None:
-    random = Random(seed)
-    log, data = log_of(KINDS[seed % len(KINDS)])
-    what = spoil_store(tmp_path / "clew.db", data, random, "edit" if seed % 3 else None)
+    kind = ("edit", "edit", "call", "usage", "edit", "session")[seed % 6]
+    log, data = log_of(("work", "notes")[seed // 6 % 2])
+    spots = spoil_store(tmp_path / "clew.db", data, kind, Random(seed))
     store = SQLite(tmp_path / "clew.db")
     try:
         await live(store, "run", log)
     except StoreError:
-        assert any(p.what == "events that cannot be read" for p in await store.check(deep=True)), what
+        assert kind != "edit" or ("evidence",) in spots, "an edit without evidence is none"
+        assert any(p.what == "events that cannot be read" for p in await store.check(deep=True)), spots
     finally:
         await store.close()
-
-
-@pytest.mark.parametrize("odd", [None, 1.5, "\ud800", [{}], {"texts": []}, {"first": 1}], ids=repr)
-async def test_the_doctor_says_so_and_mends_it(tmp_path: Path, odd: object) -> None:
-    path = tmp_path / "clew.db"
-    path.write_bytes(log_of("work")[1])
-    with closing(sqlite3.connect(path)) as db:
-        spoiled = db.execute("select branch, seq, note from event where kind = 'edit'").fetchall()
-        for branch, seq, stored in spoiled:
-            note = unpack_note(stored)
-            changed = json.dumps(note | {"evidence": note["evidence"] | {LOG: odd}}).encode()
-            db.execute("update event set note = ? where branch = ? and seq = ?", (changed, branch, seq))
-        db.commit()
-    store = SQLite(path)
-    branch = await store.session("default", "run")
-    assert branch
-    before = await store.load("default", branch)
-    [problem] = await store.check(deep=True)
-    assert problem.what.startswith("events with notes that this clew does not know")
-    assert (problem.count, problem.remedy) == (len(spoiled), "clew doctor --repair")
-    await store.repair()
-    assert await store.check(deep=True) == []
-    assert await store.load("default", branch) == before, "to mend it changes nothing"
-    await store.close()
 
 
 # --- the table --------------------------------------------------------------------------------------------------------

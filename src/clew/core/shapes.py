@@ -11,22 +11,30 @@ Fits = Callable[[Any], bool]
 Fields = Mapping[str, Fits]
 
 _MOST = 2**53  # what every reader of JSON takes for a whole number
+_DEEPEST = 50  # lists and objects in each other; clew itself writes five
 
 _ID = re.compile("[0-9a-f]{32}")
 _NAME = re.compile("[0-9a-f]{16}")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def expect(value: Any, shape: Fields, what: str) -> None:
-    """Raise `BadRequest` unless a value is an object in which each of these keys fits, or lacks where None fits."""
+def misfits(value: Mapping[str, Any], needed: Fields, maybe: Fields) -> list[str]:
+    """The keys of an object under which something is wrong: it does not fit, or is `needed` and not there."""
+    wrong = [key for key, fits in needed.items() if key not in value or not fits(value[key])]
+    return wrong + [key for key, fits in maybe.items() if key in value and not fits(value[key])]
+
+
+def expect(value: Any, what: str, needed: Fields, maybe: Fields | None = None) -> None:
+    """Raise `BadRequest` unless a value is an object in which nothing is wrong."""
     if not isinstance(value, dict):
-        raise BadRequest(f"{what}: not an object")
-    if wrong := next((key for key, fits in shape.items() if not fits(value.get(key))), None):
-        raise BadRequest(f"{what}: {wrong} is not what clew writes there")
+        raise BadRequest(f"{what} is not an object")
+    if wrong := misfits(value, needed, maybe or {}):
+        raise BadRequest(f"{what}: {wrong[0]} is not what clew writes there")
 
 
 def text(value: Any) -> bool:
     """Text that a store takes for a name."""
-    return isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value)
+    return isinstance(value, str) and not _SURROGATE.search(value)
 
 
 def name(value: Any) -> bool:
@@ -93,15 +101,19 @@ def table_of(fits: Fits) -> Fits:
     return lambda value: isinstance(value, dict) and all(map(fits, value.values()))
 
 
-def shaped(shape: Fields, closed: bool = False) -> Fits:
-    """An object in which each of these keys fits; with `closed`, it has no others."""
+def shaped(needed: Fields, maybe: Fields | None = None, closed: bool = False) -> Fits:
+    """An object in which nothing is wrong; with `closed`, it has no other keys."""
+    more = maybe or {}
+    known = needed.keys() | more.keys()
+    return lambda value: (
+        isinstance(value, dict) and not misfits(value, needed, more) and not (closed and value.keys() - known)
+    )
 
-    def fits(value: Any) -> bool:
-        if not isinstance(value, dict) or (closed and value.keys() - shape.keys()):
-            return False
-        return all(fits(value.get(key)) for key, fits in shape.items())
 
-    return fits
+def plain(value: Any, levels: int = _DEEPEST) -> bool:
+    """Any JSON, but not nested so deep that somebody who goes through it would come to no end."""
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels > 0 and all(plain(part, levels - 1) for part in parts)
 
 
 anything: Fits = shaped({})  # an object

@@ -159,9 +159,11 @@ def fold(
     after: dict[str, str] = {}
     before: dict[str, str] = {}
     at = "^"
+    there = {node.id for node in nodes} if alias else set[str]()
     for node in nodes:
         key = alias.get(node.id, node.id)
-        key = key if key not in known else node.id  # what it is said to be a rewrite of stands there itself
+        if key in there or key in known:  # what it is said to be a rewrite of stands there itself, or another does
+            key = node.id
         known[key] = node
         after[at], before[key] = key, at
         at = key
@@ -176,15 +178,15 @@ def fold(
             old = _span([id for id in old if id not in gone], after, loose)
         if not old or not _stands(old, after):
             continue
+        new = [alias.get(n.id, n.id) for n in edit.new]
         # Two in one place, or one in two, as no clew writes them: the history would have no end.
-        if any(alias.get(n.id, n.id) in after and alias.get(n.id, n.id) not in old for n in edit.new):
+        if len({*new}) < len(new) or any(key in after and key not in old for key in new):
             continue
         moved = {key: known[key] for n in edit.new if n.id in edit.old and (key := alias.get(n.id, n.id)) in known}
         left, right = before[old[0]], after[old[-1]]
         for id in old:
             del after[id], before[id]
-        for node in edit.new:
-            key = alias.get(node.id, node.id)
+        for node, key in zip(edit.new, new, strict=True):
             if key in gone:
                 continue
             known[key] = moved.get(key, node)

@@ -242,9 +242,7 @@ class Compactor:
         self.drafts.declined.clear()
         for (scope, model, fault), count in declined.items():
             known = (await self._store.learned(scope, DECLINED)).get(model, {})
-            before = known.get(fault)
-            counted = (before if isinstance(before, int) else 0) + count
-            await self._store.learn(scope, DECLINED, model, {**known, fault: counted})
+            await self._store.learn(scope, DECLINED, model, {**known, fault: known.get(fault, 0) + count})
 
     async def with_originals(self, scope: Scope, view: View, target: Target | None = None) -> View:
         """The view with what is behind its stand-ins, for steps that tell of it; or with what one fold reads of it."""

@@ -54,4 +54,4 @@ def to_json(claims: Iterable[Claim]) -> list[dict[str, Any]]:
 
 def from_json(kept: Iterable[Mapping[str, Any]]) -> tuple[Claim, ...]:
     """Claims that an edit kept."""
-    return tuple(Claim(c["text"], tuple(c["cites"]), c.get("under") or "", bool(c.get("goes_on"))) for c in kept)
+    return tuple(Claim(c["text"], tuple(c["cites"]), c.get("under", ""), c.get("goes_on", False)) for c in kept)

@@ -103,10 +103,7 @@ class Abouts:
         agent = _agent(frame) or (first.method.replace("_", " ") if first.cause == "import" else "")
         # What somebody typed may be about any folder.
         made = [frame.system if frame else "", *(item.text for item in asked if is_program_made(item.text))]
-        folder = kept.get(FOLDER_KIND)
-        about = About(
-            clip(title, TITLE_LENGTH), agent, folder if isinstance(folder, str) and folder else _folder(made)
-        )
+        about = About(clip(title, TITLE_LENGTH), agent, kept.get(FOLDER_KIND) or _folder(made))
         return about, bool(title) or trace.seq >= first.seq + FIRST_CALL
 
 

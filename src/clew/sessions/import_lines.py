@@ -2,18 +2,59 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from clew.core import rawjson
-from clew.core.items import Digests, Frame, Node
-from clew.core.shapes import expect, string
+from clew.core.items import Digests, Frame, Kind, Node, Role
+from clew.core.shapes import (
+    Fields,
+    anything,
+    count,
+    expect,
+    flag,
+    list_of,
+    name,
+    node_id,
+    number,
+    one_of,
+    perhaps,
+    row,
+    string,
+    text,
+    whole,
+)
 from clew.errors import BadRequest, ClewError
 from clew.sessions.export_log import EXPORT_VERSION
-from clew.sessions.import_schema import BRANCH, EVENT, ITEM_LINE, NODE, NOTE_FIELDS
-from clew.store.packing import unpack_item
+from clew.store.packing import SUMMARY, unpack_item
 from clew.store.records import Event, EventRow
 from clew.store.rows import event_of
-from clew.store.shapes import FRAME_FIELDS, read_note
+from clew.store.shapes import CAUSE, FORMAT, read_note
+
+BRANCH: Fields = {
+    "branch": name,
+    "name": perhaps(text),
+    "cause": CAUSE,
+    "at": number,
+    "parent": perhaps(name),
+    "parent_seq": perhaps(whole),
+    "after": perhaps(name),
+    "tags": list_of(string),
+    "archived": flag,
+}
+ITEM: Fields = {"kind": one_of(*get_args(Kind)), "role": one_of(*get_args(Role)), "text": string}
+ITEM_MAYBE: Fields = {"name": string, "call_id": string, "wire": anything}
+FRAME: Fields = {
+    "format": FORMAT,
+    "model": string,
+    "lead": list_of(anything),
+    "tools": list_of(anything),
+    "body": anything,
+    "system": string,
+}
+NODE: Fields = {"node": node_id, "item": count}
+OPENING = row(anything, flag)
+AGAIN = "; export or copy it again"
+EVENT: Fields = {"start": count, "stop": count, "old": list_of(node_id), "new": list_of(node_id), "note": anything}
 
 
 @dataclass(slots=True)
@@ -54,26 +95,28 @@ class ExportFile:
     def rename(self, branch: ExportBranch, to: str) -> None:
         """Give a branch another id, and its sessions, too."""
         self.names[branch.id] = to
-        for seq, _, row in branch.rows:
-            if row.kind == "session":
-                session = (row.note or {})["session"]
+        for seq, _, event in branch.rows:
+            if event.kind == "session":
+                session = (event.note or {})["session"]
                 self.names[session] = self.digests.link("session", (to, str(seq)))[:16]
 
     def read(self, line: Mapping[str, Any]) -> None:
         match line:
             case {"branch": str(id), **rest}:
-                expect(line, BRANCH, "branch")
+                expect(line, "branch", BRANCH)
                 self._open(ExportBranch(id, **rest))
             case {"node": str(id), "item": int(number), "opens": opens}:
-                expect(line, NODE, "node")
+                expect(line, "node", NODE)
+                if opens and opens != SUMMARY and not OPENING(rawjson.loads(opens)):
+                    raise BadRequest("node: opens is not what clew writes there")
                 kind, role, data = self.items[number]
                 item = unpack_item(opens, kind, role, 0, data)
                 self.nodes[id] = Node(id, self.digests.content(item), item)
             case {"item": int(), "kind": str(kind), "role": str(role), **fields}:
-                expect(line, ITEM_LINE, "item")
+                expect(line, "item", ITEM, ITEM_MAYBE)
                 self.items.append((kind, role, rawjson.dumps(fields)))
             case {"frame": int(), "lead": lead, "tools": tools, **fields}:
-                expect(line, FRAME_FIELDS, "frame")
+                expect(line, "frame", FRAME)
                 frame = Frame(**rawjson.with_bytes(fields), lead=tuple(lead), tools=tuple(tools))
                 self.frames.append((self.digests.frame(frame), frame))
             case {"event": int(seq), "at": int() | float() as at, "kind": str(kind)} if self.branches:
@@ -93,6 +136,8 @@ class ExportFile:
         self.branches[branch.id] = branch
 
     def _begin(self, session: str) -> None:
+        if not name(session):
+            raise BadRequest("a session begins without an id")
         if session in self.sessions:
             raise BadRequest(f"session {session} begins twice")
         self.sessions.add(session)
@@ -100,22 +145,28 @@ class ExportFile:
     def _event(self, branch: ExportBranch, seq: int, at: float, kind: str, line: Mapping[str, Any]) -> None:
         if seq != branch.end:
             raise BadRequest(f"expected event {branch.end}, got {seq}")
-        expect(line, {**EVENT, "note": NOTE_FIELDS.get(kind, string)}, f"an event of kind {kind[:20]!r}")
+        what = f"an event of kind {kind[:20]!r}"
+        expect(line, what, {"at": number}, EVENT)
         if kind == "usage" and line.get("start", 0) >= seq:
             raise BadRequest("a usage report comes before its call")
         old, new = (tuple(line.get(key, ())) for key in ("old", "new"))
         if missing := next((id for id in new if id not in self.nodes), None):
             raise BadRequest(f"node {missing} is missing")
-        note: Any = line.get("note")
-        if kind == "session":
-            self._begin(note["session"])
+        note = line.get("note", {})
         if kind == "call":
+            expect(note, what, {"frame": count})
             note = {**note, "frame": self.frames[note["frame"]][0]}
         read = read_note(kind, note, old, new)
-        self.odd += bool(read.wrong)
-        row = EventRow(kind, line.get("start"), line.get("stop"), old, new, read.note)
-        event_of(row, branch.id, seq, self.nodes.__getitem__)  # or it raises what is wrong with it
-        branch.rows.append((seq, at, row))
+        if read.wrong:
+            raise BadRequest(f"{what}: {read.wrong[0]} is not what clew writes there")
+        if kind == "session":
+            self._begin(note["session"])
+        if not all(map(name, note.get("sessions", ()))):
+            raise BadRequest(f"{what}: sessions are not what clew writes there")
+        self.odd += bool(read.odd)
+        event = EventRow(kind, line.get("start"), line.get("stop"), old, new, read.note or None)
+        event_of(event, branch.id, seq, self.nodes.__getitem__)  # or it raises what is wrong with it
+        branch.rows.append((seq, at, event))
 
     def past(self, branch: ExportBranch, until: int | None = None) -> list[Event]:
         """The events of a branch, those that it has from its parents first."""
@@ -132,38 +183,39 @@ class ExportFile:
         """Raise `BadRequest` where the events of a branch cannot have happened one after the other."""
         for branch in self.branches.values():
             said, there, ever = list[str](), set[str](), set[str]()
-            for id, seq, row in self._rows(branch, branch.end):
-                if row.kind == "said":
-                    said += row.new
-                    there.update(row.new)
-                elif row.kind == "client":
-                    said[row.start or 0 : row.stop or 0] = row.new
+            for id, seq, event in self._rows(branch, branch.end):
+                if event.kind == "said":
+                    said += event.new
+                    there.update(event.new)
+                elif event.kind == "client":
+                    said[event.start or 0 : event.stop or 0] = event.new
                     there = set(said)
-                elif row.kind == "edit" and not ever.issuperset(row.old):
-                    raise BadRequest(f"branch {id}: event {seq} replaces what was not said before it")
-                ever.update(row.new)
+                elif event.kind == "edit" and not ever.issuperset(event.old):
+                    raise BadRequest(f"branch {id}: event {seq} replaces what was not said before it{AGAIN}")
+                ever.update(event.new)
                 if len(there) < len(said):
-                    raise BadRequest(f"branch {id}: event {seq} says what stands there already")
+                    raise BadRequest(f"branch {id}: event {seq} says what stands there already{AGAIN}")
 
 
 def read_export(lines: Iterable[bytes], digests: Digests) -> ExportFile:
     """All that an export says. Raises `BadRequest` where something is wrong with it."""
     file = ExportFile(digests)
-    for number, line in enumerate(lines, 1):
+    for at, line in enumerate(lines, 1):
         try:
             value = rawjson.loads(line)
-            if number == 1:
+            if at == 1:
                 _expect_header(value)
             else:
                 file.read(value)
         except ClewError as error:
-            raise BadRequest(f"line {number}: {error}") from None
+            raise BadRequest(f"line {at}: {error}{AGAIN if at > 1 else ''}") from None
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise BadRequest(f"line {number}: not a line of a clew export ({type(error).__name__}: {error})") from None
+            told = f"{type(error).__name__}: {error}"[:200]
+            raise BadRequest(f"line {at}: not a line of a clew export ({told}){AGAIN}") from None
     if not file.branches:
         raise BadRequest("no conversation found: expected a clew export")
     if not file.whole:
-        raise BadRequest("the file is truncated: its end is missing; export or copy it again")
+        raise BadRequest(f"the file is truncated: its end is missing{AGAIN}")
     file.check()
     return file
 
@@ -172,6 +224,7 @@ def _expect_header(value: Any) -> None:
     if not isinstance(value, dict) or "clew" not in value:
         raise BadRequest("not a clew export: the first line must name its version")
     if value["clew"] != EXPORT_VERSION:
+        version = str(value["clew"])[:20]
         raise BadRequest(
-            f"written by another clew (export version {value['clew']}, this one reads {EXPORT_VERSION}); upgrade clew"
+            f"written by another clew (export version {version}, this one reads {EXPORT_VERSION}); upgrade clew"
         )

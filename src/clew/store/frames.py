@@ -9,10 +9,8 @@ from typing import Any, NamedTuple
 
 from clew.core import rawjson
 from clew.core.items import Digests, Frame
-from clew.core.shapes import expect
 from clew.store.compressing import compress, decompress, inflate
 from clew.store.packing import WIDTH, ZSTD, read_json
-from clew.store.shapes import FRAME_FIELDS
 
 # How a row begins: a whole frame has `ZSTD` there, or zlib's own first byte, if an older version wrote it.
 SHORT, LONG = 3, 4  # a frame without its long parts, after whose digest it goes on; and those
@@ -53,13 +51,10 @@ def unpack_frame(data: bytes, row: Callable[[str], bytes]) -> Frame:
     """A frame as it was; `row` has what is stored under a digest."""
     if data[0] != SHORT:
         form, model, lead, body, system, tools = read_json(inflated_frame(data))
-    else:
-        form, model, short = read_json(decompress(data[1 + WIDTH :]))
-        lead, system, tools, long = read_json(decompress(row(data[1 : 1 + WIDTH].hex())[1:]))
-        body = {**short, **long}
-    given = {"format": form, "model": model, "lead": lead, "body": body, "system": system, "tools": tools}
-    expect(given, FRAME_FIELDS, "a frame")
-    return Frame(form, model, tuple(lead), body, system, tuple(tools))
+        return Frame(form, model, tuple(lead), body, system, tuple(tools))
+    form, model, body = read_json(decompress(data[1 + WIDTH :]))
+    lead, system, tools, long = read_json(decompress(row(data[1 : 1 + WIDTH].hex())[1:]))
+    return Frame(form, model, tuple(lead), {**body, **long}, system, tuple(tools))
 
 
 def squeeze_frame(data: bytes) -> bytes:

@@ -6,10 +6,8 @@ from typing import Any
 
 from clew.core import rawjson
 from clew.core.items import Digests, Item, Kind, Opening, Role
-from clew.core.shapes import expect
 from clew.errors import BadRequest
 from clew.store.compressing import compress, decompress, inflate
-from clew.store.shapes import ITEM_FIELDS, OPENING_FIELDS
 
 WIDTH = 16  # bytes of a digest
 # Kinds and roles are letters on disk; in rows of older versions they are words.
@@ -79,22 +77,14 @@ def fields_of(item: Item) -> dict[str, Any]:
 
 def unpack_item(opens: str | None, kind: Any, role: Any, packed: int, data: bytes) -> Item:
     fields = read_json(inflated(packed, data))
-    expect(fields, ITEM_FIELDS, "an item")
     kind, role = _KINDS.get(kind, kind), _ROLES.get(role, role)
     if kind not in _KINDS.values() or role not in _ROLES.values():
         raise BadRequest(f"unknown item kind {kind!r} with role {role!r}")
     opens = opening(opens)
-    fields = {key: value for key, value in fields.items() if value is not None}
     if opens == SUMMARY:
         return Item("summary", role, **fields)
     kind = "text" if kind == "summary" else kind
-    return Item(kind, role, **fields, opens=_opening(rawjson.loads(opens)) if opens else None)
-
-
-def _opening(stored: Any) -> Opening:
-    if not OPENING_FIELDS(stored):
-        raise BadRequest("an item opens a message in a way that clew does not write")
-    return Opening(*stored)
+    return Item(kind, role, **fields, opens=Opening(*rawjson.loads(opens)) if opens else None)
 
 
 def is_as_said(digests: Digests, content: str, item: Item, packed: int, data: bytes) -> bool:

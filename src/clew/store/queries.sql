@@ -591,7 +591,8 @@ order by random()
 limit :limit;
 
 -- name: some_events
-select kind, old, new, note from event order by random() limit :limit;
+select branch, seq, kind, old, new, note from event
+where (branch, seq) in (select branch, seq from event order by random() limit :limit);
 
 -- name: drop_checkpoints
 delete from checkpoint;

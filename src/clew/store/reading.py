@@ -188,8 +188,7 @@ def idle(db: Database, scope: Scope, before: float) -> list[str]:
 
 def learned(db: Database, scope: Scope, kind: str) -> dict[str, dict[str, Any]]:
     rows = db.ask("learned", scope=scope, kind=kind)
-    found = ((name, rawjson.loads(value)) for name, value in rows)
-    return {name: value for name, value in found if isinstance(value, dict)}  # what else is there is learned anew
+    return {name: rawjson.loads(value) for name, value in rows}
 
 
 def _first(rows: Rows) -> Any:

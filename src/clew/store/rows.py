@@ -1,6 +1,6 @@
 """Events to rows and back: the one place that knows how an event lies in its columns."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -37,34 +37,30 @@ def row_of(event: Event) -> EventRow:
 
 
 def event_of(row: EventRow, branch: str, seq: int, node: Callable[[str], Node]) -> Event:
-    """The event that lies in these columns, whose note was read. Raises `ValueError` where they are those of none."""
+    """The event that lies in these columns, whose note was read. Raises `BadRequest` where they are those of none."""
     note = row.note or {}
     new = tuple(map(node, row.new)) if row.kind in ("said", "client", "edit") else ()
     match row.kind:
         case "said":
             return Said(new)
         case "client":
-            switch = _switch(note["switch"]) if note.get("switch") else None
-            return ClientEdit(row.start or 0, row.stop or 0, new, note.get("alias") or {}, switch)
+            switch = Switch(**note["switch"]) if "switch" in note else None
+            return ClientEdit(row.start or 0, row.stop or 0, new, note.get("alias", {}), switch)
         case "edit":
-            if not row.old or not new or len(set(row.new)) < len(new):
-                raise ValueError("an edit replaces nothing, or by nothing, or by the same twice")
+            if not row.old or not new or len({*row.new}) < len(new):
+                raise BadRequest("an edit replaces nothing, or by nothing, or by the same twice")
             return Edit(note["by"], tuple(row.old), new, frozen(note["evidence"]), note["spent"])
         case "pin" | "unpin":
             return Pin(tuple(row.old), row.kind == "unpin")
         case "session":
             return Began(**note)
         case "revert":
-            return Revert(tuple(row.old), tuple(row.new), tuple(note.get("sessions") or ()))
+            return Revert(tuple(row.old), tuple(row.new), tuple(note.get("sessions", ())))
         case "usage":
             return Usage(row.start or 0, note["usage"], note.get("cost"))
         case "call":
             return Call(branch=branch, seq=seq, said=row.stop or 0, **note)
     raise BadRequest(f"unknown event kind {row.kind!r}")
-
-
-def _switch(note: Mapping[str, Any]) -> Switch:
-    return Switch(note["format"], tuple(note.get("gone") or ()), tuple(note.get("loose") or ()))
 
 
 _CALL = ("frame", "model", "format", "digest", "predicted", "limit", "exact", "cached", "shadow")
@@ -76,20 +72,16 @@ def call_of(branch: str, seq: int, said: int, note: bytes | str, at: float, usag
 
 
 def note_of(kind: str, stored: bytes | str | None) -> dict[str, Any]:
-    """What an event that is no edit notes, as its column has it. Raises `ValueError` where it is no event."""
-    return read_note(kind, _unpacked(stored)).note or {}
+    """What an event that is no edit notes, as its column has it. Raises `BadRequest` where it is no event."""
+    return read_note(kind, unpack_note(stored)).note
 
 
 def read_row(
     kind: str, start: int | None, stop: int | None, old: bytes, new: bytes, note: bytes | str | None
 ) -> EventRow:
-    """An event as its columns have it. Raises `ValueError` where it is none."""
+    """An event as its columns have it. Raises `BadRequest` where it is none."""
     was, now = unpack(old), unpack(new)
-    return EventRow(kind, start, stop, was, now, read_note(kind, _unpacked(note), was, now).note)
-
-
-def _unpacked(note: bytes | str | None) -> dict[str, Any] | None:
-    return None if note is None else unpack_note(note)
+    return EventRow(kind, start, stop, was, now, read_note(kind, unpack_note(note), was, now).note or None)
 
 
 def _ids(nodes: Sequence[Node]) -> list[str]:

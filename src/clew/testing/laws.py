@@ -11,7 +11,7 @@ from clew.core.view import View, fold, originals
 from clew.steps.places import LINE_TOKENS, beside, newest
 from clew.steps.protocol import Step
 from clew.steps.sealed import instructed, sealed, served
-from clew.store.shapes import misfits
+from clew.store.shapes import odd_keys
 from clew.text.decorations import is_program_made
 from clew.tokens.target import Target
 from clew.wire import check, encode
@@ -67,8 +67,8 @@ def _check_lossless(view: View, after: View) -> None:
         assert edit.new, "3 lossless: an edit left no trace"
     for edit in after.edits[len(view.edits) :]:
         kept = rawjson.loads(rawjson.dumps(edit.evidence))
-        odd = misfits(kept, edit.old, [n.id for n in edit.new])
-        assert not odd, f"4 replayable: what an edit notes under {', '.join(sorted(odd))} is not what a store reads"
+        odd = odd_keys(kept, edit.old, [n.id for n in edit.new])
+        assert not odd, f"4 replayable: what an edit notes under {', '.join(odd)} is not what a store reads"
 
 
 def _check_fits(view: View, after: View, target: Target) -> None:

@@ -53,12 +53,6 @@ class Block:
         """As an edit keeps it."""
         return asdict(self) | {"texts": list(self.texts)}
 
-    @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> "Block":
-        """As an edit kept it."""
-        first, last, recall, texts = (kept[key] for key in ("first", "last", "recall", "texts"))
-        return cls(first, last, recall, tuple(texts), kept.get("level") or 0, bool(kept.get("continued")))
-
 
 def blocks(view: View) -> dict[int, tuple[Block, Mapping[str, Any]]]:
     """The blocks of a view by their place, each with what the edit that made it says."""
@@ -66,7 +60,8 @@ def blocks(view: View) -> dict[int, tuple[Block, Mapping[str, Any]]]:
     for at, node in enumerate(view.nodes):
         edit = view.edits.made.get(node.id)
         if edit and LOG in edit.evidence and node.id not in view.pinned:
-            found[at] = Block.from_json(edit.evidence[LOG]), edit.evidence
+            kept = edit.evidence[LOG]
+            found[at] = Block(**{**kept, "texts": tuple(kept["texts"])}), edit.evidence
     return found
 
 

@@ -7,15 +7,12 @@ from itertools import chain
 
 from clew.core import rawjson
 from clew.core.items import Digests, Node, Scope
-from clew.core.shapes import count
 from clew.errors import ClewError
 from clew.store.database import Database, Problem
 from clew.store.loading import DAMAGE, FOREVER, is_right, keep_all
-from clew.store.notes import unpack_note
-from clew.store.packing import is_as_said, unpack, unpack_item
+from clew.store.packing import is_as_said, unpack_item
 from clew.store.records import ABSENT
 from clew.store.rows import event_of, read_row
-from clew.store.shapes import read_note
 from clew.store.signs import first_pair
 from clew.store.upkeep.purge import drop_loose_bodies
 from clew.store.upkeep.relist import relist
@@ -104,13 +101,8 @@ def survey(db: Database, path: str) -> Survey:
         index_pages=sizes.index,
         exact=sizes.exact,
         scopes=tuple(ScopeSize(*row) for row in db.ask("survey_scopes")),
-        declined=tuple(Declined(scope, model, _counts(told)) for scope, model, told in db.ask("survey_declined")),
+        declined=tuple(Declined(scope, model, rawjson.loads(told)) for scope, model, told in db.ask("survey_declined")),
     )
-
-
-def _counts(told: str) -> Mapping[str, int]:
-    found = rawjson.loads(told)
-    return {name: n for name, n in found.items() if count(n)} if isinstance(found, dict) else {}
 
 
 def _shared(db: Database, media: bool) -> Shared:
@@ -185,22 +177,16 @@ def _index(db: Database) -> Iterator[Problem]:
 
 
 def _events(db: Database, deep: bool) -> Iterator[Problem]:
-    """Read events again: is each one that clew writes, with nothing beside it that clew does not?"""
-    unreadable = odd = 0
-    few = () if deep else [db.ask("some_events", limit=SAMPLE).fetchall()]
-    for *_, kind, old, new, note in chain.from_iterable(batches(db, "event", FIRST_EVENT) if deep else few):
+    """Read events again: is each one that clew writes?"""
+    few = [] if deep else [db.ask("some_events", limit=SAMPLE).fetchall()]
+    unreadable = 0
+    for _, _, kind, old, new, note in chain.from_iterable(batches(db, "event", FIRST_EVENT) if deep else few):
         try:
             event_of(read_row(kind, None, None, old, new, note), "", 0, lambda at: Node(at, "", ABSENT))
-            told = None if note is None else unpack_note(note)
-            odd += bool(read_note(kind, told, unpack(old), unpack(new)).wrong)
         except DAMAGE:
             unreadable += 1
     if unreadable:
         yield Problem("events that cannot be read", unreadable, db.restoring)
-    if odd:
-        yield Problem(
-            "events with notes that this clew does not know; what such an edit stands for is folded anew", odd, REPAIR
-        )
 
 
 def _checkpoints(db: Database, deep: bool) -> Iterator[Problem]:
@@ -263,7 +249,7 @@ def _is_outdated(db: Database, body: int, text: str) -> bool:
 
 def repair(db: Database, progress: Progress | None) -> None:
     """Delete bodies that no node refers to, make the search index anew from those that stay, list lost sessions,
-    make checkpoints anew, pack rows of older versions as new ones are, and drop notes that do not fit.
+    make checkpoints anew, and pack rows of older versions as new ones are.
     """
     with db.transaction():
         db.ask("begin_repair")

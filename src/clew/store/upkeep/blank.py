@@ -13,7 +13,7 @@ from clew.store.database import Database
 from clew.store.loading import contents
 from clew.store.notes import pack_note, unpack_note
 from clew.store.packing import SUMMARY, brief_opening, letter, listed, opening, pack_item, unpack, unpack_item
-from clew.store.shapes import ReadNote, read_note
+from clew.store.shapes import read_note
 from clew.store.trace import PINS
 from clew.store.upkeep.purge import Purge, begin, end, merge
 from clew.store.writing import owner_of
@@ -70,7 +70,7 @@ def _quoting(
     while coming:  # the same stand-in may stand in other branches, and be part of others there
         looked |= coming
         for edit in _edits(db, looked):
-            tells = edit.may_quote_anything and edit.branch in holders
+            tells = STANDS in edit.note["evidence"] and edit.branch in holders
             if not (tells or edit.is_of(gone) or not answers.isdisjoint(edit.stand_ins)):
                 continue
             gone |= edit.stand_ins
@@ -88,24 +88,16 @@ class StoredEdit(NamedTuple):
     seq: int
     old: Sequence[str]
     new: Sequence[str]
-    read: ReadNote
+    note: dict[str, Any]
 
     @property
     def stand_ins(self) -> set[str]:
         return set(self.new) - set(self.old)
 
-    @property
-    def note(self) -> dict[str, Any]:
-        return self.read.note or {}
-
-    @property
-    def may_quote_anything(self) -> bool:
-        """Whether it says how things stood; what does not fit may have said so."""
-        return STANDS in self.note["evidence"] or bool(self.read.wrong)
-
     def is_of(self, gone: set[str]) -> bool:
         """Whether it was made of any of these, or quotes one."""
-        return not gone.isdisjoint({*self.old, *self.note["evidence"].get(PINS, ())} - set(self.new))
+        kept = read_note("edit", self.note, self.old, self.new).note["evidence"]
+        return not gone.isdisjoint({*self.old, *kept.get(PINS, ())} - set(self.new))
 
 
 def _holders(db: Database, given: Mapping[str, Any], ids: Collection[str]) -> set[str]:
@@ -115,17 +107,15 @@ def _holders(db: Database, given: Mapping[str, Any], ids: Collection[str]) -> se
 
 def _edits(db: Database, branches: Collection[str]) -> list[StoredEdit]:
     rows = db.ask("edits", branches=listed(branches)).fetchall()
-    return [StoredEdit(branch, seq, *_read(unpack(old), unpack(new), note)) for branch, seq, old, new, note in rows]
-
-
-def _read(old: list[str], new: list[str], note: bytes | str) -> tuple[list[str], list[str], ReadNote]:
-    return old, new, read_note("edit", unpack_note(note), old, new)
+    return [
+        StoredEdit(branch, seq, unpack(old), unpack(new), unpack_note(note)) for branch, seq, old, new, note in rows
+    ]
 
 
 def _blank_note(db: Database, edit: StoredEdit) -> None:
-    # What does not fit goes, too: nobody knows what words it holds.
-    bare = edit.note | {"evidence": {k: v for k, v in edit.note["evidence"].items() if k not in WORDS}}
-    if bare != edit.note or edit.read.wrong:
+    kept = edit.note["evidence"]
+    if not kept.keys().isdisjoint(WORDS):
+        bare = edit.note | {"evidence": {k: v for k, v in kept.items() if k not in WORDS}}
         db.ask("blank_note", branch=edit.branch, seq=edit.seq, note=pack_note("edit", bare))
 
 

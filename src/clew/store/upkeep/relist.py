@@ -77,6 +77,6 @@ def _add_up(db: Database, lost: Lost, session: str, stop: int | None) -> None:
                 model = told["model"]
             case "usage" if inside:
                 totals.update(reported(Usage(start, told["usage"], told.get("cost"))))
-            case "revert" if session in (told.get("sessions") or ()):
+            case "revert" if session in told.get("sessions", ()):
                 db.ask("undo_session", session=session, owner=lost.owner, branch=lost.branch, at=at)
     add(db, session, totals, model)

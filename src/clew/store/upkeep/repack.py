@@ -1,7 +1,6 @@
 """Rows of older versions packed as new ones are, a few in each transaction: whoever writes meanwhile waits for no more.
 
-What is packed already is passed over, so it can be stopped at any time and begun again. Of what edits note, what does
-not fit goes.
+What is packed already is passed over, so it can be stopped at any time and begun again.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,8 +9,7 @@ from typing import Any
 from clew.store.database import Database
 from clew.store.frames import inflated_frame, is_packed, squeeze_frame
 from clew.store.notes import pack_note, unpack_note
-from clew.store.packing import ZSTD, brief_opening, inflated, letter, squeeze, unpack
-from clew.store.shapes import read_note
+from clew.store.packing import ZSTD, brief_opening, inflated, letter, squeeze
 
 Renew = Callable[[Sequence[Any]], dict[str, Any] | None]  # what of a row is other now, if anything is
 
@@ -69,15 +67,10 @@ def _frame(row: Sequence[Any]) -> dict[str, Any] | None:
 
 
 def _event(row: Sequence[Any]) -> dict[str, Any] | None:
-    kind, old, new, note = row
-    is_old = isinstance(note, str) or (note is not None and note[:1] == b"{")
-    if note is None:
+    kind, *_, note = row
+    if note is None or not (isinstance(note, str) or note[:1] == b"{"):
         return None
-    told = unpack_note(note)
-    read = read_note(kind, told, unpack(old), unpack(new))
-    if read.wrong:
-        return {"note": pack_note(kind, read.note), "was": note}
-    stored = pack_note(kind, told) if is_old else None
+    stored = pack_note(kind, unpack_note(note))
     return {"note": stored, "was": note} if stored and len(stored) < len(note) else None
 
 
