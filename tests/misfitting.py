@@ -30,7 +30,7 @@ def nested(levels: int) -> Any:
 
 
 ODD: list[Any] = [
-    *(None, True, 0, -1, 1.5, 10**30, "", "x", "\0", "\ud800", "f" * 32, "tool", "assistant"),
+    *(None, True, 0, -1, 1.5, 10**30, 10**400, "", "x", "\0", "\ud800", "f" * 32, "tool", "assistant"),
     *([], {}, [None], [[]], [{}], [1], ["x"], [["a", 1, "b"]], {"a": 1}, {"type": "text"}),
     *(float("nan"), float("inf"), nested(60), nested(300), nested(900)),
 ]

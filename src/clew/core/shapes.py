@@ -87,12 +87,16 @@ def list_of(fits: Fits) -> Fits:
     return lambda value: isinstance(value, list) and all(map(fits, value))
 
 
-def row(*parts: Fits, least: int = 0) -> Fits:
-    """A list of as many entries, each of its own kind; with `least`, the last ones may lack."""
+def strings(value: Any) -> bool:
+    """A list of texts."""
+    return isinstance(value, list) and {*map(type, value)} <= {str}
+
+
+def row(*types: type, least: int = 0) -> Fits:
+    """A list of as many entries, of these types; with `least`, the last ones may lack."""
+    fewest = least or len(types)  # by their types alone, which takes a third of the time: there are thousands
     return lambda value: (
-        isinstance(value, list)
-        and (least or len(parts)) <= len(value) <= len(parts)
-        and all(fits(part) for fits, part in zip(parts, value, strict=False))
+        isinstance(value, list) and len(value) >= fewest and (*map(type, value),) == types[: len(value)]
     )
 
 

@@ -20,6 +20,7 @@ from clew.core.shapes import (
     perhaps,
     row,
     string,
+    strings,
     text,
     whole,
 )
@@ -38,7 +39,7 @@ BRANCH: Fields = {
     "parent": perhaps(name),
     "parent_seq": perhaps(whole),
     "after": perhaps(name),
-    "tags": list_of(string),
+    "tags": strings,
     "archived": flag,
 }
 ITEM: Fields = {"kind": one_of(*get_args(Kind)), "role": one_of(*get_args(Role)), "text": string}
@@ -52,7 +53,7 @@ FRAME: Fields = {
     "system": string,
 }
 NODE: Fields = {"node": node_id, "item": count}
-OPENING = row(anything, flag)
+OPENING = row(dict, bool)
 AGAIN = "; export or copy it again"
 EVENT: Fields = {"start": count, "stop": count, "old": list_of(node_id), "new": list_of(node_id), "note": anything}
 

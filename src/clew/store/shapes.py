@@ -27,6 +27,7 @@ from clew.core.shapes import (
     row,
     shaped,
     string,
+    strings,
     table_of,
     text,
     whole,
@@ -82,42 +83,45 @@ def _log(value: Any) -> bool:
     return _BLOCK(value) and value.get("level", 0) < len(value["texts"])
 
 
-def _source(value: Any) -> bool:
-    return value == NOBODY or node_id(value)
-
-
 def _short(value: Any) -> bool:
     return isinstance(value, str) and bool(_SHORT.fullmatch(value))
 
 
 _BLOCK = shaped(
-    {"first": count, "last": count, "recall": _short, "texts": list_of(string)},
+    {"first": count, "last": count, "recall": _short, "texts": strings},
     {"level": count, "continued": flag},
     closed=True,
 )
+_FILE = row(str, str, int, list)
+
+
+def _file(value: Any) -> bool:
+    return _FILE(value) and strings(value[3])
+
+
 _STANDS = shaped(
     {
-        "rules": list_of(row(string, whole, _source, whole, string, _source, whole, least=4)),
-        "refusals": list_of(row(string, _source)),
-        "tasks": list_of(row(string, string, string)),
-        "files": list_of(row(string, string, whole, list_of(string))),
-        "errors": list_of(row(string, string, whole)),
-        "commands": list_of(row(string, whole, string)),
-        "running": list_of(row(string, string)),
+        "rules": list_of(row(str, int, str, int, str, str, int, least=4)),
+        "refusals": list_of(row(str, str)),
+        "tasks": list_of(row(str, str, str)),
+        "files": list_of(_file),
+        "errors": list_of(row(str, str, int)),
+        "commands": list_of(row(str, int, str)),
+        "running": list_of(row(str, str)),
         "ask": string,
-        "asked": list_of(_source),
+        "asked": strings,
         "count": whole,
         "runs": whole,
         "root": string,
     }
 )
-_CLAIM = shaped({"text": string, "cites": list_of(string)}, {"under": string, "goes_on": flag})
+_CLAIM = shaped({"text": string, "cites": strings}, {"under": string, "goes_on": flag})
 EVIDENCE: Fields = {
     LOG: _log,
     STANDS: _STANDS,
     CLAIMS: list_of(_CLAIM),
     PINS: _IDS,
-    BESIDE: list_of(_source),  # what it quotes without standing for it
+    BESIDE: strings,  # what it quotes without standing for it
     "handle": node_id,  # by which it was recalled in the store that it comes from
     "call": string,  # that was never answered
     "cost": perhaps(number),
@@ -128,7 +132,7 @@ EVIDENCE: Fields = {
     "draft": string,
     "asked": node_id,
     "until": node_id,
-    "sizes": row(whole, whole),
+    "sizes": row(int, int),
     "cleared_tokens": whole,
 }
 
