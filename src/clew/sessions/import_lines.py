@@ -31,7 +31,7 @@ from clew.store.records import Event, EventRow
 from clew.store.rows import event_of
 from clew.store.shapes import CAUSE, FORMAT, read_note
 
-BRANCH: Fields = {
+BRANCH_LINE: Fields = {
     "branch": name,
     "name": perhaps(text),
     "cause": CAUSE,
@@ -42,9 +42,9 @@ BRANCH: Fields = {
     "tags": strings,
     "archived": flag,
 }
-ITEM: Fields = {"kind": one_of(*get_args(Kind)), "role": one_of(*get_args(Role)), "text": string}
-ITEM_MAYBE: Fields = {"name": string, "call_id": string, "wire": anything}
-FRAME: Fields = {
+ITEM_LINE: Fields = {"kind": one_of(*get_args(Kind)), "role": one_of(*get_args(Role)), "text": string}
+ITEM_LINE_MAYBE: Fields = {"name": string, "call_id": string, "wire": anything}
+FRAME_LINE: Fields = {
     "format": FORMAT,
     "model": string,
     "lead": list_of(anything),
@@ -52,10 +52,10 @@ FRAME: Fields = {
     "body": anything,
     "system": string,
 }
-NODE: Fields = {"node": node_id, "item": count}
-OPENING = row(dict, bool)
-AGAIN = "; export or copy it again"
-EVENT: Fields = {"start": count, "stop": count, "old": list_of(node_id), "new": list_of(node_id), "note": anything}
+NODE_LINE: Fields = {"node": node_id, "item": count}
+OPENING_PARTS = row(dict, bool)
+EXPORT_AGAIN = "; export or copy it again"
+EVENT_LINE: Fields = {"start": count, "stop": count, "old": list_of(node_id), "new": list_of(node_id), "note": anything}
 
 
 @dataclass(slots=True)
@@ -104,20 +104,20 @@ class ExportFile:
     def read(self, line: Mapping[str, Any]) -> None:
         match line:
             case {"branch": str(id), **rest}:
-                expect(line, "branch", BRANCH)
+                expect(line, "branch", BRANCH_LINE)
                 self._open(ExportBranch(id, **rest))
             case {"node": str(id), "item": int(number), "opens": opens}:
-                expect(line, "node", NODE)
-                if opens and opens != SUMMARY and not OPENING(rawjson.loads(opens)):
+                expect(line, "node", NODE_LINE)
+                if opens and opens != SUMMARY and not OPENING_PARTS(rawjson.loads(opens)):
                     raise BadRequest("node: opens is not what clew writes there")
                 kind, role, data = self.items[number]
                 item = unpack_item(opens, kind, role, 0, data)
                 self.nodes[id] = Node(id, self.digests.content(item), item)
             case {"item": int(), "kind": str(kind), "role": str(role), **fields}:
-                expect(line, "item", ITEM, ITEM_MAYBE)
+                expect(line, "item", ITEM_LINE, ITEM_LINE_MAYBE)
                 self.items.append((kind, role, rawjson.dumps(fields)))
             case {"frame": int(), "lead": lead, "tools": tools, **fields}:
-                expect(line, "frame", FRAME)
+                expect(line, "frame", FRAME_LINE)
                 frame = Frame(**rawjson.with_bytes(fields), lead=tuple(lead), tools=tuple(tools))
                 self.frames.append((self.digests.frame(frame), frame))
             case {"event": int(seq), "at": int() | float() as at, "kind": str(kind)} if self.branches:
@@ -147,7 +147,7 @@ class ExportFile:
         if seq != branch.end:
             raise BadRequest(f"expected event {branch.end}, got {seq}")
         what = f"an event of kind {kind[:20]!r}"
-        expect(line, what, {"at": number}, EVENT)
+        expect(line, what, {"at": number}, EVENT_LINE)
         if kind == "usage" and line.get("start", 0) >= seq:
             raise BadRequest("a usage report comes before its call")
         old, new = (tuple(line.get(key, ())) for key in ("old", "new"))
@@ -192,10 +192,10 @@ class ExportFile:
                     said[event.start or 0 : event.stop or 0] = event.new
                     there = set(said)
                 elif event.kind == "edit" and not ever.issuperset(event.old):
-                    raise BadRequest(f"branch {id}: event {seq} replaces what was not said before it{AGAIN}")
+                    raise BadRequest(f"branch {id}: event {seq} replaces what was not said before it{EXPORT_AGAIN}")
                 ever.update(event.new)
                 if len(there) < len(said):
-                    raise BadRequest(f"branch {id}: event {seq} says what stands there already{AGAIN}")
+                    raise BadRequest(f"branch {id}: event {seq} says what stands there already{EXPORT_AGAIN}")
 
 
 def read_export(lines: Iterable[bytes], digests: Digests) -> ExportFile:
@@ -209,14 +209,14 @@ def read_export(lines: Iterable[bytes], digests: Digests) -> ExportFile:
             else:
                 file.read(value)
         except ClewError as error:
-            raise BadRequest(f"line {at}: {error}{AGAIN if at > 1 else ''}") from None
+            raise BadRequest(f"line {at}: {error}{EXPORT_AGAIN if at > 1 else ''}") from None
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
             told = f"{type(error).__name__}: {error}"[:200]
-            raise BadRequest(f"line {at}: not a line of a clew export ({told}){AGAIN}") from None
+            raise BadRequest(f"line {at}: not a line of a clew export ({told}){EXPORT_AGAIN}") from None
     if not file.branches:
         raise BadRequest("no conversation found: expected a clew export")
     if not file.whole:
-        raise BadRequest(f"the file is truncated: its end is missing{AGAIN}")
+        raise BadRequest(f"the file is truncated: its end is missing{EXPORT_AGAIN}")
     file.check()
     return file
 
