@@ -15,9 +15,11 @@ import pytest
 
 from amounts import cases
 from clew import ClewError, Engine, Request, SQLite, StoreError
-from clew.core.items import CLAIMS, LOG, STANDS
+from clew.core.items import CLAIMS, LOG, STANDS, Edit, Node
+from clew.core.view import fold
 from clew.sessions.import_log import take_in
 from clew.store.notes import unpack_note
+from clew.store.records import ABSENT
 from clew.store.shapes import EVIDENCE
 from clew.store.trace import PINS
 from misfitting import Line, Log, live, made, spoil, take
@@ -165,6 +167,16 @@ async def test_a_file_that_nobody_could_follow_is_refused() -> None:
         edit = edits(lines)[0]
         edit[key] = {"twice": edit["new"] * 2, "unknown": ["f" * 32]}.get(str(value), value)
         assert not await taken_or_refused(log, lines, (key, value))
+
+
+@pytest.mark.parametrize(
+    "alias", [{"a": "b"}, {"b": "a"}, {"a": "c", "b": "c"}, {"x": "z", "y": "z"}, {"x": "c"}], ids=str
+)
+def test_a_history_has_an_end_whatever_is_said_to_be_rewritten(alias: dict[str, str]) -> None:
+    a, b, c, x, y = (Node(id, id, ABSENT) for id in "abcxy")
+    edit = Edit("test", ("b",), (x, y))
+    found = fold([a, b, c], [edit], alias)
+    assert found in ((a, b, c), (a, x, y, c))
 
 
 # --- in the store -----------------------------------------------------------------------------------------------------

@@ -154,16 +154,13 @@ def fold(
     `alias` names nodes that a client rewrote in place: an edit of the old one covers the new one. An edit still holds
     where some of its nodes are `gone`, and covers `loose` ones that stand between the others.
     """
-    alias = alias or {}
+    alias = _sound(alias, nodes) if alias else {}
     known: dict[str, Node] = {}
     after: dict[str, str] = {}
     before: dict[str, str] = {}
     at = "^"
-    there = {node.id for node in nodes} if alias else set[str]()
     for node in nodes:
         key = alias.get(node.id, node.id)
-        if key in there or key in known:  # what it is said to be a rewrite of stands there itself, or another does
-            key = node.id
         known[key] = node
         after[at], before[key] = key, at
         at = key
@@ -198,6 +195,18 @@ def fold(
         out.append(known[at])
         at = after[at]
     return tuple(out)
+
+
+def _sound(alias: Mapping[str, str], nodes: Sequence[Node]) -> Mapping[str, str]:
+    """Without nodes that are said to be a rewrite of one that stands there itself, or has a rewrite already."""
+    taken, wrong = {node.id for node in nodes}, set[str]()
+    for node in nodes:
+        old = alias.get(node.id)
+        if old in taken:
+            wrong.add(node.id)
+        elif old is not None:
+            taken.add(old)
+    return {new: old for new, old in alias.items() if new not in wrong} if wrong else alias
 
 
 def originals(ids: Sequence[str], by_id: Mapping[str, Edit]) -> list[str]:
