@@ -208,7 +208,7 @@ FOREIGN: list[tuple[str, dict[str, Any]]] = [  # the first line of a sort, and w
     ("client", {"note": {"alias": {"x": [1]}}}),
     ("client", {"note": {"alias": {}, "switch": {"format": "morse"}}}),
     ("edit", {"note": None}),
-    ("edit", {"note": {"by": "x", "evidence": {"handle": ["x"]}, "spent": 0}}),
+    ("edit", {"note": {"by": "x", "evidence": {}, "spent": "x"}}),
     ("edit", {"note": {"by": "x", "evidence": [], "spent": 0}}),
     ("session", {"note": {"session": "x"}}),
     ("revert", {"note": {"sessions": [[1]]}}),

@@ -1,10 +1,10 @@
-"""Conversations as lines of a file, whole: every word, edit, pin, call and time; `imports.py` reads them back.
+"""Conversations as lines of a file, whole: every word, edit, pin, call and time; `import_log.py` reads them back.
 
 Digests are keyed by a store's secret and stay out. Ids stay as they are: stand-ins name them.
 """
 
 from collections.abc import AsyncIterator, Container, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
 
 from clew.core import rawjson
@@ -86,7 +86,7 @@ class _Export:
             if digest not in self._frames:
                 frame = await self._store.frame(self._scope, digest)
                 self._frames[digest] = len(self._frames)
-                yield {"frame": self._frames[digest], **asdict(frame)}
+                yield {"frame": self._frames[digest], **{f.name: getattr(frame, f.name) for f in fields(frame)}}
             note |= {"frame": self._frames[digest], "digest": ""}
         elif row.kind == "edit":
             note["evidence"] = {"handle": self._digests.handle(row.old)} | note["evidence"]
