@@ -52,6 +52,8 @@ class Model:
         names = {tool["function"]["name"] for tool in sent.get("tools", ())}
         if last["role"] == "user" and "look back" in last["content"] and "search_history" in names:
             return Answer("", calls=(Call("search_history", {"query": "salary"}),))
+        if last["role"] == "user" and SUM_UP in last["content"]:
+            return Answer(f"Much was done. {GREETING}")
         return Answer("Busy.", status=529) if self.fails and last["role"] == "tool" else Answer("Done.")
 
 
@@ -120,6 +122,27 @@ def test_a_name_gives_no_reach_into_another_history(name: str) -> None:
         # Nor does the agent of somebody who works for a conversation of that name.
         sub = {"x-clew-session": "sub", "x-clew-parent": bob}
         assert "ALICESALARY" not in told(served, [user("Please look back for me.")], sub)
+
+
+@pytest.mark.parametrize("compaction", ["answer", "pass"])
+def test_a_conversation_whose_model_looked_back_is_known_when_it_is_summed_up(compaction: str) -> None:
+    name = {"x-clew-session": "alice"}
+    with gateway(tools=True, compaction=compaction) as (served, _):
+        said = [user(ALICE), assistant("Done."), user("Please look back.")]
+        told(served, said, name)
+        got = served.ask(PATH, body(*said, assistant("Done."), user(SUM_UP)), name).spoken("openai_chat")
+        assert ("ALICESALARY" in got.text) == (compaction == "answer")
+        after = [user(f"{CONTINUED}\n{got.text}"), assistant("Done."), user("Please look back.")]
+        assert "ALICESALARY" in told(served, after, name)
+
+
+def test_a_summary_that_a_stranger_got_as_well_proves_nothing() -> None:
+    with gateway(tools=True, compaction="pass") as (served, _):
+        told(served, [user(ALICE), assistant("Done."), user("thanks")])
+        told(served, [user(ALICE), assistant("Done."), user("thanks"), assistant("Done."), user(SUM_UP)])
+        said = [user("I am Bob, whom nobody knows."), assistant("Done."), user("hm")]
+        text = served.ask(PATH, body(*said, assistant("Done."), user(SUM_UP))).spoken("openai_chat").text
+        assert "ALICESALARY" not in told(served, [user(f"{CONTINUED}\n{text}"), user("Please look back.")])
 
 
 def aider(said: Sequence[Message]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from clew.exchange.answers import AnswerReader
 from clew.exchange.transport import Chunks
 from clew.gateway.http import GatewayReply
 from clew.gateway.quotes import Quotes
-from clew.recognition.proof import Past, has_log_line, log_line
+from clew.recognition.proof import NOBODYS, Past, has_log_line, log_line
 from clew.recognition.side_requests import SideRequest, side_request
 from clew.steps.protocol import Step
 from clew.steps.summarize import briefed
@@ -140,10 +140,11 @@ class Compactions:
 
     async def overheard(self, reply: GatewayReply, scope: Scope, session: str | None, beside: Beside) -> GatewayReply:
         """A model's answer to a client that compacts, as it passes; by it what goes on from it is known."""
-        branch = await self.whose(scope, session, *beside)
-        if branch is None or reply.status_code >= 400:
+        if reply.status_code >= 400:
             return reply
-        past = Past(branch, (await self._engine.store.load(scope, branch)).seq - 1)
+        branch = await self.whose(scope, session, *beside)
+        # Where nobody knows whose it is, it is not that of another one who gets the same answer either.
+        past = Past(branch, (await self._engine.store.load(scope, branch)).seq - 1) if branch else NOBODYS
         reader = AnswerReader(beside[1].format)
 
         async def learn() -> None:
