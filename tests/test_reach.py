@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -89,6 +90,20 @@ def test_what_an_agent_asked_aside_is_not_told_to_another_with_the_same_task(
         assert "ALICESALARY" not in told(served, [*task, assistant("Done."), user("And now the tests.")], of[1])
         again = told(served, [*task, assistant("Done."), user("And now?")], of[0])
         assert fails or "ALICESALARY" in again, "and it does not forget what it heard"
+
+
+def test_nor_is_it_read_in_the_log_under_another_system_prompt(tmp_path: Path) -> None:
+    said = [user("Please look back."), assistant("Done."), user("And now?")]
+    secret = {**SYSTEM, "content": f"You are an agent. {ALICE}"}
+    heard = list[list[str]]()
+    for system, messages in ((secret, said[:1]), (secret, said), (SYSTEM, said), (secret, said)):
+        provider = StrictProvider(Model())
+        with serving(tmp_path / "log.db", provider, settings=GatewaySettings(tools=True)) as served:
+            assert served.ask(PATH, {**body(), "messages": [system, *messages]}).status == 200
+            heard.append([m.get("role") for m in provider.heard[-1].body["messages"]])
+    assert "tool" in heard[1]
+    assert "tool" not in heard[2]
+    assert "tool" in heard[3], "its own is not forgotten"
 
 
 @pytest.mark.parametrize("result", [True, False], ids=["an equal result", "a greeting"])
