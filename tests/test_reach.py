@@ -93,17 +93,18 @@ def test_what_an_agent_asked_aside_is_not_told_to_another_with_the_same_task(
 
 
 def test_nor_is_it_read_in_the_log_under_another_system_prompt(tmp_path: Path) -> None:
-    said = [user("Please look back."), assistant("Done."), user("And now?")]
+    said = [user("Please look back."), assistant("Done."), user("And now?"), assistant("Done."), user("And then?")]
     secret = {**SYSTEM, "content": f"You are an agent. {ALICE}"}
     heard = list[list[str]]()
-    for system, messages in ((secret, said[:1]), (secret, said), (SYSTEM, said), (secret, said)):
+    for system, lengths in ((secret, (1, 3)), (SYSTEM, (5,)), (secret, (5,))):
         provider = StrictProvider(Model())
         with serving(tmp_path / "log.db", provider, settings=GatewaySettings(tools=True)) as served:
-            assert served.ask(PATH, {**body(), "messages": [system, *messages]}).status == 200
-            heard.append([m.get("role") for m in provider.heard[-1].body["messages"]])
-    assert "tool" in heard[1]
-    assert "tool" not in heard[2]
-    assert "tool" in heard[3], "its own is not forgotten"
+            for length in lengths:
+                assert served.ask(PATH, {**body(), "messages": [system, *said[:length]]}).status == 200
+            heard.append([message["role"] for message in provider.heard[-1].body["messages"]])
+    assert "tool" in heard[0]
+    assert "tool" not in heard[1]
+    assert "tool" in heard[2], "its own is not forgotten"
 
 
 @pytest.mark.parametrize("result", [True, False], ids=["an equal result", "a greeting"])
