@@ -196,6 +196,8 @@ def item(said: Message) -> Item:
         (lambda said: said, True),
         (lambda said: said[:4], True),  # a part of it, from its beginning
         (lambda said: [*said, assistant("What the log does not know yet.")], True),
+        (lambda said: [*said, assistant("What the log does not know yet."), user("Nor this.")], True),
+        (lambda said: [*said, assistant("New."), user("New."), assistant("It had been sent.")], False),
         (lambda said: said[1:], False),
         (lambda said: [*said[:2], *said[3:]], False),
         (lambda said: [*said[:3], assistant("Fix something else"), said[4]], False),

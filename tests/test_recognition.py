@@ -355,16 +355,15 @@ async def test_a_decoration_that_changes_every_turn_costs_no_folds(client: Clien
 
 
 def chat(*said: str) -> Body:
-    """Messages of the user and the assistant in turn; one that begins with `read ` is a call, with what came of it."""
+    """Messages of the user and the assistant in turn; `read PATH#ID` is a call, with what came of it."""
     messages: list[Body] = []
     for text in said:
         if text.startswith("read "):
             called, came = text.split("\n", 1)
-            function = {"name": "read", "arguments": json.dumps({"path": called[5:]})}
-            messages.append(
-                {"role": "assistant", "tool_calls": [{"id": "call", "type": "function", "function": function}]}
-            )
-            messages.append({"role": "tool", "tool_call_id": "call", "content": came})
+            path, _, id = called[5:].partition("#")
+            function = {"name": "read", "arguments": json.dumps({"path": path})}
+            messages.append({"role": "assistant", "tool_calls": [{"id": id, "type": "function", "function": function}]})
+            messages.append({"role": "tool", "tool_call_id": id, "content": came})
         else:
             spoke = messages and messages[-1]["role"] == "user"
             messages.append({"role": "assistant" if spoke else "user", "content": text})
@@ -372,7 +371,7 @@ def chat(*said: str) -> Body:
 
 
 GREETING = "Hello! I can help with accounts, cards, loans and appointments, at any hour of the day. " * 4
-LICENCE = "read LICENSE\n" + "Permission is granted to everybody who reads this file, as everybody does. " * 8
+LICENCE = "read LICENSE#call\n" + "Permission is granted to everybody who reads this file, as everybody does. " * 8
 
 
 @pytest.mark.parametrize(
@@ -380,8 +379,13 @@ LICENCE = "read LICENSE\n" + "Permission is granted to everybody who reads this 
     [
         # Both have read one file; what the first one said between its two readings is not in the other at all.
         (
-            ["hi", GREETING, "yes", "read LICENSE\n[cleared]", "Amber is the word.", "again", LICENCE],
+            ["hi", GREETING, "yes", "read LICENSE#call\n[cleared]", "Amber is the word.", "again", LICENCE],
             ["hi", GREETING, "yes", LICENCE],
+        ),
+        # The same, and the call is another one.
+        (
+            ["look", "read notes#call\nThe word is amber.", LICENCE.replace("#call", "#other")],
+            ["look", LICENCE],
         ),
         # The answers are the same, and somebody else has asked.
         (
@@ -402,7 +406,7 @@ async def test_equal_files_and_answers_are_no_conversation(store: SQLStore, one:
 
 async def test_what_two_may_have_trimmed_is_neithers(store: SQLStore) -> None:
     client = Client(store, "openai_chat", "dict", warm=True)
-    said = ["hi", GREETING, "look", "read notes\n{}", LICENCE, "Done.", "go on"]
+    said = ["hi", GREETING, "look", "read notes#call\n{}", LICENCE, "Done.", "go on"]
     both = [chat(*(text.format(f"The word is {word}. " * 20) for text in said)) for word in ("amber", "beryl")]
     branches = {(await client.send(body)).branch for body in both}
     assert len(branches) == 2

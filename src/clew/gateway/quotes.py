@@ -25,6 +25,7 @@ _LABEL = re.compile(r"^(?:\[([A-Za-z][A-Za-z ]{0,40})\]:? |# (USER|ASSISTANT)$\n
 _PARTS = re.compile(r"\n\s*\n|^# (?:USER|ASSISTANT)\n", re.MULTILINE)  # the latter between what aider quotes
 _HEADINGS = ("#", "<", "---")  # with which a client's own words begin after what it quotes
 _BLANK = re.compile(r"\s*")
+_TURN = {"assistant": 0, "tool": 1, "user": 2}  # the order of what comes after a request
 _ROLES = {"user": "user", "assistant": "assistant", "tool": "tool", "tool result": "tool"}
 
 
@@ -90,7 +91,8 @@ def _summary(text: str) -> str:
 def is_quoted(text: str, items: Sequence[Item]) -> tuple[int, int]:
     """Up to which of its items a text quotes a branch, each message in order and no other, and how much that is.
 
-    A text may go on where the branch ends. Calls are left out of account: each client writes them in its own way.
+    A text may go on where the branch ends, with what nobody has sent yet. Calls are left out of account: each client
+    writes them in its own way.
     """
     summary = summary_at(items)
     if summary is None:
@@ -110,6 +112,8 @@ def _quoted_up_to(text: str, items: Sequence[Item], first: int = 0, summary: int
             continue
         n = next(given if role == "tool" else spoken, None)
         if n is None:
+            if not _is_news(text, label.start()):
+                return 0, 0
             break
         place = _after_blanks(text, place)
         may_be_cut = role == "tool" or n == summary
@@ -124,6 +128,13 @@ def _quoted_up_to(text: str, items: Sequence[Item], first: int = 0, summary: int
     if size < LEAST_QUOTED or not (ended or whole):
         return 0, 0
     return len(items) if whole else last, size
+
+
+def _is_news(text: str, place: int) -> bool:
+    """Whether what stands from here on is one answer, its results, and what the user said next: more had been sent."""
+    labels = [(label[1] or label[2]).lower() for label in _LABEL.finditer(text, place)]
+    turns = [_TURN[word] for label in labels if (word := label.split()[0]) in _TURN]
+    return turns == sorted(turns)
 
 
 def _shows_results(text: str) -> bool:

@@ -248,7 +248,8 @@ def is_mostly_kept(change: Change) -> bool:
 
 def keeps_newest(change: Change) -> bool:
     """Whether the assistant's last words in the log are still there: what clients take away is old."""
-    kept, same = {m.old: change.new[m.new] for m in change.found}, {m.old for m in change.pairs}
+    kept = {m.old: change.new[m.new] for m in change.found}
+    same = {m.old for m in change.pairs if (now := change.new[m.new]) and now.call_id == change.old[m.old].call_id}
     for place in range(change.said - 1, -1, -1):
         if not any(gap.start <= place < gap.stop for gap in change.gaps):
             item = kept.get(place)
