@@ -259,7 +259,7 @@ class Turns:
 
     def reach(self, scope: Scope, origin: Origin | None = None) -> ProvenPast:
         """Who tells what a conversation may look back into."""
-        parent = origin.parent if origin and origin.cause != "beside" else None
+        parent = None if origin is None else "" if origin.cause == "beside" else origin.parent
         return ProvenPast(self.store, scope, self.digests(scope), self._before, parent)
 
     def guard(self, scope: Scope) -> Guard:

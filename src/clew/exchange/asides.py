@@ -8,7 +8,8 @@ from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
 from clew.core import rawjson
-from clew.core.items import Digests, Item
+from clew.core.items import Digests, Frame, Item
+from clew.recognition.agents import instructions
 from clew.recognition.sameness import arguments
 
 K = TypeVar("K")
@@ -50,7 +51,12 @@ class Asides:
         self._begun: dict[str, Sequence[Item]] = {}  # asides after histories that got no answer
         self._aliases: dict[str, str] = {}  # ids of responses, and of the last one of those that were told as one
         self._plain: dict[bytes, str] = {}  # digests of histories without asides, by the digest of their messages
+        self.last = ""  # start of a history that was woven, for what is asked beside it under another prompt
         self._lock = Lock()
+
+    def start(self, frame: Frame) -> str:
+        """With what the digests of a history begin: what is asked aside may have words of the system prompt."""
+        return self._digests.link(frame.format, (instructions(frame),))
 
     def rename(self, told: str, id: str) -> None:
         """Remember by which id the provider knows a response that was told under another one."""
@@ -129,7 +135,7 @@ class Asides:
     def woven(self, items: Sequence[Item], chain: str = "") -> WovenHistory:
         """A history as its caller has it, with its asides where they were.
 
-        `chain` is the digest of what was before, or the format: in another one they are written otherwise.
+        `chain` is the digest of what was before, or how that starts.
         """
         woven: list[Item] = []
         owed: Sequence[Item] = ()
@@ -188,9 +194,9 @@ def _sign(said: Sequence[Item]) -> Signature:
     return "".join("".join(i.text.split()) for i in said if i.kind == "text"), calls
 
 
-def marks(format: str, messages: Iterable[Any]) -> list[bytes]:
+def marks(start: str, messages: Iterable[Any]) -> list[bytes]:
     """The digests of all beginnings of a list of messages, as they are written."""
-    mark, found = format.encode(), []
+    mark, found = start.encode(), []
     for message in messages:
         mark = blake2b(mark + rawjson.dumps(message), digest_size=16).digest()
         found.append(mark)

@@ -46,6 +46,7 @@ class OwnCalls:
             frame, messages = wire.named(self._format).split(self._body)
             woven = await self._woven(self._asides, frame, messages)
             self._asides.see(woven.chain)
+            self._asides.last = self._asides.start(frame)
             self._said = frame, woven
             self._aside = self._asides.begun(woven.chain)
         frame, woven = self._said
@@ -55,16 +56,17 @@ class OwnCalls:
 
     async def _woven(self, asides: Asides, frame: Frame, messages: Sequence[Any]) -> WovenHistory:
         """The history with its asides; what is known to have none is not read again."""
-        found = marks(self._format, messages)
+        start = asides.start(frame)
+        found = marks(start, messages)
         count, chain = asides.plain(found)
         read = self._read(messages[count:])
-        woven = asides.woven(_flat(read), chain or self._format)
+        woven = asides.woven(_flat(read), chain or start)
         if count and (woven.changed or not woven.known):
             count, read = 0, self._read(messages)
-            woven = asides.woven(_flat(read), self._format)
+            woven = asides.woven(_flat(read), start)
         if not woven.known:
             await self._remember(asides, frame, _flat(read))
-            woven = asides.woven(_flat(read), self._format)
+            woven = asides.woven(_flat(read), start)
         if not woven.changed:
             places = accumulate(map(len, read), initial=0)
             begun = [(n, woven.starts[place]) for n, place in enumerate(places) if place in woven.starts]
@@ -82,7 +84,7 @@ class OwnCalls:
             raise BadRequest("the body is nested too deeply to read") from None
 
     async def _remember(self, asides: Asides, frame: Frame, said: Sequence[Item]) -> None:
-        """Look in the log for what was asked aside in another process; without a name, under the same prompt."""
+        """Look in the log for what was asked aside in another process, under the same system prompt."""
         thread, store = self._thread, self._thread.controller.engine.store
         if thread.session is None:
             found = [f.branch for f in await store.find(thread.scope, asides.chains(said))]
@@ -94,11 +96,11 @@ class OwnCalls:
             trace = await store.load(thread.scope, branch)
             if trace.format != self._format:
                 continue
-            if thread.session is None and not same_instructions(await store.frame(thread.scope, trace.frame), frame):
+            if not same_instructions(await store.frame(thread.scope, trace.frame), frame):
                 continue
             nodes = await store.nodes(thread.scope, [place.id for place in trace.said])
             items = [nodes[place.id].item for place in trace.said]
-            asides.learn(items, thread.controller.is_ours, self._format)
+            asides.learn(items, thread.controller.is_ours, asides.start(frame))
 
     def is_ours(self, name: str) -> bool:
         """Whether a call is for clew, which was offered it."""

@@ -29,5 +29,6 @@ class HiddenAsides:
         if (found := asked_beside(raw, format)) is None:
             return None
         side, frame, items = found
-        woven = self.of(whose, frame).woven(items[: side.begins], format).items
+        asides = self.of(whose, frame)
+        woven = asides.woven(items[: side.begins], asides.last or asides.start(frame)).items
         return side._replace(begins=len(woven)), frame, [*woven, *items[side.begins :]]

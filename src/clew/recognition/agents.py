@@ -7,9 +7,16 @@ from typing import Any
 from clew.core.items import Frame
 
 PHRASE = 3  # words
-_DAYS = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-_MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
-_CLOCK = re.compile(rf"[\d:./+TZ-]+|{_DAYS}|{_MONTHS}|[ap]m|utc|gmt", re.IGNORECASE)
+_DAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]{0,6}"
+# What a clock writes, and no other number: 4711 may be whose account it is.
+_CLOCK = re.compile(
+    rf"(?<![\w.])(?:{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?|\d{{1,2}}(?:st|nd|rd|th|\.)? {_MONTH})\b(?:,? \d{{4}}\b)?"
+    r"|(?<![\w.-])\d{4}-\d\d-\d\d(?:T(?=\d)|(?![\w-]))|(?<![\w.])\d{1,2}([./])\d{1,2}\1\d{4}\b"
+    r"|(?<![\d:])\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?(?![\w:])(?: ?[ap]m\b)?"
+    rf"|\b{_DAY}\b",
+    re.IGNORECASE,
+)
 
 
 def same_agent(was: Frame, now: Frame) -> bool:
@@ -24,7 +31,7 @@ def same_instructions(was: Frame, now: Frame) -> bool:
 
 def instructions(frame: Frame) -> str:
     """The system prompt without what a clock writes there."""
-    return " ".join(word for word in frame.system.split() if not _CLOCK.fullmatch(word.strip(".,;()")))
+    return " ".join(_CLOCK.sub("", frame.system).split())
 
 
 def _kin_tools(was: Frame, now: Frame) -> bool:

@@ -14,6 +14,7 @@ from clew.recognition.sameness import (
     alike,
     contradicts,
     evidence,
+    has_enough,
     is_all_there,
     is_edit,
     is_stand_in,
@@ -241,7 +242,7 @@ class Continuation:
 def _is_edit(trace: Trace, change: Change, offset: int) -> bool:
     """Whether the client took something away here, or speaks of another conversation that began alike."""
     if trace.session is not None:  # its host says that it is
-        return bool(change.found or change.pairs or offset) and keeps_newest(change)
+        return has_enough(change) and keeps_newest(change)
     return not offset and is_edit(change)  # else all that may be like it is looked at
 
 

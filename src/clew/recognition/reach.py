@@ -28,7 +28,7 @@ class ProvenPast:
     scope: Scope
     digests: Digests
     known: MutableMapping[tuple[Scope, str], Before]  # of branches that were looked at
-    parent: str | None = None  # the branch that the host says it comes after
+    parent: str | None = None  # the branch that the host says it comes after; "": nobody knows which it means
 
     async def summed_up(self, items: Sequence[Item], named: bool = False) -> tuple[Past | None, int]:
         """What a history goes on from by a summary, and which item that is, where it is proof.
@@ -54,14 +54,15 @@ class ProvenPast:
     async def may_continue(self, trace: Trace, found: Recognition, named: bool) -> bool:
         """Whether a history may be what it was found to be, with all that came before that branch.
 
-        It shows the summary that ties the branch to it; or its host names the parent, or has a name for the whole.
+        It shows the summary that ties the branch to it; or its host names the parent. Where it names none, it has a
+        name for the whole, and the history an answer that was given there.
         """
         before = await self.of(trace)
         if not before.branches or await self._is_child(before):
             return True
         changed = [event for event in found.events if isinstance(event, ClientEdit)]
         if not before.tie:
-            return named and self.parent is None and not changed
+            return named and self.parent is None and not changed and await self._has_answer(trace)
         places = [n for n, p in enumerate(trace.said[: 2 * FIRST]) if before.tie in (p.id, trace.alias.get(p.id))]
         return any(all(_keeps(event, n, before.tie) for event in changed) for n in places)
 
@@ -88,10 +89,14 @@ class ProvenPast:
 
     async def _is_child(self, before: Before) -> bool:
         """Whether what came before is what the host names as the parent, or the past of that."""
-        if self.parent is None:
+        if not self.parent:
             return False
         line = {self.parent, *(id for id, _ in await self.store.ancestry(self.scope, self.parent))}
         return not line.isdisjoint(before.branches)
+
+    async def _has_answer(self, trace: Trace) -> bool:
+        nodes = await self.store.nodes(self.scope, [p.id for p in trace.said[: 2 * FIRST]])
+        return any(node.item.role == "assistant" for node in nodes.values())
 
     async def _is_there(self, past: Past) -> bool:
         return bool(await self.store.sessions(self.scope, past.branch))

@@ -121,8 +121,9 @@ class Recogniser:
                 return await self._begin(sent, session, known=True)
             return await self._unnamed(sent, beside, trace)
         found, past = await self._relate(trace, sent, named=True)
-        if found is None:
-            found = await self._fork(trace, past, sent, session)
+        if found is None and (found := await self._fork(trace, past, sent, session)):
+            # What began with the same words, and got no answer in common, may be a conversation of its own.
+            found.shares_name = not any(item.role == "assistant" for item in sent.items[:past])
         if found is None:  # the name alone says nothing of what came before
             found = await self._begin(sent, session, known=True)
             found.lost = found.shares_name = found.origin is None

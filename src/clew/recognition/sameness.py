@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from clew.core.align import Match, Patch
 from clew.core.items import SHORT, Item, canonical
-from clew.recognition.shortening import is_shortened
+from clew.recognition.shortening import is_cleared, is_shortened
 from clew.text.decorations import is_moving, is_passing, lasting
 
 ENOUGH = 200  # characters of answers and results in common: a greeting and its answer are said in many conversations
@@ -120,6 +120,7 @@ def _beside(wire: Mapping[str, Any] | None) -> list[str]:
     return found
 
 
+_COUNTED = re.compile(r"[A-Za-z_~-]*\d{0,6}")  # an id that others have, too: `call_3`
 _STANDS = re.compile(rf"\[[^\[\]\n]{{0,400}}\brecall [0-9a-f]{{{SHORT}}}")
 
 
@@ -135,9 +136,27 @@ class Change(NamedTuple):
 
 
 def is_edit(change: Change) -> bool:
-    """Whether a client took some of this conversation away: what is left says enough, and is the newest of it."""
-    shared = evidence(change.new[m.new] for m in (*change.found, *change.pairs))
-    return shared >= ENOUGH and is_mostly_kept(change) and keeps_newest(change)
+    """Whether a client took some of this conversation away: what is left says enough, and is the newest of it.
+
+    A call with another id is another call: clients that take results away leave their calls as they are.
+    """
+    pairs = [(change.old[m.old], item) for m in change.pairs if (item := change.new[m.new])]
+    return (
+        has_enough(change)
+        and is_mostly_kept(change)
+        and keeps_newest(change)
+        and all(was.call_id == now.call_id and _is_told_apart(now) for was, now in pairs)
+    )
+
+
+def _is_told_apart(item: Item) -> bool:
+    """Whether something says whose result it is: some of its words, or an id that nobody counts up to."""
+    return item.kind != "result" or not _COUNTED.fullmatch(item.call_id) or not is_cleared(item.text)
+
+
+def has_enough(change: Change) -> bool:
+    """Whether as much is equal, or the same, as not many conversations have in common."""
+    return evidence(change.new[m.new] for m in (*change.found, *change.pairs)) >= ENOUGH
 
 
 def contradicts(change: Change) -> bool:
@@ -249,7 +268,7 @@ def is_mostly_kept(change: Change) -> bool:
 def keeps_newest(change: Change) -> bool:
     """Whether the assistant's last words in the log are still there: what clients take away is old."""
     kept = {m.old: change.new[m.new] for m in change.found}
-    same = {m.old for m in change.pairs if (now := change.new[m.new]) and now.call_id == change.old[m.old].call_id}
+    same = {m.old for m in change.pairs}
     for place in range(change.said - 1, -1, -1):
         if not any(gap.start <= place < gap.stop for gap in change.gaps):
             item = kept.get(place)

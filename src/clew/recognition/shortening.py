@@ -26,3 +26,8 @@ def is_shortened(was: str, now: str) -> bool:
             return False
         at = found + len(piece)
     return True
+
+
+def is_cleared(text: str) -> bool:
+    """Whether nothing is left of a result but that something was there."""
+    return not _NOTE.sub("", text).strip()

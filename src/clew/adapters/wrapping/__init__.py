@@ -93,6 +93,7 @@ class ClientKeeper:
         self.session = session
         self.scope = scope
         self.last: View | None = None  # what was last sent, in whichever conversation
+        self._several = False  # conversations were there
         self._offers = offers  # tools, which it runs itself
         self._asides = Asides(Digests(controller.engine.store.secret, scope)) if offers else None
         self._silent = ContextController(controller.engine, offer=False)  # for requests in which no tool can be offered
@@ -120,7 +121,8 @@ class ClientKeeper:
         if self.last is None:
             raise ClewError("child() needs a parent request: send one first")
         session = f"{self.session or 'agent'}-{name}-{uuid4().hex[:8]}"
-        origin = Origin("subagent", self.last.branch)
+        # Without a name, what was sent last may be another conversation's.
+        origin = Origin("beside" if self._several and self.session is None else "subagent", self.last.branch)
         return ClientKeeper(self._plain, self.controller, self._offers, session, self.scope, origin).client()
 
     async def _ask(self, line: Transport, request: Any) -> Any:
@@ -150,6 +152,7 @@ class ClientKeeper:
         return line.with_body(request, rawjson.dumps({**body, "previous_response_id": known}))
 
     def _sent(self, view: View) -> None:
+        self._several |= self.last is not None and self.last.branch != view.branch
         self.last = view
 
     def _may_offer(self, body: Mapping[str, Any], format: str) -> bool:

@@ -46,6 +46,7 @@ class BedrockKeeper:
         self.session = session
         self.scope = scope
         self.last: View | None = None  # what was last sent, in whichever conversation
+        self._several = False  # conversations were there
         self._client = client
         self._origin = origin
         for name, handler in self._handlers():
@@ -65,7 +66,8 @@ class BedrockKeeper:
         if self.last is None:
             raise ClewError("child() needs a parent request: send one first")
         thread = Thread(self.controller, self.session, scope=self.scope)
-        origin = Origin("subagent", self.last.branch)
+        # Without a name, what was sent last may be another conversation's.
+        origin = Origin("beside" if self._several and self.session is None else "subagent", self.last.branch)
         BedrockKeeper(client, self.engine, thread.name_of_child(name), self.scope, origin)
         return client
 
@@ -103,6 +105,7 @@ class BedrockKeeper:
             warn("clew failed; the original request is sent unchanged", error)
             return
         else:
+            self._several |= self.last is not None and self.last.branch != sent.view.branch
             self.last = sent.view
             if not sent.is_as_it_came:
                 told = {key: value for key, value in sent.body.items() if key != "modelId"}
