@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import log
 from typing import NamedTuple
 
+from clew.core.bounds import TEXT_SEARCHED, unread
 from clew.core.items import SHORT, Item, Node
 from clew.text.decorations import is_program_made
 from clew.text.words import CHUNK, JOINT, NAME_PATTERN, PIECE, is_lone_sign, is_name, leaves, parts, terms
@@ -76,8 +77,9 @@ def texts(nodes: Iterable[Node]) -> list[SearchText]:
             calls[item.call_id] = f"{item.name} {' '.join(body[: TITLE_CHARACTERS * 4].split())[:TITLE_CHARACTERS]}"
         elif item.kind == "result":
             title = f"result of {calls.get(item.call_id, 'a tool')}"
-        if body.strip():
-            found.append(SearchText(node.id, title, body))
+        if body and not body.isspace():
+            left = unread(len(body), TEXT_SEARCHED)
+            found.append(SearchText(node.id, f"{title} ({left})" if left else title, body[:TEXT_SEARCHED]))
     return found
 
 
