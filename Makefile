@@ -17,7 +17,7 @@ PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 
 FRAMEWORKS := adk agent_framework crewai hermes inspect_ai langchain litellm openai_agents praisonai pydantic_ai strands
 
-.PHONY: demo test test-batch test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway coverage mutants release bench proof peers live tau2 compactbench types-live paste docs format clean relock $(FRAMEWORKS)
+.PHONY: demo test test-batch test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway fuzz-mixups coverage mutants release bench proof peers live tau2 compactbench types-live paste docs format clean relock $(FRAMEWORKS)
 
 demo: $(ENV)/clew  ## Replay a real agent session in a small window.
 	@$(ENV)/clew demo --store $(VENV)/demo.db
@@ -70,12 +70,13 @@ types-%: frameworks/%/.venv/ready
 	frameworks/$*/.venv/bin/python -m mypy --config-file frameworks/mypy.ini --cache-dir frameworks/$*/.venv/mypy src/clew/adapters/$*
 
 # For every night: what random cases show, with cases nobody has seen.
-laws: $(VENV)/ready  ## Laws and fuzzers with a new seed, or with SEED=; EXAMPLES= and SESSIONS= say how many.
+laws: $(VENV)/ready  ## Laws and fuzzers with a new seed, or with SEED=; EXAMPLES=, SESSIONS= and TURNS= say how many.
 	@seed=$${SEED:-$$(date +%s)}; failed=0; \
-	echo "make laws SEED=$$seed EXAMPLES=$(or $(EXAMPLES),1000) SESSIONS=$(or $(SESSIONS),2000)"; \
+	echo "make laws SEED=$$seed EXAMPLES=$(or $(EXAMPLES),1000) SESSIONS=$(or $(SESSIONS),2000) TURNS=$(or $(TURNS),10000)"; \
 	LAWS_SEED=$$seed LAWS_EXAMPLES=$(or $(EXAMPLES),1000) CASES=5 \
 	  $(ENV)/python -m pytest -n auto -m hypothesis --hypothesis-seed=$$seed || failed=1; \
 	$(ENV)/python bench/fuzz.py --sessions $(or $(SESSIONS),2000) --seed $$seed --processes 2 || failed=1; \
+	$(ENV)/python bench/fuzz_mixups.py --turns $(or $(TURNS),10000) --seed $$seed --processes 2 || failed=1; \
 	exit $$failed
 
 kills: $(VENV)/ready  ## Clients, upkeep and servers killed at every act: COUNT=, 500 unless told; a quarter of an hour and more.
@@ -86,6 +87,9 @@ fuzz-gateway: $(VENV)/ready | $(UV)  ## Requests of all kinds to a gateway, by a
 	$(ENV)/python bench/schema_gateway.py $(UV) tool run schemathesis==4.32.5 run {schema} --url {url} --seed $(or $(SEED),0) \
 	  --phases fuzzing --mode all --max-examples 50 \
 	  --checks not_a_server_error,response_schema_conformance,content_type_conformance
+
+fuzz-mixups: $(VENV)/ready  ## Conversations that differ in their words alone: does one get a word of another? TURNS=, SEED=, STORE=postgres
+	$(ENV)/python bench/fuzz_mixups.py --turns $(or $(TURNS),50000) --seed $(or $(SEED),0) --store $(or $(STORE),sqlite) --processes 2
 
 coverage: $(VENV)/ready  ## Lines that tests run: the figure and the worst files; below the floor it fails.
 	$(ENV)/python -m pytest $(PARALLEL) --cov --cov-report=

@@ -147,8 +147,9 @@ async def load(target: Target, kind: Kind, clients: int, requests: int) -> tuple
 
 
 @contextmanager
-def running(*command: str, env: dict[str, str] | None = None) -> Iterator[int]:
-    process = subprocess.Popen(command, env={**os.environ, **(env or {})}, stdout=subprocess.DEVNULL)
+def running(*command: str, env: dict[str, str] | None = None, told: bool = False) -> Iterator[int]:
+    """A program while a block runs; what it says is shown if it is to be told."""
+    process = subprocess.Popen(command, env={**os.environ, **(env or {})}, stdout=None if told else subprocess.DEVNULL)
     try:
         yield process.pid
     finally:

@@ -73,6 +73,21 @@ async def test_a_command_is_allowed_for_good_in_its_folder(store: Store, tmp_pat
         assert kept == {str(tmp_path): [["echo", "prefix"], ["echo $HOME", "command"]]}
 
 
+@pytest.mark.parametrize("blank", ["\u00a0", "\x0c", "\r", "\u2003"])
+async def test_a_blank_that_no_shell_knows_is_part_of_a_name(store: Store, tmp_path: Path, blank: str) -> None:
+    file = tmp_path / "home/.local/share/clew/allowed.json"
+    file.parent.mkdir(parents=True)
+    for rule in (AllowedRule("ls", "prefix"), AllowedRule("ls")):
+        AllowedRules(file, tmp_path).add(rule)
+    script = [Answer("", (Call("run", {"command": f"ls{blank}"}),)), Answer("Done.")]
+    with StrictProvider(script) as provider:
+        async with chatting(store, tmp_path, provider.url) as hand:
+            await hand.enter("Run it.")
+            await hand.sees(Permitting)
+            await hand.press("n")
+            await hand.hears("Done.")
+
+
 async def test_a_rule_that_cannot_be_kept_ends_no_turn(store: Store, tmp_path: Path) -> None:
     (tmp_path / "home/.local/share").mkdir(parents=True)
     (tmp_path / "home/.local/share/clew").touch()  # a file where the folder would be
@@ -89,7 +104,9 @@ async def test_a_rule_that_cannot_be_kept_ends_no_turn(store: Store, tmp_path: P
 @pytest.mark.parametrize(
     ("command", "rule"),
     [
-        ("pytest -q tests/test_x.py", "pytest …"),
+        ("pytest -q tests/test_x.py", None),
+        ("ls -la", "ls …"),
+        ("git stash list", "git stash list …"),
         ("git status -s", "git status …"),
         ("git -c alias.x=!sh x", None),
         ("python -c pass", None),

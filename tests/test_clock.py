@@ -3,11 +3,14 @@
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
+from datetime import UTC
 
 import psycopg
 import pytest
 
 from clew import Addition, Budget, Engine, Request, Sessions, open_store
+from clew.core.times import universal
+from clew.screens.lines import moment
 from clew.store.places import is_url
 from clew.store.sql import SQLStore
 from clew.testing import conversation
@@ -109,3 +112,9 @@ async def test_an_agent_whose_title_was_asked_for_before_is_the_newest_of_its_na
     views = [await Engine(opened).prepare(Request(work, session="run")) for _ in range(2)]
     assert views[0].branch == views[1].branch
     await opened.close()
+
+
+@pytest.mark.parametrize("at", [1e15, -1e15, float("inf"), float("nan"), 2e10])
+def test_a_time_that_no_calendar_has_is_told_all_the_same(at: float) -> None:
+    assert moment(at)
+    assert universal(at).tzinfo is UTC

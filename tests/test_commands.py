@@ -18,8 +18,8 @@ from typer.main import get_group
 
 from clew import Addition, Budget, Engine, Origin, Request, Sessions, SQLite, View, body
 from clew.cli import app
-from clew.errors import BadRequest
-from clew.sessions.transcripts.packed import unpacked
+from clew.errors import TooLarge
+from clew.sessions.transcripts.packed import data_of
 from clew.tokens.target import Target
 from clew.wire import decode
 from shell import Shell
@@ -583,8 +583,10 @@ def test_a_packed_file_is_unpacked_as_far_as_sessions_go(clew: Shell) -> None:
     packed = gzip.compress(line.encode()) + gzip.compress(b"\n")
     assert clew("import", clew.file("two.jsonl.gz", packed)).exit_code == 0
     assert "packed zebras" in clew("search", "zebras").stdout
-    with pytest.raises(BadRequest, match=r"bomb.gz: unpacks to more than 2,000,000 bytes; .* gunzip -k bomb.gz"):
-        unpacked(Path("bomb.gz"), gzip.compress(b"0" * 20_000_000), 2_000_000)
+    bomb = Path(clew.file("bomb.gz", gzip.compress(b"0" * 20_000_000)))
+    told = rf"bomb.gz: it has {bomb.stat().st_size:,} bytes, and unpacks to more than 2,000,000 bytes; .* gunzip -k "
+    with pytest.raises(TooLarge, match=told):
+        data_of(bomb, 2_000_000)
     for damaged in (packed[:40], packed[:20] + b"\xff" * 9 + packed[29:]):
         result = clew("import", clew.file("damaged.gz", damaged))
         assert (result.exit_code, "cannot be unpacked" in result.stderr) == (1, True)

@@ -529,7 +529,7 @@ def test_what_stands_beside_the_content_of_a_chat_message_is_told_too() -> None:
         "I would rather not.",
         "And?",
         'I look.\n[called look {"at":1}]',
-        "[look gave: It is dark.]",
+        "[data: what a tool gave]\n[look gave: It is dark.]\n[end of data]",
     ]
 
 

@@ -4,13 +4,15 @@ import random
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import closing
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from amounts import cases
-from clew import Budget, ClewError, Engine, NotFound, SQLite, StoreError
+from clew import Budget, ClewError, Conflict, Engine, NotFound, Request, SQLite, StoreError
+from clew.engine.append import Addition
 from clew.sessions.export_log import export
 from test_exports import busy
 
@@ -72,6 +74,62 @@ async def test_a_flipped_bit_gives_what_was_said_or_a_clear_error(tmp_path: Path
         await store.close()
         for beside in tmp_path.glob("clew.db-*"):
             beside.unlink()
+
+
+@pytest.mark.parametrize("way", ["copied", "swapped"])
+@pytest.mark.parametrize("table", ["event", "body", "node", "session", "branch", "meta", "body_text_idx", "scope"])
+async def test_pages_in_the_place_of_others_tell_nothing_of_another_conversation(
+    tmp_path: Path, table: str, way: str
+) -> None:
+    path = tmp_path / "clew.db"
+    store = SQLite(path)
+    engine, branches = Engine(store, Budget(window=100_000)), dict[str, str]()
+    for name in ("orchid", "malachite", "cobalt"):
+        messages = list[dict[str, Any]]()
+        for n in range(24):
+            messages.append({"role": ("user", "assistant")[n % 2], "content": f"{name} {n} " + "and so on " * 30})
+            body = {"model": "gpt-4o", "messages": list(messages)}
+            branches[name] = (await engine.prepare(Request(body, "openai_chat", session=name))).branch
+    await store.close()
+    whole, size = path.read_bytes(), int.from_bytes(path.read_bytes()[16:18])
+    try:
+        with closing(sqlite3.connect(path)) as db:
+            pages = [
+                n for (n,) in db.execute("select pageno from dbstat where name = ? and pagetype = 'leaf'", [table])
+            ]
+            others = [n for (n,) in db.execute("select pageno from dbstat where name <> ?", [table])]
+    except sqlite3.OperationalError:
+        pytest.skip("this SQLite does not tell which pages are whose")
+    alike = [n for n in others if whole[(n - 1) * size] == whole[(pages[0] - 1) * size]][:2]
+    for one, other in [*permutations(pages[:5], 2), *((pages[0], n) for n in alike)]:
+        data = bytearray(whole)
+        here, there = (slice((n - 1) * size, n * size) for n in (one, other))
+        data[there] = whole[here]
+        data[here] = whole[there] if way == "swapped" else whole[here]
+        await _tells_nothing_else(path, bytes(data), branches)
+
+
+async def _tells_nothing_else(path: Path, data: bytes, branches: dict[str, str]) -> None:
+    for beside in path.parent.glob("clew.db*"):
+        beside.unlink()
+    path.write_bytes(data)
+    try:
+        store = SQLite(path)
+    except StoreError:
+        return
+    engine = Engine(store, Budget(window=100_000))
+    for name, branch in branches.items():
+        said = {"role": "user", "content": f"{name} more"}
+        for told in (
+            await _answer(engine.view("default", branch)),
+            await _answer(exported(store, branch)),
+            await _answer(engine.find("default", "and so on", branch, 40)),
+            await _answer(engine.append(Addition({"messages": [said]}, name, "openai_chat"))),
+            await _answer(store.check(deep=True)),
+        ):
+            assert not isinstance(told, ClewError) or isinstance(told, StoreError | NotFound | Conflict), repr(told)
+            assert not any(other in str(told) for other in branches if other != name), (name, branch)
+    await store.close()
 
 
 SHORT = "(select min(id) from body where packed = 0 and kind = 't')"

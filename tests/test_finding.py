@@ -114,9 +114,9 @@ def test_calls_read_as_lines_and_results_know_their_call() -> None:
     call = Item("call", "assistant", '{"path": "a.py", "limit": 3, "code": "x\\ny", "all": true}', "read", "c1")
     said = Digests().chain([call, Item("result", "tool", "42", call_id="c1"), Item("call", "assistant", "{no", "run")])
     assert [(t.title, t.body) for t in texts(said)] == [
-        ("read", "a.py\n3\nx\ny"),
+        ("call of read", "a.py\n3\nx\ny"),
         ("result of read a.py 3 x y", "42"),
-        ("run", "{no"),
+        ("call of run", "{no"),
     ]
     assert wording(Item("text", "user", '{"a": 1}')) == '{"a": 1}'
 

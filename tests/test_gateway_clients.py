@@ -1,10 +1,14 @@
 """What real clients send goes through the gateway, a session each, far past the window."""
 
+import hashlib
 import json
+import re
+from typing import Any
 
 import pytest
 
 from clew.gateway.settings import ClientCompaction, GatewaySettings
+from clew.testing import Answer, StrictProvider
 from clew.testing.clients import CLIENTS, ClientRequest
 from clew.testing.clients.judging import ClientJudge, ClientTally
 from clew.testing.clients.shape import play, script
@@ -73,6 +77,30 @@ def test_a_session_far_past_the_window(name: str, mode: ClientCompaction) -> Non
         assert "clew_failed_open_total 0" in served.gateway.metrics.text()
         assert playing.judge.tally.faults() == {}
         assert playing.answered == playing.asked
+
+
+def summed_up(body: dict[str, Any]) -> Answer:
+    """What a model answers: to whoever wants a summary, one that nobody else gets."""
+    asked = json.dumps(body)
+    words = " ".join(f"amber-{hashlib.sha256(f'{n}{asked}'.encode()).hexdigest()[:9]}" for n in range(40))
+    return Answer(f"<summary>\nThe work so far: {words}.\n</summary>" if ASKS.search(asked) else "Go on.")
+
+
+ASKS = re.compile("TEXT ONLY|CHECKPOINT COMPACTION|summarization a|state_snapshot|detailed summary|Sum up all")
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if name not in ("aider", "codex-lite")]
+)  # one asks for none, one gets an item
+async def test_what_goes_on_from_a_models_own_summary_is_linked_to_what_that_sums_up(name: str) -> None:
+    provider = StrictProvider(summed_up, window=200_000)
+    with serving(provider=provider, window=200_000, settings=GatewaySettings(compaction="pass")) as served:
+        playing = Playing(served, name, turns=16)
+        playing.run()
+        assert (playing.answered, playing.asked > 0) == (0, True)
+        sessions = await served.gateway.engine.store.sessions("default")
+        linked = {s.branch for s in sessions if s.number == 1 and s.cause == "compaction"}
+        assert any(s.branch in linked and s.calls > 1 for s in sessions)
 
 
 @pytest.mark.parametrize("format", ["openai_chat", "openai_responses"])

@@ -8,10 +8,12 @@ from typing import Any, TypeVar
 
 import pytest
 
+from clew.core.items import Digests
 from clew.core.limits import Budget
 from clew.engine.engine import Engine
-from clew.gateway.compacting import continued, in_form
+from clew.gateway.compacting import in_form
 from clew.gateway.settings import GatewaySettings
+from clew.recognition.proof import Past, log_line, logged
 from clew.recognition.side_requests import SideRequest
 from clew.sessions.sessions import Sessions
 from clew.store.places import open_store
@@ -116,12 +118,16 @@ def test_an_undo_puts_back_what_the_client_no_longer_has(tmp_path: Path) -> None
         assert "line 600 of 1\\n" not in json.dumps(provider.heard[-1].body)
 
 
-def test_the_line_of_a_log_counts_only_where_a_history_begins_with_its_summary() -> None:
-    ours, theirs = "a" * 16, "b" * 16
-    begins = "<state_snapshot>\nResult: [clew log %s: x]\n[clew log %s: all of it is kept]\n</state_snapshot>"
-    for text, found in ((begins % (theirs, ours), ours), (f"Look: [clew log {theirs}: x]", None)):
-        raw = json.dumps({"model": "m", "messages": [{"role": "user", "content": text}]}).encode()
-        assert continued(raw, "openai_chat") == found
+def test_the_line_of_a_log_counts_only_with_its_key() -> None:
+    ours, theirs = Past("a" * 16, 7), Past("b" * 16, 7)
+    digests = Digests(b"secret", "default")
+    line = log_line(digests, ours)
+    assert logged(digests, f"Result: {log_line(digests, theirs)}\n{line}\n</state_snapshot>") == ours
+    assert logged(Digests(b"another", "default"), line) is None
+    assert logged(Digests(b"secret", "another"), line) is None
+    assert logged(digests, line.replace(ours.branch, theirs.branch)) is None
+    assert logged(digests, line.replace(".7.", ".8.")) is None
+    assert logged(digests, f"[clew log {ours.branch}: all of it is kept]") is None
 
 
 def test_what_was_said_cannot_end_the_summary() -> None:

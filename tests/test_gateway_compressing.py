@@ -137,7 +137,7 @@ def test_an_original_of_another_tenant_is_not_there(tmp_path: Path) -> None:
         assert retrieve(served, id, authorization="Bearer key-a").json()["original_content"] == report(0)
 
 
-@pytest.mark.parametrize("id", ["0123456789abcdef", "abc", "..%2F..", "zzzzzzzzzzzzzzzz", ""])
+@pytest.mark.parametrize("id", ["0123456789abcdef", "abc", "%21%21", "zzzzzzzzzzzzzzzz", ""])
 def test_an_id_that_nobody_gave_is_not_there(id: str) -> None:
     with serving() as served:
         got = retrieve(served, id)

@@ -46,6 +46,14 @@ def test_a_client_that_hangs_up_while_it_waits_ends_the_call(path: str, streamed
         assert 'clew_requests_total{status="499"} 1' in served.gateway.metrics.text()
 
 
+def test_a_client_that_asks_twice_at_once_and_hangs_up_ends_the_call() -> None:
+    with rude(stalls()) as (served, upstream):
+        with dialled(served, post(CHAT, SAID) + post(CHAT, SAID)):
+            assert upstream.told.get() == "asked"
+        assert upstream.told.get(timeout=30) == "ended"
+        idle(served)
+
+
 @pytest.mark.parametrize("head", [EVENTS + chunk(b"data: {}\n\n"), b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{"])
 def test_a_client_that_hangs_up_in_the_middle_of_an_answer_ends_the_call(head: bytes) -> None:
     with rude(stalls(head)) as (served, upstream):
@@ -159,6 +167,57 @@ def test_a_head_that_is_too_large_is_refused(dribbled: bool) -> None:
         assert heard(line).startswith(b"HTTP/1.1 431") or dribbled  # who is still speaking may not hear it
         assert served.provider.heard == []
         assert served.ask(CHAT, SAID, {"x-large": "a" * (LARGEST_HEAD // 2)}).status == 200
+
+
+CHUNKED = b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [CHUNKED + b"FFFFFFFFFFFFFFFF\r\nab"],
+        [CHUNKED + b"0010000000000;a=b\r\nab"],
+        [CHUNKED + chunk(b"{") + b"FFFFFFFFFFFFFFFF\r\nab"],
+        [CHUNKED, b"FFFFFFFFFFFFFFFF\r\nab"],
+        [CHUNKED + b"FFFFFFFF", b"FFFFFFFF\r", b"\nab"],
+        [CHUNKED + chunk(b"{")[:-1], b"\nFFFFFFFFFFFFFFFF\r\nab"],
+        [CHUNKED + b"1FFFFFFFFFFFFFFFF\r\nab"],
+        [CHUNKED + b"ZZ\r\n"],
+        [CHUNKED + b"-1\r\n"],
+    ],
+)
+def test_a_chunk_of_no_size_that_can_be_is_refused_at_once(parts: list[bytes]) -> None:
+    with serving(settings=HURRY) as served:
+        with dialled(served) as line:
+            for part in parts:
+                line.sendall(part)
+                threading.Event().wait(0.02)  # so that they come apart
+            got = heard(line)
+        assert got.startswith(b"HTTP/1.1 400"), got
+        assert json.loads(got.partition(b"\r\n\r\n")[2])["error"]["type"] == "invalid_request_error"
+        assert got.count(b"HTTP/1.1") == 1
+        idle(served)
+        assert served.provider.heard == []
+
+
+def test_a_line_in_a_body_that_looks_like_such_a_size_is_taken() -> None:
+    number = b'{"model":"gpt-5","seed":\r\n12345678901\r\n,"messages":\r\n[{"role":"user","content":"hi"}]}'
+    parts = [b"\nFFFFFFFFFFFFFFFF\r\n", b" " * 9_999 + b"\n", number[:26], number[26:]]
+    with serving() as served:
+        for said in (CHUNKED + chunk(number), CHUNKED + b"00000000000000" + chunk(number)):
+            with dialled(served, said + b"0\r\n\r\n") as line:
+                assert line.recv(100).startswith(b"HTTP/1.1 200")
+        with dialled(served, CHUNKED + b"".join(map(chunk, parts)) + b"0\r\n\r\n") as line:
+            assert line.recv(100).startswith(b"HTTP/1.1 400"), "the provider's word: it is no JSON"
+        assert [len(asked.raw) for asked in served.provider.heard] == [len(number)] * 2 + [len(b"".join(parts))]
+
+
+def test_what_is_no_http_behind_a_good_request_is_not_said_to_that_one() -> None:
+    with rude(stalls()) as (served, _):
+        raw = json.dumps(SAID).encode()
+        with dialled(served, CHUNKED + chunk(raw) + b"0\r\n\r\n" + CHUNKED + b"ZZ\r\n") as line:
+            assert heard(line) == b""
+        idle(served)
 
 
 def test_json_that_is_deep_goes_to_its_provider_who_says_so() -> None:

@@ -127,6 +127,31 @@ def test_what_the_summary_tells_is_left_out() -> None:
     assert "src/b.py" not in back
 
 
+def test_results_of_one_folder_are_not_told_in_another(home: Path) -> None:
+    bank, shop = home / "bank", home / "shop"
+    for number, given in enumerate([{"session_id": ""}, {"session_id": "moved"}]):
+        for folder, word in ((bank, f"ORCHID-{number}"), (shop, f"MALACHITE-{number}")):
+            said = event(folder, "PostToolUse", tool_name="Bash", tool_response={"stdout": f"{word}\n{BIG}"}, **given)
+            assert word in answer("claude", said)
+    held = open_store(str(store({"HOME": str(home)})), False)
+    reach = Reach(Engine(held), "default", lambda folder: folder == str(shop))
+    told = [asyncio.run(_told(reach, f"{word}-{n}")) for word in ("ORCHID", "MALACHITE") for n in (0, 1)]
+    # A session that went on in another folder is still one of the folder in which it began.
+    assert told == [False, False, True, False]
+    asyncio.run(held.close())
+
+
+async def _told(reach: Reach, word: str) -> bool:
+    return any(word in line for hit in await reach.search(word) for _, line in hit.found.lines)
+
+
+def test_sessions_whose_names_are_cut_to_the_same_keep_apart(home: Path) -> None:
+    names = ["s" * 120, "s" * 121, "a/b", "a_b"]
+    for name in names:
+        answer("gemini", event(home, "PreCompress", session_id=name))
+    assert len([*(home / ".local" / "share" / "clew" / "hooks").iterdir()]) == len(names)
+
+
 @pytest.mark.parametrize("said", [b"", b"nonsense", b"[]", b'{"hook_event_name": "SessionStart", "source": "compact"}'])
 def test_whatever_goes_wrong_the_client_goes_on(home: Path, said: bytes) -> None:
     out = io.StringIO()

@@ -38,7 +38,7 @@ FORMATS = ["openai_chat", "anthropic", "gemini"]
 DATA = {"result", "call", "framed", "of calls", "noted"}
 OF_CALLS = ("  * ", "  > ", "    ", "- looked at ", "- (a program reported")
 _USERS = re.compile(r"(?i)\bthe user (?:wants|approved)")
-STATES = ("Refused by", "Failed when", "Started in", "Files changed", "Commands run", "Tasks")  # what calls tell
+STATES = ("Calls that", "Failed when", "Started in", "Files changed", "Commands run", "Tasks")  # what calls tell
 
 
 def told(summary: str) -> Iterator[tuple[str, str]]:

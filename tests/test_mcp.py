@@ -248,6 +248,19 @@ async def test_the_past_of_a_named_conversation_is_its_own_and_what_comes_of_it_
         assert "ORCHID-77" in await ask("search", text="ORCHID-77")
 
 
+async def test_a_conversation_that_has_not_begun_is_not_the_next_one_whose_name_begins_so(machine: Machine) -> None:
+    await machine.logged("talk-12", ["hello", "hi", "the vault code is ORCHID-77"], machine.other)
+    for name in ("talk-1", "talk", "t", "talk-12.1"):
+        async with machine.asked(index=False, conversation=name) as ask:
+            assert "ORCHID-77" not in await ask.either("search", text="vault code")
+    async with machine.asked(index=False, every=True) as ask:
+        [resource] = (await ask.client.list_resources()).resources
+    branch = str(resource.uri).rpartition("/")[2]
+    for name in ("talk-12", branch[:10]):
+        async with machine.asked(index=False, conversation=name) as ask:
+            assert "ORCHID-77" in await ask("search", text="vault code")
+
+
 # --- session files ----------------------------------------------------------------------------------------------------
 
 
@@ -265,6 +278,31 @@ async def test_session_files_of_the_project_are_found_and_grow(machine: Machine,
         await until(lambda: ask.either("search", text="COBALT-3"), "And the fence")
         assert "Nothing was said" in await ask("search", text="ORCHID-77")
         assert len((await ask.client.list_resources()).resources) == 1
+
+
+@pytest.mark.parametrize("theirs", [["The vault code is ORCHID-77.", "Noted."], ["Hello.", "Hi."]])
+@pytest.mark.parametrize("agent", ["claude-code", "codex", "pi"])
+async def test_a_file_with_the_name_of_another_folders_session_moves_none_of_it(
+    machine: Machine, agent: str, theirs: list[str]
+) -> None:
+    file = machine.file("vault", [*theirs, "And ORCHID-78.", "Noted."], machine.other, agent)
+    kept, copy = file.read_bytes(), file.with_name(f"copy-{file.name}")
+    async with machine.asked(every=True) as ask:
+        await until(lambda: ask.either("search", text="ORCHID-78"), "And ORCHID-78")
+    machine.file("vault", [*(theirs if "Hello." in theirs else ()), "Paint the gate.", "Done."], agent=agent).rename(
+        copy
+    )
+    file.write_bytes(kept)
+    async with machine.asked() as ask:
+        machine.file("fence", ["Paint the fence MALACHITE-9.", "Done."], agent=agent)
+        await until(lambda: ask.either("search", text="MALACHITE-9"), "Paint the fence")
+        while "still being" in (told := await ask("status")):
+            await asyncio.sleep(0.01)
+        assert "held in another folder; import it under another name" in told
+        assert str(machine.other) not in told
+        assert "Nothing was said" in await ask("search", text="ORCHID-77 ORCHID-78 Noted")
+    async with machine.asked(index=False, every=True) as ask:
+        assert "Nothing was said" in await ask("search", text="gate")
 
 
 async def test_sessions_in_the_database_of_opencode_are_found(machine: Machine) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew import Budget, Engine, Request, StoreError, open_store
+from clew import BadRequest, Budget, Engine, Request, StoreError, open_store
 from clew.core import rawjson
 from clew.core.items import Digests, Item
 from clew.store.compressing import compress, decompress
@@ -39,7 +39,7 @@ def test_what_is_packed_is_unpacked_the_same(text: str) -> None:
 def test_a_flipped_bit_is_noticed(data: bytes, at: int, bit: int) -> None:
     stored = bytearray(compress(data))
     stored[at % len(stored)] ^= 1 << bit
-    with suppress(zlib.error):
+    with suppress(BadRequest):
         assert decompress(bytes(stored)) == data  # a bit that says nothing
 
 

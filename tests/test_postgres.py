@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
 
 import psycopg
 import pytest
@@ -218,6 +218,23 @@ async def test_connections_that_the_server_closed_are_not_missed(url: str) -> No
     await store.close()
 
 
+async def test_a_server_with_no_connection_left_is_waited_for_with_those_there_are(own: postgres.Server) -> None:
+    own.stop()
+    own.start("max_connections=12", "superuser_reserved_connections=0")
+    with ExitStack() as held:
+        store = open_store(own.url())
+        engine = Engine(store)
+        await engine.prepare(Request(conversation(0, 2)))
+        with suppress(psycopg.OperationalError):
+            while True:
+                held.enter_context(closing(psycopg.connect(own.url())))
+        views = await asyncio.gather(*(engine.prepare(Request(conversation(n, 2), session=f"s{n}")) for n in range(20)))
+        assert len({view.branch for view in views}) == 20
+        with pytest.raises(StoreError, match="too many clients"):
+            open_store(own.url())
+    await store.close()
+
+
 async def test_nothing_acknowledged_is_lost_by_a_crash_of_the_server(own: postgres.Server) -> None:
     command = [sys.executable, "-c", WRITER, own.url()]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as writer:
@@ -286,6 +303,34 @@ async def test_bytes_are_not_called_wiped_while_somebody_can_still_see_them(url:
     assert await store.repair()
     assert await store.check() == []
     await store.close()
+
+
+SAMPLED = """select tablename, attname from pg_stats where schemaname = 'clew' and
+    concat(most_common_vals, most_common_elems, histogram_bounds) ilike '%orchid%'"""
+DEFAULT = "alter table body_text alter column words set statistics -1"
+
+
+async def test_the_servers_samples_hold_nothing_that_was_said(url: str) -> None:
+    store = open_store(url)
+    for n in range(30):
+        said = {"role": "user", "content": f"orchid {n}"}
+        await Engine(store).prepare(Request({"model": "gpt-4o", "messages": [said]}, session=f"s{n}"))
+    stored = "select attname, attstorage from pg_attribute where attrelid in ('body'::regclass, 'frame'::regclass)"
+    with psycopg.connect(url, autocommit=True, options="-c search_path=clew") as db:
+        db.execute("analyze")
+        assert db.execute(SAMPLED).fetchall() == []
+        kept = db.execute(stored).fetchall()
+        # As it was before version 8.
+        db.execute(DEFAULT)
+        db.execute("analyze")
+        assert db.execute(SAMPLED).fetchall() == [("body_text", "words")]
+        db.execute("update meta set value = '7' where key = 'version'")
+        await store.close()
+        await open_store(url).close()
+        db.execute("analyze")
+        assert db.execute(SAMPLED).fetchall() == []
+        assert db.execute(stored).fetchall() == kept
+        assert ("data", "e") in kept
 
 
 BODY = "(select max(id) from body where packed = 2)"

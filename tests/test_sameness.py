@@ -11,7 +11,10 @@ from clew import Budget, Engine, Request, View
 from clew.core.align import Match, Patch
 from clew.core.items import Frame, Item
 from clew.recognition.agents import same_agent
-from clew.recognition.sameness import Change, alike, is_edit, is_shortened, likeness
+from clew.recognition.proof import Past
+from clew.recognition.sameness import Change, alike, is_edit, likeness
+from clew.recognition.shortening import is_shortened
+from clew.store.records import Origin
 from clew.store.sql import SQLStore
 
 Body = dict[str, Any]
@@ -59,13 +62,21 @@ def test_words_are_the_same_under_a_decoration_that_passes(was: str, now: str, s
     assert alike(text(was), text(now)) is same
 
 
+HEAD = "line 1 of the file, which says what is in it\nline 2, which says for whom it is\nline 3"
+
+
 @pytest.mark.parametrize(
     ("now", "shortened"),
     [
         ("[trimmed]", True),
         ("[Old tool result content cleared]", True),
-        ("line 1\nline 2\n... [2 lines truncated] ...", True),
-        ("line 1 [... omitted ...] line 4", True),
+        (f"{HEAD}\n... [2 lines truncated] ...", True),
+        (f"{HEAD} [... omitted ...] to the end of the file", True),
+        (f"{HEAD}…12 tokens truncated…to the end of the file", True),
+        (f"{HEAD} ... to the end of the file", False),  # anybody may write dots
+        (f"{HEAD}…", False),
+        ("line 1 [... omitted ...] the file", False),  # as much is left of many
+        (f"{HEAD[8:]} [truncated]", False),  # it begins otherwise
         ("[redacted]", False),  # the client does not want it to be seen
         ("CORRECTED: the limit is 4711.", False),
         ("[1, 2]", False),
@@ -73,10 +84,13 @@ def test_words_are_the_same_under_a_decoration_that_passes(was: str, now: str, s
     ],
 )
 def test_a_client_that_saves_room_is_told_from_one_that_changes_words(now: str, shortened: bool) -> None:
-    assert (
-        is_shortened("line 1\nline 2\nline 3\nline 4 and so on, for a long time, to the end of the file", now)
-        is shortened
-    )
+    assert is_shortened(f"{HEAD}\nline 4 and so on, for a long time, to the end of the file", now) is shortened
+
+
+def test_words_that_somebody_said_are_never_taken_for_shortened_ones() -> None:
+    said, left = f"{HEAD} with the TOKEN-4711 and the rest of it", f"{HEAD} with [… omitted …] the rest of it"
+    assert not any(alike(text(said, role), text(left, role)) for role in ("user", "assistant"))
+    assert alike(result("r1", said), result("r1", left))
 
 
 LONG = "This is what the assistant found out about all of it, at some length, so that nobody else says the same. " * 3
@@ -201,7 +215,9 @@ async def test_a_sub_agent_under_the_name_of_a_session_has_a_branch_of_its_own(s
     assert [len(b) for b in branches.values()] == [1, 1]
     assert not branches["main"] & branches["sub"]
     [sub] = branches["sub"]
-    assert await origin(store, sub) == ("subagent", *branches["main"])
+    [first] = [s for s in await store.sessions("default", sub) if s.number == 1]
+    assert (first.cause, first.parent) == ("beside", *branches["main"])
+    assert await store.ancestry("default", sub) == [], "by the name alone it sees nothing of the session"
 
 
 @pytest.mark.parametrize("system", ["You are a title generator", "Find a few words for what is said."])
@@ -234,26 +250,37 @@ async def test_a_client_that_sums_up_by_itself_sees_its_whole_history_if_it_fits
         assert SUM_UP not in json.dumps(clew.body(again))
 
 
-async def test_what_follows_a_clients_own_summary_is_linked_to_what_it_sums_up(store: SQLStore) -> None:
+async def test_what_follows_a_clients_own_summary_is_linked_by_proof_alone(store: SQLStore) -> None:
     engine = Engine(store, Budget(window=60_000))
-    main = await engine.prepare(Request(request(work(5)), session="s"))
-    begins = "This session is being continued from a previous conversation that ran out of context. Files were read."
-    after = await engine.prepare(Request(request([{"role": "user", "content": begins}]), session="s"))
-    on = [
-        {"role": "user", "content": begins},
-        {"role": "assistant", "content": "On."},
-        {"role": "user", "content": "?"},
-    ]
-    later = await engine.prepare(Request(request(on), session="s"))
-    assert main.branch != after.branch == later.branch
-    assert await origin(store, after.branch) == ("compaction", main.branch)
-    # Without a name, words that both have are the link; with none in common there is no telling.
-    alone = await engine.prepare(Request(request(work(5, "Once more."))))
-    kept = [{"role": "user", "content": begins}, {"role": "assistant", "content": "I see."}, *work(5)[-4:]]
-    linked = await engine.prepare(Request(request(kept)))
-    loose = await engine.prepare(Request(request([{"role": "user", "content": begins + " Others."}])))
-    assert await origin(store, linked.branch) == ("compaction", alone.branch)
-    assert await origin(store, loose.branch) == ("start", None)
+    begins = "This session is being continued from a previous conversation that ran out of context."
+    summary = "Files were read, one after the other, and what was in them was told in short: nobody found a fault. " * 4
+    on = [{"role": "assistant", "content": "I see."}, *work(5)[-4:]]
+    for name in (None, "s"):
+        main = await engine.prepare(Request(request(work(5, f"Find the lantern, {name}.")), session=name))
+        kept = [{"role": "user", "content": f"{begins}\n\n{summary}{name}"}, *on]
+        # Neither the words that both have nor the name prove anything.
+        loose = await engine.prepare(Request(request(kept), session=name))
+        assert await origin(store, loose.branch) == ("start", None)
+        assert await engine.find("default", "lantern", loose.branch) == []
+        told = f"<analysis>Hm.</analysis>\n<summary>\n{summary}{name}.</summary>"
+        await engine.lineage.answered("default", Past(main.branch, main.seq), told)
+        on.append({"role": "user", "content": "And now?"})
+        kept = [{"role": "user", "content": f"{begins}\n\nSummary:\n{summary}{name}"}, *on]
+        linked = await engine.prepare(Request(request(kept), session=name))
+        assert await origin(store, linked.branch) == ("compaction", main.branch)
+        assert await engine.find("default", "lantern", linked.branch)
+
+
+async def test_an_answer_that_two_got_is_no_proof_and_none_that_is_short(store: SQLStore) -> None:
+    engine = Engine(store, Budget(window=60_000))
+    begins = "This session is being continued from a previous conversation."
+    one, two = [await engine.prepare(Request(request(work(3)), session=who)) for who in ("ann", "bob")]
+    refusal = "I am sorry, but I cannot sum up a conversation of this kind for you, whoever may ask for it. " * 4
+    for view, said in ((one, "Done."), (one, refusal), (two, refusal)):
+        await engine.lineage.answered("default", Past(view.branch, view.seq), said)
+    for said in ("Done.", refusal):
+        view = await engine.prepare(Request(request([{"role": "user", "content": f"{begins} {said}"}])))
+        assert await origin(store, view.branch) == ("start", None)
 
 
 async def test_a_summary_that_quotes_what_stands_beside_it_goes_when_that_is_changed(store: SQLStore) -> None:
@@ -280,10 +307,15 @@ async def test_sub_agents_of_two_sessions_with_the_same_task_are_apart(store: SQ
     task = request([{"role": "user", "content": "Where is the door?"}], system, tools)
     branches = []
     for name in ("ann", "bob"):
-        await engine.prepare(Request(request(work(2, f"The secret of {name}.")), session=name))
+        main = await engine.prepare(Request(request(work(2, f"The secret of {name}.")), session=name))
         branches.append((await engine.prepare(Request(task, session=name))).branch)
+        # Whose parent the host names is another one, even under a name that another parent's has, too.
+        child = Request(task, session="explorer", origin=Origin("subagent", main.branch))
+        branches.append((await engine.prepare(child)).branch)
+        branches.append((await engine.prepare(child)).branch)
     branches.append((await engine.prepare(Request(task))).branch)
-    assert len(set(branches)) == 3
-    for branch, seen in zip(branches, ("ann", "bob", ""), strict=True):
+    assert len(set(branches)) == 5
+    seen = ("", "ann", "ann", "", "bob", "bob", "")
+    for branch, own in zip(branches, seen, strict=True):
         found = await engine.answer("default", "The secret of ann and of bob", branch)
-        assert [name for name in ("ann", "bob") if f"The secret of {name}." in found] == [seen][: len(seen)]
+        assert [name for name in ("ann", "bob") if f"The secret of {name}." in found] == [own][: len(own)]

@@ -18,6 +18,7 @@ import clew
 import clew.secrets
 from clew import Budget, Engine, Request, SecretFound, SQLite, events
 from clew.engine.settings import Settings
+from clew.errors import ClewError
 from clew.events.telemetry import Traces
 from clew.store.compressing import decompress
 from clew.store.sql import SQLStore
@@ -59,7 +60,7 @@ def everything_in(path: Path) -> str:
             for value in row:
                 if isinstance(value, bytes):
                     for at, read in ((0, zlib.decompress), (0, decompress), (1, decompress)):
-                        with suppress(zlib.error):
+                        with suppress(zlib.error, ClewError):
                             found.append(read(value[at:]).decode("latin-1"))
                     value = value.decode("latin-1")
                 found.append(str(value))

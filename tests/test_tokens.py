@@ -13,7 +13,7 @@ import pytest
 
 from clew.core.items import Digests, Frame, Item, Node, Opening
 from clew.tokens import ESTIMATE, Counter, Plain, Vocabulary, counter_for, estimate, vocabulary_for
-from clew.tokens.bundled import bundled
+from clew.tokens.bundled import _LONGEST, _RUN, _ordinary, bundled
 from clew.tokens.media import dimensions
 from clew.tokens.meter import Meter
 
@@ -503,6 +503,30 @@ def test_counter_for_says_what_it_counts_with() -> None:
     counter = counter_for("claude-opus-5", "anthropic")
     assert (counter.vocabulary, counter.exact, counter.format) == ("claude-5", False, "anthropic")
     assert (ESTIMATE.name, ESTIMATE.exact) == ("estimate", False)
+
+
+class LongestSeen:
+    """A tokenizer with a token a sign, which keeps the length of the longest text that it was given at once."""
+
+    def __init__(self) -> None:
+        self.longest = 0
+
+    def special_tokens(self) -> list[str]:
+        return ["<|end|>"]
+
+    def encode_ordinary(self, text: str) -> str:
+        self.longest = max(self.longest, len(text))
+        return text
+
+    def encode_flat(self, text: str) -> str:
+        return 4 * self.encode_ordinary(text)
+
+
+@pytest.mark.parametrize("text", ["words and " * 300_000, "words <| and " * 250_000, "x" * 3_000_000, "<|" * 1_500_000])
+def test_no_text_is_counted_at_once_that_is_very_long(text: str) -> None:
+    seen = LongestSeen()
+    assert _ordinary(seen, None, 2 * _RUN)(text) == len(text)
+    assert seen.longest <= _LONGEST
 
 
 @pytest.mark.parametrize(

@@ -174,8 +174,8 @@ async def test_a_damaged_page_is_found(tmp_path: Path) -> None:
     path.write_bytes(data)
     store = SQLite(path)
     found = await store.check()
-    assert found[0].what.startswith("damage in the file: ")
-    assert found[0].remedy == "restore a backup: clew restore FILE"
+    assert found[0].what.startswith("damage in the table ")
+    assert found[0].remedy.startswith("restore a backup: clew restore FILE")
     await store.close()
 
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         Purged,
         SecretFound,
         StoreError,
+        TooLarge,
         ToolError,
     )
     from clew.sessions.sessions import Diff, Sessions
@@ -104,6 +105,7 @@ __all__ = [
     "StoreError",
     "Swap",
     "Target",
+    "TooLarge",
     "ToolError",
     "View",
     "Vocabulary",
@@ -131,7 +133,8 @@ _HOMES = {
     "engine.engine": "Engine Request body",
     "engine.settings": "Settings",
     "errors": "Ambiguous BadConfig BadRequest BrokenHistory Busy CannotWait ClewError Conflict ForeignFile "
-    "MissingExtra ModelError NewerFile NotFound OverBudget Pinned Purged SecretFound StoreError ToolError",
+    "MissingExtra ModelError NewerFile NotFound OverBudget Pinned Purged SecretFound StoreError TooLarge "
+    "ToolError",
     "core.items": "Digests Edit Frame Item Node",
     "sessions.sessions": "Diff Sessions",
     "steps.protocol": "Fallback Pipeline Step When",

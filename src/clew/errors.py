@@ -2,7 +2,8 @@
 
 ClewError
 ├── BadRequest        a body, an argument or a setting that cannot be read; says where and why; a ValueError, too
-│   └── BadConfig     settings that cannot hold; carries every problem, each with its remedy
+│   ├── BadConfig     settings that cannot hold; carries every problem, each with its remedy
+│   └── TooLarge      what is packed in it has more bytes than may be unpacked; says how many may
 ├── Busy              a running turn depends on what was to be changed
 ├── CannotWait        clew.run was called where it cannot wait for an answer; a RuntimeError, too
 ├── SecretFound       a request holds secrets, and the policy is to refuse them
@@ -44,6 +45,10 @@ class BadConfig(BadRequest):
     def __init__(self, *problems: str) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
+
+
+class TooLarge(BadRequest):
+    """Something packed has more bytes than may be unpacked."""
 
 
 class Busy(ClewError):
@@ -120,6 +125,10 @@ class ToolError(ClewError):
 
 class StoreError(ClewError):
     """The log cannot be opened, read or written."""
+
+    def __init__(self, message: str, damage: str = "") -> None:
+        super().__init__(message)
+        self.damage = damage  # what was found, where the log is damaged
 
 
 class ForeignFile(StoreError):

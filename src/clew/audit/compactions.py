@@ -24,7 +24,6 @@ from clew.tokens import counter_for, estimate
 from clew.wire.formats import named
 
 MILLION = 1_000_000
-ATTACHED = "[attachment"  # how the reader of Claude Code's files writes down what the client attached
 USED_BY_CALLS: tuple[FactKind, ...] = ("paths", "commands")  # of which it shows that they were needed again
 
 
@@ -196,6 +195,4 @@ class SessionAudit:
 
 def _is_attached(item: Item) -> bool:
     """Whether a client put it there, and nobody said it."""
-    if item.role != "user" or item.kind not in ("text", "media"):
-        return False
-    return item.text.startswith(ATTACHED) or is_program_made(item.text)
+    return item.role == "user" and item.kind in ("text", "media") and is_program_made(item.text)

@@ -1,13 +1,11 @@
 """The conversations of a task as bytes, one at a time: no more of a file is in memory than the one that is read."""
 
-import gzip
-import io
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from clew.batch.sources import LONGEST_CONVERSATION, PACKED_BYTES, BatchTask, is_conversation_line
+from clew.batch.sources import LONGEST_CONVERSATION, BatchTask, is_conversation_line
+from clew.core import unpacking
 from clew.errors import BadRequest
 from clew.sessions.transcripts import opencode_store
 
@@ -37,7 +35,7 @@ def conversations(root: Path, task: BatchTask) -> Iterator[RawConversation]:
             for raw in _of_file(root / name, name, size, task):
                 at = raw.position
                 yield raw
-        except (BadRequest, OSError, EOFError, zlib.error) as error:
+        except (BadRequest, OSError) as error:
             yield RawConversation(name, at, b"", _why(error, root / name))
 
 
@@ -56,8 +54,8 @@ def _of_file(path: Path, name: str, size: int, task: BatchTask) -> Iterator[RawC
         if task.stop:
             yield from _lines(opened, name, size, task.start, task.stop)
             return
-        packed = opened.peek(2)[:2] == PACKED_BYTES
-        file = io.BufferedReader(gzip.GzipFile(fileobj=opened)) if packed else opened
+        packed = opened.peek(2)[:2] == unpacking.GZIP
+        file = unpacking.opened(opened) if packed else opened
         size = -1 if packed else size  # one that grew meanwhile is read as far as it was known
         first = file.readline(LONGEST_CONVERSATION)
         if is_conversation_line(first):

@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 from clew.audit.reading import session_files
 from clew.core import rawjson
+from clew.core.unpacking import GZIP
 from clew.errors import BadRequest
 from clew.sessions.transcripts import plain
 
 TASK_BYTES = 4 << 20  # of a task: seconds of work, so that little is lost with one, and little is done to begin one
 TASK_FILES = 500
 LONGEST_CONVERSATION = 512_000_000  # bytes of one conversation, which has to fit in memory several times
-PACKED_BYTES = b"\x1f\x8b"  # with which a .gz begins
 
 
 class BatchTask(NamedTuple):
@@ -93,7 +93,7 @@ def has_conversation_lines(path: Path) -> bool:
 
 def is_conversation_line(line: bytes) -> bool:
     """Whether a line is a whole conversation."""
-    if line[:2] == PACKED_BYTES:
+    if line[:2] == GZIP:
         return False
     try:
         value = rawjson.loads(line.removeprefix(b"\xef\xbb\xbf").strip())

@@ -3,7 +3,6 @@
 The snapshot in `models.json.gz` is made by `scripts/refresh_catalog.py`. What is not certain is said to be so.
 """
 
-import gzip
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from importlib.resources import files
 from typing import Any, Literal
 
 from clew.catalog import names
+from clew.core.unpacking import shipped
 
 __all__ = ["DEFAULT", "Model", "Prices", "lookup", "window"]
 
@@ -147,7 +147,7 @@ def _prices(flat: list[float | None]) -> Prices:
 def _file() -> dict[str, Any]:
     """The snapshot as it lies in the package; read when the first name is looked up."""
     packed = files("clew.catalog").joinpath("models.json.gz").read_bytes()
-    content: dict[str, Any] = json.loads(gzip.decompress(packed))
+    content: dict[str, Any] = json.loads(shipped(packed))
     return content
 
 

@@ -2,27 +2,12 @@
 
 import json
 import logging
-import re
 from pathlib import Path
 from typing import Literal, NamedTuple, cast, get_args
 
+from clew.chat.looking import LOOKING, looking
 from clew.errors import BadRequest
 from clew.screens import save
-
-SYNTAX = re.compile(r"[;&|<>$`(){}\\\n*?!#'\"~=]|\[")  # what makes of one command another, or several
-# A list of what is known to be harmless, not of what is not: that one never ends. These only read, or check, whatever
-# follows; of `rg` and `sort` this is not true, which can run and write.
-HARMLESS = frozenset("ls cat head tail wc nl cut grep file stat du df pwd which echo diff pytest ruff mypy tsc".split())
-# Commands whose first argument says what they do, with those that only look, check or build: `git fetch` and `go test`
-# can be told to run any program.
-SEVERAL = {
-    "git": frozenset("status diff log show blame add commit".split()),
-    "npm": frozenset("test ls outdated audit".split()),
-    "cargo": frozenset("build check test clippy fmt tree".split()),
-    "make": frozenset("test check build lint format docs".split()),
-    "uv": frozenset("sync lock tree".split()),
-}
-
 
 DIGEST_SHOWN = 8  # characters
 RuleKind = Literal["command", "prefix", "tool", "servers", "no servers"]
@@ -45,14 +30,10 @@ class AllowedRule(NamedTuple):
         return self.text
 
 
-def alike(command: str) -> AllowedRule | None:
-    """The rule for commands like this one; None where there is no safe one."""
-    first, second, *_ = [*command.split(), "", ""]
-    if SYNTAX.search(command):
-        return None
-    if second and second in SEVERAL.get(first, ()):
-        return AllowedRule(f"{first} {second}", "prefix")
-    return AllowedRule(first, "prefix") if first in HARMLESS else None
+def alike(command: str, folder: Path = Path()) -> AllowedRule | None:
+    """The rule for commands like this one; None where there is no safe one, or it would not cover this one."""
+    name = looking(command, folder)
+    return AllowedRule(name, "prefix") if name else None
 
 
 class AllowedRules:
@@ -60,23 +41,27 @@ class AllowedRules:
 
     def __init__(self, file: Path, folder: Path) -> None:
         self._file = file
+        self._place = folder
         self._folder = str(folder)
 
     def all(self) -> list[AllowedRule]:
         """What is allowed or refused here; nothing where the file cannot be read, so that everything is asked about."""
         try:
-            return self._read().get(self._folder, [])
+            rules = self._read().get(self._folder, [])
         except BadRequest as error:
             logging.getLogger("clew").warning("%s", error)
             return []
+        # Earlier versions had rules for programs that can be told to do anything: they hold no more.
+        return [rule for rule in rules if rule.kind != "prefix" or rule.text in LOOKING]
+
+    def alike(self, command: str) -> AllowedRule | None:
+        """The rule for commands like this one in this folder; None where there is no safe one."""
+        return alike(command, self._place)
 
     def covers(self, command: str) -> bool:
         """Whether a command need not be asked about."""
-        words = "" if SYNTAX.search(command) else " ".join(command.split()) + " "
-        return any(
-            words.startswith(f"{rule.text} ") if rule.kind == "prefix" else rule == AllowedRule(command)
-            for rule in self.all()
-        )
+        rules = self.all()
+        return AllowedRule(command) in rules or self.alike(command) in rules
 
     def add(self, rule: AllowedRule) -> None:
         """Have a rule from now on. Raises `BadRequest` where the file cannot be read: what is in it is not lost."""

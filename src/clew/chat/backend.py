@@ -18,7 +18,6 @@ from clew.agent.tools import AskUser, Permissions, Toolbox, tools
 from clew.agent.tools.walking import walk
 from clew.chat.allowing import AllowedRules
 from clew.chat.guides import guides, instructed
-from clew.chat.hearing import OWN_COMMAND
 from clew.chat.pictures import named_pictures
 from clew.chat.servers.declared import ServerDeclaration
 from clew.chat.servers.tools import ChatServers
@@ -34,6 +33,7 @@ from clew.screens import save
 from clew.sessions.about import Abouts
 from clew.sessions.composition import CompositionPart, parts, scaled, shown
 from clew.sessions.sessions import Diff, Sessions
+from clew.steps.worklog.requests import typed
 from clew.steps.worklog.writing import summary
 from clew.store.protocol import Store
 from clew.store.records import Method, Session
@@ -173,11 +173,7 @@ class ChatBackend:
         for session in reversed((await self.all())[:REMEMBERED]):
             said = (await self.store.load(self.scope, session.branch)).said
             nodes = await self.store.nodes(self.scope, [place.id for place in said[-RECENT_ITEMS:]])
-            texts += [
-                n.item.text.partition(OWN_COMMAND)[0]
-                for n in nodes.values()
-                if (n.item.role, n.item.kind) == ("user", "text")
-            ]
+            texts += [text for n in nodes.values() if (text := typed(n.item))]
         return [text for text, _ in groupby(texts)]
 
     def files(self) -> list[str]:

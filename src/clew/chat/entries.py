@@ -13,6 +13,7 @@ from clew.facts.coverage import STATES
 from clew.screens.lines import name, words
 from clew.sessions.composition import parts
 from clew.sessions.sessions import Diff
+from clew.steps.worklog.requests import typed
 from clew.tokens.media import is_image
 
 EntryKind = Literal["you", "agent", "thought", "call", "result", "failed", "note", "problem", "stand-in", "page"]
@@ -116,7 +117,7 @@ def of(item: Item) -> ScreenEntry:
             return ScreenEntry("stand-in", item.text)
         case "media" | "opaque":
             return ScreenEntry("note", "(a picture)" if is_image(item.wire or {}) else f"({item.kind})")
-    return ScreenEntry("agent" if item.role == "assistant" else "you", item.text)
+    return ScreenEntry("agent" if item.role == "assistant" else "you" if typed(item) else "note", item.text)
 
 
 def stand_in(node: Node, edit: Edit, view: View) -> ScreenEntry:

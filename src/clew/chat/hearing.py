@@ -7,6 +7,7 @@ from clew.chat.entries import BRIEF_LINES, ScreenEntry, called, came, kept, stan
 from clew.errors import ClewError, ToolError
 from clew.llm.streaming import Text, Thought
 from clew.screens.lines import count
+from clew.text.decorations import OWN_COMMAND
 from clew.wire.convert.media import Media
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
 TOAST = 10  # seconds
 LIVE_CHARACTERS = 4_000  # the end of what a running command wrote, of which the last lines are shown
-OWN_COMMAND = "\n\n[I ran a command myself: "
 
 
 class Hearing:

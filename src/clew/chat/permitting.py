@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from clew.agent.tools import Permission, Tool
-from clew.chat.allowing import AllowedRule, alike
+from clew.chat.allowing import AllowedRule
 from clew.chat.entries import ScreenEntry, bounded, plain
 from clew.chat.servers.tools import ServerTool
 from clew.chat.transcript import TranscriptView
@@ -92,12 +92,12 @@ async def permitted(
 ) -> bool:
     """Whether a tool may do something: as the user said before, or says now."""
     kind = tool.name, tool.asks  # to write a file that is run unasked is another thing than to write
-    command = str(arguments.get("command", "")).strip() if tool.name == "run" else ""
+    command = str(arguments.get("command", "")).strip(" \t\n") if tool.name == "run" else ""
     allowed = chat.backend.allowed
     this = AllowedRule(command) if command else AllowedRule(tool.rule, "tool") if isinstance(tool, ServerTool) else None
     if kind in always or (command and allowed.covers(command)) or (this and this in allowed.all()):
         return True
-    answer = await chat.ask(Permitting(tool.name, preview, this, alike(command), bool(chat.prompt.text)))
+    answer = await chat.ask(Permitting(tool.name, preview, this, allowed.alike(command), bool(chat.prompt.text)))
     if answer is None or not answer.yes:
         return False
     if answer.always:

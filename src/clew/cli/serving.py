@@ -60,7 +60,7 @@ def serve(
         compaction=compaction or own.compaction,
     )
     config = replace(config, gateway=own, compaction_method=method or config.compaction_method)
-    from clew.gateway.app import LOOPBACK
+    from clew.gateway.own_hosts import LOOPBACK
 
     if own.host not in LOOPBACK and not own.clients:
         raise UsageError(

@@ -21,7 +21,6 @@ from clew.cli.app import (
     looking,
     seek_store,
 )
-from clew.text.decorations import is_program_made, undecorated
 
 if TYPE_CHECKING:
     from clew.screens.tree import Chain
@@ -105,13 +104,14 @@ def _nothing(every: Sequence["Session"], tag: str, scope: str) -> str:
 
 async def _titles(found: "Sessions", chains: Iterable["Chain"]) -> dict[str, str]:
     """The first words of conversations that nobody named, and that have no past of another one."""
+    from clew.steps.worklog.requests import typed
+
     store, titles = found.engine.store, {}
     for first in (chain.first for chain in chains):
         if (first.name is None or first.cause == "import") and first.cause != "fork":
             said = (await store.load(found.scope, first.branch, first.seq)).said[:OPENING]
             nodes = (await store.nodes(found.scope, [place.id for place in said])).values()
-            texts = (n.item.text for n in nodes if n.item.kind == "text" and n.item.role == "user")
-            titles[first.branch] = next((undecorated(t) for t in texts if not is_program_made(t)), "")
+            titles[first.branch] = next((text for n in nodes if (text := typed(n.item))), "")
     return titles
 
 

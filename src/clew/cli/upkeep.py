@@ -11,12 +11,13 @@ import typer
 
 from clew.cli.app import AsJson, Nothing, ScopeName, StorePath, app, bar, configured, echo_json, opened
 from clew.cli.completion import names as completed
-from clew.errors import Ambiguous, NotFound, StoreError
+from clew.errors import Ambiguous, ForeignFile, NotFound, StoreError
 
 if TYPE_CHECKING:
     from clew.store import BranchInfo
+    from clew.store.database import Problem
     from clew.store.sql import SQLStore
-    from clew.store.upkeep import Problem, Survey
+    from clew.store.upkeep import Survey
     from clew.store.upkeep.purge import Audit, Purge
 
 
@@ -31,28 +32,65 @@ def doctor(
     survey, problems, purges = asyncio.run(_examined(store, deep, repair))
     if as_json:
         found = {"problems": [asdict(p) for p in problems], "purges": [asdict(p) for p in purges]}
-        typer.echo(json.dumps(asdict(survey) | found, indent=2))
+        typer.echo(json.dumps((asdict(survey) if survey else {}) | found, indent=2))
     else:
         from rich.console import Console
 
-        from clew.screens.upkeep import health
+        from clew.screens.upkeep import health, list_problems
 
-        health(Console(highlight=False), survey, problems, purges, deep)
+        console = Console(highlight=False)
+        if survey:
+            health(console, survey, problems, purges, deep)
+        else:
+            list_problems(console, problems)
     if problems:
         raise typer.Exit(1)
 
 
-async def _examined(where: str | None, deep: bool, repair: bool) -> tuple["Survey", list["Problem"], list["Audit"]]:
-    store = opened(where)
+UNREPAIRED = "restore a backup; without one, save what can still be read: clew export NAME -o FILE"
+Examined = tuple["Survey | None", list["Problem"], list["Audit"]]
+
+
+async def _examined(where: str | None, deep: bool, repair: bool) -> Examined:
+    """What a log holds, what is wrong with it and what was purged, as far as that can be read."""
+    from clew.store.database import Problem
+
+    try:
+        store = opened(where)
+    except StoreError as error:
+        return None, _damage(where, error), []
+    problems = list["Problem"]()
     try:
         if repair:
-            with bar("repairing") as progress:
-                await store.repair(progress)
+            try:
+                with bar("repairing") as progress:
+                    await store.repair(progress)
+            except StoreError as error:
+                if not error.damage:
+                    raise
+                problems.append(Problem(f"it cannot be repaired: {error.damage}", 1, UNREPAIRED))
         with bar("checking") as progress:
-            problems = await store.check(deep, progress)
-        return await store.survey(), problems, await store.purges()
+            problems += await store.check(deep, progress)
+        try:
+            return await store.survey(), problems, await store.purges()
+        except StoreError as error:
+            if not error.damage:
+                raise
+            return None, problems or [Problem(f"the log cannot be read: {error.damage}", 1, "restore a backup")], []
     finally:
         await store.close()
+
+
+def _damage(where: str | None, error: StoreError) -> list["Problem"]:
+    """What is wrong with a file that cannot be opened. Raises the error where that is no damage."""
+    from clew.store.places import place
+    from clew.store.sqlite.damage import damage_at
+
+    path = place(where) if where else configured().store
+    found = damage_at(path) if isinstance(path, Path) and (error.damage or isinstance(error, ForeignFile)) else []
+    if not found:
+        raise error
+    return found
 
 
 @app.command(epilog="Example: clew backup ~/clew-2026-11-15.db")

@@ -57,8 +57,18 @@ class GatewayTable:
     ] = "prevent"
     tools: Annotated[bool, Setting(SWITCH, "Offer recall and search_history with the method auto, too")] = False
     closed: Annotated[bool, Setting(SWITCH, "Refuse a request that clew fails on; else it goes on as it came")] = False
-    hosts: Annotated[tuple[str, ...], Setting(TEXT_LIST, "Host names it is reached by, beside loopback's", "none")] = ()
-    body: Annotated[int, Setting(count(1, 64), "Largest request, and answer that is no stream, in megabytes")] = 64
+    hosts: Annotated[
+        tuple[str, ...],
+        Setting(
+            TEXT_LIST, "Host names it is reached by, beside loopback's; also origins of web pages that may ask", "none"
+        ),
+    ] = ()
+    body: Annotated[
+        int,
+        Setting(
+            count(1, 64), "Largest request, with all that is packed in it, and answer that is no stream, in megabytes"
+        ),
+    ] = 64
     requests: Annotated[int, Setting(count(1, 512), "Most requests at the same time")] = 512
     per_minute: Annotated[int, Setting(count(0, 600), "Most requests of one client in a minute; 0: any number")] = 0
     client_silence: Annotated[

@@ -107,13 +107,14 @@ def new_id() -> str:
 class Digests:
     """Keyed digests for one tenant: another scope, or another store's secret, gives other ids."""
 
-    __slots__ = ("_content", "_link")
+    __slots__ = ("_content", "_link", "_seal")
 
     def __init__(self, secret: bytes = b"", scope: Scope = "") -> None:
         key = blake2b(scope.encode("utf-8", "surrogatepass"), key=secret[:64], digest_size=32).digest()
         # A copied hash state starts faster than a new keyed one, and this runs for every item.
         self._content = blake2b(key=key, digest_size=16, person=b"clew content")
         self._link = blake2b(key=key, digest_size=16, person=b"clew link")
+        self._seal = blake2b(key=key, digest_size=32, person=b"clew seal")
 
     def content(self, item: Item) -> str:
         """The digest of what was said, however it was wrapped."""
@@ -171,6 +172,12 @@ class Digests:
         state = self._content.copy()
         state.update(_quickly([frame.format, list(frame.lead), dict(frame.body)]))
         return state.hexdigest()
+
+    def seal(self, data: bytes) -> bytes:
+        """What signs these bytes as this store's and this scope's: nobody can write it who has not the secret."""
+        state = self._seal.copy()
+        state.update(data)
+        return state.digest()
 
     def parts(self, data: bytes) -> str:
         """The digest of what several versions of a frame have in common."""

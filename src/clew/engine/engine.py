@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew import events
 from clew.catalog.usage import spent
-from clew.core.items import Frame, Item, Node, Scope
+from clew.core.items import Frame, Node, Scope
 from clew.core.limits import Budget
 from clew.core.threads import in_thread
 from clew.core.view import View
@@ -15,6 +15,7 @@ from clew.engine.branch import Branch
 from clew.engine.cache_marks import anchored
 from clew.engine.compaction import Compactor
 from clew.engine.due import part
+from clew.engine.lineage import Lineage
 from clew.engine.model_limits import Budgeting, ModelLimits
 from clew.engine.pins import Back, back
 from clew.engine.recall import candidates, resolve
@@ -59,6 +60,7 @@ class Engine:
         self._compactor = Compactor(store, settings)
         self._turns = Turns(store, self._compactor, self.limits, settings)
         self._additions = Appender(self._turns)
+        self.lineage = Lineage(self._turns)
 
     @property
     def settings(self) -> Settings:
@@ -97,10 +99,6 @@ class Engine:
     async def reopen(self, scope: Scope, branch: str) -> View:
         """A conversation as it stands, to be compacted. Raises `Conflict` if a newer one goes on from it."""
         return await reopened(self._turns, scope, branch)
-
-    async def whose(self, scope: Scope, frame: Frame, items: Sequence[Item], session: str | None) -> str | None:
-        """The branch of which a history is, whoever asks about it; None if it is like none."""
-        return await self._turns.recogniser(scope, frame).whose(items, session)
 
     async def observe(self, view: View, usage: Any) -> None:
         """Record what the provider reported for the call this view was made for: its own object or a mapping."""

@@ -17,6 +17,7 @@ from clew.steps.places import newest_turn
 from clew.store.protocol import Store
 from clew.store.trace import PINS, Trace
 from clew.text.excerpts import framed
+from clew.text.search import is_made
 from clew.tokens.target import Target
 
 PIN_SHARE = 0.25  # of what the frame leaves: what comes back by pins takes no more
@@ -90,7 +91,7 @@ def _who(item: Item, calls: Mapping[str, Item]) -> str:
             return f"{call.name if call else item.name or 'a tool'}, a tool"
         case "summary":
             return "clew, as a summary"
-    return f"the {item.role}"
+    return "a program" if is_made(item) else f"the {item.role}"
 
 
 async def back(store: Store, view: View, target: Target, trace: Trace, ids: Sequence[str]) -> Back:

@@ -18,7 +18,7 @@ from clew.engine.cue import Cue
 from clew.engine.model_limits import ModelLimits
 from clew.engine.replay import counted, replay, sent_last
 from clew.engine.reports import told
-from clew.events import Listener, tell
+from clew.events import Listener, Unproven, tell
 from clew.recognition.continuation import Recognition
 from clew.recognition.last_body import Incoming
 from clew.secrets.guard import Guard
@@ -27,6 +27,8 @@ from clew.store.records import Batch, Began, Call, Event, Method, Revert
 from clew.store.trace import Trace, apply
 from clew.tokens.target import Target
 from clew.wire.rules.binding import is_refused
+
+SHARED_NAMES = "shared_name"  # the kind under which a store has names that several conversations have
 
 
 @dataclass(slots=True)
@@ -131,11 +133,13 @@ async def written(turn: Turn, store: Store) -> None:
         turn.written.append(call)
         apply(trace, call)
         branch.sent.predicted = call.predicted
-    if turn.written:
+    if turn.written or found.opened:
         heads = {*heads, branch.sent.chain} - {""}
         frames = ((turn.digest, turn.guard.frame(turn.frame)),) if turn.digest != branch.sent.frame else ()
         opened = found.opened, found.fork, trace.session if found.opened else None
         batch = Batch(trace.branch, turn.first, tuple(turn.written), *opened, tuple(heads), frames, found.origin)
+        if found.shares_name and trace.session is not None:
+            batch = with_(batch, learned=((SHARED_NAMES, trace.session, {}),))
         await store.write(turn.scope, batch)
 
 
@@ -145,7 +149,8 @@ def sent(turn: Turn, listeners: Sequence[Listener]) -> View:
     if turn.written and listeners:
         heard = turn.guard.told(turn.scope, trace.branch, turn.first, turn.found.said())
         facts = told(turn.scope, trace, turn.first, turn.written, turn.shown, turn.target.meter, turn.prices)
-        tell(listeners, [*heard, *facts])
+        lost = [Unproven(turn.scope, trace.branch, turn.first)] if turn.found.lost else []
+        tell(listeners, [*lost, *heard, *facts])
     if turn.fitted.error is not None:
         raise turn.fitted.error
     new = trace.edits[turn.known :]

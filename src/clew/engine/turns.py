@@ -8,6 +8,7 @@ from dataclasses import replace as with_
 from typing import Any, TypeVar
 
 from clew import events
+from clew.core.caches import Recent
 from clew.core.items import Digests, Frame, Item, Scope, new_id
 from clew.core.threads import in_thread_if
 from clew.core.view import View
@@ -24,6 +25,7 @@ from clew.errors import Conflict, NotFound, Purged
 from clew.events import tell
 from clew.recognition.agents import same_agent
 from clew.recognition.last_body import Body, Known
+from clew.recognition.reach import Before, ProvenPast
 from clew.recognition.recognise import Recogniser
 from clew.secrets.guard import Guard
 from clew.store.protocol import Store
@@ -37,6 +39,7 @@ T = TypeVar("T")
 
 LATE = (Conflict, Purged)  # somebody wrote, or purged what was found, since it was looked for: look again
 NEWEST_ONLY = "only the newest view of a branch can be compacted, and only by the engine that prepared it"
+PASTS = 4_096  # branches of which it is remembered what came before them
 TRIES = 20  # when another process extends the same branch at the same moment
 
 
@@ -70,6 +73,7 @@ class Turns:
         self.limits = limits
         self.listeners: Sequence[events.Listener] = tuple(settings.listeners)
         self.branches = Branches(settings.memory)
+        self._before: Recent[tuple[Scope, str], Before] = Recent(PASTS)
         self._secrets = Guard(settings.secrets, store.secret, "").policy
 
     async def take(self, request: Request, silent: bool = False) -> View:
@@ -121,7 +125,7 @@ class Turns:
             offset = branch.body.starts[incoming.same] + branch.body.shift
             if not _is_same_agent(branch, incoming.frame):
                 return None
-            looking = self.recogniser(request.scope, incoming.frame)
+            looking = self.recogniser(request.scope, incoming.frame, request.origin)
             found = await looking.extend(branch.trace, incoming.flat(), offset)
             if found is None:
                 return None
@@ -136,9 +140,10 @@ class Turns:
         assert incoming is not None, "its own format"
         if request.check:
             request.check(incoming.frame, incoming.flat())
-        looking = self.recogniser(request.scope, incoming.frame)
+        looking = self.recogniser(request.scope, incoming.frame, request.origin)
         found = await looking.find(incoming.flat(), request.session)
-        found.origin = None if found.fork else request.origin or found.origin
+        proven = found.origin is not None and found.origin.cause == "compaction"
+        found.origin = None if found.fork else found.origin if proven else request.origin or found.origin
         branch = Branch(found.trace, known, View(incoming.frame, (), self.digests(request.scope)))
         branch.beside = request.session if found.trace.session is None else None
         branch.whole = found.whole
@@ -248,9 +253,14 @@ class Turns:
             for kind, name, value in learned:
                 await self.store.learn(view.scope, kind, name, value)
 
-    def recogniser(self, scope: Scope, frame: Frame) -> Recogniser:
-        """Who tells whose history it is, in one scope."""
-        return Recogniser(self.store, scope, self.digests(scope), frame, self.guard(scope))
+    def recogniser(self, scope: Scope, frame: Frame, origin: Origin | None = None) -> Recogniser:
+        """Who tells whose history it is, in one scope; with what its host says of where it comes from."""
+        return Recogniser(self.store, scope, self.digests(scope), frame, self.guard(scope), self.reach(scope, origin))
+
+    def reach(self, scope: Scope, origin: Origin | None = None) -> ProvenPast:
+        """Who tells what a conversation may look back into."""
+        parent = origin.parent if origin and origin.cause != "beside" else None
+        return ProvenPast(self.store, scope, self.digests(scope), self._before, parent)
 
     def guard(self, scope: Scope) -> Guard:
         """The policy over one turn."""

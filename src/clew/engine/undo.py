@@ -11,7 +11,7 @@ from clew.engine.replay import replay
 from clew.engine.turns import TRIES, Turns, wait
 from clew.errors import BadRequest, Conflict, NotFound, OverBudget
 from clew.events import tell
-from clew.recognition.side_requests import summed_up
+from clew.recognition.proof import logged
 from clew.steps.repair import repair
 from clew.store.records import Batch, Began, Event, Revert
 from clew.store.trace import Fold, Trace
@@ -110,7 +110,9 @@ async def _unsummed(turns: Turns, scope: Scope, trace: Trace) -> tuple[Undone, t
         return None
     frame, (parent, last) = await store.frame(scope, trace.frame), came[0]
     shown = await replay(store, scope, trace, frame, {})
-    at = next((i for i, node in enumerate(shown.nodes) if summed_up(node.item.text) == parent), None)
+    digests = turns.digests(scope)
+    given = (logged(digests, node.item.text) for node in shown.nodes)
+    at = next((i for i, told in enumerate(given) if told and told.branch == parent), None)
     past = await store.load(scope, parent, last)
     if at is None or not past.folds:
         return None

@@ -168,6 +168,11 @@ class Began(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Unproven(Event):
+    """A history goes on from a summary, or under a known name, and nothing proves from what: its past is empty."""
+
+
+@dataclass(frozen=True, slots=True)
 class Reverted(Event):
     """Compactions were taken back."""
 

@@ -88,6 +88,8 @@ class OwnCalls:
         else:
             found = [await store.session(thread.scope, thread.session) or ""]
         for branch in [*dict.fromkeys(filter(None, found))][:CANDIDATES]:
+            if not await thread.controller.engine.lineage.may_look(thread.scope, branch, thread.origin):
+                continue
             places = (await store.load(thread.scope, branch)).said
             nodes = await store.nodes(thread.scope, [place.id for place in places])
             asides.learn([nodes[place.id].item for place in places], thread.controller.is_ours)

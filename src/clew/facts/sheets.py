@@ -107,7 +107,7 @@ def voice_of(item: Item) -> Voice:
         return "result"
     if item.role == "user" and is_program_made(item.text):
         return "said" if undecorated(item.text) else "result"
-    return "said" if item.role == "assistant" else "user"
+    return "user" if item.role == "user" and item.kind != "summary" else "said"
 
 
 def key_of(kind: str, text: str) -> str:

@@ -1,12 +1,10 @@
 """The gateway as an ASGI app: which path means what, who may ask, and how often."""
 
-import hashlib
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
 
 import aiohttp
 
@@ -17,6 +15,7 @@ from clew.engine.engine import Engine
 from clew.exchange.thread import warn
 from clew.gateway import faults
 from clew.gateway.calls import ModelCall, ModelCalls
+from clew.gateway.client_keys import ClientKeys
 from clew.gateway.compressing import COMPRESS, RETRIEVE, Compressions
 from clew.gateway.counting import counted
 from clew.gateway.http import GatewayReply, GatewayRequest, Gone, Receive, Refused, Send, json_reply
@@ -24,13 +23,13 @@ from clew.gateway.line import Outgoing, UpstreamLine, client
 from clew.gateway.managing import managed, without_betas
 from clew.gateway.metrics import Metrics
 from clew.gateway.native import UpstreamCompactor
+from clew.gateway.own_hosts import OwnHosts, check_one_host
+from clew.gateway.paths import check_path, only_talks
 from clew.gateway.settings import GatewaySettings
-from clew.gateway.upstreams import KEY_HEADERS, Upstreams
+from clew.gateway.upstreams import Upstreams
 from clew.steps import Native
 from clew.steps.protocol import Pipeline
 
-KEY_HEADER = "x-clew-key"
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _CALLS: Mapping[str, ModelCall] = {
     "/v1/messages": ModelCall("anthropic"),
     "/v1/chat/completions": ModelCall("openai_chat"),
@@ -61,7 +60,7 @@ class Gateway:
         self.metrics = metrics or Metrics()
         self._calls = ModelCalls(engine, upstreams, self.settings, self.metrics, when, how)
         self._compressions = Compressions(engine)
-        self._scopes = {_digest(key): scope for key, scope in self.settings.keys.items()}
+        self._keys, self._hosts = ClientKeys(self.settings.keys), OwnHosts(self.settings.hosts)
         self._minutes: Recent[str, tuple[float, float]] = Recent(4_096)
         self._http: aiohttp.ClientSession | None = None
 
@@ -133,8 +132,8 @@ class Gateway:
     async def _reply(self, asked: GatewayRequest) -> GatewayReply:
         format = _spoken(asked)
         try:
-            if not asked.path.startswith("/"):  # what is said behind a host would be part of its name
-                raise Refused(400, "the path of a request begins with /")
+            check_path(asked.path)
+            check_one_host([value for name, value in asked.pairs if name == "host"])
             if own := self._own(asked):
                 return own
             self._check_origin(asked)
@@ -177,7 +176,8 @@ class Gateway:
             return self._count
         if asked.path == _COMPACT:
             return self._compact
-        if (found := _GEMINI.fullmatch(asked.path)) and found[2] != "countTokens":
+        found = _GEMINI.fullmatch(asked.path) if not self._keys or only_talks(asked.method, asked.path) else None
+        if found and found[2] != "countTokens":
             return self._call(ModelCall("gemini", found[1], found[2] == "streamGenerateContent"))
         return self._pass
 
@@ -194,6 +194,8 @@ class Gateway:
 
     async def _count(self, asked: GatewayRequest, scope: str) -> GatewayReply:
         """What a provider counts, or where it does not, what clew does."""
+        if _COUNTS.get(asked.path) == "openai_responses":
+            await self._calls.seals.open(scope, asked)
         reply = await self._pass(asked, scope)
         if reply.status_code not in (404, 405, 501):
             return reply
@@ -205,12 +207,16 @@ class Gateway:
         """What an upstream says to a request that is none of clew's business."""
         assert self._http is not None, "started"
         upstream = self.upstreams.of_client(asked.headers, asked.path)
-        headers = upstream.headers(asked.pairs, bool(self._scopes))
+        own_keys = bool(self._keys)
+        if own_keys and not only_talks(asked.method, asked.path):
+            headers, target = self._keys.with_own(asked, upstream)
+        else:
+            headers, target = upstream.headers(asked.pairs, own_keys), asked.target(own_keys)
         line, content = UpstreamLine(self._http, asked), await asked.body()
         if asked.path in _COUNTS and not upstream.edits:
             wanted = managed(content)
             content, headers = wanted.raw if wanted else content, without_betas(headers)
-        answered = await line.send(Outgoing(upstream, asked.method, asked.target(bool(self._scopes)), headers, content))
+        answered = await line.send(Outgoing(upstream, asked.method, target, headers, content))
         if asked.method == "HEAD":
             return line.answered(answered, await line.read(answered))
         return line.answered(answered, line.chunks(answered))
@@ -219,32 +225,16 @@ class Gateway:
 
     def _check_origin(self, asked: GatewayRequest) -> None:
         """Refuse what a web page has a browser ask, under whatever name it found this machine."""
-        host = _host(f"//{asked.headers.get('host', '')}")
-        allowed = {*LOOPBACK, *self.settings.hosts}
-        if host not in allowed and not self._scopes:
-            raise Refused(403, f"host {host or 'unknown'} is not served here; gateway.hosts names those that are")
-        origin = asked.headers.get("origin")
-        if origin and _host(origin) not in allowed:
-            raise Refused(403, "requests from web pages of other hosts are not served here")
+        # Who has a key may know this machine by any name; what a browser brings must come by one that is known.
+        self._hosts.check_host(asked.pairs, any_name=bool(self._keys) and "origin" not in asked.headers)
+        self._hosts.check_page(asked.pairs)
 
     def _admitted(self, asked: GatewayRequest) -> str:
         """The scope of who asks. Raises `Refused`."""
-        key = self._key(asked)
-        scope = self.settings.scope
-        if self._scopes:
-            found = self._scopes.get(_digest(key)) if key else None  # by digest: no comparison tells how much was right
-            if found is None:
-                raise Refused(401, f"no valid key: send one of the gateway's in {KEY_HEADER} or as your API key")
-            scope = found
+        scope = self._keys.scope(asked) if self._keys else self.settings.scope
         if self.settings.per_minute:
             self._check_rate(scope)
         return scope
-
-    def _key(self, asked: GatewayRequest) -> str:
-        if own := asked.headers.get(KEY_HEADER):
-            return own
-        given = next((asked.headers[name] for name in sorted(KEY_HEADERS) if name in asked.headers), "")
-        return given.removeprefix("Bearer ").strip() or asked.query_key
 
     def _check_rate(self, who: str) -> None:
         now, most = time.monotonic(), float(self.settings.per_minute)
@@ -253,17 +243,6 @@ class Gateway:
         if left < 1:
             raise Refused(429, f"more than {most:.0f} requests in a minute", retry_after=str(int(60 / most) + 1))
         self._minutes[who] = left - 1, now
-
-
-def _digest(key: str) -> bytes:
-    return hashlib.sha256(key.encode()).digest()
-
-
-def _host(url: str) -> str:
-    try:
-        return (urlsplit(url).hostname or "").lower()
-    except ValueError:
-        return ""
 
 
 def _normal(path: str) -> str:

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
-from uuid import uuid4
 
 import aiohttp
 
@@ -21,7 +21,7 @@ from clew.exchange.exchange import Caller, Exchange, NotATurn
 from clew.exchange.gemini import with_model
 from clew.exchange.thread import warn
 from clew.gateway import own_answers, usage
-from clew.gateway.compacting import Beside, Compactions, asked_beside, continued, in_form, sealed, unsealed
+from clew.gateway.compacting import Beside, Compactions, asked_beside, in_form
 from clew.gateway.http import GatewayReply, GatewayRequest, Refused
 from clew.gateway.line import GeminiUpstreamLine, Outgoing, UpstreamLine
 from clew.gateway.managed_answers import telling
@@ -29,14 +29,16 @@ from clew.gateway.managing import ManagedRequest, ManagedThread, applied_edits, 
 from clew.gateway.methods import METHOD_HEADER, ConversationMethods
 from clew.gateway.metrics import Metrics
 from clew.gateway.native import compacted_by, with_beta
+from clew.gateway.seals import Seals
 from clew.gateway.settings import GatewaySettings
 from clew.gateway.speakers import KnownConversation, NamedConversation, speaker
 from clew.gateway.upstreams import Upstreams, model_of
+from clew.recognition.agents import instructions
 from clew.recognition.side_requests import SideRequest, side_request
-from clew.store.records import Origin
 from clew.tokens import counter_for
 from clew.wire.convert.tools import declared
 
+CONVERSATIONS = 4_096  # of which something is remembered beside the log
 # The provider has the history, and it cannot be seen.
 KEPT_ELSEWHERE = ("previous_response_id", "conversation", "cachedContent", "cached_content")
 
@@ -63,6 +65,7 @@ class ModelCalls:
     ) -> None:
         self._engine, self._upstreams, self._settings, self._metrics = engine, upstreams, settings, metrics
         self._compactions = Compactions(engine)
+        self.seals = Seals(engine.store.secret)
         self._methods = ConversationMethods(engine)
         self.deciding = ContextController(engine, when=when, how=how)
         self.deciding.method = "llm"
@@ -71,15 +74,13 @@ class ModelCalls:
         # In `answer` a client decides, whom nobody tells: clew acts only just before it is too late.
         self._plain = ContextController(engine, offer=False, tell=False)
         self._plain.method = "llm" if settings.compaction == "answer" else "auto"
-        self._asides: dict[Scope, Asides] = {}
-        self._parents: Recent[tuple[Scope, str], str] = Recent(4_096)
+        self._asides: Recent[tuple[Scope, str, str | None], Asides] = Recent(CONVERSATIONS)
 
     async def answer(
         self, asked: GatewayRequest, call: ModelCall, scope: Scope, http: aiohttp.ClientSession
     ) -> GatewayReply:
         """What a client gets."""
-        raw = await asked.body()
-        raw = unsealed(raw) if call.format == "openai_responses" else raw
+        raw = await (self.seals.open(scope, asked) if call.format == "openai_responses" else asked.body())
         given = with_model(raw, call.model)
         who = speaker(asked, raw)
         line = GeminiUpstreamLine(http, asked, call.model) if call.model else UpstreamLine(http, asked)
@@ -93,21 +94,23 @@ class ModelCalls:
             outgoing = replace(outgoing, content=given, headers=without_betas(outgoing.headers))
         try:
             method = await self._methods.of(scope, who.name, asked.headers.get(METHOD_HEADER))
-            origin = await self._origin(scope, who, given, call.format)
+            origin = await self._engine.lineage.parent(scope, who.parent) if who.parent else None
         except Refused:
             raise
         except Exception as error:  # the store cannot be read
             self._failed(error)
             return own_answers.opened(await self._passed(line, outgoing))
+        whose = KnownConversation(scope, who.name, method, origin)
         try:
-            whose = KnownConversation(scope, who.name, method, origin)
             return await self._fitted(call, whose, given, line, outgoing, wanted)
         except NotATurn:
             pass
         # Rare, and read anew: what is new in it does not tell what it is about.
         beside = asked_beside(given, call.format)
-        reply = await self._compacted(asked, call, scope, who, beside) if beside and beside[0].form else None
-        return reply or await self._passed(line, outgoing)
+        if not beside or not beside[0].form:
+            return await self._passed(line, outgoing)
+        reply = await self._compacted(asked, call, scope, who, beside)
+        return reply or await self._overheard(await self._passed(line, outgoing), whose, beside)
 
     async def _fitted(
         self,
@@ -123,20 +126,30 @@ class ModelCalls:
         if whose.method == "llm" or self._settings.tools:
             wanted = self.deciding if whose.method == "llm" else self._looking
             if body := _offerable(given, call.format, wanted):
-                controller, asides = wanted, self._asides_of(whose.scope)
-        check = _check_kept if self._settings.compaction == "pass" else _check
+                controller, asides = wanted, self._asides_of(whose, wire.named(call.format).split(body)[0])
+        summing = list[SideRequest]()  # where clients compact as they like
+        check = partial(_check_kept, summing) if self._settings.compaction == "pass" else _check
         thread = ManagedThread(controller, whose.name, scope=whose.scope, origin=whose.origin, check=check)
         thread.clearing = edited.clearing if edited else None
         caller = Caller(_nothing, _same, self._failed)
         exchange = Exchange(thread, asides, line, outgoing, call.format, body or given, caller)
         with compacted_by(line, outgoing):
             reply: GatewayReply = await exchange.run()
+        if summing and (beside := asked_beside(given, call.format)):
+            reply = await self._overheard(reply, whose, beside)
         sent = thread.last
         if self._settings.compaction == "answer" and sent and sent.view.edits and reply.status_code < 400:
             reply = usage.whole(reply, call.format, len(given) / max(1, len(rawjson.dumps(sent.body))))
         if edited and edited.asks and reply.status_code < 400:
             reply = telling(reply, applied_edits(sent.view) if sent else [], edited.summary)
         return reply if sent else own_answers.opened(reply)
+
+    async def _overheard(self, reply: GatewayReply, whose: KnownConversation, beside: Beside) -> GatewayReply:
+        try:
+            return await self._compactions.overheard(reply, whose.scope, whose.name, beside)
+        except Exception as error:  # it is the model's own: what clew cannot do with it changes nothing
+            warn("clew could not note whose summary it is", error)
+            return reply
 
     async def _passed(self, line: UpstreamLine, outgoing: Outgoing) -> GatewayReply:
         answered = await line.send(outgoing)
@@ -155,28 +168,13 @@ class ModelCalls:
 
     # --- whose it is --------------------------------------------------------------------------------------------------
 
-    async def _origin(self, scope: Scope, who: NamedConversation, raw: bytes, format: str) -> Origin | None:
-        """In which conversation this one began, should it begin now."""
-        if who.parent:
-            branch = self._parents.get((scope, who.parent)) or await self._engine.store.session(scope, who.parent)
-            if branch:
-                self._parents[scope, who.parent] = branch
-                return Origin("subagent", branch)
-        elif who.name is None and (branch := continued(raw, format)) and await self._is_branch(scope, branch):
-            return Origin("compaction", branch)
-        return None
-
-    async def _is_branch(self, scope: Scope, branch: str) -> bool:
-        try:
-            await self._engine.store.load(scope, branch)
-        except ClewError:
-            return False
-        return True
-
-    def _asides_of(self, scope: Scope) -> Asides:
-        if scope not in self._asides:
-            self._asides[scope] = Asides(Digests(self._engine.store.secret, scope))
-        return self._asides[scope]
+    def _asides_of(self, whose: KnownConversation, frame: Frame) -> Asides:
+        """What was asked aside in a conversation; without a name, in those with the same system prompt and history."""
+        name = f"={whose.name}" if whose.name is not None else instructions(frame)
+        key = whose.scope, name, whose.origin.parent if whose.origin else None
+        if (found := self._asides.get(key)) is None:
+            found = self._asides[key] = Asides(Digests(self._engine.store.secret, whose.scope))
+        return found
 
     # --- compactions that clients ask for -----------------------------------------------------------------------------
 
@@ -191,7 +189,7 @@ class ModelCalls:
         streamed = bool(frame.body.get("stream")) if call.streamed is None else call.streamed
         spent = counter_for(frame.model, frame.format).text(text)
         if side.form == "item":
-            return own_answers.responses([sealed(text, f"cmp_{uuid4().hex}")], frame.model, streamed, spent)
+            return own_answers.responses([self.seals.sealed(scope, text)], frame.model, streamed, spent)
         alt = "sse" if "alt=sse" in asked.query else ""
         return own_answers.answer(in_form(text, side), call.format, frame.model, streamed, spent, alt)
 
@@ -221,11 +219,11 @@ class ModelCalls:
 
     async def compact(self, asked: GatewayRequest, scope: Scope) -> GatewayReply | None:
         """The answer to a client that has a history compacted, in one item; None where the provider must give it."""
-        raw = await asked.body()
+        raw = await self.seals.open(scope, asked)
         if self._settings.compaction == "pass":
             return None
         try:
-            frame, items = wire.decode(rawjson.loads(unsealed(raw)), "openai_responses")
+            frame, items = wire.decode(rawjson.loads(raw), "openai_responses")
         except BadRequest:  # its provider says what is wrong
             return None
         if is_elsewhere(frame):
@@ -235,7 +233,7 @@ class ModelCalls:
         if text is None:
             return None
         spent = counter_for(frame.model, frame.format).text(text)
-        item = sealed(text, f"cmp_{uuid4().hex}")
+        item = self.seals.sealed(scope, text)
         return own_answers.responses([item], frame.model, False, spent, "response.compaction")
 
     async def _summary(self, scope: Scope, session: str | None, beside: Beside) -> str | None:
@@ -264,12 +262,15 @@ def _check(frame: Frame, items: Sequence[Item]) -> None:
     """Raise `NotATurn` for what a client asks beside its conversation, and where that is kept by its provider."""
     if side_request(frame, items):
         raise NotATurn("it is asked beside a conversation")
-    _check_kept(frame, items)
+    _check_kept([], frame, items)
 
 
-def _check_kept(frame: Frame, items: Sequence[Item]) -> None:
+def _check_kept(summing: list[SideRequest], frame: Frame, items: Sequence[Item]) -> None:
+    """Raise it only for the latter; what asks for a summary is put into the list."""
     if is_elsewhere(frame):
         raise NotATurn("its provider keeps the conversation")
+    if (side := side_request(frame, items)) and side.form:
+        summing.append(side)
 
 
 def is_elsewhere(frame: Frame) -> bool:

@@ -1,26 +1,29 @@
 """A client's own compaction, answered from the log: no model is asked, and nothing is lost."""
 
-import base64
-import binascii
-import re
-import zlib
-from collections import Counter as Tally
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from dataclasses import replace as with_
-from typing import Any
 
 from clew import wire
 from clew.core import rawjson
 from clew.core.items import Frame, Item, Node, Scope
 from clew.core.view import View
 from clew.engine.engine import Engine, Request
-from clew.errors import BadRequest, Conflict, NotFound
-from clew.recognition.side_requests import FIRST, SideRequest, is_continued, log_line, side_request, summed_up
+from clew.errors import Conflict, NotFound
+from clew.exchange.answers import AnswerReader
+from clew.exchange.transport import Chunks
+from clew.gateway.http import GatewayReply
+from clew.gateway.quotes import Quotes
+from clew.recognition.proof import Past, has_log_line, log_line
+from clew.recognition.side_requests import SideRequest, side_request
 from clew.steps.protocol import Step
 from clew.steps.summarize import briefed
 from clew.steps.worklog.log import SILENT
-from clew.text.decorations import undecorated
+from clew.steps.worklog.requests import typed
+from clew.steps.worklog.wording import indented
+from clew.store.records import Origin
+from clew.text.decorations import OWN_COMMAND, undecorated
 from clew.text.framing import neutral
 from clew.tokens.target import Target
 
@@ -32,12 +35,6 @@ EARLIER_SHARE = 0.5  # as much again, at most, for what earlier summaries stood 
 CHARACTERS = 3  # in a token, at least, of such texts
 LONGEST_LINE = 400  # characters
 EARLIER = "What was done before that, from the log:"
-PARAGRAPHS, LONG_ENOUGH = 6, 60  # of a quoted conversation, and characters: by which it is looked for
-LONGEST_QUOTE = 1_200  # characters: pi cuts off what is longer than 2,000
-LIKELY = 4  # branches that are compared with a quoted conversation
-SEALED = "clew-log-1:"  # with which an item begins that only clew reads
-LARGEST_SEAL = 1 << 20  # bytes of what is in one: anybody can make one
-_PARTS = re.compile(r"\n\s*\n|^# (?:USER|ASSISTANT)\n", re.MULTILINE)  # the latter between what aider quotes
 
 
 Beside = tuple[SideRequest, Frame, list[Item]]
@@ -48,17 +45,6 @@ def asked_beside(raw: bytes, format: str) -> Beside | None:
     frame, items = wire.decode(rawjson.loads(raw), format)
     found = side_request(frame, items)
     return (found, frame, items) if found else None
-
-
-def continued(raw: bytes, format: str) -> str | None:
-    """The branch that a client goes on from with a summary that it got here, where its history begins with one."""
-    if b"[clew log " not in raw:
-        return None
-    try:
-        items = wire.decode(rawjson.loads(raw), format)[1][:FIRST]
-    except BadRequest:
-        return None
-    return next((branch for i in items if is_continued([i]) and (branch := summed_up(i.text))), None)
 
 
 @dataclass(frozen=True)
@@ -83,6 +69,7 @@ class Compactions:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._quotes = Quotes(engine)
 
     async def summary(
         self,
@@ -98,8 +85,7 @@ class Compactions:
 
         None where nobody knows of what conversation, or where it has no more than so many tokens.
         """
-        asked = "\n".join(item.text for item in items[side.begins :])
-        view = await self._view(scope, session, frame, items[: side.begins], asked)
+        view = await self._view(scope, session, frame, items[: side.begins], _asked(side, items))
         if view is None or await self._engine.expected(view) <= least:
             return None
         window = (await self._engine.limits.target(scope, view.frame)).window
@@ -112,8 +98,24 @@ class Compactions:
             view = await self._engine.preview(view, step=brief)
         before = _middle_out(await self._before(scope, view.branch), int(EARLIER_SHARE * brief.size) * CHARACTERS)
         said = told(view, int(VERBATIM_SHARE * brief.size) * CHARACTERS)
-        parts = [*([f"{EARLIER}\n{before}"] if before else []), said, log_line(view.branch)]
-        return "\n\n".join(parts)
+        past = await self._past(view)
+        text = "\n\n".join([*([f"{EARLIER}\n{before}"] if before else []), said, log_line(view.digests, past)])
+        await self._engine.lineage.answered(scope, past, text)
+        return text
+
+    async def of(self, scope: Scope, session: str, frame: Frame, focus: str = "") -> str | None:
+        """The same of a conversation by its name, for a host of clew's own; None where there is none of that name."""
+        branch = await self._engine.store.session(scope, session)
+        if branch is None:
+            return None
+        _, items = await self._quotes.said(scope, branch)
+        return await self.summary(scope, session, SideRequest("agent", "text", len(items)), frame, items, focus)
+
+    async def _past(self, view: View) -> Past:
+        """The conversation up to its newest fold, and no further: what is said there later is not summed up."""
+        store = self._engine.store
+        then, now = [await store.load(view.scope, view.branch, until) for until in (view.seq, None)]
+        return Past(view.branch, now.seq - 1 if now.said == then.said else view.seq)
 
     async def _before(self, scope: Scope, branch: str) -> str:
         """What is left of the conversations that this one goes on from by a summary, the oldest first."""
@@ -126,52 +128,71 @@ class Compactions:
             at = id
         return "\n".join(part for part in reversed(parts) if part)
 
+    async def whose(
+        self, scope: Scope, session: str | None, side: SideRequest, frame: Frame, items: Sequence[Item]
+    ) -> str | None:
+        """The branch that a request asks to have summed up; None where nothing proves which."""
+        if said := items[: side.begins]:
+            return await self._engine.lineage.whose(scope, frame, said, session)
+        found = await self._quotes.find(scope, session, _asked(side, items))
+        return found[0] if found else None
+
+    async def overheard(self, reply: GatewayReply, scope: Scope, session: str | None, beside: Beside) -> GatewayReply:
+        """A model's answer to a client that compacts, as it passes; by it what goes on from it is known."""
+        branch = await self.whose(scope, session, *beside)
+        if branch is None or reply.status_code >= 400:
+            return reply
+        past = Past(branch, (await self._engine.store.load(scope, branch)).seq - 1)
+        reader = AnswerReader(beside[1].format)
+
+        async def learn() -> None:
+            reader.hear(b"")
+            if spoken := reader.spoken():
+                await self._engine.lineage.answered(scope, past, spoken.text)
+
+        if isinstance(reply.said, bytes):
+            reader.hear(reply.said)
+            await learn()
+        else:
+            reply.said = _listened(reply.said, reader, learn)
+        return reply
+
     async def _view(
         self, scope: Scope, session: str | None, frame: Frame, said: Sequence[Item], asked: str
     ) -> View | None:
         """The conversation as it stands, with all that a request has of it: as messages, or quoted in what it asks."""
         engine = self._engine
-        branch = await engine.whose(scope, frame, said, session)
-        if branch is None and not said:
-            branch = await self._quoted(scope, asked)
+        if said:
+            branch = await engine.lineage.whose(scope, frame, said, session)
+        elif found := await self._quotes.find(scope, session, asked):
+            branch, said = found
+        else:
+            return None
+        origin = None
         if branch is not None:  # who sums up is another agent: the conversation is that of the one who works
             trace = await engine.store.load(scope, branch)
             frame = await engine.store.frame(scope, trace.frame) if trace.frame else frame
-            if not said:
-                nodes = await engine.store.nodes(scope, [place.id for place in trace.said])
-                said, session = [nodes[place.id].item for place in trace.said], trace.session
-        if not said:
-            return None
-        body = wire.encode(frame, said)
-        return await engine.keep(Request(body, frame.format, scope, session))
-
-    async def _quoted(self, scope: Scope, text: str) -> str | None:
-        """The branch whose words stand in a text, to the letter, more than those of any other."""
-        store = self._engine.store
-        paragraphs = [p[:LONGEST_QUOTE] for p in _PARTS.split(text) if len(p) >= LONG_ENOUGH]
-        step = max(1, len(paragraphs) // PARAGRAPHS)
-        found: set[str] = set()
-        for paragraph in paragraphs[::step][:PARAGRAPHS]:
-            found |= set(await store.search(scope, paragraph, None, PARAGRAPHS))
-        places = await store.places(scope, sorted(found))
-        nodes = await store.nodes(scope, [id for id, _ in places])
-        quoted: Tally[str] = Tally()
-        for id, branch in places:
-            quoted[branch] += _quoted_of(nodes[id].item.text, text)
-        best = Tally({branch: await self._all_quoted(scope, branch, text) for branch, _ in quoted.most_common(LIKELY)})
-        return next((branch for branch, many in best.most_common(1) if many >= 2 * LONG_ENOUGH), None)
-
-    async def _all_quoted(self, scope: Scope, branch: str, text: str) -> int:
-        """How many characters of a text are quoted from a branch."""
-        trace = await self._engine.store.load(scope, branch)
-        nodes = await self._engine.store.nodes(scope, [place.id for place in trace.said])
-        return sum(_quoted_of(node.item.text, text) for node in nodes.values())
+            # pi does not say the name when it quotes: what is quoted then stands beside the conversation.
+            origin = Origin("beside", branch) if trace.session != session else None
+        return await engine.keep(Request(wire.encode(frame, said), frame.format, scope, session, origin))
 
 
-def _quoted_of(said: str, text: str) -> int:
-    """How many characters of what was said stand in a text; of a long one clients quote how it begins."""
-    begins = said.strip()[:LONGEST_QUOTE]
-    return len(begins) if len(begins) >= LONG_ENOUGH and begins in text else 0
+def _asked(side: SideRequest, items: Sequence[Item]) -> str:
+    return "\n".join(item.text for item in items[side.begins :])
+
+
+async def _listened(chunks: Chunks, reader: AnswerReader, learn: Callable[[], Awaitable[None]]) -> Chunks:
+    """Chunks as they come; the last one once what was heard is learned: whoever has it may go on at once."""
+    held = b""
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            reader.hear(chunk)
+            if held:
+                yield held
+            held = chunk
+    await learn()
+    if held:
+        yield held
 
 
 def told(view: View, most: int) -> str:
@@ -211,7 +232,7 @@ def noted(view: View) -> str:
         item = node.item
         if item.kind == "summary":
             lines += [] if item.text.endswith(SILENT) else [item.text]
-        elif item.kind in ("text", "call") and not summed_up(item.text):
+        elif item.kind in ("text", "call") and not has_log_line(item.text):
             lines.append(_line(node)[:LONGEST_LINE])
     return "\n".join(filter(None, lines))
 
@@ -225,21 +246,30 @@ def _middle_out(text: str, most: int) -> str:
 
 
 def _line(node: Node) -> str:
-    item = node.item
-    text = neutral(item.text.strip())
+    """An item after who says it; all of its lines but the first are further in, so that none passes for another's."""
+    item, printed = node.item, ""
+    text = item.text
     match item.kind, item.role:
+        case "media", role:
+            return f"[{role}: an image or a file]"
         case "text", "assistant":
-            return f"Assistant: {text}" if text else ""
-        case "text", role:
-            text = neutral(undecorated(item.text).strip())  # the client says its reminders again by itself
-            return f"{'System' if role == 'system' else 'User'}: {text}" if text else ""
+            says = "Assistant"
+        case "text", "user" | "system":
+            asked, _, printed = text.partition(OWN_COMMAND)
+            says = "System" if item.role == "system" else "User" if typed(item) else "A program"
+            text = undecorated(asked)  # the client says its reminders again by itself
         case "call", _:
-            return f"Call of {item.name}: {text}"
-        case "result", _:
-            return f"Result: {text}"
-        case "media", _:
-            return f"[{item.role}: an image or a file]"
-    return ""
+            says = f"Call of {' '.join(item.name.split())}"
+        case ("result", _) | ("text", _):
+            says = "Result"
+        case _:
+            return ""
+    told = [f"{says}: {_quote(text)}"] if text.strip() or item.kind != "text" else []
+    return "\n".join([*told, *([f"A program: {_quote(OWN_COMMAND + printed)}"] if printed else [])])
+
+
+def _quote(text: str) -> str:
+    return indented(neutral(text.strip()))
 
 
 # --- summaries in the shapes that clients expect ----------------------------------------------------------------------
@@ -251,39 +281,6 @@ def in_form(text: str, side: SideRequest) -> str:
         # What was said may hold the tag itself; to take it out could leave another one.
         return f"<{side.form}>\n{text.replace(f'</{side.form}', f'< /{side.form}')}\n</{side.form}>"
     return text
-
-
-def sealed(text: str, id: str) -> dict[str, Any]:
-    """A summary as an item that a client keeps and cannot read."""
-    packed = base64.b64encode(zlib.compress(text.encode("utf-8", "surrogatepass"))).decode()
-    return {"id": id, "type": "compaction", "encrypted_content": f"{SEALED}{packed}"}
-
-
-def unsealed(raw: bytes) -> bytes:
-    """A request with the text of such items in their place; the same bytes where there are none."""
-    if SEALED.encode() not in raw:
-        return raw
-    try:
-        body = rawjson.loads(raw)
-    except BadRequest:
-        return raw
-    given = body.get("input") if isinstance(body, dict) else None
-    if not isinstance(given, list):
-        return raw
-    return rawjson.dumps({**body, "input": [_opened(item) for item in given]})
-
-
-def _opened(item: Any) -> Any:
-    held = item.get("encrypted_content") if isinstance(item, Mapping) and item.get("type") == "compaction" else None
-    if not isinstance(held, str) or not held.startswith(SEALED):
-        return item
-    try:
-        packed = base64.b64decode(held.removeprefix(SEALED))
-        text = zlib.decompressobj().decompress(packed, LARGEST_SEAL).decode("utf-8", "surrogatepass")
-    except (binascii.Error, zlib.error, ValueError):
-        return item
-    said = {"type": "input_text", "text": f"{SUMMED_UP}\n\n{text}"}
-    return {"type": "message", "role": "user", "content": [said]}
 
 
 SUMMED_UP = "This session is being continued from a previous conversation. It was summed up as follows:"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import aiohttp
 
 from clew.core import rawjson
-from clew.errors import BadRequest, ClewError, OverBudget, SecretFound
+from clew.errors import BadRequest, ClewError, OverBudget, SecretFound, TooLarge
 from clew.gateway.http import GatewayReply, Refused, json_reply
 
 _ANTHROPIC = {
@@ -37,6 +37,8 @@ def refusal(error: Exception, format: str) -> GatewayReply:
         return _too_long(error, format)
     if isinstance(error, Refused):
         return told(error.status, str(error), format, **error.headers)
+    if isinstance(error, TooLarge):
+        return told(413, str(error), format)
     if isinstance(error, BadRequest | SecretFound):
         return told(400, str(error), format)
     if isinstance(error, ClewError):

@@ -1,24 +1,17 @@
 """What comes in over HTTP, and what goes out: as little of it as a gateway needs, on ASGI."""
 
 import asyncio
-import sys
-import zlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote_plus
 
-import brotli
-
+from clew.core.memory import give_back
 from clew.core.threads import LARGE, in_thread_if
-from clew.errors import ClewError
+from clew.core.unpacking import Packing, Unpacker
+from clew.errors import BadRequest, ClewError, TooLarge
 from clew.exchange.transport import Chunks
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    import pyzstd as zstd
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -30,6 +23,8 @@ HOP_HEADERS = frozenset(
 )
 
 
+HUGE = 4 << 20  # bytes of a body; work on it takes some twenty times as much
+LET_GO = 1.0  # seconds after which nobody holds what was made of it
 LEAST_BYTES = 1_000  # that come of a body in the time in which something must
 
 
@@ -59,6 +54,7 @@ class GatewayRequest:
     silence: float = 60.0  # seconds in which something must come
     pairs: list[tuple[str, str]] = field(init=False)  # headers as they came: some stand more than once
     headers: Mapping[str, str] = field(init=False)
+    unpacker: Unpacker = field(init=False)  # of the body and of all that is packed in it, once it was read
     _body: bytes | None = None
     _listening: asyncio.Task[None] | None = None
     _waits: asyncio.Task[Any] | None = None  # who is to be told that the client is gone
@@ -70,25 +66,31 @@ class GatewayRequest:
     def target(self, own_keys: bool) -> str:
         """Path and query as they go on; `own_keys`: one in the query is for the gateway."""
         query = self.query
-        if own_keys and "key=" in query:
-            query = "&".join(part for part in query.split("&") if not part.startswith("key="))
+        if own_keys and self.query_keys:
+            query = "&".join(part for part in query.split("&") if unquote_plus(part.partition("=")[0]) != "key")
         return f"{self.path}?{query}" if query else self.path
 
     @property
-    def query_key(self) -> str:
-        """The key that Google's clients may put there."""
-        return parse_qs(self.query).get("key", [""])[0] if "key=" in self.query else ""
+    def query_keys(self) -> list[str]:
+        """The keys that Google's clients may put there."""
+        return parse_qs(self.query).get("key", []) if self.query else []
 
     async def body(self) -> bytes:
         """What it says, no longer compressed. Raises `Refused` where that is too much, or cannot be read."""
         if self._body is None:
             sent = await self._read()
+            self.unpacker = Unpacker(self.most, f"the body, of {len(sent):,} bytes,", "gateway.body sets the most")
             coding = self.headers.get("content-encoding", "").strip().lower()
             if coding in ("", "identity"):
+                self.unpacker.take(len(sent))
                 self._body = sent
             else:
-                self._body = await in_thread_if(len(sent) > LARGE // 4, lambda: _decoded(sent, coding, self.most))
+                self._body = await in_thread_if(len(sent) > LARGE // 4, lambda: _decoded(sent, coding, self.unpacker))
         return self._body
+
+    def change(self, body: bytes) -> None:
+        """Let it say this from here on."""
+        self._body = body
 
     async def _read(self) -> bytes:
         told = self.headers.get("content-length", "0")
@@ -145,9 +147,13 @@ class GatewayRequest:
             self._waits.cancel()
 
     def close(self) -> None:
-        """Listen no more."""
+        """Listen no more, and keep nothing; the memory that a huge one took goes back once all have let go of it."""
         if self._listening:
             self._listening.cancel()
+        if self._body is not None and len(self._body) >= HUGE:
+            loop = asyncio.get_running_loop()
+            loop.call_later(LET_GO, lambda: loop.run_in_executor(None, give_back))
+        self._body = None
 
 
 @dataclass(slots=True)
@@ -196,30 +202,19 @@ async def just(*chunks: bytes) -> AsyncGenerator[bytes, None]:
         yield chunk
 
 
-def _decoded(sent: bytes, coding: str, most: int) -> bytes:
-    """Bytes without a content coding; never more than so many, however small they came."""
+_CODINGS: Mapping[str, Packing] = {"gzip": "gzip", "x-gzip": "gzip", "deflate": "deflate", "zstd": "zstd", "br": "br"}
+
+
+def _decoded(sent: bytes, coding: str, unpacker: Unpacker) -> bytes:
+    """Bytes without a content coding; never more than there is room for, however small they came."""
+    packing = _CODINGS.get(coding)
+    if packing is None:
+        raise Refused(415, f"content-encoding {coding} is not understood; use gzip, br, zstd or none")
+    if packing == "deflate" and sent[:1] == b"\x78":  # as the standard has it; some leave head and sum out
+        packing = "zlib"
     try:
-        match coding:
-            case "gzip" | "x-gzip" | "deflate":
-                reader = zlib.decompressobj(wbits=47 if "gzip" in coding or sent[:1] == b"\x78" else -15)
-                plain = reader.decompress(sent, most + 1)
-                ended = reader.eof
-            case "zstd":
-                stream = zstd.ZstdDecompressor()
-                plain = stream.decompress(sent, most + 1)
-                ended = stream.eof
-            case "br":
-                opened = brotli.Decompressor()
-                plain = opened.process(sent, output_buffer_limit=most + 1)
-                ended = opened.is_finished()
-            case _:
-                raise Refused(415, f"content-encoding {coding} is not understood; use gzip, br, zstd or none")
-    except Refused:
+        return unpacker.unpacked(sent, packing)
+    except TooLarge:
         raise
-    except Exception:
-        raise Refused(400, f"the body cannot be read as {coding}") from None
-    if len(plain) > most:
-        raise Refused(413, f"the body is larger than {most:,} bytes; gateway.body sets the most")
-    if not ended:
-        raise Refused(400, f"the body ends in the middle of its {coding}")
-    return plain
+    except BadRequest:
+        raise Refused(400, f"the body cannot be read as {coding}, or has no end") from None

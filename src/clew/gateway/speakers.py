@@ -1,6 +1,7 @@
 """Who speaks, by what clients say of themselves in headers and bodies; what they do not say is told from their past."""
 
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from clew.core import rawjson
@@ -91,4 +92,9 @@ def _object(text: Any) -> Mapping[str, Any]:
 
 
 def _short(name: str) -> str:
-    return name.strip()[:LONGEST_NAME]
+    """A name; of a long one the beginning, and the digest of all of it: two that differ at their end are two."""
+    name = name.strip()
+    if len(name) <= LONGEST_NAME:
+        return name
+    digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return f"{name[: LONGEST_NAME - len(digest) - 1]}~{digest}"

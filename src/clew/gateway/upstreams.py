@@ -13,6 +13,10 @@ OPENAI, ANTHROPIC, GEMINI = "openai", "anthropic", "gemini"
 # The headers that carry a key, and how each kind of provider wants it.
 KEY_HEADERS = frozenset({"authorization", "x-api-key", "x-goog-api-key"})
 OWN_HEADERS = ("x-clew-",)  # for the gateway alone
+# By which a request asks some servers for another method or path than it has: with a key that is not its client's, no.
+OVERRIDING = frozenset(
+    {"x-http-method-override", "x-http-method", "x-method-override", "x-original-url", "x-rewrite-url"}
+)
 SPOKEN_FORMATS: Mapping[str, tuple[str, ...]] = {
     OPENAI: ("openai_chat", "openai_responses"),
     ANTHROPIC: ("anthropic",),
@@ -57,19 +61,13 @@ class Upstream:
 
     def headers(self, given: Iterable[tuple[str, str]], own_keys: bool) -> list[tuple[str, str]]:
         """A client's headers as they go on; `own_keys`: those that carry a key are for the gateway."""
-        kept = [
-            (name, value)
-            for name, value in given
-            if name not in HOP_HEADERS
-            and not name.startswith(OWN_HEADERS)
-            and name not in ("accept-encoding", "content-encoding")
-        ]
+        kept = kept_headers(given)
         brings = any(name in KEY_HEADERS for name, _ in kept) and not own_keys
         if own_keys or (self.key and not brings):
             kept = [(name, value) for name, value in kept if name not in KEY_HEADERS]
             kept += [self._key()] if self.key else []
-        # What is listened to must be readable, and nothing is won by compressing a stream of small events.
-        return [*kept, ("accept-encoding", "identity")]
+        # Some servers read _ in a name as -.
+        return [pair for pair in kept if pair[0].replace("_", "-") not in OVERRIDING] if own_keys else kept
 
     def _key(self) -> tuple[str, str]:
         match self.kind:
@@ -78,6 +76,19 @@ class Upstream:
             case "gemini":
                 return "x-goog-api-key", self.key
         return "authorization", f"Bearer {self.key}"
+
+
+def kept_headers(given: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """A client's headers that are for whoever answers, keys among them."""
+    kept = [
+        (name, value)
+        for name, value in given
+        if name not in HOP_HEADERS
+        and not name.startswith(OWN_HEADERS)
+        and name not in ("accept-encoding", "content-encoding")
+    ]
+    # What is listened to must be readable, and nothing is won by compressing a stream of small events.
+    return [*kept, ("accept-encoding", "identity")]
 
 
 class Upstreams:

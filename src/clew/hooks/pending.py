@@ -3,18 +3,23 @@
 import os
 import re
 from collections.abc import Mapping
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from clew.core.folders import data
 
 UNSAFE = re.compile(r"[^\w.-]+")
+LONGEST = 120  # characters of a session's name that are its file's
 EXPECTED, UNCHANGED, DONE, RESULT = "expected", "unchanged", "compacted", "result"  # what a line begins with
 
 
 def session_file(event: Mapping[str, Any]) -> Path:
     """The file of a session."""
-    name = UNSAFE.sub("_", str(event.get("session_id") or "none"))[:120]
+    own = str(event.get("session_id") or "none")
+    name = UNSAFE.sub("_", own)[:LONGEST]
+    if name != own:  # others may be cut to the same
+        name += f"-{blake2b(own.encode(errors='surrogatepass'), digest_size=8).hexdigest()}"
     return data(os.environ) / "hooks" / f"{name}.txt"
 
 

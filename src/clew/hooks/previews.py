@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from clew.config import engine, load
-from clew.core.items import SHORT, Item, Scope
+from clew.core.items import SHORT, Item, Scope, new_id
 from clew.engine.append import Addition
 from clew.engine.engine import Engine
 from clew.errors import NotFound
 from clew.hooks.pending import RESULT, note
 from clew.hooks.running import LARGE_RESULT
-from clew.sessions.about import FOLDER_KIND
+from clew.sessions.about import hold
 from clew.steps.lines import preview
 from clew.steps.matches import matches, terms
 from clew.store import open_store
@@ -72,10 +72,11 @@ async def _kept(event: Mapping[str, Any], texts: list[str]) -> dict[str, str]:
 
 async def preview_of(made: Engine, scope: Scope, event: Mapping[str, Any], text: str, hint: str = HINT) -> str:
     """Write one result to the log, in a conversation beside that of its session."""
-    name = f"{event.get('session_id') or 'session'}-results"
+    # Who names neither its session nor its call shares none: what was said in another is not its own.
+    name = f"{event.get('session_id') or new_id()}-results"
     if folder := event.get("cwd"):
-        await made.store.learn(scope, FOLDER_KIND, name, {FOLDER_KIND: str(folder)})
-    tool, id = str(event.get("tool_name") or "tool"), str(event.get("tool_use_id") or "call")
+        await hold(made.store, scope, name, str(folder))
+    tool, id = str(event.get("tool_name") or "tool"), str(event.get("tool_use_id") or f"call-{new_id()}")
     given = event.get("tool_input")
     call = {"id": id, "type": "function", "function": {"name": tool, "arguments": json.dumps(given)}}
     messages = [

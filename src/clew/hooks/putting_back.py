@@ -19,6 +19,7 @@ from clew.screens.lines import words
 from clew.sessions.transcripts import Transcript, read_all
 from clew.steps.worklog.requests import typed
 from clew.text.decorations import is_program_made
+from clew.text.voices import ASSISTANT, quoted
 from clew.wire.formats import named
 
 BACK_CHARACTERS = 7_000  # of all that is put back: clients cut what is longer than 10,000
@@ -63,9 +64,11 @@ def dropped(session: Transcript, just_now: bool = True, size: int = BACK_CHARACT
     stop, view = _seen(session, items, just_now)
     said = [item for one in items[:stop] for item in one]
     mask = Masking(said, [])
+    users = {fact.text for item in said if typed(item) for fact in facts_in(item)}
     lines: list[str] = []
     for kind, (title, most) in TOLD_KINDS.items():
-        lost = [mask(fact) for fact in _lost(kind, said, view)][-most:]
+        found = [(mask(fact), fact in users) for fact in _lost(kind, said, view)[-most:]]
+        lost = [fact if is_theirs else quoted(fact, ASSISTANT) for fact, is_theirs in found]
         if lost and kind in BULLETED:
             lines += [f"{title}:", *(f"- {fact}" for fact in lost)]
         elif lost:
@@ -90,7 +93,7 @@ def _seen(session: Transcript, items: Sequence[Sequence[Item]], just_now: bool) 
 
 
 def _is_made(item: Item) -> bool:
-    return item.role in ("user", "system") and (item.text.startswith("[attachment") or is_program_made(item.text))
+    return item.role in ("user", "system") and is_program_made(item.text)
 
 
 def _lost(kind: FactKind, said: Iterable[Item], view: ShownText) -> list[str]:

@@ -4,14 +4,13 @@ The SDKs follow a redirect anywhere, with the prompt, and read all that comes, a
 lets one look at an answer before that.
 """
 
-import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from importlib import import_module
 from typing import Any
 
-from clew.errors import ModelError
+from clew.core.unpacking import Unpacker
+from clew.errors import BadRequest, ModelError, TooLarge
 
-_PIECE = 1 << 20  # bytes unpacked at a time
 _PLAIN = ("", "identity")
 _PACKED = ("gzip", "x-gzip")
 
@@ -54,12 +53,9 @@ def _stream(response: Any, name: str, most: int) -> Any:
 
     class Bounded(library.AsyncByteStream):  # type: ignore[misc, name-defined] # which library, the SDK knows
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            unpacker, read = zlib.decompressobj(zlib.MAX_WBITS | 16), 0
+            pieces = _counted(name, most, packing in _PACKED)
             async for chunk in source:
-                for piece in _unpacked(unpacker, chunk, name) if packing in _PACKED else (chunk,):
-                    read += len(piece)
-                    if read > most:
-                        raise ModelError(f"{name} sent more than {most:,} bytes, the limit for an answer", "refused")
+                for piece in pieces(chunk):
                     yield piece
 
         async def aclose(self) -> None:
@@ -68,10 +64,21 @@ def _stream(response: Any, name: str, most: int) -> Any:
     return Bounded()
 
 
-def _unpacked(unpacker: Any, chunk: bytes, name: str) -> Iterator[bytes]:
-    try:
-        while piece := unpacker.decompress(chunk, _PIECE):
-            yield piece
-            chunk = unpacker.unconsumed_tail
-    except zlib.error as error:
-        raise ModelError(f"{name} sent data that cannot be decompressed: {error}", "network") from None
+def _counted(name: str, most: int, packed: bool) -> Callable[[bytes], Iterator[bytes]]:
+    """What gives the pieces of a chunk, unpacked, while there are not too many bytes."""
+    unpacker = Unpacker(most, f"an answer of {name}", "no answer is so long")
+    unpack = unpacker.stream()
+
+    def pieces(chunk: bytes) -> Iterator[bytes]:
+        try:
+            if packed:
+                yield from unpack(chunk)
+            else:
+                unpacker.take(len(chunk))
+                yield chunk
+        except TooLarge:
+            raise ModelError(f"{name} sent more than {most:,} bytes, the limit for an answer", "refused") from None
+        except BadRequest as error:
+            raise ModelError(f"{name} sent data that cannot be decompressed: {error}", "network") from None
+
+    return pieces

@@ -1,7 +1,6 @@
 """What each tool answers, in words; who may ask for what is `Reach`'s to say."""
 
 from collections.abc import Callable, Sequence
-from itertools import groupby
 
 from clew.agent.control import ContextController
 from clew.core.items import SHORT, Node
@@ -11,10 +10,12 @@ from clew.mcp.telling import bounded, data, room
 from clew.mcp.timeline import timeline
 from clew.screens.lines import called, count, dollars, moment, words
 from clew.sessions.about import About
+from clew.steps.worklog.requests import typed
 from clew.store.records import Session
-from clew.text.decorations import is_program_made, undecorated
 from clew.text.excerpts import excerpt, whole
 from clew.text.framing import neutral
+from clew.text.search import is_made
+from clew.text.voices import quoted
 
 HITS = 40  # texts that a search looks at
 LISTED_OTHERS = 10  # conversations that a status names beside the one it is about
@@ -79,13 +80,13 @@ class Answers:
             return bounded(neutral(f"{called(session)} was never compacted: nothing was lost."), size)
         gone = {node.id[:SHORT] for node in diff.removed}
         facts = [fate for fate in diff.coverage.missing() if fate.id in gone][:FACTS_SHOWN]
-        texts = [n for n in diff.removed if n.item.kind == "text" and n.item.role == "user"]
-        asked = [n for n in texts if not is_program_made(n.item.text)]
+        asked = [(n.id[:SHORT], said) for n in diff.removed if (said := typed(n.item))]
         lines = [f"{diff.before:,} tokens became {diff.after:,}"]
-        lines += [f"{fate.worth:4.0%}  {words(fate.fact, LOST_CHARACTERS)}  recall {fate.id}" for fate in facts]
+        named = [(fate, quoted(words(fate.fact, LOST_CHARACTERS), "named")) for fate in facts]
+        lines += [f"{fate.worth:4.0%}  {fact}  recall {fate.id}" for fate, fact in named]
         if asked:
             lines.append("asked for before it, newest first:")
-            lines += [f"{n.id[:SHORT]}  {words(undecorated(n.item.text), LOST_CHARACTERS)}" for n in reversed(asked)]
+            lines += [f"{id}  {words(said, LOST_CHARACTERS)}" for id, said in reversed(asked)]
         about = f"what the last compaction of {called(session)} took out of view, most likely needed first"
         return data("\n".join(lines), about, size, "recall with an id shows what stood there.")
 
@@ -139,5 +140,7 @@ def _told(about: About) -> str:
 
 
 def _who(nodes: Sequence[Node]) -> str:
-    kinds = [f"{role} {kind}" for (role, kind), _ in groupby((n.item.role, n.item.kind) for n in nodes)]
-    return kinds[0] if len(nodes) == 1 else count(len(nodes), "item")
+    if len(nodes) > 1:
+        return count(len(nodes), "item")
+    item = nodes[0].item
+    return f"{'program' if is_made(item) else item.role} {item.kind}"

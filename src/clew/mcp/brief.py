@@ -2,7 +2,7 @@
 
 from dataclasses import replace as with_
 
-from clew.core.items import SHORT, Frame, Node
+from clew.core.items import Frame, Node
 from clew.core.limits import Budget
 from clew.core.view import View
 from clew.engine.engine import Engine
@@ -12,7 +12,7 @@ from clew.mcp.reach import Reach
 from clew.mcp.telling import data, room
 from clew.screens.lines import called
 from clew.store.records import Session
-from clew.text.excerpts import whole
+from clew.text.excerpts import headed, whole
 
 BRIEF_WINDOW = 5_000  # tokens that a conversation is compacted to
 HEAD_SHARE = 0.6  # of what does not fit: the rest is its end
@@ -67,9 +67,8 @@ async def passage(reach: Reach, session: Session, size: int) -> str:
 
 
 def _shown(node: Node) -> str:
-    item = node.item
-    head = f"── {node.id[:SHORT]} {item.role} {item.kind} {item.name}".rstrip()
-    return f"{head}\n{_cut(item.text, ITEM_CHARACTERS)}"
+    head, _, text = headed(node).partition("\n")
+    return f"{head}\n{_cut(text, ITEM_CHARACTERS)}"
 
 
 def _cut(text: str, size: int) -> str:

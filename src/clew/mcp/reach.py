@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
-from clew.core.items import Node, Scope
+from clew.core.items import SHORT, Node, Scope
 from clew.engine.engine import Engine
 from clew.engine.recall import Hit, everywhere, lineage, short_id
 from clew.errors import Ambiguous, Conflict, NotFound
@@ -17,7 +17,7 @@ TRIED_IDS = 100  # that a short id may fit
 NOTHING_YET = "there is nothing yet: no conversation of this project was logged by clew or read from a session file."
 DATED = 20  # conversations, the newest, of which it is looked up when something was last said
 
-ASIDES = ("subagent", "task")  # causes of conversations that another one leads
+ASIDES = ("subagent", "task", "beside")  # causes of conversations that another one leads
 
 Mine = Callable[[str], bool]  # whether a folder is one of those
 
@@ -37,7 +37,7 @@ class Reach(Sessions):
         """Every session in reach, newest first."""
         every = await super().all()
         if self._only:
-            one = chosen(self._only, every)
+            one = chosen(self._only, [s for s in every if _is_named(s, self._only)])
             return [s for s in every if s.branch == one.branch]
         if self._mine is None:
             return every
@@ -146,6 +146,14 @@ class Reach(Sessions):
         if not listed:
             raise NotFound(NOTHING_YET)
         return listed[0]
+
+
+def _is_named(session: Session, name: str) -> bool:
+    """Whether a session is meant by a whole name, or by as much of an id as clew shows.
+
+    What only begins so is another conversation: the one that is meant may not have begun.
+    """
+    return session.name == name or (len(name) >= SHORT and session.id.startswith(name))
 
 
 def _held(root: Chain, abouts: dict[str, About]) -> Iterator[tuple[Chain, str]]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from clew.core.items import SHORT, Node
 from clew.mcp.reach import Reach
 from clew.screens.lines import count, moment, words
+from clew.steps.worklog.requests import typed
 from clew.store.records import Call, Session
 from clew.store.trace import Fold
-from clew.text.decorations import is_program_made, undecorated
 
 READ_ITEMS = 200  # items that are read at a time
 REQUEST_CHARACTERS = 240  # characters of a request
@@ -49,14 +49,15 @@ def _entry(place: int, node: Node, work: Counter[str], calls: Sequence[Call]) ->
     item = node.item
     if item.kind == "call":
         work[item.name] += 1
-    if item.kind != "text" or item.role != "user" or is_program_made(item.text):
+    asked = typed(item)
+    if not asked:
         return
     if work:
         named = ", ".join(f"{words(name, 40)} × {times}" for name, times in work.most_common(TOOLS_NAMED))
         yield f"    done: {count(work.total(), 'call')} ({named})"
         work.clear()
     when = next((f"{moment(call.at)}  " for call in calls if call.said > place), "")
-    yield f"{place + 1}. {when}{node.id[:SHORT]}  {words(undecorated(item.text), REQUEST_CHARACTERS)}"
+    yield f"{place + 1}. {when}{node.id[:SHORT]}  {words(asked, REQUEST_CHARACTERS)}"
 
 
 def _folded(fold: Fold, sessions: Mapping[str, Session], calls: Sequence[Call], is_dated: bool) -> str:

@@ -13,11 +13,12 @@ from starlette.staticfiles import StaticFiles
 from clew.core.items import Scope
 from clew.engine.engine import Engine
 from clew.errors import ClewError, NotFound
+from clew.gateway.http import Refused
 from clew.page.acting import Instructions
 from clew.page.changes import Changes
 from clew.page.context import Handler, PageContext, form
 from clew.page.conversation import ConversationPages
-from clew.page.guard import COOKIE, Forbidden, PageGuard
+from clew.page.guard import COOKIE, PageGuard
 from clew.page.overall import SummaryWriters
 from clew.page.overview import OverviewPages
 from clew.page.rendering import secured
@@ -82,7 +83,7 @@ class Page:
                 if request.method != "GET":
                     self._guard.check_act(request, scope)
                 return secured(await handler(request, scope))
-            except Forbidden as error:
+            except Refused as error:
                 if error.status == 401:
                     return secured(await self._page.show("key.html", scope, 401))
                 return secured(await self._problem(request, scope, error, error.status))
@@ -102,7 +103,7 @@ class Page:
         """Take a user's key, and have the browser keep a proof of it."""
         try:
             cookie = self._guard.cookie(request, (await form(request)).get("key", "").strip())
-        except Forbidden as error:
+        except Refused as error:
             return secured(await self._page.show("key.html", "", error.status, told=str(error)))
         reply = RedirectResponse("/", 303)
         secure = request.headers.get("x-forwarded-proto", request.url.scheme) == "https"

@@ -8,9 +8,10 @@ from starlette.responses import HTMLResponse, Response
 
 from clew.core.items import Scope
 from clew.engine.engine import Engine
+from clew.gateway.http import Refused
 from clew.page import rendering
 from clew.page.acting import Instructions, Subject
-from clew.page.guard import Forbidden, PageGuard
+from clew.page.guard import PageGuard
 from clew.page.saving import Savings
 from clew.page.timeline import Timelines
 from clew.sessions.about import Abouts
@@ -44,12 +45,12 @@ class PageContext:
 
 
 async def form(request: Request) -> dict[str, str]:
-    """What a form says. Raises `Forbidden` for one that is too long."""
+    """What a form says. Raises `Refused` for one that is too long."""
     raw = b""
     async for chunk in request.stream():
         raw += chunk
         if len(raw) > FORM:
-            raise Forbidden(413, f"a form has at most {FORM:,} bytes")
+            raise Refused(413, f"a form has at most {FORM:,} bytes")
     return dict(parse_qsl(raw.decode("utf-8", "replace"), keep_blank_values=True))
 
 

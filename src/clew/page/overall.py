@@ -3,9 +3,9 @@
 from collections import Counter as Tally
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime
 
 from clew.core.items import Scope
+from clew.core.times import local
 from clew.events import Declined, Drafted, Event
 from clew.page.saving import Savings
 from clew.screens.tree import conversations
@@ -63,7 +63,7 @@ def by_day(sessions: Sequence[Session]) -> list[SpentLine]:
     """The newest days, the oldest of them first; a session counts for the day it began."""
     found: dict[str, SpentLine] = {}
     for session in sorted(sessions, key=lambda s: s.at):
-        day = f"{datetime.fromtimestamp(session.at):%Y-%m-%d}"
+        day = f"{local(session.at):%Y-%m-%d}"
         found.setdefault(day, SpentLine(day)).add(session)
     return list(found.values())[-DAYS:]
 

@@ -1,7 +1,6 @@
 """Templates, and the headers that keep what they show harmless."""
 
 import re
-from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -12,6 +11,7 @@ from starlette.responses import Response
 from clew import __version__
 from clew.core.items import SHORT
 from clew.core.threads import in_thread
+from clew.core.times import universal
 from clew.screens.lines import count, dollars, words
 
 # No script, style or picture but ours; nothing is sent elsewhere, and no other page may show this one inside it.
@@ -79,7 +79,7 @@ def _time(at: float | None) -> Markup:
     """A moment; the browser writes it in its user's own way."""
     if not at:
         return Markup("")
-    moment = datetime.fromtimestamp(at, UTC)
+    moment = universal(at)
     return Markup('<time datetime="{}">{}</time>').format(
         moment.isoformat(timespec="seconds"), f"{moment:%Y-%m-%d %H:%M} UTC"
     )

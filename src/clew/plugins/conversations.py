@@ -18,8 +18,7 @@ from clew.gateway.compacting import Compactions
 from clew.hooks.previews import preview_of
 from clew.plugins import opencode, pi
 from clew.plugins.forms import HostForm, OwnMessage
-from clew.recognition.side_requests import SideRequest
-from clew.sessions.about import FOLDER_KIND
+from clew.sessions.about import hold
 from clew.sessions.session_files import PLUGGED_KIND
 from clew.sessions.transcripts.shape import TranscriptMessage
 from clew.sessions.transcripts.source import objects
@@ -64,7 +63,7 @@ class PluginConversations:
             self._marked[own] = True
             await self._engine.store.learn(self._scope, PLUGGED_KIND, own, {"client": self._client})
             if folder := asked.get("folder"):
-                await self._engine.store.learn(self._scope, FOLDER_KIND, self._name(own), {FOLDER_KIND: str(folder)})
+                await hold(self._engine.store, self._scope, self._name(own), str(folder))
         return await act({**asked, "session": self._name(own), "parent": self._name(asked.get("parent"))})
 
     def _name(self, session: Any) -> str:
@@ -98,9 +97,7 @@ class PluginConversations:
         if said and await self._engine.store.session(self._scope, asked["session"]) is None:
             await thread.keep(_body(asked, said), "anthropic")
         frame, _ = wire.decode(_body(asked, []), "anthropic")
-        text = await self._compactions.summary(
-            self._scope, asked["session"], SideRequest("agent", "text"), frame, [], str(asked.get("focus") or "")
-        )
+        text = await self._compactions.of(self._scope, asked["session"], frame, str(asked.get("focus") or ""))
         return {"text": text}
 
     async def tool(self, asked: PluginQuestion) -> PluginAnswer:

@@ -15,9 +15,9 @@ from clew.core.items import Scope
 from clew.engine.engine import Engine, Request
 from clew.errors import BadRequest, NotFound
 from clew.gateway.compacting import Compactions
-from clew.recognition.side_requests import SideRequest
-from clew.sessions.about import FOLDER_KIND
+from clew.sessions.about import hold
 from clew.sessions.transcripts.source import mapping, objects, string
+from clew.text.decorations import OWN_COMMAND
 
 SERVER_SECONDS = 30  # for one answer of a server on this machine
 TITLE = "goes on from"
@@ -99,10 +99,10 @@ async def continued(
     body = {"model": _model(said), "messages": chat_messages(said)}
     if not body["messages"]:
         raise NotFound(f"nothing was said in session {old['id']} yet")
-    await engine.store.learn(scope, FOLDER_KIND, name, {FOLDER_KIND: str(folder)})
+    await hold(engine.store, scope, name, str(folder))
     await engine.keep(Request(body, "openai_chat", scope, name))
     frame, _ = wire.decode({**body, "messages": []}, "openai_chat")
-    text = summary or await Compactions(engine).summary(scope, name, SideRequest("agent", "text"), frame, [])
+    text = summary or await Compactions(engine).of(scope, name, frame)
     new = mapping(server.post(f"{workspace}/sessions", {"title": f"{TITLE} {old.get('title') or old['id']}"}))
     server.post(f"{workspace}/agent", {"session_id": new["id"], "prompt": text})
     return string(new["id"])
@@ -139,7 +139,7 @@ def _chat(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     parts = [(part.get("type"), mapping(part.get("data"))) for part in objects(message.get("parts"))]
     text = "\n".join(string(data.get("text")) for kind, data in parts if kind == "text")
     ran = [data for kind, data in parts if kind == "shell_command"]
-    text += "".join(f"\n$ {data.get('command')}\n{data.get('output')}" for data in ran)
+    text += "".join(f"{OWN_COMMAND}{data.get('command')}]\n{data.get('output')}" for data in ran)
     made: list[dict[str, Any]] = [
         {"role": "tool", "tool_call_id": string(data.get("tool_call_id")), "content": string(data.get("content"))}
         for kind, data in parts
@@ -157,6 +157,8 @@ def _chat(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     role = "assistant" if message.get("role") == "assistant" else "user"
     if calls:
         made.append({"role": role, "content": text or None, "tool_calls": calls})
+    elif text and message.get("role") == "tool":
+        made.append({"role": "function", "name": "tool", "content": text})
     elif text:
         made.append({"role": role, "content": text})
     return made

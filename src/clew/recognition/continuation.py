@@ -33,6 +33,8 @@ class Recognition:
     unfolded: bool = False  # the client sent stand-ins of ours
     refold: bool = False  # the view must be made anew, not only lengthened
     whole: bool = False  # it is sent as it came if it fits
+    lost: bool = False  # it goes on from something, and nothing proves from what
+    shares_name: bool = False  # with a conversation with which it has nothing in common
 
     def said(self) -> list[Node]:
         """What is new at the end."""
@@ -88,16 +90,6 @@ class Continuation:
         found.events += [Said(tuple(nodes))] if nodes else []
         self._freshen(found, trace, reading, entries, 0)
         return found
-
-    async def common(self, trace: Trace, sent: Sent) -> list[Item]:
-        """What of a history is in this branch, too, to the letter or written otherwise."""
-        entries = [Entry(c, i) for c, i in sent.pairs()]
-        reading = compare(trace.said, entries)
-        places = {m.new for m in reading.found} or set(range(reading.prefix))
-        if reading.gaps:
-            old = await self._bodies(trace, reading.gaps)
-            places |= {m.new for m in rewritten(reading.gaps, old, entries, len(trace.said))}
-        return [sent.items[j] for j in sorted(places)]
 
     async def _is_written_anew(self, trace: Trace, entries: Sequence[Entry]) -> bool:
         if trace.format in ("", self.format):

@@ -5,19 +5,20 @@ from dataclasses import dataclass
 
 from clew.core.items import Digests, Frame, Item, Scope, new_id
 from clew.core.threads import LONG, are_large, in_thread_if
-from clew.recognition.agents import same_agent
+from clew.recognition.agents import same_agent, same_instructions
 from clew.recognition.continuation import Continuation, Recognition, Sent
+from clew.recognition.reach import ProvenPast
 from clew.recognition.reading import Entry, chained, unfold
-from clew.recognition.sameness import ENOUGH, evidence
-from clew.recognition.side_requests import FIRST, Aside, aside, is_continued, summary_at
+from clew.recognition.side_requests import FIRST, Aside, aside, summary_at
 from clew.secrets.guard import Guard
 from clew.store.protocol import Store
-from clew.store.records import Event, Fork, Origin, Said
+from clew.store.records import ClientEdit, Event, Fork, Origin, Said
 from clew.store.trace import Trace
 from clew.text.decorations import is_passing
 from clew.wire import AMBIGUOUS
 
 CANDIDATES = 4  # branches compared before a new one begins
+HANDOFF = "Handoff("  # with which the name of that step begins
 SAMPLE = 2_000  # items looked up to find a branch by what was said in it
 
 
@@ -34,13 +35,18 @@ def _replaces(trace: Trace, sent: Sent, offset: int = 0) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Recogniser:
-    """Looks in one scope's log."""
+    """Looks in one scope's log.
+
+    Equal words may tell which branch a history is: then nothing is seen of it that the history does not show. What came
+    before that branch is seen only where the history shows the proof, or the host names the parent.
+    """
 
     store: Store
     scope: Scope
     digests: Digests
     frame: Frame  # of the request
     guard: Guard
+    reach: ProvenPast
 
     @property
     def _history(self) -> Continuation:
@@ -55,9 +61,12 @@ class Recogniser:
             return None
         entries = unfold(trace, contents, items, offset)
         found = await self._history.on(trace, entries, offset)
-        if found:
-            found.contents = contents
-            found.unfolded |= len(entries) < len(contents)  # some of it quoted what we had put there
+        if found is None or not await self._may_read(trace):
+            return None
+        if not await self.reach.may_continue(trace, found, trace.session is not None):
+            return None
+        found.contents = contents
+        found.unfolded |= len(entries) < len(contents)  # some of it quoted what we had put there
         return found
 
     async def find(self, items: Sequence[Item], session: str | None) -> Recognition:
@@ -73,12 +82,14 @@ class Recogniser:
         return found
 
     async def whose(self, items: Sequence[Item], session: str | None) -> str | None:
-        """The branch that has this history, whichever agent asks about it; None if too little was said in both."""
-        if session is not None and (own := await self.store.session(self.scope, session)):
-            return own
+        """The branch that has this history, whichever agent asks about it; None if there is none."""
         sent = await self._sent(items)
+        if session is not None:  # only the one of that name: a frame is lent to it, too
+            own = await self.store.session(self.scope, session)
+            trace = await self.store.load(self.scope, own) if own else None
+            return own if trace and (await self._relate(trace, sent, named=True))[0] else None
         async for trace in self._candidates(sent):
-            if await self._has_words_of(trace, sent):
+            if (await self._relate(trace, sent))[0] and await self._may_read(trace):
                 return trace.branch
         return None
 
@@ -97,42 +108,50 @@ class Recogniser:
             return await self._unnamed(sent, beside)
         trace = await self.store.load(self.scope, own)
         if beside:
-            return await self._unnamed(sent, beside, own)
+            return await self._unnamed(sent, beside, trace)
         if not await self._is_same_agent(trace):
             # A title may be asked for before anything else: the name is that of the agent which works.
             if self.frame.tools and not (await self.store.frame(self.scope, trace.frame)).tools:
-                return await self._begin(sent, session, of_name=False)
-            return await self._unnamed(sent, beside, own)
-        found, past = await self._relate(trace, sent)
+                return await self._begin(sent, session, known=True)
+            return await self._unnamed(sent, beside, trace)
+        found, past = await self._relate(trace, sent, named=True)
         if found is None:
             found = await self._fork(trace, past, sent, session)
-        if found is None:  # a client that begins anew under the same name has replaced its past
-            found = await self._begin(sent, session, of_name=False)
-            found.origin = Origin("compaction", own)
+        if found is None:  # the name alone says nothing of what came before
+            found = await self._begin(sent, session, known=True)
+            found.lost = found.shares_name = found.origin is None
         found.refold = True
         return found
 
-    async def _unnamed(self, sent: Sent, beside: Aside | None, own: str | None = None) -> Recognition:
+    async def _unnamed(self, sent: Sent, beside: Aside | None, own: Trace | None = None) -> Recognition:
         """The branch that has this history, by what was said in it; `own` is the session that it speaks beside."""
         behind: tuple[Trace, int] | None = None
-        origin = Origin("subagent", own) if own else None
+        origin = Origin("beside", own.branch) if own else None
+        if own and beside and _is_whole((await self._relate(own, sent, named=True))[0]):
+            origin = Origin("subagent", own.branch)
         async for trace in self._candidates(sent):
             found, past = await self._relate(trace, sent)
-            if found and _may_continue(beside, trace) and await self._may_join(trace, own):
+            may_join = await self._may_join(trace, own)
+            if found and may_join and _may_continue(beside, trace):
                 found.refold = True
                 return found
-            if origin is None and (beside or is_continued(sent.items)) and await self._has_words_of(trace, sent):
-                origin = Origin("subagent" if beside else "compaction", trace.branch)
-            behind = behind or (trace, past)
+            if origin is None and beside and _is_whole(found):
+                origin = Origin("subagent", trace.branch)
+            behind = behind or ((trace, past) if may_join else None)
         found = await self._fork(*behind, sent, None) if behind and not beside else None
         if found is None:
             found = await self._begin(sent, None)
-            found.origin = origin
+            found.origin = origin or found.origin
         return found
 
-    async def _relate(self, trace: Trace, sent: Sent) -> tuple[Recognition | None, int]:
+    async def _relate(self, trace: Trace, sent: Sent, named: bool = False) -> tuple[Recognition | None, int]:
         """As a continuation says, but with a summary in the place of its past it is a conversation of its own."""
-        return (None, 0) if _replaces(trace, sent) else await self._history.relate(trace, sent)
+        if _replaces(trace, sent):
+            return None, 0
+        found, past = await self._history.relate(trace, sent)
+        if found and not await self.reach.may_continue(trace, found, named):
+            return None, past
+        return found, past
 
     async def _candidates(self, sent: Sent) -> AsyncIterator[Trace]:
         """Branches that have seen the beginning of this history, the longest first; then those with most of it."""
@@ -150,42 +169,54 @@ class Recogniser:
             if name not in names:
                 yield await self.store.load(self.scope, name)
 
-    async def _may_join(self, trace: Trace, own: str | None) -> bool:
-        """Whether it is the same agent's, and comes after the same session: by that it may recall more than its own."""
-        if not await self._is_same_agent(trace):
+    async def _may_join(self, trace: Trace, own: Trace | None) -> bool:
+        """Whether it is the same agent's, and speaks beside the same session, or beside none."""
+        if not await self._is_same_agent(trace) or not await self._may_read(trace):
             return False
-        before = [id for id, _ in await self.store.ancestry(self.scope, trace.branch)]
-        if own is not None or not before:
-            return own is None or own in before
-        first = (await self.store.sessions(self.scope, trace.branch))[-1]
-        return first.cause != "subagent"
+        *_, first = [None, *await self.store.sessions(self.scope, trace.branch)]
+        beside = first.parent if first and first.cause == "beside" else None
+        if own is None or beside is None:
+            return own is None and beside is None
+        return beside in {session.id for session in await self.store.sessions(self.scope, own.branch)}
 
     async def _is_same_agent(self, trace: Trace) -> bool:
         return not trace.frame or same_agent(await self.store.frame(self.scope, trace.frame), self.frame)
 
-    async def _has_words_of(self, trace: Trace, sent: Sent) -> bool:
-        """Whether enough was said in both to know that one comes from the other."""
-        return evidence(await self._history.common(trace, sent)) >= ENOUGH
+    async def _may_read(self, trace: Trace) -> bool:
+        """Whether it may read what a model handed over on a branch: that may have words of the system prompt."""
+        if trace.session is not None or not any(edit.by.startswith(HANDOFF) for edit in trace.edits):
+            return True
+        return not trace.frame or same_instructions(await self.store.frame(self.scope, trace.frame), self.frame)
 
     async def _fork(self, trace: Trace, past: int, sent: Sent, session: str | None) -> Recognition | None:
         """A new branch of the newest call that is wholly in this history's past, if there is one."""
+        await self.reach.of(trace)  # of all of it: what ties it to its past may stand behind a call
         for seq, said in reversed([c for c in trace.calls if c[1] <= past]):
             then = await self.store.load(self.scope, trace.branch, seq)
             found = await self._history.after(then, sent, said)
-            if found is None:
+            if found is None or not await self.reach.may_continue(then, found, named=False):
                 continue
             then.branch, then.session = new_id(), session
             found.opened, found.fork = True, Fork(trace.branch, seq)
             return found
         return None
 
-    async def _begin(self, sent: Sent, session: str | None, of_name: bool = True) -> Recognition:
-        """A new branch of nothing."""
-        named = session is not None and of_name
+    async def _begin(self, sent: Sent, session: str | None, known: bool = False) -> Recognition:
+        """A new branch of nothing, under a new name or one that is `known`, and after what its summary proves."""
+        named = session is not None and not known
         branch = await first_branch(self.store, self.scope, self.digests, str(session)) if named else new_id()
         nodes = chained(self.digests, begin(self.digests, self.frame.format), [Entry(c, i) for c, i in sent.pairs()])
         events: list[Event] = [Said(tuple(nodes))] if nodes else []
-        return Recognition(Trace(branch, session=session), events=events, opened=True, refold=True)
+        past, _ = await self.reach.summed_up(sent.items, known)
+        found = Recognition(Trace(branch, session=session), events=events, opened=True, refold=True)
+        found.origin = Origin("compaction", *past) if past else None
+        found.lost = past is None and summary_at(sent.items) is not None
+        return found
+
+
+def _is_whole(found: Recognition | None) -> bool:
+    """Whether a history has all of a branch, unchanged."""
+    return found is not None and not any(isinstance(event, ClientEdit) for event in found.events)
 
 
 def named_branch(digests: Digests, session: str) -> str:

@@ -11,16 +11,13 @@ from typing import Any, NamedTuple
 
 from clew.core.align import Match, Patch
 from clew.core.items import SHORT, Item, canonical
+from clew.recognition.shortening import is_shortened
 from clew.text.decorations import is_moving, is_passing, lasting
 
 ENOUGH = 200  # characters of answers and results in common: a greeting and its answer are said in many conversations
 COUNTED = 200  # characters of one item that count: one long file that both have read is one thing in common
 KIN = 16  # characters that one text must share with another to be that text, shortened or lengthened
 SOFT = ("reasoning", "opaque")  # what one provider makes for itself: clients drop it and bring it back
-_SHORTENED = r"(?:trunc|trimm|clear|omit|elid|prun|compact|shorten|cut off|snip|skipp)"
-_NOTE = re.compile(
-    rf"[\[<({{][^\[\]<>(){{}}\n]{{0,200}}?{_SHORTENED}[^\[\]<>(){{}}\n]{{0,200}}[\]>)}}]|…|\.\.\.", re.IGNORECASE
-)
 _MEDIA = frozenset({"source", "inlineData", "inline_data", "fileData", "file_data", "image_url", "bytes"})
 
 
@@ -35,9 +32,10 @@ def alike(was: Item, now: Item) -> bool:
         case "call":
             return was.name == now.name and arguments(was.text) == arguments(now.text)
         case "result":
-            return _beside(was.wire) == _beside(now.wire) and _same_words(was.text, now.text)
-        case "text":
-            return _same_words(was.text, now.text)
+            same = is_shortened(lasting(was.text), lasting(now.text)) or lasting(was.text) == lasting(now.text)
+            return _beside(was.wire) == _beside(now.wire) and same
+        case "text":  # what somebody took out of his words is out
+            return lasting(was.text) == lasting(now.text)
     return False
 
 
@@ -99,25 +97,6 @@ def _answers(was: Item, now: Item, renamed: Mapping[str, str], changed: Collecti
     if was.call_id in renamed:
         return renamed[was.call_id] == now.call_id
     return was.call_id == now.call_id and was.call_id not in changed
-
-
-def _same_words(was: str, now: str) -> bool:
-    a, b = lasting(was), lasting(now)
-    return a == b or is_shortened(a, b)
-
-
-def is_shortened(was: str, now: str) -> bool:
-    """Whether a client that saves room left out some of the words, and put no others in their place."""
-    if len(now) >= len(was) or not _NOTE.search(now):
-        return False
-    at = 0
-    for piece in _NOTE.split(now):
-        piece = piece.strip()
-        found = was.find(piece, at)
-        if found < 0:
-            return False
-        at = found + len(piece)
-    return True
 
 
 def _beside(wire: Mapping[str, Any] | None) -> list[str]:

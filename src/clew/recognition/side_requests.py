@@ -1,6 +1,5 @@
 """Requests that clients make beside their conversation, told by their shape: sum it up, name it; and what follows."""
 
-import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -56,8 +55,6 @@ _CONTINUED = (
     SNAPSHOT,
 )
 _TRIGGER = "compaction_trigger"  # the item by which a client asks its provider to do it
-_LOG_LINE = "[clew log %s: all of it is kept, and `recall` with an id from above gives the original]"
-_LOGGED = re.compile(r"\[clew log ([0-9a-f]{16,64}):")
 FIRST = 16  # items among which the message with the summary is: reminders may stand before it
 
 
@@ -106,14 +103,3 @@ def summary_at(items: Sequence[Item]) -> int | None:
         if said.startswith(_CONTINUED):
             return n + 1 if said.startswith(_ASKED_FIRST) and n + 1 < len(items) else n
     return None
-
-
-def log_line(branch: str) -> str:
-    """The last line of a summary that clew gave a client: of which branch it is."""
-    return _LOG_LINE % branch
-
-
-def summed_up(text: str) -> str | None:
-    """The branch whose summary this is, by that line; anybody may write one, and clew's is the last."""
-    found = _LOGGED.findall(text)
-    return found[-1] if found else None

@@ -1,7 +1,6 @@
 """The demo: a real conversation, replayed turn by turn through a real engine in a window much too small for it."""
 
 import asyncio
-import gzip
 import re
 import shutil
 import sys
@@ -23,6 +22,7 @@ from rich.text import Text
 from clew.core import rawjson
 from clew.core.items import SHORT, Digests, Edit, Node
 from clew.core.limits import Budget
+from clew.core.unpacking import shipped
 from clew.core.view import View
 from clew.engine.engine import Engine, Request, body
 from clew.screens import line, name, words
@@ -65,7 +65,7 @@ class RecallProof:
 def sample() -> list[dict[str, Any]]:
     """The messages of the conversation that ships with clew; LICENSE-sample.md says whose it is."""
     data = files("clew").joinpath("data/sample.jsonl.gz").read_bytes()
-    messages: list[dict[str, Any]] = rawjson.loads(gzip.decompress(data))["messages"]
+    messages: list[dict[str, Any]] = rawjson.loads(shipped(data))["messages"]
     return messages
 
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import typer
 
 from clew.core import rawjson
+from clew.core.unpacking import GZIP
 from clew.errors import BadRequest
 
 
@@ -39,7 +40,7 @@ def read(file: str) -> str:
         data = typer.get_binary_stream("stdin").read() if file == "-" else Path(file).read_bytes()
     except OSError as error:
         raise BadRequest(f"{file}: {error.strerror or error}; give the path of a file, or - for input") from None
-    if data[:2] == b"\x1f\x8b":
+    if data[:2] == GZIP:
         raise BadRequest(f"{file}: is compressed; unpack it with gunzip -c and give - as the file")
     try:
         return data.decode("utf-8-sig")

@@ -1,13 +1,12 @@
 """Words and lines, as every screen has them."""
 
-from datetime import datetime
-
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from clew.core.items import SHORT, Edit, Item
+from clew.core.times import local
 from clew.steps.lines import amount, clip
 from clew.store.records import Session
 
@@ -69,7 +68,7 @@ def table(*headings: str) -> Table:
 
 
 def moment(at: float) -> str:
-    return f"{datetime.fromtimestamp(at):%Y-%m-%d %H:%M}"
+    return f"{local(at):%Y-%m-%d %H:%M}"
 
 
 def dollars(amount: float | None) -> str:

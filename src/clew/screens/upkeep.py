@@ -1,17 +1,19 @@
 """What `clew doctor` and `clew purge` show."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from clew.core.times import local
 from clew.screens.lines import count, line, volume, words
-from clew.store.upkeep import Problem, Survey
+from clew.store.database import Problem
+from clew.store.upkeep import Survey
 from clew.store.upkeep.purge import Audit, Purge
 
 PURGES = 5  # listed
+WHAT = 500  # characters
 
 
 def health(console: Console, survey: Survey, problems: Sequence[Problem], purges: Sequence[Audit], deep: bool) -> None:
@@ -27,11 +29,17 @@ def health(console: Console, survey: Survey, problems: Sequence[Problem], purges
     for declined in survey.declined:
         why = ", ".join(f"{fault} {n:,}" for fault, n in sorted(declined.faults.items()))
         line(console, words(f"! code wrote what {declined.model} did not in {declined.scope}: {why}"), "yellow")
-    for p in problems:
-        console.print(f"✗ {p.what}: {p.count:,}\n  → {p.remedy}", style="red", markup=False)
+    list_problems(console, problems)
     if not problems:
         read = "every body" if deep else "some bodies; --deep reads all"
         line(console, f"✓ no problem found (file, rows, search index, {read})", "green")
+
+
+def list_problems(console: Console, problems: Sequence[Problem]) -> None:
+    """What is wrong, and what to do about each."""
+    for p in problems:
+        what = words(p.what, WHAT)  # a database quotes what it cannot read
+        console.print(f"✗ {what}: {p.count:,}\n  → {p.remedy}", style="red", markup=False)
 
 
 def _sizes(survey: Survey) -> Table:
@@ -80,4 +88,4 @@ def amounts(took: Purge) -> str:
 
 
 def _day(at: float) -> str:
-    return f"{datetime.fromtimestamp(at):%Y-%m-%d}"
+    return f"{local(at):%Y-%m-%d}"

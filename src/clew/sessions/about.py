@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 from clew.core.caches import Recent
 from clew.core.items import Frame, Scope
 from clew.steps.lines import clip
+from clew.steps.worklog.requests import typed
 from clew.store.protocol import Store
 from clew.store.records import Session
-from clew.text.decorations import is_program_made, undecorated
+from clew.text.decorations import is_program_made
 
 OPENING_ITEMS = 20  # items among which the first words of a user are
 FIRST_CALL = 3  # events after which the first call has been written
@@ -52,6 +53,17 @@ class About(NamedTuple):
         return re.split(r"[/\\]", self.folder.rstrip("/\\"))[-1]
 
 
+async def held_in(store: Store, scope: Scope, name: str) -> str:
+    """The folder in which a conversation is held, as its host said; nothing where nobody did."""
+    return str((await store.learned(scope, FOLDER_KIND)).get(name, {}).get(FOLDER_KIND) or "")
+
+
+async def hold(store: Store, scope: Scope, name: str, folder: str) -> None:
+    """Have it known where a conversation is held. The first word counts: what was said elsewhere does not move."""
+    if not await held_in(store, scope, name):
+        await store.learn(scope, FOLDER_KIND, name, {FOLDER_KIND: folder})
+
+
 class Abouts:
     """What conversations are about, each read once: how one began does not change, unless something is purged."""
 
@@ -85,12 +97,12 @@ class Abouts:
         trace = await self._store.load(scope, first.branch, first.seq + FIRST_CALL)
         places = trace.said[-OPENING_ITEMS:] if first.cause == "fork" else trace.said[:OPENING_ITEMS]
         nodes = await self._store.nodes(scope, [place.id for place in places])
-        typed = [n.item.text for n in nodes.values() if n.item.kind == "text" and n.item.role == "user"]
+        asked = [n.item for n in nodes.values() if n.item.kind == "text" and n.item.role == "user"]
         frame = await self._store.frame(scope, trace.frame) if trace.frame else None
-        title = next((said for text in typed if not is_program_made(text) and (said := undecorated(text).strip())), "")
+        title = next((said for item in asked if (said := typed(item))), "")
         agent = _agent(frame) or (first.method.replace("_", " ") if first.cause == "import" else "")
         # What somebody typed may be about any folder.
-        made = [frame.system if frame else "", *(text for text in typed if is_program_made(text))]
+        made = [frame.system if frame else "", *(item.text for item in asked if is_program_made(item.text))]
         about = About(clip(title, TITLE_LENGTH), agent, kept.get(FOLDER_KIND) or _folder(made))
         return about, bool(title) or trace.seq >= first.seq + FIRST_CALL
 

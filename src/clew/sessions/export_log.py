@@ -9,7 +9,7 @@ from typing import Any
 
 from clew.core import rawjson
 from clew.core.items import Digests, Node, Scope
-from clew.errors import NotFound
+from clew.errors import NotFound, StoreError
 from clew.store.packing import fields_of, pack_opening
 from clew.store.protocol import Store
 from clew.store.records import BranchInfo, Happened, Session
@@ -28,6 +28,8 @@ class _Sessions:
         self._firsts = {s.branch: s for s in sorted(sessions, key=lambda s: -s.number)}
 
     def first(self, branch: str) -> Session:
+        if branch not in self._firsts:
+            raise StoreError(f"branch {branch} has no session: clew doctor shows the damage; restore a backup")
         return self._firsts[branch]
 
     def before(self, session: Session) -> str | None:
@@ -113,6 +115,8 @@ def _with_past(sessions: _Sessions, known: Mapping[str, BranchInfo], branches: S
             raise NotFound(f"no branch {id} in this scope")
         line: list[tuple[str, int | None]] = [(id, None)]
         while came := _came_from(known[line[-1][0]], sessions):
+            if came[0] not in known:
+                raise StoreError(f"branch {came[0]} is not there: clew doctor shows the damage; restore a backup")
             line.append(came)
         for at, last in reversed(line):
             more = at not in until or (until[at] is not None and (last is None or last > (until[at] or 0)))

@@ -13,7 +13,7 @@ from clew.core.view import View
 from clew.engine.append import Addition
 from clew.engine.engine import Engine, Request
 from clew.errors import Conflict
-from clew.sessions.about import FOLDER_KIND
+from clew.sessions.about import held_in, hold
 from clew.sessions.transcripts import Transcript, TranscriptCompaction, TranscriptMessage, TranscriptStretch
 from clew.store.records import Origin
 from clew.store.trace import Trace
@@ -22,6 +22,12 @@ from clew.text.framing import neutral
 from clew.tokens.target import Target
 from clew.wire import decode
 from clew.wire.formats import named
+
+RENAME = "import it under another name"
+
+
+class Elsewhere(Conflict):
+    """What has this name was held in another folder: it is another conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +59,14 @@ async def adopt(
     One that is there in part goes on: so a file that grew can be read again. The engine must not compact by itself.
     """
     adoption = _Adoption(engine, scope, transcript, name)
-    if transcript.cwd:  # before anything is there: whoever looks meanwhile must know whose it is
-        await engine.store.learn(scope, FOLDER_KIND, name, {FOLDER_KIND: transcript.cwd})
+    held = await held_in(engine.store, scope, name)
+    if transcript.cwd and held and held != transcript.cwd:
+        raise Elsewhere(f"conversation {name} already exists, and was held in another folder; {RENAME}")
+    if transcript.cwd and await engine.store.session(scope, name) is None:
+        await hold(engine.store, scope, name, transcript.cwd)  # now: whoever looks meanwhile must know whose it is
     await adoption.run(Origin("import"), progress)
+    if transcript.cwd:
+        await hold(engine.store, scope, name, transcript.cwd)
     names = [name]
     for number, child in enumerate(transcript.children, 1):
         # A fork may go by its parent's name, a sub-agent by none.
@@ -70,7 +81,11 @@ async def follow(engine: Engine, scope: Scope, transcript: Transcript, name: str
     went back. A history that changed is told as a client would tell it."""
     try:
         return await adopt(engine, scope, transcript, name)
+    except Elsewhere:
+        raise
     except Conflict:
+        if transcript.cwd and not await held_in(engine.store, scope, name):
+            raise  # what has its name came from nobody knows where
         whole = _with_beginning(transcript)
         await engine.keep(Request(whole.body(), whole.format, scope, name))
         return await adopt(engine, scope, transcript, name)
@@ -135,9 +150,7 @@ class _Adoption:
         ends = list(accumulate(map(len, self._items)))
         said = [place.content for place in trace.said]
         if said != contents[: len(said)] or (said and len(said) not in ends):
-            raise Conflict(
-                f"conversation {self._name} already exists with different content; import it under another name"
-            )
+            raise Conflict(f"conversation {self._name} already exists with different content; {RENAME}")
         return ends.index(len(said)) + 1 if said else 0
 
     def _stops(self, start: int, stop: int) -> Iterator[int]:

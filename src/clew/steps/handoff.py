@@ -15,9 +15,12 @@ from clew.core.view import Swap, View
 from clew.steps.lines import clip, omitted
 from clew.steps.sealed import instructed, sealed
 from clew.steps.shorten import parsed
+from clew.steps.worklog.refusals import REFUSED_HEADING
 from clew.steps.worklog.requests import requests
 from clew.steps.worklog.standing import Standing
+from clew.steps.worklog.wording import indented
 from clew.text.framing import neutral
+from clew.text.voices import ASSISTANT, quoted, speaks_for_user
 from clew.tokens import Counter
 from clew.tokens.target import Target
 
@@ -60,8 +63,10 @@ class Handoff:
         if not runs:  # all of it must stay
             return view
         summary = self._summary or parsed(view.nodes[call].item.text)["summary"]
-        parts = _parts(view, stop, summary, beside=view.nodes[call:stop])
-        recall, by = view.short(0, stop), "user" if self._summary else "assistant"
+        by = "user" if self._summary else "assistant"
+        told = summary.strip() if self._summary else _by_assistant(summary.strip())
+        parts = _parts(view, stop, told, beside=view.nodes[call:stop])
+        recall = view.short(0, stop)
         closing = f"[The summary is the {by}'s own, from the session before this one; recall {recall} for all of it.]"
         text = _within(parts, closing, int(HANDOFF_SHARE * target.room), target.meter.counter)
         first, *others = runs
@@ -121,14 +126,19 @@ def _within(parts: Sequence[str], closing: str, most: int, counter: Counter) -> 
     return "\n\n".join([*kept, closing])
 
 
-def _parts(view: View, stop: int, summary: str, beside: Sequence[Node]) -> list[str]:
+def _by_assistant(summary: str) -> str:
+    """The agent's own summary; where it tells of the user, after who says so."""
+    return indented(f"By the assistant, not the user:\n{summary}") if speaks_for_user(summary) else summary
+
+
+def _parts(view: View, stop: int, told: str, beside: Sequence[Node]) -> list[str]:
     """What a new session begins with: the summary, then what must not be forgotten."""
     nodes = view.originals(0, stop)
     said, stood = [n.item for n in nodes], Standing()
     for request in requests(nodes):
         stood.add(request)
-    parts = [neutral(summary.strip())]
-    parts += _section("What the user refused", list(stood.refusals))
+    parts = [neutral(told)]
+    parts += _section(REFUSED_HEADING, [quoted(call, ASSISTANT) for call in stood.refusals])
     parts += _section("What the user said of how, word for word", stood.binding()[:DIRECTIVES])
     parts += _section("Open tasks", [f"{state}: {what}" for state, what in stood.tasks.values() if state not in DONE])
     parts += _section("Skills that were loaded; load them again before use", list(_skills(said)))
@@ -148,7 +158,7 @@ def _skills(items: Sequence[Item]) -> Iterator[str]:
             continue
         if SKILL.match(item.name):
             names = (given.get(key) for key in ("name", "skill", "skill_name", "command"))
-            found |= {clip(name, 80): None for name in names if isinstance(name, str) and name}
+            found |= {quoted(clip(name, 80), ASSISTANT): None for name in names if isinstance(name, str) and name}
         found |= {m[1]: None for v in given.values() if isinstance(v, str) and (m := SKILL_FILE.search(v))}
     yield from found
 
@@ -163,4 +173,4 @@ def _beside(item: Item) -> str:
         if len(item.text) <= BESIDE_CHARACTERS
         else f"{item.text[:BESIDE_CHARACTERS]} … ({len(item.text):,} characters)"
     )
-    return f"{item.name or 'a tool'}: {json.dumps(text, ensure_ascii=False)}"
+    return f"a tool{f', {item.name}' if item.name else ''}: {json.dumps(text, ensure_ascii=False)}"

@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"^\s*\d+(?:→|\t|[.:|]\s)")  # how tools number the lines
 
 def failed(result: Item) -> bool:
     """Whether a result says that its call did not do what it was called for."""
-    if _flagged(result.wire or {}):
+    if is_flagged(result):
         return True
     code = exit_code(result.text)
     if code is not None:
@@ -86,8 +86,9 @@ def _telling(text: str) -> Iterator[str]:
             yield line
 
 
-def _flagged(wire: Mapping[str, Any]) -> bool:
+def is_flagged(result: Item) -> bool:
     """Whether the provider's block itself says so: Anthropic's, Bedrock's, Gemini's."""
+    wire: Mapping[str, Any] = result.wire or {}
     match wire:
         case {"is_error": True} | {"toolResult": {"status": "error"}}:
             return True

@@ -1,12 +1,13 @@
 """The log: a protocol; SQLite, its default; PostgreSQL in `clew.store.postgres`, for who has the extra."""
 
+from clew.store.database import Problem
 from clew.store.places import open_store
 from clew.store.protocol import Store
 from clew.store.records import ABSENT, Batch, BranchInfo, Call, ClientEdit, Fork, KnownHead, Pin, Place, Said, Usage
 from clew.store.rows import row_of
 from clew.store.sqlite import SQLite
 from clew.store.trace import Trace, apply
-from clew.store.upkeep import Problem, Survey
+from clew.store.upkeep import Survey
 from clew.store.upkeep.backup import restore
 from clew.store.upkeep.purge import Audit, Purge
 from clew.store.waiting import patience

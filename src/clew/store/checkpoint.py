@@ -12,6 +12,7 @@ from typing import cast
 
 from clew.core import rawjson
 from clew.core.items import Edit
+from clew.store.compressing import inflate
 from clew.store.packing import WIDTH, pack, unpack
 from clew.store.records import Place
 from clew.store.trace import Fold, Trace
@@ -90,7 +91,7 @@ def unpacked(
     if sum != _sum(data, found.branch, found.seq):
         raise ValueError(f"the checkpoint of branch {found.branch} does not match its sum")
     end = _SIZE + int.from_bytes(data[:_SIZE])
-    line, _, rest = zlib.decompress(data[_SIZE:end]).partition(b"\n")
+    line, _, rest = inflate(data[_SIZE:end]).partition(b"\n")
     head = rawjson.loads(line)
     lists, at = {}, 0
     for name, length in head["lists"].items():

@@ -5,20 +5,20 @@ The dictionary knows how what agents say looks, and nothing that anybody said: i
 """
 
 import sys
-import zlib
 from functools import cache
 from importlib.resources import files
 from threading import local
 
+from clew.core.unpacking import Unpacker, zstd
+from clew.errors import BadRequest
+
 if sys.version_info >= (3, 14):
-    from compression import zstd
 
     def _compressor() -> zstd.ZstdCompressor:
         names = zstd.CompressionParameter
         options = {names.compression_level: LEVEL, names.checksum_flag: 1}
         return zstd.ZstdCompressor(options=options, zstd_dict=_dictionary())
 else:
-    import pyzstd as zstd
 
     def _compressor() -> zstd.ZstdCompressor:
         level, checksum = zstd.CParameter.compressionLevel, zstd.CParameter.checksumFlag
@@ -28,11 +28,14 @@ else:
 
 LEVEL = 6  # as dear as zlib's 6, which it takes the place of, and a fifth smaller with the dictionary
 _MAGIC = b"\x28\xb5\x2f\xfd"  # that begins every frame, and so need not be stored
+LARGEST = 1 << 30  # bytes of a row, unpacked; SQLite takes no larger ones, and nobody says as much at once
 _own = local()
 
 
 def compress(data: bytes) -> bytes:
     """A frame without its first four bytes; it names its dictionary, and has a checksum."""
+    if len(data) > LARGEST:  # or nobody could read it again
+        raise BadRequest(f"{len(data):,} bytes are too much for one item: a store takes {LARGEST:,}")
     try:
         compressor: zstd.ZstdCompressor = _own.compressor
     except AttributeError:
@@ -41,16 +44,17 @@ def compress(data: bytes) -> bytes:
 
 
 def decompress(data: bytes) -> bytes:
-    """What was compressed; raises `zlib.error` where it is damaged, or was made with another dictionary."""
-    # Not `zstd.decompress`: that takes as much memory as the frame says it needs, and it may be damaged there.
-    frame = zstd.ZstdDecompressor(_dictionary().as_digested_dict)
-    try:
-        found = frame.decompress(_MAGIC + data)
-    except zstd.ZstdError as error:
-        raise zlib.error(str(error)) from None
-    if not frame.eof or frame.unused_data:
-        raise zlib.error("the frame does not end where its data ends")
-    return found
+    """What was compressed; raises `BadRequest` where it is damaged, or was made with another dictionary."""
+    return _room().unpacked(_MAGIC + data, "zstd", _dictionary().as_digested_dict)
+
+
+def inflate(data: bytes) -> bytes:
+    """What an older version compressed, with zlib; raises `BadRequest` where it is damaged."""
+    return _room().unpacked(data, "zlib")
+
+
+def _room() -> Unpacker:
+    return Unpacker(LARGEST, "a row", "no store has such rows: it is damaged")
 
 
 @cache

@@ -41,6 +41,15 @@ class Sizes:
     exact: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that should not be so."""
+
+    what: str
+    count: int
+    remedy: str
+
+
 class Database(Protocol):
     """One connection. Its statements are those of `queries.sql` and of its own dialect."""
 
@@ -90,7 +99,7 @@ class Database(Protocol):
     def is_busy(self, error: Exception) -> bool:
         """Whether it says that somebody else has a lock that is needed."""
 
-    def faults(self) -> list[str]:
+    def damage(self) -> list[Problem]:
         """Damage below the rows."""
 
     def sizes(self, stored: int) -> Sizes:

@@ -4,13 +4,12 @@ A client may put the number of each request beside its instructions and tools: t
 every such frame names.
 """
 
-import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from clew.core import rawjson
 from clew.core.items import Digests, Frame
-from clew.store.compressing import compress, decompress
+from clew.store.compressing import compress, decompress, inflate
 from clew.store.packing import WIDTH, ZSTD, read_json
 
 # How a row begins: a whole frame has `ZSTD` there, or zlib's own first byte, if an older version wrote it.
@@ -65,7 +64,7 @@ def squeeze_frame(data: bytes) -> bytes:
 
 def inflated_frame(data: bytes) -> bytes:
     """The JSON of a whole frame; one of an older version begins as zlib does."""
-    return decompress(data[1:]) if data[0] == ZSTD else zlib.decompress(data)
+    return decompress(data[1:]) if data[0] == ZSTD else inflate(data)
 
 
 def is_packed(data: bytes) -> bool:

@@ -1,6 +1,5 @@
 """Branches read from the log: from the nearest checkpoint on, if there is one, else from their first event."""
 
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,14 +17,14 @@ ASKED = 2_000  # events after which it is asked whether a checkpoint is due
 SHARE = 32  # of all events, new: what is written of it for each event then stays the same, however many there are
 
 # What reading damaged rows raises.
-DAMAGE = (zlib.error, BadRequest, LookupError, TypeError, ValueError, AttributeError, RecursionError)
+DAMAGE = (BadRequest, LookupError, TypeError, ValueError, AttributeError, RecursionError)
 
 
 def restore(db: Database, scope: Scope, trace: Trace, until: int, lazy: bool = False) -> Replayed:
     """An empty trace of a branch, replayed up to and with an event."""
     place = {"scope": scope, "branch": trace.branch, "until": until}
     state = _nearest(db, place, trace, lazy)
-    events = db.ask("events", **place, since=state.trace.seq).fetchall()
+    events = own(db.ask("events", **place, since=state.trace.seq))
     _replay(db, scope, state, ((seq, columns) for _, seq, _, *columns in events), [event[7] for event in events])
     return state
 
@@ -33,16 +32,30 @@ def restore(db: Database, scope: Scope, trace: Trace, until: int, lazy: bool = F
 def replay(db: Database, scope: Scope, branch: str, session: str | None, until: int) -> Trace:
     """A branch replayed from its first event, whatever checkpoints there are."""
     state = Replayed(Trace(branch, session=session))
-    events = db.ask("events", scope=scope, branch=branch, until=until, since=0).fetchall()
+    events = own(db.ask("events", scope=scope, branch=branch, until=until, since=0))
     _replay(db, scope, state, ((seq, columns) for _, seq, _, *columns in events), [event[7] for event in events])
     return state.trace
 
 
 def go_on(db: Database, scope: Scope, trace: Trace) -> set[str]:
     """Let what happened on a branch since happen to a trace of it; what kinds of events that were."""
-    events = db.ask("newer_events", branch=trace.branch, since=trace.seq).fetchall()
-    _replay(db, scope, Replayed(trace), ((seq, columns) for seq, *columns in events), [event[5] for event in events])
-    return {event[1] for event in events}
+    events = own(db.ask("newer_events", branch=trace.branch, since=trace.seq))
+    _replay(db, scope, Replayed(trace), ((seq, columns) for _, seq, *columns in events), [event[6] for event in events])
+    return {event[2] for event in events}
+
+
+def own(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Rows of events without what was asked for, the branch that each begins with. Raises `ValueError`.
+
+    An index whose pages are damaged leads to events of other conversations: what a row itself says counts.
+    """
+    found, last = [], -1
+    for asked, *row in rows:
+        if row[0] != asked or row[1] <= last:
+            raise ValueError(f"events of {asked} are not where they belong")
+        last = row[1]
+        found.append(tuple(row))
+    return found
 
 
 def _replay(
@@ -81,10 +94,10 @@ def _nearest(db: Database, place: Mapping[str, Any], trace: Trace, lazy: bool) -
 
 
 def _edits(db: Database, place: Mapping[str, Any], seqs: Sequence[int]) -> dict[int, Edit]:
-    rows = db.ask("edits_at", **place, seqs=listed(seqs)).fetchall() if seqs else []
-    content_of = contents(db, place["scope"], {id for row in rows for id in unpack(row[2])}) if rows else {}
+    rows = own(db.ask("edits_at", **place, seqs=listed(seqs))) if seqs else []
+    content_of = contents(db, place["scope"], {id for row in rows for id in unpack(row[3])}) if rows else {}
     found: dict[int, Edit] = {}
-    for seq, old, new, note in rows:
+    for _, seq, old, new, note in rows:
         row = read_row("edit", None, None, old, new, note)
         event = event_of(row, place["branch"], seq, lambda at: Node(at, content_of[at], ABSENT))
         assert isinstance(event, Edit)

@@ -1,14 +1,13 @@
 """How values lie on disk: digests as raw bytes, items as JSON, compressed where it pays."""
 
 import json
-import zlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from clew.core import rawjson
 from clew.core.items import Digests, Item, Kind, Opening, Role
 from clew.errors import BadRequest
-from clew.store.compressing import compress, decompress
+from clew.store.compressing import compress, decompress, inflate
 
 WIDTH = 16  # bytes of a digest
 # Kinds and roles are letters on disk; in rows of older versions they are words.
@@ -100,7 +99,7 @@ def inflated(packed: int, data: bytes) -> bytes:
         return decompress(data)
     if packed not in (PLAIN, ZLIB):
         raise ValueError(f"packed in an unknown way: {packed}")
-    return zlib.decompress(data) if packed else data
+    return inflate(data) if packed else data
 
 
 def pack_opening(item: Item) -> str | None:

@@ -51,7 +51,7 @@ with recursive line (id, until) as (
     from line join branch b on b.id = line.id
     where b.parent is not null
 )
-select e.branch, e.seq, e.at, e.kind, e.start, e.stop, e.old, e.new, e.note
+select line.id, e.branch, e.seq, e.at, e.kind, e.start, e.stop, e.old, e.new, e.note
 from line join event e on e.branch = line.id and e.seq <= line.until and e.seq >= :since
 order by e.seq;
 
@@ -63,11 +63,12 @@ with recursive line (id, until) as (
     from line join branch b on b.id = line.id
     where b.parent is not null
 )
-select e.seq, e.old, e.new, e.note
+select line.id, e.branch, e.seq, e.old, e.new, e.note
 from json_each(:seqs) j
 cross join line on true
 cross join event e on e.branch = line.id and e.seq = cast(j.value as bigint) and e.seq <= line.until
-where e.kind = 'edit';
+where e.kind = 'edit'
+order by e.seq;
 
 -- name: nearest_checkpoint
 with recursive line (id, until) as (
@@ -98,13 +99,13 @@ insert into checkpoint (branch, seq, version, data) values (:branch, :seq, :vers
 on conflict (branch) do update set seq = excluded.seq, version = excluded.version, data = excluded.data;
 
 -- name: own_events
-select seq, at, kind, start, stop, old, new, note from event
+select cast(:branch as text), branch, seq, at, kind, start, stop, old, new, note from event
 where branch = (select id from branch where id = :branch and scope = (select id from scope where name = :scope))
   and seq <= :until
 order by seq;
 
 -- name: newer_events
-select seq, kind, start, stop, old, new, note from event
+select cast(:branch as text), branch, seq, kind, start, stop, old, new, note from event
 where branch = :branch and seq >= :since
 order by seq;
 
@@ -681,6 +682,7 @@ with recursive line (branch, until, apart) as (
     join session first on first.branch = line.branch and first.opening = 1
         and first.seq = (select min(s.seq) from session s where s.branch = line.branch)
     join session p on p.id = first.parent
+    where first.cause <> 'beside'
 )
 select branch, until from line where apart = 1;
 

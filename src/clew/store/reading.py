@@ -1,17 +1,17 @@
 """Questions to the log, as plain functions of a database."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 from clew.core import rawjson
 from clew.core.caches import forget
 from clew.core.items import SHORT, Digests, Frame, Node, Scope
+from clew.core.times import local
 from clew.core.view import behind
 from clew.errors import Conflict, NotFound, Purged
 from clew.store.database import Database, Rows
 from clew.store.frames import unpack_frame
-from clew.store.loading import FOREVER, go_on, restore
+from clew.store.loading import FOREVER, go_on, own, restore
 from clew.store.notes import unpack_note
 from clew.store.packing import indexable, is_as_said, listed, unpack, unpack_item
 from clew.store.records import ABSENT, BranchInfo, Call, Happened, KnownHead
@@ -23,7 +23,11 @@ _WORDS = 40  # looked for at a time, the longest first: they tell most
 
 
 def secret(db: Database) -> bytes:
-    return bytes(db.ask("secret").fetchone()[0])
+    """The store's own key. Raises `LookupError` where it is not there."""
+    found = db.ask("secret").fetchone()
+    if found is None:
+        raise LookupError("its key is not there")
+    return bytes(found[0])
 
 
 def find(db: Database, scope: Scope, chains: Sequence[str]) -> list[KnownHead]:
@@ -125,7 +129,10 @@ def search(db: Database, scope: Scope, text: str, among: Sequence[str] | None, l
     wanted = sorted(terms(indexable(text)), key=len, reverse=True)[:_WORDS]
     if not wanted:
         return []
-    return db.search(scope, wanted, None if among is None else listed(among), limit)
+    found = db.search(scope, wanted, None if among is None else listed(among), limit)
+    if None in found or (among is not None and not {*found} <= {*among}):
+        raise LookupError("the index of words leads to what nobody said there")
+    return found
 
 
 def places(db: Database, scope: Scope, contents: Sequence[str]) -> list[tuple[str, str]]:
@@ -137,7 +144,7 @@ def ancestry(db: Database, scope: Scope, branch: str) -> list[tuple[str, int]]:
 
 
 def calls(db: Database, scope: Scope, branch: str) -> list[Call]:
-    events = db.ask("events", scope=scope, branch=branch, until=FOREVER, since=0).fetchall()
+    events = own(db.ask("events", scope=scope, branch=branch, until=FOREVER, since=0))
     usage = {start: unpack_note(note)["usage"] for *_, kind, start, _, _, _, note in events if kind == "usage"}
     return [
         call_of(made_on, seq, said, note, at, usage.get(seq))
@@ -147,8 +154,8 @@ def calls(db: Database, scope: Scope, branch: str) -> list[Call]:
 
 
 def events(db: Database, scope: Scope, branch: str, until: int | None) -> list[Happened]:
-    rows = db.ask("own_events", scope=scope, branch=branch, until=FOREVER if until is None else until)
-    found = [Happened(seq, at, read_row(*columns)) for seq, at, *columns in rows]
+    rows = own(db.ask("own_events", scope=scope, branch=branch, until=FOREVER if until is None else until))
+    found = [Happened(seq, at, read_row(*columns)) for _, seq, at, *columns in rows]
     for event in found:  # whoever gets them reads their notes: damage is to show here
         event_of(event.row, branch, event.seq, lambda node: Node(node, "", ABSENT))
     return found
@@ -171,7 +178,7 @@ def missing(db: Database, scope: Scope, branch: str) -> NotFound:
 
 def _purged(id: str, at: float, reason: str) -> Purged:
     forget()  # perhaps another process purged it
-    return Purged(f"{id[:SHORT]} was purged {datetime.fromtimestamp(at):%Y-%m-%d}: {reason}")
+    return Purged(f"{id[:SHORT]} was purged {local(at):%Y-%m-%d}: {reason}")
 
 
 def idle(db: Database, scope: Scope, before: float) -> list[str]:

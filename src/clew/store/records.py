@@ -7,7 +7,8 @@ from typing import Any, Literal, NamedTuple
 from clew.core.items import Edit, Frame, Item, Node
 
 Method = Literal["auto", "llm"]  # who decides when to compact: clew, or the agent, with clew as its net
-Cause = Literal["start", "compaction", "handoff", "fork", "task", "subagent", "import"]
+# `beside`: under the name of another conversation, of which nothing more is known: it sees nothing of that one.
+Cause = Literal["start", "compaction", "handoff", "fork", "task", "subagent", "import", "beside"]
 
 # Stands in a node for a body that was not read, and is told by identity: whoever needs the body asks `Store.nodes`.
 ABSENT = Item("opaque", "system")

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
@@ -12,13 +11,14 @@ from typing import Any, TypeVar
 
 from clew.core.caches import forget
 from clew.core.items import Digests, Frame, Node, Scope
-from clew.errors import BadRequest, Purged, StoreError
+from clew.errors import BadRequest, ClewError, Purged, StoreError
 from clew.store import reading
-from clew.store.database import Database
+from clew.store.database import Database, Problem
+from clew.store.loading import DAMAGE
 from clew.store.records import Batch, BranchInfo, Call, Happened, KnownHead, Session, StoreState
 from clew.store.sessions import sessions, state
 from clew.store.trace import Trace
-from clew.store.upkeep import Problem, Progress, Survey, check, repair, survey
+from clew.store.upkeep import Progress, Survey, check, repair, survey
 from clew.store.upkeep.blank import purge_item
 from clew.store.upkeep.purge import Audit, Purge, audits, purge_branches
 from clew.store.waiting import PATIENCE, Wait
@@ -42,7 +42,10 @@ class SQLStore(ABC):
 
     async def write(self, scope: Scope, batch: Batch) -> None:
         """Write one turn. When this returns, it survives whatever happens to the process."""
-        await self._put(lambda db: write(db, self.secret, scope, batch))
+        try:
+            await self._put(lambda db: write(db, self.secret, scope, batch))
+        except (LookupError, TypeError, AttributeError) as error:  # of rows that are read on the way
+            raise error if isinstance(error, ClewError) else self._damaged(error) from error
 
     async def find(self, scope: Scope, chains: Sequence[str]) -> list[KnownHead]:
         """Known histories among these chain digests, longest first."""
@@ -225,11 +228,13 @@ class SQLStore(ABC):
             return act(db)
         except UnicodeEncodeError:  # of what was asked
             raise
-        except (zlib.error, BadRequest, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise StoreError(
-                f"{self.place}: its content cannot be read ({type(error).__name__}: {error}): "
-                "clew doctor shows the damage; restore a backup"
-            ) from error
+        except DAMAGE as error:
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> StoreError:
+        found = f"content cannot be read ({type(error).__name__}: {error})"
+        told = f"{self.place}: its {found}: clew doctor shows the damage; restore a backup"
+        return StoreError(told, damage=found)
 
     def _digests(self, scope: Scope) -> Digests:
         return Digests(self.secret, scope)

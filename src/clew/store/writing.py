@@ -8,7 +8,7 @@ from typing import Any
 from clew.core import rawjson
 from clew.core.caches import forget
 from clew.core.items import Digests, Edit, Item, Node, Scope
-from clew.errors import Conflict
+from clew.errors import Conflict, StoreError
 from clew.store.database import Database
 from clew.store.frames import pack_frame
 from clew.store.loading import keep_checkpoint
@@ -79,7 +79,7 @@ def _write(db: Database, digests: Digests, scope: Scope, batch: Batch) -> None:
     at = {"owner": owner, "branch": batch.branch}
     names = [(name, seq) for seq, event in events for name in _handles(digests, event)]
     db.many("add_handle", [{**at, "id": name, "seq": seq} for name, seq in names])
-    keep(db, owner, batch, times, last()[0] if last else (batch.branch, batch.seq))
+    keep(db, owner, batch, times, _only(last(), batch.branch) if last else (batch.branch, batch.seq))
     end = batch.seq + len(batch.events) - 1
     db.many("add_head", [{**at, "chain": chain, "seq": end} for chain in batch.heads])
     add_frames(owner)
@@ -202,3 +202,10 @@ def _body(owner: int, content: str, item: Item) -> dict[str, Any]:
     packed, size, data = pack_item(item)
     given = {"owner": owner, "content": content, "kind": letter(item.kind), "role": letter(item.role)}
     return {**given, "packed": packed, "size": size, "data": data}
+
+
+def _only(rows: Sequence[tuple[str, int]], branch: str) -> tuple[str, int]:
+    """The session that a branch is in. Raises `StoreError`."""
+    if not rows:
+        raise StoreError(f"branch {branch} has no session: clew doctor shows the damage; restore a backup")
+    return rows[0]

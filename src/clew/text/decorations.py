@@ -47,10 +47,30 @@ _ARGUMENTS = ("<command-args>", "</command-args>")  # around what was typed afte
 
 # How messages begin in which an agent that talks in plain text is told what its command printed.
 OBSERVED = ("<returncode>", "<observation", "Observation:", "OBSERVATION:", "EXECUTION RESULT of [", "[Command output]")
+# How clew itself labels what is no user's, where it has to stand under their role: what a client attached, what a model
+# wrote of a branch that was left, what a command printed that the user ran.
+ATTACHED = "[attachment"
+LEFT_BRANCH = "[what was done on a branch that was left]"
+RAN_COMMAND = "[the user ran a command: "
+OWN_COMMAND = "\n\n[I ran a command myself: "  # after what was typed; to the end it is what the command printed
+
+# How messages begin in which a client goes on from a summary: an account of what was said, not what the user says.
+FROM_SUMMARY = (
+    "This session is being continued from a previous conversation",
+    "Another language model started to solve this problem and produced a summary",
+    "The conversation history before this point was compacted into the following summary",
+    "Some of the conversation history has been summarized to free up context",
+    "I spoke to you previously about a number of things.",
+    "<state_snapshot>",
+)
 # How messages begin that a client writes whole: instructions, skills, what a command printed, that the user
 # interrupted, orders to sum up or to name, and what follows those.
 OPENINGS = (
     *OBSERVED,
+    *FROM_SUMMARY,
+    ATTACHED,
+    LEFT_BRANCH,
+    RAN_COMMAND,
     "Base directory for this skill:",
     "[Request interrupted by user",
     "Read the output file to retrieve the result:",  # what follows a notification, outside its tags
@@ -58,14 +78,10 @@ OPENINGS = (
     "# AGENTS.md instructions",
     "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.",
     "Your task is to create a detailed summary of the conversation so far",
-    "This session is being continued from a previous conversation that ran out of context",
     "You are performing a CONTEXT CHECKPOINT COMPACTION",
-    "Another language model started to solve this problem and produced a summary",
     "Please create a detailed summary of the conversation so far. The history is being compacted",
-    "Some of the conversation history has been summarized to free up context",
     "Generate a title for this conversation:",
     "Here is the conversation so far: <conversation>",
-    "The conversation history before this point was compacted into the following summary:",
     "Generate a new <state_snapshot>",
     "Critically evaluate the <state_snapshot>",
     "You are the component that summarizes",

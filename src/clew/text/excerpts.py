@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from clew.core.items import SHORT, Node
 from clew.errors import BadRequest, NotFound
 from clew.text.framing import neutral
-from clew.text.search import wording
+from clew.text.search import is_made, wording
 
 SIZE = 8_000  # characters
 AROUND = 2  # lines shown before and after one that matches
@@ -23,16 +23,22 @@ SIMPLE = re.compile(rf"(?:{ATOM}(?:[*+?]\??)?)+")
 QUANTIFIED = re.compile(rf"({ATOM})([*+?]?)\??")
 GAP = re.compile(r"(?<!\\)\.[*+]\??")
 
+# How the line begins that says who speaks, wherever a line may begin.
+_HEADS = re.compile(r"(?:(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])|\A)──(?=\s{0,9}[0-9a-f]{6,32}\s)")
+
 Matches = Callable[[str], bool]
 
 
 def whole(nodes: Sequence[Node]) -> str:
     """The text of one node, or of a span with a line before each node that says what it is."""
-    if len(nodes) == 1:
-        return wording(nodes[0].item)
-    return "\n".join(
-        f"── {n.id[:SHORT]} {n.item.role} {n.item.kind} {n.item.name}".rstrip() + f"\n{wording(n.item)}" for n in nodes
-    )
+    return wording(nodes[0].item) if len(nodes) == 1 else "\n".join(map(headed, nodes))
+
+
+def headed(node: Node) -> str:
+    """A line that says who speaks, and the text of a node, none of whose lines looks like that one."""
+    item = node.item
+    head = f"── {node.id[:SHORT]} {'program' if is_made(item) else item.role} {item.kind} {' '.join(item.name.split())}"
+    return f"{head.rstrip()}\n{_HEADS.sub('--', wording(item))}"
 
 
 def excerpt(text: str, recall: str, lines: str = "", pattern: str = "", size: int = SIZE) -> str:

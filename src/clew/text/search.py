@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from clew.core.bounds import TEXT_SEARCHED, unread
 from clew.core.items import SHORT, Item, Node
-from clew.text.decorations import is_program_made
+from clew.text.decorations import OWN_COMMAND, is_program_made
+from clew.text.voices import LINE_ENDS
 from clew.text.words import CHUNK, JOINT, NAME_PATTERN, PIECE, is_lone_sign, is_name, leaves, parts, terms
 
 PASSAGE = 150  # characters after which a passage ends: many short ones answer better than few long ones
@@ -71,16 +72,27 @@ def texts(nodes: Iterable[Node]) -> list[SearchText]:
     for node in nodes:
         item = node.item
         body = wording(item)
-        made = item.role == "user" and (is_program_made(item.text) or item.text.startswith(FENCED))
-        title = "a program" if made else item.name or item.role
+        title: str = "a program" if is_made(item) else item.role
         if item.kind == "call":
+            title = f"call of {' '.join(item.name.split())}"
             calls[item.call_id] = f"{item.name} {' '.join(body[: TITLE_CHARACTERS * 4].split())[:TITLE_CHARACTERS]}"
         elif item.kind == "result":
             title = f"result of {calls.get(item.call_id, 'a tool')}"
-        if body and not body.isspace():
-            left = unread(len(body), TEXT_SEARCHED)
-            found.append(SearchText(node.id, f"{title} ({left})" if left else title, body[:TEXT_SEARCHED]))
+        typed, _, printed = body.partition(OWN_COMMAND) if title == "user" else (body, "", "")
+        if typed and not typed.isspace():
+            left = unread(len(typed), TEXT_SEARCHED)
+            found.append(SearchText(node.id, f"{title} ({left})" if left else title, typed[:TEXT_SEARCHED]))
+        if printed:  # at the same lines: by them it is recalled
+            above = "\n" * (typed.count("\n") + OWN_COMMAND.count("\n"))
+            found.append(SearchText(node.id, "a program", f"{above}{OWN_COMMAND.lstrip()}{printed[:TEXT_SEARCHED]}"))
     return found
+
+
+def is_made(item: Item) -> bool:
+    """Whether no person said it, though it stands under the user's role."""
+    return item.role == "user" and (
+        item.kind == "summary" or is_program_made(item.text) or item.text.startswith(FENCED)
+    )
 
 
 def wording(item: Item) -> str:
@@ -261,6 +273,7 @@ def passages(body: str) -> Iterator[tuple[NumberedLine, ...]]:
     lines: list[NumberedLine] = []
     size = 0
     for number, line in enumerate(body.split("\n"), 1):
+        line = LINE_ENDS.sub(" ", line.rstrip("\r"))  # each is shown as one, after its number
         for at in range(0, len(line) if line.strip() else 0, PIECE):
             piece = line[at : at + PIECE]
             if lines and size + len(piece) > PASSAGE:

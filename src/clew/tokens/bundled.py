@@ -16,9 +16,11 @@ from clew.tokens.vocabulary import Plain, Vocabulary, whole
 
 _CHUNK = 4096  # Gemma 2 and 3 take time quadratic in the length of mixed white space
 _RUN = 65_536  # and linear in that of anything else
-# Nobody else runs while splintr counts: a long text is counted in parts. After a line's end, what begins with a letter
-# or a digit begins a piece: a cut there changes no count, but in vocabularies that open each text with a space.
-_PART = re.compile(rf"(?s).{{{_RUN},}}?\n(?=[0-9A-Za-z])|.+")
+_LONGEST = 1 << 20  # characters that are counted at once, whatever they are
+# Nobody else runs while splintr counts, and its threads keep ten times the memory of the longest text: a long one is
+# counted in parts. What begins with a letter or a digit after a line's end begins a piece, and so does a space between
+# two letters: a cut there changes no count, but in vocabularies that open each text with a space.
+_PART = re.compile(rf"(?s).{{{_RUN},{_LONGEST}}}?(?:\n(?=[0-9A-Za-z])|(?<=[A-Za-z])(?= [A-Za-z]))|.{{1,{_LONGEST}}}")
 # A space opens a piece, and no piece holds one further in: a cut before a space changes no count.
 _PIECES = re.compile(rf"(?s).{{1,{_CHUNK}}}(?<=\S)(?=\s)|\S{{1,{_RUN}}}|.{{1,{_CHUNK}}}")
 _SPACED = ("llama2", "codellama", "mistral_v1", "mistral_v2")
@@ -102,10 +104,11 @@ def _ordinary(tokenizer: Any, words: str | None, longest: int) -> Callable[[str]
         for marker in markers:
             if marker in text:
                 parts = word.split(text) if word else [text]
-                return len(parts) - 1 + sum(len(ordinary(part)) for part in parts)
-        if len(text) <= longest:
-            return len(flat(text)) // 4
-        return sum(len(flat(part[0])) for part in _PART.finditer(text)) // 4
+                return len(parts) - 1 + sum(len(ordinary(piece)) for part in parts for piece in cut(part))
+        return sum(len(flat(part)) for part in cut(text)) // 4
+
+    def cut(text: str) -> list[str]:
+        return [text] if len(text) <= longest else _PART.findall(text)
 
     return count
 

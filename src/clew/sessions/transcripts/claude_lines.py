@@ -9,6 +9,7 @@ from clew.errors import BadRequest
 from clew.sessions.transcripts.shape import Script, TranscriptCompaction
 from clew.sessions.transcripts.source import Source, mapping, number, objects, string, time
 from clew.sessions.transcripts.tree import TreeEntry
+from clew.text.decorations import ATTACHED
 from clew.wire.formats.plain import text_of
 
 
@@ -141,8 +142,8 @@ class LineListener:
             self.script.say({"role": "user", "content": prompt})  # typed while the agent was at work
         elif text := _attached(held):
             name = string(held.get("filename")) or string(held.get("displayPath"))
-            label = " ".join(filter(None, ("attachment", kind, name)))
-            self.script.say({"role": "user", "content": f"[{label}]\n{text}"})
+            label = " ".join(filter(None, (ATTACHED, kind, name)))
+            self.script.say({"role": "user", "content": f"{label}]\n{text}"})
         else:
             self.source.skipped[f"attachment without words: {kind}"] += 1
 

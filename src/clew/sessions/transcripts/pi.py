@@ -9,6 +9,7 @@ from clew.errors import BadRequest
 from clew.sessions.transcripts.shape import Script, Transcript, TranscriptCompaction, TranscriptMessage
 from clew.sessions.transcripts.source import SessionFolder, Source, mapping, number, objects, string, time
 from clew.sessions.transcripts.tree import TreeEntry, branches
+from clew.text.decorations import LEFT_BRANCH, RAN_COMMAND
 
 NAME = "pi"
 WIRE = "anthropic"
@@ -132,7 +133,7 @@ def _say(entry: TreeEntry, script: Script, source: Source) -> None:
     value = entry.value
     if value.get("type") == "branch_summary":
         if text := string(value.get("summary")):
-            script.say({"role": "user", "content": f"[what was done on a branch that was left]\n{text}"})
+            script.say({"role": "user", "content": f"{LEFT_BRANCH}\n{text}"})
         return
     message = value if value.get("type") == "custom_message" else value.get("message")
     if not isinstance(message, Mapping):
@@ -151,9 +152,7 @@ def _say(entry: TreeEntry, script: Script, source: Source) -> None:
         case "bashExecution":
             script.say({"role": "user", "content": _ran(message)})
         case "branchSummary":
-            script.say(
-                {"role": "user", "content": f"[what was done on a branch that was left]\n{message.get('summary')}"}
-            )
+            script.say({"role": "user", "content": f"{LEFT_BRANCH}\n{message.get('summary')}"})
         case "compactionSummary":
             tokens = number(message.get("tokensBefore")) or None
             script.compact(
@@ -213,4 +212,4 @@ def _ran(message: Mapping[str, Any]) -> str:
     """A command that the user ran, as text."""
     output = string(message.get("output")) or "[no output]"
     ended = "cancelled" if message.get("cancelled") else f"exit code {message.get('exitCode')}"
-    return f"[the user ran a command: {ended}]\n$ {string(message.get('command'))}\n{output}"
+    return f"{RAN_COMMAND}{ended}]\n$ {string(message.get('command'))}\n{output}"

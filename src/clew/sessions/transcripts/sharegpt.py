@@ -9,7 +9,8 @@ from clew.sessions.transcripts.source import string
 TURNS, CONVERSATION = "conversations", "conversation"
 # Calls and their results have no ids there: they are read as what they are, text of who wrote them.
 SPEAKERS: Mapping[str, str] = {
-    **dict.fromkeys(("human", "user", "observation", "tool", "function_response"), "user"),
+    **dict.fromkeys(("human", "user"), "user"),
+    **dict.fromkeys(("observation", "tool", "function_response"), "function"),
     **dict.fromkeys(("gpt", "assistant", "chatgpt", "bing", "bard", "model", "function_call"), "assistant"),
     "system": "system",
 }
@@ -34,4 +35,5 @@ def _message(turn: Any, n: int) -> dict[str, Any]:
     role = SPEAKERS.get(string(turn.get("from")).lower())
     if role is None:
         raise BadRequest(f"{TURNS}[{n}].from: unknown {turn.get('from')!r}; expected one of {', '.join(SPEAKERS)}")
-    return {"role": role, "content": turn["value"]}
+    named = {"name": string(turn["from"]).lower()} if role == "function" else {}
+    return {"role": role, **named, "content": turn["value"]}

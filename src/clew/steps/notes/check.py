@@ -14,7 +14,9 @@ from clew.facts.sheets import sheet, voice_of
 from clew.steps.lines import clip
 from clew.steps.notes.placing import UNSPACED, terms
 from clew.steps.notes.replies import TITLE, Note
+from clew.text.decorations import OWN_COMMAND
 from clew.text.framing import neutral, seen, shown
+from clew.text.voices import FOR_THE_USER, speaks_for_user
 from clew.text.words import COMMON
 
 Doubt = Literal["invented", "unfounded", "not the user's words"]
@@ -27,6 +29,7 @@ SOURCE_NODES = 3  # nodes that are the source of a line which names none
 QUOTED_CHARACTERS = 12  # characters of a quotation that can be found in one place
 SAME = 0.85  # of its words: what another line says, too
 TOOL_SAYS = 'a tool says: "{}"'  # how a note is kept that is nothing to act on
+MODEL_SAYS = 'a model says of the user: "{}"'  # and one that has words which the user did not say
 
 # Words that hold a sentence together, and nothing more.
 SMALL_WORDS = COMMON | frozenset(
@@ -42,12 +45,7 @@ _DENIES = re.compile(
 _JOINED = ("kebab", "pair")  # read-only, client/server: perhaps names, perhaps words
 _LISTED = re.compile(r"[a-z]+(?:/[a-z]+)+|\d{1,6}[-–]\d{1,6}")  # number/date/status, lines 366-367: each may be told
 _ESCAPED = re.compile(r"\\[nrt]")
-_FOR_THE_USER = re.compile(
-    r"(?i)\b(?:by|from) the (?:user|human|owner)\b|\b(?:user|human|owner)(?:'s)?\s+(?:\w+ly |has |had |have |also )?"
-    r"(?:said|says|ask|want|wish|approv|confirm|permi|request|demand|tell|told|instruct|prefer|authori|consent|decid"
-    r"|order)"
-    r"|\b(?:be?nutzer|anwender|utilisat|usuari|usuári|utente|пользовател|gebruiker|użytkownik)|用户|使用者|ユーザ|利用者|사용자"
-)
+_FOR_THE_USER = re.compile(f"(?i){FOR_THE_USER}")
 # Who allowed something is told by the user's own words and by nobody else. What a program takes, or a file permits, is
 # another thing. Each part has an example in the tests.
 _GRANT = re.compile(
@@ -124,6 +122,8 @@ class Sources:
         text = _short(neutral(note.text))
         if self._is_a_tools(note.text):
             text = TOOL_SAYS.format(text.replace('"', "'"))
+        elif speaks_for_user(note.text) and not self._is_the_users(note.text):
+            text = MODEL_SAYS.format(text.replace('"', "'"))
         # Without a source of its own it is read in the order in which it was written: where its heading belongs.
         place = "" if cited else self._labelled.get(note.of, self.end)
         ids = [n.id for n in cited or sources if n.id != place]
@@ -136,7 +136,8 @@ class Sources:
     def _heading(self, text: str) -> str:
         """A model's own heading, unless it may be what a tool wants to be read."""
         own = all(_stands(f.text, self._own) for f in find(shown(text)))
-        return clip(neutral(text), TITLE) if own and not self._is_a_tools(text) else ""
+        users = not speaks_for_user(text) or (self._is_the_users(text) and not _GRANT.search(text))
+        return clip(neutral(text), TITLE) if own and users and not self._is_a_tools(text) else ""
 
     def _is_a_tools(self, text: str) -> bool:
         """Whether most of its words, its names apart, only a tool said."""
@@ -167,6 +168,15 @@ class Sources:
         if (words(text) & tools) - theirs - OUTCOMES:
             return False
         return all(_stands(f.text, self._own) or f.kind in _JOINED for f in find(shown(text)))
+
+    def _is_the_users(self, text: str) -> bool:
+        """Whether the user said it: they said all of its words and names that anybody said."""
+        typed = {n.id: n.item.text.partition(OWN_COMMAND)[0] for n in self.nodes if voice_of(n.item) == "user"}
+        bags = [bag for id, bag in self._bags.items() if id not in typed]
+        others = set[str]().union(*bags, *(words(n.item.text) for n in self._blocks))
+        said = "\n".join(typed.values())
+        unsaid = (words(text) & others) - SPEAKING_WORDS - words(said)
+        return not unsaid and all(_stands(f.text, said) for f in find(shown(text)))
 
     def _invents(self, text: str) -> bool:
         """Whether it has a name, a path or a number that nobody said."""
@@ -227,6 +237,11 @@ def words(text: str) -> set[str]:
     return found
 
 
+# Words that say who speaks, and nothing of what is said.
+SPEAKING_WORDS = words(
+    "user human owner said says ask asked want wanted wish wishes request requested demand demanded tell told instruct "
+    "prefer preferred decided order ordered need needed please"
+)
 # Words that say how something went, and nothing about what to do.
 OUTCOMES = words(
     "pass passed passing fail failed failing failure error exception success warning exit exited found missing "

@@ -109,7 +109,7 @@ def shown(item: Item) -> tuple[str, str]:
         case "reasoning":
             return "assistant, thinking", item.text
         case _:
-            return WHO[voice_of(item)], item.text
+            return "system" if item.role == "system" else WHO[voice_of(item)], item.text
 
 
 def _inside(text: str) -> str:

@@ -13,10 +13,12 @@ from clew.steps.outcome import exit_code, failed
 from clew.steps.shorten import parsed
 from clew.steps.worklog.changes import FileChange, change, patched, written
 from clew.steps.worklog.commands import commit_told, looks, shortened_command, written_by
+from clew.steps.worklog.refusals import refusal, says_unmade
 from clew.steps.worklog.results import RESULT_LINE, broke, outcome
 from clew.steps.worklog.wording import MORE, on_one_line, opening, words
+from clew.text.voices import ASSISTANT, enclosed, quoted
 
-ActKind = Literal["edit", "run", "look", "plan", "ask", "report", "refused", "did"]
+ActKind = Literal["edit", "run", "look", "plan", "proposal", "question", "report", "refused", "did"]
 
 SCRIPT = 8_000  # characters of a command that are looked at
 NO_RESULT = "no result was seen"
@@ -34,15 +36,6 @@ _LOOKING = re.compile(
     r"browse|"
     r"describe|check|web_?search|web_?fetch|resolve|think|calculate)"
 )
-# How clients say that the user did not let a call be made: at the beginning, or it is something that a tool printed.
-_NO = r"(?:rejected|declined|denied|refused|cancell?ed|aborted|interrupted)"
-_REFUSED = re.compile(
-    r"(?i)\W{0,3}(?:error:\s*)?(?:the )?(?:user|human) (?:has |have )?"
-    rf"(?:doesn['’]t want|does not want|did not want|didn['’]t want|{_NO})\b"
-    rf"|\W{{0,3}}(?:[\w']+ ){{0,6}}{_NO} by (?:the )?(?:user|human)\b"
-    r"|\[Request interrupted by user"
-)
-_REASON = re.compile(r"(?is)\b(?:the user said|reason(?: given)?|feedback|user feedback|comment)s?:\s*(.+)")
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _DONE = re.compile(r"\b(?:completed?|done|finished|closed|resolved)\b")
 _DROPPED = re.compile(r"\b(?:cancell?ed|deleted|skipped|dropped|abandoned)\b")
@@ -75,9 +68,9 @@ def act_of(call: Item, result: Item | None, most: int = TEXT_READ) -> Act:
 
 def _act_of(call: Item, result: Item | None, said: str) -> Act:
     given: Any = parsed(call.text)
-    if result and _REFUSED.match(said):
-        return Act("refused", _asked_for(call, given), _reason(said[:REPORT_CHARACTERS]), ok=False)
-    ok = result is not None and not failed(result)
+    if result and (refused := refusal(result, said)):
+        return Act("refused", _asked_for(call, given), refused.why, ok=False)
+    ok = result is not None and not failed(result) and not says_unmade(said)
     if not isinstance(given, Mapping):
         given = {"input": call.text} if call.text.strip() else {}
     for known in (_plan, _edit, _command, _question, _report, _look):
@@ -98,15 +91,16 @@ def _plan(call: Item, given: Mapping[str, Any], result: Item | None, said: str, 
         if isinstance(entries, list) and (stated or _PLANS.search(call.name)) and (tasks := tuple(_entries(entries))):
             return Act("plan", "", "", ok, tasks=tasks, whole=True)
     if isinstance(plan := given.get("plan"), str) and plan.strip():
-        return Act("ask", "proposed a plan", plan.strip(), ok)
+        got = "" if ok else outcome(said, ok, result)
+        return Act("proposal", f"proposed a plan{f' and got {got}' if got else ''}", plan.strip(), ok)
     number = given.get("taskId") or given.get("task_id")
     if isinstance(number, str | int) and ("status" in given or "subject" in given):
         state = _state(given["status"]) if given.get("status") else ""
-        task = str(number), state, _first(given, ("subject", "title"))
+        task = str(number), state, _task(_first(given, ("subject", "title")))
         return Act("plan", "", "", ok, tasks=(task,))
     if isinstance(given.get("subject"), str) and ("description" in given or "activeForm" in given):
         found = re.search(r"#?\b(\d+)\b", said)
-        return Act("plan", "", "", ok, tasks=((found[1] if found else "", "open", given["subject"]),))
+        return Act("plan", "", "", ok, tasks=((found[1] if found else "", "open", _task(given["subject"])),))
     return None
 
 
@@ -115,7 +109,12 @@ def _entries(entries: Sequence[Any]) -> Iterator[tuple[str, str, str]]:
         if isinstance(entry, Mapping):
             what = _first(entry, ("content", "step", "title", "task", "subject", "text", "description"))
             if what:
-                yield str(n), _state(entry.get("status") or entry.get("state")), on_one_line(what)
+                yield str(n), _state(entry.get("status") or entry.get("state")), _task(what)
+
+
+def _task(what: str) -> str:
+    """A task in the words of the assistant, whose list it is."""
+    return quoted(on_one_line(what), ASSISTANT)
 
 
 def _state(value: Any) -> str:
@@ -187,12 +186,13 @@ def command_act(command: str, result: Item | None, said: str, ok: bool, backgrou
 
 
 def _question(call: Item, given: Mapping[str, Any], result: Item | None, said: str, ok: bool) -> Act | None:
-    asked = given.get("questions")
-    if isinstance(asked, list):
-        texts = [_asked(q) for q in asked if isinstance(q, Mapping)]
-        return Act("ask", " / ".join(filter(None, texts)), on_one_line(said), ok) if any(texts) else None
+    several = given.get("questions")
+    if isinstance(several, list):
+        texts = [_asked(q) for q in several if isinstance(q, Mapping)]
+        asked = " / ".join(filter(None, texts))
+        return Act("question", f"{_title(call.name)}: {asked}", on_one_line(said), ok) if asked else None
     if isinstance(question := given.get("question"), str) and question.strip():
-        return Act("ask", _asked(given), on_one_line(said), ok)
+        return Act("question", f"{_title(call.name)}: {_asked(given)}", on_one_line(said), ok)
     return None
 
 
@@ -200,7 +200,7 @@ def _asked(question: Mapping[str, Any]) -> str:
     text = on_one_line(str(question.get("question") or ""))
     options = question.get("options")
     labels = [o.get("label") if isinstance(o, Mapping) else o for o in options] if isinstance(options, list) else []
-    told = ", ".join(f"“{on_one_line(str(label))}”" for label in labels if label)
+    told = ", ".join(enclosed(on_one_line(str(label))) for label in labels if label)
     return f"{text} (options: {told})" if told else text
 
 
@@ -265,11 +265,6 @@ def _asked_for(call: Item, given: Any) -> str:
     if path := _first(given, PATH_KEYS):
         return f"{_title(call.name)} {path}"
     return f"{_title(call.name)} {arguments(given)}".strip()
-
-
-def _reason(said: str) -> str:
-    found = _REASON.search(said)
-    return on_one_line(found[1]) if found else ""
 
 
 def _text(given: Mapping[str, Any], keys: Sequence[str]) -> str | None:

@@ -10,8 +10,10 @@ from clew.core.view import View
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.wording import words
 from clew.text.framing import neutral
+from clew.text.voices import enclosed
 
 OPENING = "[work log, "  # how a block begins
+USER = "The user: "  # and a line that tells what they said
 TOGETHER = 8  # blocks of one line that become one
 BLOCK_LINE = 160  # characters of each of them then
 
@@ -71,5 +73,12 @@ def standing(found: Mapping[int, tuple[Block, Mapping[str, Any]]]) -> Standing |
 
 def together(some: Sequence[Block], recall: str) -> Block:
     """Several blocks as one with a line for each."""
-    lines = [f"- {block.title}: {words(block.texts[-1].removeprefix('The user: '), BLOCK_LINE)}" for block in some]
+    lines = [f"- {block.title}: {words(_quoting(block.texts[-1]), BLOCK_LINE)}" for block in some]
     return Block(some[0].first, some[-1].last, recall, ("\n".join(lines),))
+
+
+def _quoting(text: str) -> str:
+    """A block's text with what the user said between marks: what comes after it on the same line is not theirs."""
+    first, *others = text.splitlines()
+    asked = first.removeprefix(USER)
+    return "\n".join([first if asked == first else f"{USER}{enclosed(asked)}", *others])

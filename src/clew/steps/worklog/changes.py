@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from clew.core.bounds import LINE_COMPARED, LINES_COMPARED, TEXT_READ, ends, unread
 from clew.steps.worklog.wording import listed, on_one_line, words
+from clew.text.voices import enclosed
 
 CHANGED_LINE = 140  # characters of a line that is quoted
 NAMES_CHARACTERS = 200  # characters of names
@@ -58,7 +59,7 @@ def names(text: str) -> dict[str, str]:
         inside = inside != bool(_CODE.match(line))
         if not inside and (heading := _HEADING.match(line)):
             title = heading[1].rstrip("#").rstrip() or heading[1]
-            found[f"“{on_one_line(title)}”"] = line
+            found[enclosed(on_one_line(title))] = line
         elif defined := _DEFINED.match(line):
             name = next(part for part in defined.groups() if part)
             found.setdefault(f"`{name}`", line)

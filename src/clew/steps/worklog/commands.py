@@ -8,6 +8,7 @@ from clew.steps.worklog.changes import FileChange, written
 from clew.steps.worklog.heredocs import heredocs, without_heredocs
 from clew.steps.worklog.results import RESULT_LINE
 from clew.steps.worklog.wording import on_one_line, opening, words
+from clew.text.voices import enclosed
 
 COMMAND_LENGTH = 200  # characters of a command
 
@@ -126,7 +127,7 @@ def commit_told(command: str, said: str) -> str:
     message = _MESSAGE.search(command)
     subject = next((part for part in message.groups() if part), "") if message else ""
     subject = subject or said[hash.end() :].strip()
-    told = f"“{opening(subject.strip().partition(chr(10))[0], RESULT_LINE)}”"
+    told = enclosed(opening(subject.strip().partition(chr(10))[0], RESULT_LINE))
     place = f" in {moved[1]}" if (moved := _MOVE.match(command)) else ""
     return f"{hash[2]} on {hash[1]}{place}: {told}"
 

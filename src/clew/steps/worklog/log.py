@@ -10,7 +10,7 @@ from clew.steps.notes.placing import terms, told
 from clew.steps.worklog.news import Rarity
 from clew.steps.worklog.requests import WorkRequest, common_root, newest_requests, requests
 from clew.steps.worklog.standing import Standing
-from clew.steps.worklog.telling import LogLine, Teller, ask
+from clew.steps.worklog.telling import LogLine, Teller, ask, by_assistant
 from clew.steps.worklog.used import UsedValues
 from clew.steps.worklog.wording import ENOUGH, below, gist, listed, on_one_line, unannounced, words
 
@@ -177,7 +177,10 @@ class Log:
             f"changed {listed(changed, BRIEF_ASK)}" if changed else ""
         )
         asked = " / ".join(f"“{words(r.ask, BRIEF_ASK)}”" for r in asks[-4:])
-        lines = on_one_line(f"The user: {asked}") if asked else "", f"- {on_one_line(closing)}" if closing else ""
+        lines = (
+            on_one_line(f"The user: {asked}") if asked else "",
+            f"- {by_assistant(on_one_line(closing))}" if closing else "",
+        )
         one = self._rel("\n".join(filter(None, lines)))
         levels = [full]
         for text in (brief, one):

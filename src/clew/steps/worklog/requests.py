@@ -13,7 +13,16 @@ from clew.steps.outcome import failed
 from clew.steps.shorten import parsed
 from clew.steps.worklog.acts import Act, act_of, command_act
 from clew.steps.worklog.wording import on_one_line, plain, prose
-from clew.text.decorations import OBSERVED, is_program_made, undecorated
+from clew.text.decorations import (
+    ATTACHED,
+    FROM_SUMMARY,
+    LEFT_BRANCH,
+    OBSERVED,
+    OWN_COMMAND,
+    RAN_COMMAND,
+    is_program_made,
+    undecorated,
+)
 
 NOTE = 4_000  # characters of what a program reported that are looked at
 PASTE = 2_000  # characters: a longer message was not all typed
@@ -63,7 +72,7 @@ def typed(item: Item) -> str:
     """What a person typed in this item: nothing if a program said it."""
     if item.role != "user" or item.kind != "text" or item.text.startswith(FENCED) or is_program_made(item.text):
         return ""
-    return undecorated(item.text)
+    return undecorated(item.text.partition(OWN_COMMAND)[0])
 
 
 def requests(nodes: Sequence[Node], most: int | None = None) -> list[WorkRequest]:
@@ -85,6 +94,8 @@ def requests(nodes: Sequence[Node], most: int | None = None) -> list[WorkRequest
             asks.append(item)
             found[-1].ids.append(node.id)
             asking = True
+            if printed := item.text.partition(OWN_COMMAND)[2]:
+                found[-1].steps.append(WorkStep(notes=[f"{OWN_COMMAND}{printed}".strip()]))
             continue
         if item.role == "user" and item.kind == "media":
             now.images += 1
@@ -178,7 +189,13 @@ def _note(item: Item) -> str:
         id, result = _TASK.search(text), _between(text, "<result>", "</result>", closed=False)
         told = f"{on_one_line(found)}{f' (task {id[1]})' if id else ''}"
         return f"{told}: {result.strip()}" if result is not None else told
-    return plain(ends(item.text)).strip() if item.kind == "summary" or item.role == "system" else ""
+    if item.role == "user" and item.text.startswith(ATTACHED):
+        return item.text.partition("\n")[0]
+    said = undecorated(item.text) if item.role == "user" else item.text
+    is_told = (
+        item.kind == "summary" or item.role == "system" or said.startswith((*FROM_SUMMARY, LEFT_BRANCH, RAN_COMMAND))
+    )
+    return plain(ends(said)).strip() if is_told else ""
 
 
 def _results(nodes: Sequence[Node]) -> dict[int, Node]:

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 
 from clew.core.items import Item
 from clew.steps.outcome import ERROR, cause, exit_code
+from clew.steps.worklog.refusals import says_unmade, unmade
 from clew.steps.worklog.wording import on_one_line, words
 from clew.text.decorations import is_passing, lasting
+from clew.text.voices import TOOL, quoted
 
 LINE_READ = 500  # characters of a line that are looked at
 RESULT_LINE = 160  # characters of a line of output
@@ -40,7 +42,12 @@ _EMPTY = re.compile(
 
 
 def outcome(said: str, ok: bool, result: Item | None) -> str:
-    """How it went: of what failed the error and its count, else the count, else the last line."""
+    """How it went, in the tool's words: where they tell of the user, they are quoted."""
+    return quoted(unmade(said) if not ok and says_unmade(said) else _outcome(said, ok, result), TOOL)
+
+
+def _outcome(said: str, ok: bool, result: Item | None) -> str:
+    """Of what failed the error and its count, else the count, else the last line."""
     said = "" if is_passing(said) else lasting(said)  # clients put reminders beside what a tool says
     if not said.strip() or _EMPTY.match(said.strip()):
         return ""

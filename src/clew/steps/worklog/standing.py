@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate, islice
 from typing import Any, Self
 
@@ -10,9 +11,11 @@ from clew.core.bounds import BACKGROUND, REFUSALS_SETTLED
 from clew.steps.worklog.acts import Act, found_nothing
 from clew.steps.worklog.commands import command_key, commits, program
 from clew.steps.worklog.news import Phrases
+from clew.steps.worklog.refusals import REFUSED_HEADING, refused_call
 from clew.steps.worklog.requests import WorkRequest
-from clew.steps.worklog.rules import RULE_LENGTH, UserRule, rules_in, said_later, speaks_to_us
-from clew.steps.worklog.wording import below, both_ends, indented, listed, on_one_line, opening, words
+from clew.steps.worklog.rules import UserRule, rules_in, said_later, speaks_to_us
+from clew.steps.worklog.wording import below, both_ends, indented, listed, on_one_line, words
+from clew.text.voices import ASSISTANT, TOOL, quoted
 
 STANDING_HEADING = "How things stood here:"
 RULES_KEPT = 120  # that are kept in mind
@@ -40,7 +43,7 @@ class Standing:
     """All of it; lists are in the order in which things were said."""
 
     rules: dict[str, UserRule] = field(default_factory=dict)  # by their words
-    refusals: dict[str, str] = field(default_factory=dict)  # what was refused and why: the id
+    refusals: dict[str, str] = field(default_factory=dict)  # the calls that were refused: the id
     tasks: dict[str, tuple[str, str]] = field(default_factory=dict)  # by number: state, what
     files: dict[str, tuple[str, int, list[str]]] = field(default_factory=dict)  # by path: verb, times, what changed
     errors: dict[str, tuple[str, int]] = field(default_factory=dict)  # commands that failed when last run: how, when
@@ -88,8 +91,7 @@ class Standing:
 
     def _take(self, act: Act, ids: Sequence[str]) -> None:
         if act.kind == "refused":
-            why = f": “{opening(act.told, RULE_LENGTH)}”" if act.told else ""
-            self.refusals[f"{words(act.what, RULE_LENGTH)}{why}"] = ids[0] if ids else ""
+            self.refusals[refused_call(act.what)] = ids[0] if ids else ""
         elif act.kind == "plan" and act.ok:
             self._take_tasks(act)
         elif act.ok and act.kind in ("edit", "run", "did") and self.refusals:
@@ -107,9 +109,9 @@ class Standing:
             self._ended(act.what)
 
     def _settle(self, act: Act) -> None:
-        """Forget what was refused without a reason and then let through: the user's word is what counts."""
+        """Forget what was refused and is let through now."""
         now = {*act.what.split(), *(c.path for c in act.changes)}
-        for said in [s for s in islice(reversed(self.refusals), REFUSALS_SETTLED) if not s.endswith("”")]:
+        for said in list(islice(reversed(self.refusals), REFUSALS_SETTLED)):
             words_ = set(said.replace("`", "").split())
             if len(words_ & now) >= max(1, ALIKE * min(len(words_), len(now))):
                 del self.refusals[said]
@@ -136,8 +138,8 @@ class Standing:
             self.running = dict([*self.running.items(), (act.background, act.what)][-BACKGROUND:])
         if act.ok and _KILLS.search(act.what):
             self._ended(act.what)
-        times = self.commands.pop(act.what, (0, ""))[0]
-        self.commands[act.what] = times + 1, ("failed: " if not act.ok else "") + act.told
+        times, told = self.commands.pop(act.what, (0, ""))[0], "" if act.told.startswith(TOOL) else act.told
+        self.commands[act.what] = times + 1, ("failed: " if not act.ok else "") + told
         if len(self.commands) > FILES:
             del self.commands[next(iter(self.commands))]
         if act.ok:
@@ -146,7 +148,7 @@ class Standing:
                 del self.errors[what]
         elif key and not found_nothing(act):
             self.errors.pop(act.what, None)
-            self.errors[act.what] = act.told, self.runs
+            self.errors[act.what] = told, self.runs
 
     def _ended(self, command: str) -> None:
         named = [name for name in self.running if name in command]
@@ -188,8 +190,7 @@ class Standing:
                 more = len(lines) - len(some)
                 out.append(f"{heading}{f' ({more} more not shown)' if more else ''}:")
                 out += [f"- {line}" for line in (reversed(some) if heading.startswith(_NEWEST_LAST) else some)]
-        out += [wanted] if wanted else []
-        return "\n".join([head, *out]) if out or self.root else ""
+        return "\n".join([head, *out, *filter(None, [wanted])]) if out or wanted or self.root else ""
 
     def binding(self) -> list[str]:
         """The user's rules, strict ones first, and of those the newest."""
@@ -202,13 +203,10 @@ class Standing:
         since = f"; later they said: “{rule.later}” (request {rule.later_request})" if rule.later else ""
         return f"“{said}” (request {rule.request}){since}"
 
-    def _rel(self, text: str) -> str:
-        return below(self.root, text)
-
     def _sections(self, size: int, shown: str) -> Iterator[tuple[str, list[str]]]:
         """(heading, lines), those first that must not lack; of each the newest first."""
-        rel = self._rel
-        yield "Refused by the user, as the calls tell", list(reversed(self.refusals))
+        rel = partial(below, self.root)
+        yield REFUSED_HEADING, [quoted(call, ASSISTANT) for call in reversed(self.refusals)]
         worked = bool(self.files or self.commands or self.tasks)  # where people only talk, few sentences are rules
         held = [said for said in reversed(self.rules) if worked or (self.rules[said].strict > 2 and speaks_to_us(said))]
         beside = {rule.later for rule in self.rules.values() if rule.strict > 2}  # they stand there already
@@ -222,7 +220,7 @@ class Standing:
         yield "Tasks done", ["; ".join(words(what, 120) for what in done)] if done else []
         yield (
             "Failed when last run",
-            [rel(f"`{what}`: {how}") for what, (how, _) in list(self.errors.items())[: -ERRORS - 1 : -1]],
+            [rel(f"`{w}`{how and f': {how}'}") for w, (how, _) in list(self.errors.items())[: -ERRORS - 1 : -1]],
         )
         yield "Started in the background, not seen to end", [rel(f"`{what}`") for what in self.running.values()]
         lately = [rel(self._file(path, shown)) for path in list(reversed(self.files))[:FILES_TOLD]]
@@ -230,7 +228,8 @@ class Standing:
         # Of the others the names: all of those are told.
         fully = max(1, sum(taken <= FULLY_SHARE * size for taken in sizes))
         yield "Files changed, the last one last", lately[:fully]
-        others = [rel(path if (verb := self.files[path][0]) == "edited" else f"{path} ({verb})") for path in self.files]
+        verbs = ((quoted(path, ASSISTANT), kept[0]) for path, kept in self.files.items())
+        others = [rel(path if verb == "edited" else f"{path} ({verb})") for path, verb in verbs]
         names = listed(reversed(others[: len(others) - fully]), min(FILE_NAMES_CHARACTERS, int(NAMED_SHARE * size)))
         yield "Files changed before those", [names] if names else []
         often = [w for w in reversed(self.commands) if self.commands[w][0] > 1][:COMMANDS_TOLD]
@@ -247,11 +246,11 @@ class Standing:
         verb, times, told = self.files[path]
         often = f" ({times} edits)" if times > 1 else ""
         some = list[str]()
-        for change in reversed([change for change in told if self._rel(change) not in shown]):
+        for change in reversed([change for change in told if below(self.root, change) not in shown]):
             if some and sum(map(len, some)) + len(change) > CHANGED:
                 break
             some.insert(0, change)
-        return f"{path} {verb}{often}{': ' if some else ''}{'; '.join(some)}"
+        return f"{quoted(path, ASSISTANT)} {verb}{often}{': ' if some else ''}{'; '.join(some)}"
 
     # --- as data ----------------------------------------------------------------------------------------------------
 
@@ -277,7 +276,7 @@ class Standing:
         """As an edit kept it."""
         return cls(
             rules={said: UserRule(*rest) for said, *rest in kept["rules"]},
-            refusals=dict(kept["refusals"]),
+            refusals={refused_call(call): id for call, id in kept["refusals"]},
             tasks={n: (state, what) for n, state, what in kept["tasks"]},
             files={path: (verb, times, list(told)) for path, verb, times, told in kept["files"]},
             errors={what: (how, run) for what, how, run in kept["errors"]},
@@ -297,4 +296,4 @@ class Standing:
 
 
 _RULES = "The user's rules"
-_NEWEST_LAST = ("The user's rules", "Files changed", "Commands run", "Refused by the user, as the calls tell")
+_NEWEST_LAST = ("The user's rules", "Files changed", "Commands run", REFUSED_HEADING)

@@ -28,6 +28,7 @@ from clew.steps.worklog.wording import (
     plain,
     unannounced,
 )
+from clew.text.voices import ASSISTANT, TOOL, enclosed, quoted, speaks_for_user, unvoiced
 
 SAY = 260  # characters of the words with which a step begins
 LITTLE_SAID = 60  # characters: what is said in fewer says less
@@ -90,6 +91,18 @@ def ask(request: WorkRequest, most: int, rarity: Rarity) -> str:
     return f"The user: {indented(told)}{pictures}{unread}" if told else ""
 
 
+def _reported(note: str) -> LogLine:
+    """What a program said; a long one, such as a client's summary, in two lengths."""
+    lengths = (CLOSE, SAID_AT_ONCE) if len(note) > CLOSE else (CLOSE,)
+    texts = tuple(f"- (a program reported: {indented(unvoiced(first_lines(note, most)))})" for most in lengths)
+    return LogLine(texts, (1.0,) * len(lengths))
+
+
+def by_assistant(said: str) -> str:
+    """Words of the assistant, all lines but the first further in; where they tell of the user, after who says so."""
+    return f"The assistant: {indented(unvoiced(said))}" if speaks_for_user(said) else indented(said)
+
+
 class Teller:
     """Tells of one request after the other, in their order."""
 
@@ -120,12 +133,13 @@ class Teller:
         # What is printed each time says nothing. One line each: a name may have several.
         acts = [with_(a, told="") if a.ok and self.printed[a.told] >= OFTEN else a for a in step.acts]
         phrases = [rel(p) for p in counted(_phrases(acts, self.failures))]
-        looked = [rel(on_one_line(a.what)) for a in step.acts if a.kind == "look" and a.ok and a.what not in changed]
+        seen = [a.what for a in step.acts if a.kind == "look" and a.ok and a.what not in changed]
+        looked = [rel(quoted(on_one_line(what), ASSISTANT)) for what in seen]
         # What was done stands on a line of its own: nothing that a tool printed can pass for what somebody said.
         done = f"  * {'; '.join(phrases)}" if phrases else ""
         worth = sum(_worth(a) for a in step.acts)
         if told:
-            said = [(f"- {indented(rel(say))}", more) for say, more in told]
+            said = [(f"- {by_assistant(rel(say))}", more) for say, more in told]
             full = [("\n".join(filter(None, (say, done))), more) for say, more in said]
             full[0] = full[0][0], full[0][1] + (0 if last else worth)
             if last and done:  # of the last words there is a length without what was done
@@ -144,9 +158,9 @@ class Teller:
             )
         for act, result in step.results:
             if act.ok and (act.kind in ("did", "run") or (act.kind == "look" and not _READS.search(act.what))):
-                yield from (line(f"  > {rel(found)}", USED) for found in self.used(result))
+                yield from (line(f"  > {quoted(rel(found), TOOL)}", USED) for found in self.used(result))
         for note in step.notes:
-            yield line(f"- (a program reported: {indented(first_lines(rel(note), CLOSE))})", 1.0)
+            yield _reported(rel(note))
 
     def _closing(self, step: WorkStep, answered: str, only_said: bool) -> Iterator[tuple[str, float]]:
         """The last words of a request, from few of them to all, each with what it is worth beyond the one before.
@@ -190,7 +204,7 @@ def _worth(act: Act) -> float:
             return 1.2
         case "run":
             return 1.6 if act.commit else 0.5 if act.ok else 2.0
-        case "ask" | "refused":
+        case "proposal" | "question" | "refused":
             return 4.0
         case "report":
             return 2.5
@@ -218,38 +232,43 @@ def _phrases(acts: Sequence[Act], failures: Failures) -> Iterator[str]:
         what = "; ".join(dict.fromkeys(filter(None, told)))
         for changed in failures.changed.values():
             changed.setdefault(path)
-        yield on_one_line(f"{verb} {path}{f': {what}' if what else ''}")
+        yield on_one_line(f"{verb} {quoted(path, ASSISTANT)}{f': {what}' if what else ''}")
     for act in acts:
         for phrase in _phrase(act, failures):
-            yield phrase if act.kind in ("ask", "report") else on_one_line(phrase)
+            yield phrase if act.kind in ("proposal", "report") else on_one_line(phrase)
 
 
 def _phrase(act: Act, failures: Failures) -> Iterator[str]:
     match act:
         case Act(kind="edit", ok=False):
-            yield f"an edit of {act.what} failed: {act.told}"
+            yield f"an edit of {quoted(act.what, ASSISTANT)} failed: {act.told}"
         case Act(kind="run", commit=True):
             yield f"committed {act.told}"
         case Act(kind="run", ok=True) if act.changes and _ONLY_WRITES.match(act.what):
             return  # the change says so
         case Act(kind="run"):
             yield _run(act, failures)
-        case Act(kind="ask"):
-            yield (
-                f"{on_one_line(act.what)}: {indented(outline(act.told, OPTIONS), INNER)}"
-                if act.told
-                else on_one_line(act.what)
-            )
+        case Act(kind="proposal"):
+            yield f"{on_one_line(act.what)}: {_theirs(act.told, OPTIONS)}"
+        case Act(kind="question"):
+            asked = quoted(on_one_line(act.what), ASSISTANT)
+            yield asked + (f"; the tool's result: {enclosed(outline(act.told, OPTIONS))}" if act.told else "")
         case Act(kind="report"):
-            reported = indented(outline(act.told, REPORT_CHARACTERS), INNER)
-            yield f"a sub-agent was asked: {act.what}. It reported: {reported}"
+            asked = quoted(act.what, ASSISTANT)
+            yield f"a sub-agent was asked: {asked}. It reported: {_theirs(act.told, REPORT_CHARACTERS)}"
         case Act(kind="refused"):
-            yield f"REFUSED by the user: {act.what}" + (f": “{opening(act.told, CAUSE)}”" if act.told else "")
+            why = f"; its result says why: {enclosed(opening(act.told, CAUSE))}" if act.told else ""
+            yield f"REFUSED: {quoted(act.what, ASSISTANT)}{why}"
         case Act(kind="did"):
             how = "" if not act.told else f": {act.told}" if act.ok else f" failed: {act.told}"
-            yield f"{act.what}{how}"
+            yield f"{quoted(act.what, ASSISTANT)}{how}"
         case _:
             pass
+
+
+def _theirs(text: str, most: int) -> str:
+    """Lines of a plan or a report, further in than those of the log."""
+    return indented(unvoiced(outline(text, most)), INNER)
 
 
 def _run(act: Act, failures: Failures) -> str:

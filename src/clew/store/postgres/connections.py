@@ -3,13 +3,16 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from time import monotonic
 
-from psycopg_pool import ConnectionPool
+import psycopg
+from psycopg_pool import ConnectionPool, PoolTimeout
 
 from clew.store.postgres.database import PostgresDatabase
 from clew.store.postgres.opening import Address, StoreConnection, configure, connect
 
-SECONDS = 10.0  # that a connection which is being made is waited for
+SECONDS = 10.0  # that a connection is waited for
+GLANCE = 0.5  # seconds after which it is asked again whether there can be one
 
 # They warn of what our callers are told as errors; without a handler, Python would print that.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
@@ -48,14 +51,30 @@ class Connections:
 
     def take(self) -> PostgresDatabase:
         """One that nobody else uses, to be given back."""
+        end = monotonic() + SECONDS
         while True:
-            if not self._pool.get_stats()["pool_available"]:
-                # The pool makes one in the background, and does not tell why it cannot: whoever waits would time out.
-                connect(self._address).close()
-            db = PostgresDatabase(self._pool.getconn())
+            self._expect_one()
+            try:
+                db = PostgresDatabase(self._pool.getconn(GLANCE))
+            except PoolTimeout:
+                if monotonic() > end:
+                    raise
+                continue
             if db.silent():
                 return db
             self.drop(db)
+
+    def _expect_one(self) -> None:
+        """Raise what the server says where none can be had."""
+        if self._pool.get_stats()["pool_available"]:
+            return
+        try:
+            # The pool makes one in the background, and does not tell why it cannot: whoever waits would time out.
+            connect(self._address).close()
+        except psycopg.OperationalError:
+            # A server may have as many as it takes: then one of ours comes back.
+            if not self._pool.get_stats()["pool_size"]:
+                raise
 
     def give(self, db: PostgresDatabase) -> None:
         """Back to the pool; with one that broke go those that were made before it."""

@@ -12,7 +12,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from clew.core.items import Scope
-from clew.store.database import LaterRows, Sizes, may_go_on
+from clew.store.database import LaterRows, Problem, Sizes, may_go_on
 from clew.store.packing import listed
 from clew.store.postgres.opening import StoreConnection
 from clew.store.postgres.words import in_parts, split
@@ -143,7 +143,7 @@ class PostgresDatabase:
             wait.end()
             raise
 
-    def faults(self) -> list[str]:
+    def damage(self) -> list[Problem]:
         return []  # the server looks after its files itself
 
     def sizes(self, stored: int) -> Sizes:

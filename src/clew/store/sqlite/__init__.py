@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import TypeVar
 
 from clew.core.items import Scope
-from clew.errors import StoreError
+from clew.errors import ClewError, StoreError
 from clew.store import reading
 from clew.store.alone import FileTurns
-from clew.store.database import Database
+from clew.store.database import Database, Problem
+from clew.store.loading import DAMAGE
 from clew.store.sql import SQLStore
 from clew.store.sqlite.database import GLANCE, SQLiteDatabase
 from clew.store.sqlite.grouping import Group
 from clew.store.sqlite.opening import connect, connect_readonly, hold, is_readonly, refuse_older, release
 from clew.store.sqlite.watching import Watch, is_busy
-from clew.store.upkeep import REPAIR, Problem, Progress
+from clew.store.upkeep import REPAIR, Progress
 from clew.store.upkeep.backup import asides, backup, copied_to, leftovers, sweep
 from clew.store.upkeep.purge import Purge
 from clew.store.waiting import PATIENCE, Wait
@@ -47,16 +48,21 @@ class SQLite(SQLStore):
         self._writer = ThreadPoolExecutor(1, "clew-writer")
         self._reader = self._writer if one else ThreadPoolExecutor(1, "clew-reader")
         held = None if self._memory else hold(Path(self._file))
+        opened: tuple[SQLiteDatabase, ...] = ()
         try:
-            self._out, self._in = self._writer.submit(self._open).result()
+            opened = self._out, self._in = self._writer.submit(self._open).result()
             self.secret = self._reader.submit(self._secret).result()
             self._watch = None if one else self._writer.submit(self._begin).result()
         except BaseException as error:
             release(held)
             self._writer.shutdown()
             self._reader.shutdown()
+            for database in opened:
+                database.close()
             if isinstance(error, sqlite3.Error):
                 raise self._told(error) from error
+            if isinstance(error, DAMAGE) and not isinstance(error, ClewError):
+                raise self._damaged(error) from error
             raise
         self._turns = FileTurns(f"{self._file}-turn")
         self._group = Group(self._writer, self._out, self._turns)
@@ -182,8 +188,9 @@ class SQLite(SQLStore):
                 "they can be written"
             )
         # The latter is Python's own: text that is no text any more.
-        if code == sqlite3.SQLITE_CORRUPT or "decode" in str(error):
-            return StoreError(f"{self.path}: {error}: clew doctor shows the damage; restore a backup")
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or "decode" in str(error):
+            told = f"{self.path}: {error}: clew doctor shows the damage; restore a backup"
+            return StoreError(told, damage=str(error))
         return StoreError(f"{self.path}: {error}")
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from clew.core.items import Scope
-from clew.store.database import LaterRows, Sizes, may_go_on
+from clew.store.database import LaterRows, Problem, Sizes, may_go_on
 from clew.store.packing import indexable, unpack_item
 from clew.store.queries import statements
 from clew.store.signs import asked, first_pair, indexed
+from clew.store.sqlite.damage import damage
 from clew.store.sqlite.watching import Watch, is_busy
 from clew.store.waiting import PATIENCE
 from clew.text.words import parts
@@ -20,7 +21,6 @@ RANKED = 8_000  # texts that are ranked, more or less: those with the rarest wor
 NEWEST = 20_000  # texts that are looked at where all words do
 
 SQL = statements("sqlite")
-LINES = 100  # of what SQLite finds damaged
 GLANCE = 0.1  # seconds that one try takes: whoever waits longer tries again
 
 
@@ -210,12 +210,8 @@ class SQLiteDatabase:
     def is_busy(self, error: Exception) -> bool:
         return is_busy(error)
 
-    def faults(self) -> list[str]:
-        try:
-            found = [row[0] for row in self.connection.execute(f"pragma integrity_check({LINES})")]
-        except sqlite3.DatabaseError as error:
-            found = [str(error)]
-        return [] if found == ["ok"] else found
+    def damage(self) -> list[Problem]:
+        return damage(self.connection)
 
     def sizes(self, stored: int) -> Sizes:
         page, pages, free = (

@@ -1,6 +1,5 @@
 """Looking after a store file: what it holds, whether it is whole, and the repairs that cannot lose anything."""
 
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from dataclasses import dataclass
 from clew.core import rawjson
 from clew.core.items import Digests, Scope
 from clew.errors import ClewError
-from clew.store.database import Database
+from clew.store.database import Database, Problem
 from clew.store.loading import DAMAGE, FOREVER, is_right, keep_all
 from clew.store.packing import is_as_said, unpack_item
 from clew.store.signs import first_pair
@@ -75,15 +74,6 @@ class Survey:
     declined: tuple[Declined, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something that should not be so."""
-
-    what: str
-    count: int
-    remedy: str
-
-
 # --- survey -----------------------------------------------------------------------------------------------------------
 
 
@@ -120,6 +110,7 @@ def _shared(db: Database, media: bool) -> Shared:
 # --- checks -----------------------------------------------------------------------------------------------------------
 
 REPAIR = "clew doctor --repair"
+INDEX_DAMAGE = "damage in the search index"
 
 CHECKS = {  # what each counts, and the remedy, if it is not a backup
     "check_lost": (
@@ -147,17 +138,21 @@ CHECKS = {  # what each counts, and the remedy, if it is not a backup
 
 def check(db: Database, secret: bytes, deep: bool, progress: Progress | None) -> list[Problem]:
     """Everything that is wrong with a store; `deep` reads every body again, not only some."""
-    try:
-        return [*_file(db), *_rows(db), *_index(db), *_checkpoints(db, deep), *_bodies(db, secret, deep, progress)]
-    except db.errors as error:
-        if db.is_busy(error):
-            raise
-        return [*_file(db), Problem(f"the file cannot be read: {error}", 1, db.restoring)]
-
-
-def _file(db: Database) -> Iterator[Problem]:
-    if found := db.faults():
-        yield Problem(f"damage in the file: {found[0]}", len(found), db.restoring)
+    found = db.damage()
+    for part in (
+        _rows(db),
+        _index(db),
+        _checkpoints(db, deep),
+        _bodies(db, secret, deep, progress),
+    ):
+        try:
+            found += (problem for problem in part if problem.what not in {known.what for known in found})
+        except db.errors as error:
+            if db.is_busy(error):
+                raise
+            if not found:
+                found.append(Problem(f"the file cannot be read: {error}", 1, db.restoring))
+    return found
 
 
 def _rows(db: Database) -> Iterator[Problem]:
@@ -174,7 +169,7 @@ def _index(db: Database) -> Iterator[Problem]:
     except db.errors as error:
         if db.is_busy(error):
             raise
-        yield Problem("damage in the search index", 1, REPAIR)
+        yield Problem(INDEX_DAMAGE, 1, REPAIR)
 
 
 def _checkpoints(db: Database, deep: bool) -> Iterator[Problem]:
@@ -203,7 +198,7 @@ def _bodies(db: Database, secret: bytes, deep: bool, progress: Progress | None) 
         try:
             item = unpack_item(*columns)
             same = is_as_said(digests.setdefault(scope, Digests(secret, scope)), content, item, *columns[-2:])
-        except (zlib.error, ClewError, ValueError, TypeError):
+        except (ClewError, *DAMAGE):
             unreadable += 1
             continue
         changed += not same
@@ -261,7 +256,7 @@ def _reindex(db: Database, progress: Progress | None) -> None:
         *stored, _ = db.ask("body_by_number", body=body).fetchone()
         try:
             text = unpack_item(None, *stored).text
-        except (zlib.error, ClewError, ValueError, TypeError):
+        except (ClewError, *DAMAGE):
             continue  # damage that only a backup mends
         if text:
             db.many("add_text", [{"body": body, **part} for part in db.words(text)])

@@ -54,7 +54,6 @@ class ClientTally:
     joined: int = 0  # branches with turns of two conversations
     mixed: int = 0  # requests with words of another conversation
     folded: int = 0  # requests for a summary that fit, and were folded
-    unlinked: int = 0  # conversations that went on after a client's own compaction with no link to before
     changed: int = 0  # items that must stay as they are, and did not
     bound: int = 0  # thinking kept behind what it was not thought after
     bodies: list[str] = field(default_factory=list, repr=False)  # all that was sent, without ids
@@ -127,22 +126,8 @@ class ClientJudge:
             self.aside.append(view.branch)
             return
         self.used[view.branch].add((sent.conversation, "turn"))
-        if before not in (None, view.branch):
-            if sent.kind == "main":
-                self.tally.moved += 1
-            else:
-                self.tally.unlinked += before not in await self._lineage(view.branch)
+        self.tally.moved += before not in (None, view.branch) and sent.kind == "main"
         self.branch[sent.conversation] = view.branch
-
-    async def _lineage(self, branch: str) -> set[str]:
-        """The branches that a branch comes after."""
-        sessions = {s.id: s for s in await self.engine.store.sessions(self.scope)}
-        at = next((s for s in sessions.values() if s.branch == branch and s.number == 1), None)
-        found = set()
-        while at is not None:
-            found.add(at.branch)
-            at = sessions.get(at.parent or "")
-        return found
 
     def settle(self) -> None:
         """What is known only in the end: which calls beside stand where a conversation is."""

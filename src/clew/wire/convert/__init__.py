@@ -33,6 +33,7 @@ UNSIGNED = "skip_thought_signature_validator"
 OLD_GEMINI = re.compile(r"gemini-[12]\b")  # sees no pictures inside results
 SPOKEN_TO = frozenset({"bedrock", "gemini"})  # want the user to speak first
 HAVE_SYSTEM = frozenset({"openai_chat", "openai_responses"})  # take system messages anywhere
+AS_USER = {"system": "[system] {}", "tool": "[data: what a tool gave]\n{}\n[end of data]"}  # who has no voice there
 MARKED = frozenset({"openai_chat", "anthropic", "bedrock"})  # whose cache marks mean the same
 # What speaks to its own provider alone.
 PROVIDER_ONLY = frozenset(
@@ -237,12 +238,11 @@ def _words(item: Item, text: str, to: str) -> Item | None:
     """Text in the voice of whoever said it, as far as the target has that voice."""
     if not text.strip():
         return None
-    if item.role == "system" and to not in HAVE_SYSTEM:
-        return Item("text", "user", f"[system] {text}")
+    if item.role == "tool" or (item.role == "system" and to not in HAVE_SYSTEM):
+        return Item("text", "user", AS_USER[item.role].format(text))
     # As the assistant's, this API takes a message of one string, or one with all that it gave itself.
     opens = Opening({"role": "assistant"}, bare=True) if (item.role, to) == ("assistant", "openai_responses") else None
-    role = "user" if item.role == "tool" else item.role
-    return Item("summary" if item.kind == "summary" else "text", role, text, opens=opens)
+    return Item("summary" if item.kind == "summary" else "text", item.role, text, opens=opens)
 
 
 def _text(item: Item) -> str:

@@ -24,7 +24,7 @@ from clew.wire.formats.plain import (
 NAME = "gemini"
 LIST = "contents"  # the key of a body that holds its history
 
-ROLES: Mapping[str, Role] = {"user": "user", "model": "assistant", "function": "user"}
+ROLES: Mapping[str, Role] = {"user": "user", "model": "assistant", "function": "tool"}
 SIDES: Mapping[str, str] = {"assistant": "model"}  # everything else is the user's
 # Every key may be spelled in two ways.
 CALL = ("functionCall", "function_call")

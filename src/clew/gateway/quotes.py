@@ -1,0 +1,158 @@
+"""Conversations that a client quotes in one text, to have them summed up, and whether a branch is the quoted one."""
+
+import re
+from collections import Counter as Tally
+from collections.abc import Sequence
+from itertools import islice
+
+from clew.core.items import Digests, Item, Scope
+from clew.engine.engine import Engine
+from clew.recognition.proof import Past, logged
+from clew.recognition.recognise import HANDOFF
+from clew.recognition.side_requests import is_continued, summary_at
+from clew.store.trace import Trace
+from clew.text.decorations import is_moving, is_passing
+
+LEAST_QUOTED = 200  # characters that must be quoted: what is shorter is said in many conversations
+COUNTED_OF_RESULT = 200  # characters of one result that count: a file that many have read is one thing in common
+RESULT_CUTS = (2_000, 1_000, 500, 200)  # characters of a long result that are quoted: opencode and pi have the first
+PARAGRAPHS, LONG_ENOUGH = 6, 60  # of a quoted conversation, and characters: by which it is looked for
+LONGEST_QUOTE = 1_200  # characters of one
+LIKELY = 12  # branches that are compared with a quoted conversation
+_WITHIN = ("<conversation>", "</conversation>")  # between which opencode and pi quote
+# Who speaks: `[User]: ` in opencode and pi, `# USER` on a line of its own in aider.
+_LABEL = re.compile(r"^(?:\[([A-Za-z][A-Za-z ]{0,40})\]:? |# (USER|ASSISTANT)$\n)", re.MULTILINE)
+_PARTS = re.compile(r"\n\s*\n|^# (?:USER|ASSISTANT)\n", re.MULTILINE)  # the latter between what aider quotes
+_HEADINGS = ("#", "<", "---")  # with which a client's own words begin after what it quotes
+_BLANK = re.compile(r"\s*")
+_ROLES = {"user": "user", "assistant": "assistant", "tool": "tool", "tool result": "tool"}
+
+
+class Quotes:
+    """Finds the conversations that are quoted."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._store = engine.store
+
+    async def find(self, scope: Scope, session: str | None, asked: str) -> tuple[str, list[Item]] | None:
+        """The branch that a text quotes, and what of it is quoted; of one with a name, all of it."""
+        text = quoted(asked)
+        if (past := logged(Digests(self._store.secret, scope), _summary(text))) and await self._is_there(scope, past):
+            return past.branch, (await self.said(scope, past.branch, past.seq))[1]
+        if session is not None:
+            own = await self._store.session(scope, session)
+            items = (await self.said(scope, own))[1] if own else []
+            return (own, items) if own and is_quoted(text, items)[0] else None
+        proven: dict[int, dict[str, tuple[str, list[Item]]]] = {}  # by how much is quoted, and up to which node
+        for branch in await self._likely(scope, text):
+            trace, items = await self.said(scope, branch)
+            # What a model handed over there is for those who have its system prompt: who quotes has another one.
+            handed_over = any(edit.by.startswith(HANDOFF) for edit in trace.edits)
+            last, size = (0, 0) if handed_over else is_quoted(text, items)
+            if last:
+                proven.setdefault(size, {})[trace.said[last - 1].id] = branch, items[:last]
+        best = list(proven[max(proven)].values()) if proven else []  # one may be how another began
+        return best[0] if len(best) == 1 else None
+
+    async def _likely(self, scope: Scope, text: str) -> list[str]:
+        """Branches in which some paragraphs of a text were said."""
+        paragraphs = [p[:LONGEST_QUOTE] for p in _PARTS.split(text) if len(p) >= LONG_ENOUGH]
+        step = max(1, len(paragraphs) // PARAGRAPHS)
+        found: set[str] = set()
+        for paragraph in paragraphs[::step][:PARAGRAPHS]:
+            found |= set(await self._store.search(scope, paragraph, None, PARAGRAPHS))
+        tally = Tally(branch for _, branch in await self._store.places(scope, sorted(found)))
+        return [branch for branch, _ in tally.most_common(LIKELY)]
+
+    async def _is_there(self, scope: Scope, past: Past) -> bool:
+        return bool(await self._store.sessions(scope, past.branch))
+
+    async def said(self, scope: Scope, branch: str, until: int | None = None) -> tuple[Trace, list[Item]]:
+        """A branch, and all that was said on it."""
+        trace = await self._store.load(scope, branch, until)
+        nodes = await self._store.nodes(scope, [place.id for place in trace.said])
+        return trace, [nodes[place.id].item for place in trace.said]
+
+
+def quoted(text: str) -> str:
+    """The conversation in a request to sum it up."""
+    begin, end = text.find(_WITHIN[0]), text.rfind(_WITHIN[1])
+    return text[begin + len(_WITHIN[0]) : end] if 0 <= begin < end else text
+
+
+def _summary(text: str) -> str:
+    """The first message that is quoted, if that is a summary: aider has one summed up again that it finds too long."""
+    begins, then = [*islice(_LABEL.finditer(text), 2), None, None][:2]
+    first = text[begins.end() : then.start() if then else len(text)] if begins else ""
+    return first if is_continued([Item("text", "user", first)]) else ""
+
+
+def is_quoted(text: str, items: Sequence[Item]) -> tuple[int, int]:
+    """Up to which of its items a text quotes a branch, each message in order and no other, and how much that is.
+
+    A text may go on where the branch ends. Calls are left out of account: each client writes them in its own way.
+    """
+    summary = summary_at(items)
+    if summary is None:
+        return _quoted_up_to(text, items)
+    # Of the summary that a branch begins with, it may quote nothing.
+    return max(_quoted_up_to(text, items, summary=summary), _quoted_up_to(text, items, summary + 1))
+
+
+def _quoted_up_to(text: str, items: Sequence[Item], first: int = 0, summary: int = -1) -> tuple[int, int]:
+    place = 0
+    size = last = 0
+    spoken = iter([n for n in range(first, len(items)) if _is_said(items[n]) and items[n].kind == "text"])
+    given = iter([n for n in range(first, len(items)) if _is_said(items[n]) and items[n].kind == "result"])
+    while label := _LABEL.search(text, place):
+        place, role = label.end(), _ROLES.get((label[1] or label[2]).strip().lower())
+        if role is None or _ends(text, place):
+            continue
+        n = next(given if role == "tool" else spoken, None)
+        if n is None:
+            break
+        place = _after_blanks(text, place)
+        may_be_cut = role == "tool" or n == summary
+        many = _quoted_of(text, place, items[n].text.strip(), may_be_cut) if items[n].role == role else 0
+        if not many:
+            return 0, 0
+        place += many
+        size += min(many, COUNTED_OF_RESULT) if role == "tool" else many
+        last = max(last, n + 1)
+    ended = label is None  # else the text goes on: that is news, if all of the branch is quoted
+    whole = next(spoken, None) is None and (next(given, None) is None or not _shows_results(text))
+    if size < LEAST_QUOTED or not (ended or whole):
+        return 0, 0
+    return len(items) if whole else last, size
+
+
+def _shows_results(text: str) -> bool:
+    return any(_ROLES.get((label[1] or label[2]).strip().lower()) == "tool" for label in _LABEL.finditer(text))
+
+
+def _quoted_of(text: str, place: int, words: str, may_be_cut: bool) -> int:
+    """How many characters of these words stand at a place of a text: all, or as many as clients keep of long ones."""
+    if text.startswith(words, place) and _ends(text, place + len(words)):
+        return len(words)
+    cuts = RESULT_CUTS if may_be_cut else ()
+    return next((cut for cut in cuts if len(words) > cut and text.startswith(words[:cut], place)), 0)
+
+
+def _is_said(item: Item) -> bool:
+    """Whether clients quote it: not what they note beside the conversation, and no instructions."""
+    if item.kind == "text":
+        return item.role in ("user", "assistant") and not is_passing(item.text) and not is_moving(item.text)
+    return item.kind == "result" and bool(item.text.strip())
+
+
+def _ends(text: str, place: int) -> bool:
+    """Whether a message ends here: nothing follows, or who speaks next, or after the last one what the client wants."""
+    at = _after_blanks(text, place)
+    if at == len(text) or (text[at - 1] == "\n" and _LABEL.match(text, at)):
+        return True
+    return text[place:at].count("\n") > 1 and text.startswith(_HEADINGS, at) and not _LABEL.search(text, at)
+
+
+def _after_blanks(text: str, place: int) -> int:
+    found = _BLANK.match(text, place)
+    return found.end() if found else place

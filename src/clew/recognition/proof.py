@@ -1,0 +1,102 @@
+"""What proves that a conversation goes on from another one: a line that only clew writes, an answer that only one got.
+
+Equal words are no proof: many conversations read the same files, and begin with the same greeting.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from clew.core.items import Digests
+
+ANSWER_MARKS = "compaction_answer"  # the kind under which a store has the marks of answers
+LEAST_ANSWER = 200  # characters of such an answer: what is shorter, a model may say to many
+OPENING_WORDS = 8  # words by which an answer is looked for in a text
+MOST_WORDS = 50_000  # of a text in which answers are looked for
+MOST_TRIES = 64  # places in it that are compared whole
+_LINE = "[clew log %s.%s.%s: all of it is kept, and `recall` with an id from above gives the original]"
+_LINES = re.compile(r"\[clew log ([0-9a-f]{16,64})\.([0-9]{1,12})\.([0-9a-f]{16}):")
+_WORDS = re.compile(r"\w+")
+_TAGS = ("summary", "state_snapshot")  # of which clients take what is in them, and leave out what is around them
+
+
+class Past(NamedTuple):
+    """What a history goes on from: a branch as it was after one of its events."""
+
+    branch: str
+    seq: int
+
+
+def log_line(digests: Digests, past: Past) -> str:
+    """The last line of a summary that clew gave a client: of what it is, with a key that nobody can make up."""
+    return _LINE % (past.branch, past.seq, _key(digests, past))
+
+
+def has_log_line(text: str) -> bool:
+    """Whether a text has such a line, anybody's."""
+    return _LINES.search(text) is not None
+
+
+def logged(digests: Digests, text: str) -> Past | None:
+    """What this is a summary of, by clew's own line in it: the last one, for what is quoted stands above it."""
+    for branch, seq, key in reversed(_LINES.findall(text)):
+        if key == _key(digests, past := Past(branch, int(seq))):
+            return past
+    return None
+
+
+def _key(digests: Digests, past: Past) -> str:
+    return digests.link(past.branch, ("log line", str(past.seq)))[:16]
+
+
+class AnswerMark(NamedTuple):
+    """By what the answer to a compaction is known again, without its words."""
+
+    whole: str
+    opening: str
+    words: int
+
+    def learned(self, past: Past) -> tuple[str, str, Mapping[str, Any]]:
+        """As a store learns what this sums up."""
+        value = {"opening": self.opening, "words": self.words, "seq": past.seq}
+        return ANSWER_MARKS, f"{self.whole}.{past.branch}", value
+
+
+def answer_mark(digests: Digests, text: str) -> AnswerMark | None:
+    """The mark of what a model answered to a client that compacts; None where that is too short to be one's own."""
+    words = _WORDS.findall(_without_tags(text))
+    if sum(map(len, words)) < LEAST_ANSWER or len(words) > MOST_WORDS:
+        return None
+    return AnswerMark(_digest(digests, words), _digest(digests, words[:OPENING_WORDS]), len(words))
+
+
+def answered(digests: Digests, text: str, learned: Mapping[str, Mapping[str, Any]], alone: bool = False) -> Past | None:
+    """What an answer that stands whole in this text sums up; None where there is none, or where several got it.
+
+    `alone`: nothing else may stand in it.
+    """
+    known: dict[str, list[tuple[str, int, Past]]] = {}
+    for name, value in learned.items():
+        whole, _, branch = name.partition(".")
+        past = Past(branch, int(value.get("seq", 0)))
+        known.setdefault(str(value.get("opening")), []).append((whole, int(value.get("words", 0)), past))
+    words = _WORDS.findall(_without_tags(text) if alone else text)[:MOST_WORDS] if known else []
+    found: set[Past] = set()
+    tries = MOST_TRIES
+    for at in range(min(1, len(words)) if alone else len(words)):
+        for whole, count, past in known.get(_digest(digests, words[at : at + OPENING_WORDS]), ()):
+            tries -= 1
+            fits = tries >= 0 and (count == len(words) or not alone)
+            if fits and _digest(digests, words[at : at + count]) == whole:
+                found.add(past)
+    return found.pop() if len(found) == 1 else None
+
+
+def _without_tags(text: str) -> str:
+    for tag in _TAGS:
+        text = text.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0] or text
+    return text
+
+
+def _digest(digests: Digests, words: Iterable[str]) -> str:
+    return digests.link("answer", words)
