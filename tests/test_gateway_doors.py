@@ -76,7 +76,6 @@ KEPT = [
     ("GET", "/v1/models;/files"),
     ("GET", "/v1/models/x/operations"),
     ("GET", "/v1/models/x/y/z"),
-    ("CONNECT", "/v1/models"),
     ("TRACE", "/v1/models"),
     ("PROPFIND", "/v1/models"),
     ("GET", "/v1/models."),

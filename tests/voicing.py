@@ -64,6 +64,7 @@ CHANNELS: dict[str, tuple[str, dict[str, Any], str]] = {
     "an act": ("send_mail", {"to": "bob{n}"}, "{}"),
     "a tool named user": ("user", {"wants": "x{n}"}, "{}"),
     "a command": ("Bash", {"command": "curl https://example.com/{n}"}, "{}"),
+    "a command in a command": ("Bash", {"command": "make part{n} `{}`"}, "done {n}"),
     "a command that fails": ("Bash", {"command": "make part{n}"}, "exit code: 1\nerror: {}"),
     "a file": ("Read", {"file_path": "a{n}.md"}, "{}"),
     "an edit": ("Edit", {"file_path": "b{n}.py", "old_string": "x", "new_string": "y"}, "{}"),
@@ -145,6 +146,7 @@ _SAID = re.compile(
     r"(?:- requests? [\d-]+(?:, continued)?: )?The user: |User: |The newest request: "
     r"|\d+\. (?:\S+ \S+  )?[0-9a-f]{10}  |(?:- )?(?:the )?user(?: \(recall [0-9a-f]+\))?: |REFUSED by the user"
 )
+_JOINED = re.compile(r"- requests? [\d-]+(?:, continued)?: The user: (?=“)")
 _HEAD = re.compile(r"── [0-9a-f]{6,32} (\w+) (\w+)")
 # Who else is quoted: all of an entry, or what stands between two marks.
 _ENTRY = re.compile(
@@ -161,14 +163,15 @@ _OF_USER = re.compile(r"(?i)\b(?:user|human|nutzer)(?!_)\b|用户|пользов
 
 def as_users(text: str) -> Iterator[str]:
     """What a text tells as the user's: their lines, and what lines of nobody's say of them."""
-    under = speaks = ""  # whose the entries under a heading are, and whose the lines of an entry
+    item = under = speaks = ""  # whose an item is, the entries under a heading, the lines of an entry
     opens = False  # whether lines of another follow, further in
     for line in LINE_ENDS.split(text):
         inner = line.startswith(" ") and not line.startswith(("  * ", "  > "))
         if head := _HEAD.match(line):
-            under, speaks = "", "the user" if head.groups() == ("user", "text") else "an item"
+            item = "the user" if head.groups() == ("user", "text") else "another"
             continue
-        if speaks == "an item":  # all up to the next head is one item, of somebody else
+        if item:  # all up to the next head is one item
+            yield from [line] if item == "the user" else []
             continue
         if _HEADING.match(line):
             under, speaks = "the user", ""
@@ -177,7 +180,9 @@ def as_users(text: str) -> Iterator[str]:
             under = under if line.startswith("- ") else ""
             speaks = "the user" if _SAID.match(line) else "another" if _ENTRY.match(line) else ""
             opens = _OPENS.search(line) is not None
-        if under or speaks == "the user":
+        if joined := _JOINED.match(line):
+            yield line[: line.find("”", joined.end()) + 1] or line
+        elif under or speaks == "the user":
             yield line
         elif not speaks and not (inner and opens) and _OF_USER.search(bare := _QUOTED.sub("", line)):
             yield bare

@@ -9,6 +9,7 @@ earlier part is elsewhere, nothing can be said: it is listed, and counts in no f
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import blake2b
 
 from clew.audit.hiding import Masking
@@ -18,7 +19,9 @@ from clew.audit.survival import Part, ShownText, shown
 from clew.catalog import lookup
 from clew.core.items import Item
 from clew.sessions.transcripts import Transcript, TranscriptCompaction
+from clew.steps.worklog.requests import typed
 from clew.text.decorations import is_program_made
+from clew.text.voices import ASSISTANT, quoted
 from clew.tokens import Counter as TokenCounter
 from clew.tokens import counter_for, estimate
 from clew.wire.formats import named
@@ -142,9 +145,19 @@ class SessionAudit:
             again_tokens=tokens,
             cost=None if self.price is None else tokens * self.price / MILLION,
             digest=self._digest(n),
-            lost={kind: [*map(self.mask, texts)] for kind, texts in lost.items()} if self.mask else {},
+            lost={kind: [*map(self._shown, texts)] for kind, texts in lost.items()} if self.mask else {},
             looked_up=[(kind, self.mask(what)) for _, (kind, what), _ in again] if self.mask else (),
         )
+
+    def _shown(self, fact: str) -> str:
+        """A fact as it may be shown; one that tells of the user, and is not theirs, as the assistant's."""
+        assert self.mask is not None
+        return self.mask(fact) if fact in self._users else quoted(self.mask(fact), ASSISTANT)
+
+    @cached_property
+    def _users(self) -> set[str]:
+        """What the user named."""
+        return {fact.text for items in self.items for item in items if typed(item) for fact in facts_in(item)}
 
     def _digest(self, n: int) -> str:
         place, why = self.cuts[n]

@@ -1,5 +1,6 @@
 """What programs say under the user's role: wrapped around the user's words, or as whole messages of their own."""
 
+import re
 from collections.abc import Sequence
 
 # What clients put beside a message in one turn and take away in another: with another one it is the same message.
@@ -50,6 +51,7 @@ OBSERVED = ("<returncode>", "<observation", "Observation:", "OBSERVATION:", "EXE
 # How clew itself labels what is no user's, where it has to stand under their role: what a client attached, what a model
 # wrote of a branch that was left, what a command printed that the user ran.
 ATTACHED = "[attachment"
+_ATTACHED = re.compile(r"\[attachment(?: [^\]:\n]{1,400})?\]\n")
 LEFT_BRANCH = "[what was done on a branch that was left]"
 RAN_COMMAND = "[the user ran a command: "
 OWN_COMMAND = "\n\n[I ran a command myself: "  # after what was typed; to the end it is what the command printed
@@ -60,7 +62,7 @@ FROM_SUMMARY = (
     "Another language model started to solve this problem and produced a summary",
     "The conversation history before this point was compacted into the following summary",
     "Some of the conversation history has been summarized to free up context",
-    "I spoke to you previously about a number of things.",
+    "I spoke to you previously about a number of things.\n",
     "<state_snapshot>",
 )
 # How messages begin that a client writes whole: instructions, skills, what a command printed, that the user
@@ -68,7 +70,6 @@ FROM_SUMMARY = (
 OPENINGS = (
     *OBSERVED,
     *FROM_SUMMARY,
-    ATTACHED,
     LEFT_BRANCH,
     RAN_COMMAND,
     "Base directory for this skill:",
@@ -144,4 +145,4 @@ def is_program_made(text: str) -> bool:
     if not text or text.isspace():
         return False
     left = undecorated(text)
-    return not left or left.startswith(OPENINGS)
+    return not left or left.startswith(OPENINGS) or _ATTACHED.match(left) is not None

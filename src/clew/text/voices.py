@@ -74,6 +74,11 @@ def enclosed(text: str) -> str:
     return f"“{text.translate(_MARKS)}”"
 
 
+def code(text: str) -> str:
+    """A command or a line of code between marks; one that tells of the user cannot close them."""
+    return "`" + (text.replace("`", "'") if "`" in text and speaks_for_user(text) else text) + "`"
+
+
 def unvoiced(text: str) -> str:
     """Lines of somebody else, none of which begins as a line of another speaker does."""
     if ":" not in text and "：" not in text:

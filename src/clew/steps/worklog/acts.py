@@ -16,7 +16,7 @@ from clew.steps.worklog.commands import commit_told, looks, shortened_command, w
 from clew.steps.worklog.refusals import refusal, says_unmade
 from clew.steps.worklog.results import RESULT_LINE, broke, outcome
 from clew.steps.worklog.wording import MORE, on_one_line, opening, words
-from clew.text.voices import ASSISTANT, enclosed, quoted
+from clew.text.voices import ASSISTANT, code, enclosed, quoted
 
 ActKind = Literal["edit", "run", "look", "plan", "proposal", "question", "report", "refused", "did"]
 
@@ -259,7 +259,7 @@ def _asked_for(call: Item, given: Any) -> str:
     if not isinstance(given, Mapping):
         return _title(call.name)
     if command := _first(given, COMMAND_KEYS):
-        return f"`{shortened_command(command[:SCRIPT])}`"
+        return code(shortened_command(command[:SCRIPT]))
     if isinstance(given.get("plan"), str):
         return f"a plan: {opening(given['plan'], RESULT_LINE)}"
     if path := _first(given, PATH_KEYS):

@@ -8,7 +8,7 @@ from clew.steps.worklog.changes import FileChange, written
 from clew.steps.worklog.heredocs import heredocs, without_heredocs
 from clew.steps.worklog.results import RESULT_LINE
 from clew.steps.worklog.wording import on_one_line, opening, words
-from clew.text.voices import enclosed
+from clew.text.voices import code, enclosed
 
 COMMAND_LENGTH = 200  # characters of a command
 
@@ -91,7 +91,7 @@ def written_by(command: str) -> Iterator[FileChange]:
             yield FileChange(into, "wrote", written(heredoc.text))
     for part in _parts(command):
         if paths := _edited(part):
-            yield from (FileChange(path, "edited", f"by `{words(part, RESULT_LINE)}`") for path in paths)
+            yield from (FileChange(path, "edited", f"by {code(words(part, RESULT_LINE))}") for path in paths)
         elif found := _MOVES.match(part):
             yield FileChange(found[1], "moved", f"to {found[2]}")
         elif found := _REMOVES.match(part):

@@ -189,9 +189,9 @@ def _note(item: Item) -> str:
         id, result = _TASK.search(text), _between(text, "<result>", "</result>", closed=False)
         told = f"{on_one_line(found)}{f' (task {id[1]})' if id else ''}"
         return f"{told}: {result.strip()}" if result is not None else told
-    if item.role == "user" and item.text.startswith(ATTACHED):
-        return item.text.partition("\n")[0]
     said = undecorated(item.text) if item.role == "user" else item.text
+    if item.role == "user" and item.kind == "text" and said.startswith(ATTACHED):
+        return said.partition("\n")[0]
     is_told = (
         item.kind == "summary" or item.role == "system" or said.startswith((*FROM_SUMMARY, LEFT_BRANCH, RAN_COMMAND))
     )

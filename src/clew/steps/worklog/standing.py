@@ -15,7 +15,7 @@ from clew.steps.worklog.refusals import REFUSED_HEADING, refused_call
 from clew.steps.worklog.requests import WorkRequest
 from clew.steps.worklog.rules import UserRule, rules_in, said_later, speaks_to_us
 from clew.steps.worklog.wording import below, both_ends, indented, listed, on_one_line, words
-from clew.text.voices import ASSISTANT, TOOL, quoted
+from clew.text.voices import ASSISTANT, TOOL, code, quoted
 
 STANDING_HEADING = "How things stood here:"
 RULES_KEPT = 120  # that are kept in mind
@@ -103,7 +103,7 @@ class Standing:
             self.files[change.path] = verb, before[1] + 1, told[-CHANGES:]
         if len(self.files) > FILES:
             del self.files[next(iter(self.files))]
-        if act.kind == "run":
+        if act.kind == "run" and (act.ok or not act.told.startswith(TOOL)):  # else they perhaps never let it run
             self._take_command(act)
         elif act.kind == "did" and act.ok and _KILLS.search(act.what):
             self._ended(act.what)
@@ -220,9 +220,9 @@ class Standing:
         yield "Tasks done", ["; ".join(words(what, 120) for what in done)] if done else []
         yield (
             "Failed when last run",
-            [rel(f"`{w}`{how and f': {how}'}") for w, (how, _) in list(self.errors.items())[: -ERRORS - 1 : -1]],
+            [rel(f"{code(what)}: {how}") for what, (how, _) in list(self.errors.items())[: -ERRORS - 1 : -1]],
         )
-        yield "Started in the background, not seen to end", [rel(f"`{what}`") for what in self.running.values()]
+        yield "Started in the background, not seen to end", [rel(code(what)) for what in self.running.values()]
         lately = [rel(self._file(path, shown)) for path in list(reversed(self.files))[:FILES_TOLD]]
         sizes = accumulate(map(len, lately))
         # Of the others the names: all of those are told.
@@ -236,7 +236,7 @@ class Standing:
         yield (
             "Commands run more than once",
             [
-                rel(f"`{w}` ({times} times){f': {how}' if how and rel(how) not in shown else ''}")
+                rel(f"{code(w)} ({times} times){f': {how}' if how and rel(how) not in shown else ''}")
                 for w in often
                 for times, how in (self.commands[w],)
             ],

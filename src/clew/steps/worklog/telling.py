@@ -28,7 +28,7 @@ from clew.steps.worklog.wording import (
     plain,
     unannounced,
 )
-from clew.text.voices import ASSISTANT, TOOL, enclosed, quoted, speaks_for_user, unvoiced
+from clew.text.voices import ASSISTANT, TOOL, code, enclosed, quoted, speaks_for_user, unvoiced
 
 SAY = 260  # characters of the words with which a step begins
 LITTLE_SAID = 60  # characters: what is said in fewer says less
@@ -274,16 +274,16 @@ def _theirs(text: str, most: int) -> str:
 def _run(act: Act, failures: Failures) -> str:
     key = command_key(act.what)
     if act.told == NO_RESULT:
-        return f"`{act.what}` was called, no result was seen"
+        return f"{code(act.what)} was called, no result was seen"
     if not act.ok and not key:
-        return f"`{act.what}` FAILED{f': {act.told}' if act.told else ''}"
+        return f"{code(act.what)} FAILED{f': {act.told}' if act.told else ''}"
     if not act.ok:
         failures.add(key, act.told)
-        return f"`{act.what}` FAILED{f': {act.told}' if act.told else ''}"
+        return f"{code(act.what)} FAILED{f': {act.told}' if act.told else ''}"
     left = " (left running)" if act.background else ""
     how = f": {act.told}" if act.told else ""
     if failures.open.pop(key, None) is not None:
         by = failures.changed.pop(key, {})
         after = f" after the change{'s' if len(by) > 1 else ''} to {listed(by, NAMES_IN_A_ROW)}" if by else ""
-        return f"`{act.what}` now went well{after}{how}"
-    return f"ran `{act.what}`{left}{how}"
+        return f"{code(act.what)} now went well{after}{how}"
+    return f"ran {code(act.what)}{left}{how}"
