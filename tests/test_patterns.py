@@ -1,120 +1,131 @@
-"""Every regular expression of the project takes time in proportion to its text, whatever stands in that."""
+"""Every regular expression that a request's text meets takes time in proportion to that text, whatever it is."""
 
+import importlib
+import pkgutil
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from itertools import islice
-from typing import Any
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import pytest
 
-import patterns
-from amounts import MANY
-from clew.catalog.names import VENDORS
-from clew.tokens.bundled import _WORDS
-from patterns import FROM_ANYWHERE, Found
-from straining import SHAPES, Shape, attacks, grows
+import clew
+from straining import SHAPES, Shape, grows, repeated
 
-PARTS = 8
-ATTACKS = 24  # made from each pattern by day; at night all there are, which are thousands of some
-# The shapes that most patterns which are slow are slow with: by day, these of all of them.
-FEW = tuple(map(repr, " a0\n\t.-_\"'`([{</\\#*|=:…")) + tuple(
-    map(repr, ("a.", "a/", "a_", "a-", "a ", "a\n", " \n", "<a", "{", "1,", "a@a.", "\u2028", "漢字", "\x1b["))
-)
+# What a turn, a fold, its log, recognition and masking are made of.
+# Not what a provider says of a failed call: of that, 20,000 characters are looked at.
+FOLDERS = "core text facts tokens secrets wire store steps recognition engine exchange gateway".split()
+DEEPEST = 4  # tables in tables that are looked into
+TRIED = re.compile(r"\b(\w+(?:\[\"[^\"]+\"\])?)\.(match|fullmatch|search|finditer|findall|subn?|split)\b")
+ANYWHERE = "finditer"  # does what searching, replacing and splitting do, from one end to the other
+LITERAL = re.compile(r"[\w<>/\"'=:,@#*-][\w<>/\"'=:,@#* -]+")
 
-# What is made of something that only a run knows, by module: how many there are, and examples of them. None of what a
-# model asks the chat's tools for: a program of its own tries that, and is ended when it takes long.
-MADE: dict[str, tuple[int, tuple[str | bytes, ...]]] = {
-    "clew.agent.tools.changes": (2, (r"a\r?\nb\r?\n", "aaaa")),
-    "clew.agent.tools.grep": (1, ()),
-    "clew.agent.tools.searching": (1, ()),
-    "clew.batch.acts": (1, (r"(?i)a\s+b\s+c",)),
-    "clew.catalog.names": (1, tuple(f"^(?:{pattern})" for pattern, _ in VENDORS)),
-    "clew.cli.talk": (1, (r"[;,]? ?\brecall (?:0a1b2c3d4e|5c152e6ae5)(?: for all of it)?",)),
-    "clew.page.rendering": (1, ("(?i)(aaa|aa)",)),
-    "clew.recognition.byte_offsets": (2, (rb'"messages"\s*:\s*\[\s*', rb'\]\s*,\s*"model"\s*:')),
-    "clew.secrets.kinds": (3, ()),  # from its file of rules: they stand in its tables
-    "clew.secrets.names": (1, (r'(?<!\\)(\\*)"',)),
-    "clew.sessions.about": (1, ()),  # they stand in its table
-    "clew.steps.notes.check": (1, (r"(?<!\w)aaa(?!\w)",)),
-    "clew.steps.worklog.wording": (1, (r"(?<![\w./:~-])/a/b/(?=[\w.])",)),
-    "clew.text.excerpts": (1, (r"a\w{0,40}b", r"\s\S{1,40}x")),
-    "clew.tokens.bundled": (2, ("(<start_of_turn>|<eos>)", *_WORDS.values())),
-    "clew.tokens.names": (1, ()),  # they stand in its table
-    "clew.wire.overflow.wordings": (1, ()),  # they stand in its table, and in two others
-}
+
+class Found(NamedTuple):
+    """A pattern, where it stands and a way in which it is tried."""
+
+    place: str
+    way: str
+    pattern: re.Pattern[str]
+
+
+def modules() -> Iterator[ModuleType]:
+    """All of them that can be imported here."""
+    for folder in FOLDERS:
+        for info in pkgutil.walk_packages([str(Path(clew.__file__).parent / folder)], f"clew.{folder}."):
+            if info.name.startswith("clew.wire.overflow"):
+                continue
+            try:
+                yield importlib.import_module(info.name)
+            except ImportError:  # of a package that is not here
+                continue
 
 
 @cache
-def found() -> tuple[list[Found], list[str]]:
-    return patterns.patterns()
+def patterns() -> list[Found]:
+    """Those that stand in modules and in their tables, each once for every way in which it is tried by its name."""
+    every = list(modules())
+    own = [_ways(Path(str(module.__file__)).read_text(encoding="utf-8")) for module in every]
+    found: dict[tuple[int, str], Found] = {}
+    for module, here in zip(every, own, strict=True):
+        for name, value in vars(module).items():
+            for place, pattern in _held(name, value):
+                ways = here[place] if name.startswith("_") else {way for some in own for way in some[place]}
+                for way in ways or {ANYWHERE}:
+                    found.setdefault((id(pattern), way), Found(f"{module.__name__}.{place}", way, pattern))
+    return list(found.values())
 
 
-def tried(pattern: re.Pattern[Any]) -> Iterator[tuple[str, Shape]]:
-    """Texts for a pattern: of all kinds, and made from what it says itself."""
-    yield from ((name, shape) for name, shape in SHAPES.items() if MANY > 1 or name in FEW)
-    said, flags = pattern.pattern, pattern.flags
-    if isinstance(said, bytes):
-        said, flags = said.decode("latin-1"), flags | re.ASCII
-    made = list(attacks(said, flags))
-    yield from made if MANY > 1 else islice(made, 0, None, max(1, len(made) // ATTACKS))
+def _ways(source: str) -> defaultdict[str, set[str]]:
+    found = defaultdict[str, set[str]](set)
+    for name, way in TRIED.findall(source):
+        found[name].add(way if way in ("match", "fullmatch") else ANYWHERE)
+    return found
 
 
-def work(pattern: re.Pattern[Any], use: str) -> Callable[[str], object]:
-    """Try a pattern on all of a text, as it is used."""
-    act = getattr(pattern, use)
+def _held(place: str, value: Any, depth: int = 0) -> Iterator[tuple[str, re.Pattern[str]]]:
+    parts: Iterable[tuple[str, Any]] = ()
+    if isinstance(value, re.Pattern):
+        yield from [(place, value)] if isinstance(value.pattern, str) else []
+    elif isinstance(value, Mapping):
+        parts = ((f'{place}["{key}"]', part) for key, part in value.items())
+    elif isinstance(value, tuple | list | set | frozenset):
+        parts = ((place, part) for part in value)
+    elif hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
+        parts = ((place, getattr(value, name, None)) for name in value.__dataclass_fields__)
+    for where, part in parts if depth < DEEPEST else ():
+        yield from _held(where, part, depth + 1)
 
-    def do(text: str) -> None:
-        given = text.encode("utf-8", "replace") if isinstance(pattern.pattern, bytes) else text
-        if use == FROM_ANYWHERE:
-            for _ in act(given):
-                pass
-        else:
-            act(given)
 
-    return do
+def tried(pattern: re.Pattern[str]) -> Iterator[tuple[str, Shape]]:
+    """Texts of all kinds, and the words of the pattern itself again and again."""
+    yield from SHAPES.items()
+    for word in set(LITERAL.findall(re.sub(r"\\(\W)", r"\1", pattern.pattern))):
+        yield from ((repr(text), repeated(text)) for text in (word, f"{word} "))
+        yield f"{word!r} and spaces", lambda size, word=word: f"{word}{' ' * size}x"
 
 
-def slow(pattern: re.Pattern[Any], use: str) -> str:
+def slow(pattern: re.Pattern[str], way: str) -> str:
     """The first text for which a pattern takes more time than is due to its length; nothing if there is none."""
+    act = getattr(pattern, way)
+
+    def work(text: str) -> None:
+        for _ in act(text) if way == ANYWHERE else [act(text)]:
+            pass
+
     for name, shape in tried(pattern):
-        if said := grows(work(pattern, use), shape):
-            return f"{use} of {name}: {said}"
+        if said := grows(work, shape):
+            return f"{way} of {name}: {said}"
     return ""
 
 
 def test_all_patterns_are_found() -> None:
-    known, unknown = found()
-    assert Counter(unknown) == {module: many for module, (many, _) in MADE.items()}
-    places = {pattern.place.partition(".")[0] + "." + pattern.place.split(".")[1] for pattern in known}
+    places = {".".join(found.place.split(".")[:2]) for found in patterns()}
     assert {"clew.secrets", "clew.steps", "clew.wire", "clew.text", "clew.facts", "clew.recognition"} <= places
-    assert sum(pattern.place.startswith("clew.secrets.kinds.") for pattern in known) > 100  # from its file of rules
+    assert sum(found.place.startswith("clew.secrets.kinds.") for found in patterns()) > 100  # from its file of rules
 
 
 @pytest.mark.parametrize(
-    ("pattern", "use"),
+    ("pattern", "way"),
     [
-        (r"\s+$", FROM_ANYWHERE),
-        (r"\b[A-Za-z_]\w*(?:\.\w+)*(?=\()", FROM_ANYWHERE),
+        (r"\s+$", ANYWHERE),
+        (r"\b[A-Za-z_]\w*(?:\.\w+)*(?=\()", ANYWHERE),
         (r"(?:\w+__)*(?:read|view)", "match"),
-        (r"<summary>(.*?)</summary>", FROM_ANYWHERE),
+        (r"<summary>(.*?)</summary>", ANYWHERE),
         (r"\*\*\* Move to: (.+?)\s*$", "match"),
         (r"(?:a+)+b", "fullmatch"),
     ],
 )
-def test_a_pattern_that_is_slow_is_noticed(pattern: str, use: str) -> None:
-    assert slow(re.compile(pattern), use)
+def test_a_pattern_that_is_slow_is_noticed(pattern: str, way: str) -> None:
+    assert slow(re.compile(pattern), way)
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", range(4))
 def test_no_pattern_is_slow(part: int) -> None:
-    made = [re.compile(text) for _, some in MADE.values() for text in some]
-    every = [*found()[0], *(Found(pattern, "made", frozenset({FROM_ANYWHERE})) for pattern in made)]
     faults = [
-        f"{place} {pattern.pattern!r}: {said}"
-        for pattern, place, uses in every[part::PARTS]
-        for use in sorted(uses)
-        if (said := slow(pattern, use))
+        f"{f.place} {f.pattern.pattern!r}: {said}" for f in patterns()[part::4] if (said := slow(f.pattern, f.way))
     ]
     assert not faults, "\n".join(faults)

@@ -47,9 +47,9 @@ DECIDES = re.compile(
     r"|\b(?:best|better|right|cleanest|simplest|proper|safest) (?:approach|fix|way|option|solution) "
     r"(?:here )?(?:is|was|would be)\b"
     rf"|(?:^(?:\W*(?:so|and|then|ok|okay|please|also|now|yes|no|but)\b)*\W*(?:{_DO})\b|{_WILL})"
-    rf".{{0,{SENTENCE_MOST}}}\b(?:instead of|rather than|in favou?r of)\b"
+    r".*\b(?:instead of|rather than|in favou?r of)\b"
     rf"|^\W*instead of\b.*{_WILL}"
-    rf"|\b(?:i|we)['’]ll (?:{_DO})\b.{{0,{SENTENCE_MOST}}}\b(?:since|because|so that|to avoid|for now)\b"
+    rf"|\b(?:i|we)['’]ll (?:{_DO})\b.*\b(?:since|because|so that|to avoid|for now)\b"
     rf"|\blet['’]?s (?:not |only |just )?(?!run\b)(?:{_DO})\b"
 )
 COMMANDS = re.compile(r"(?i)\b(?:must|never|always|not allowed|forbidden|mandatory|make sure|from now on|under no)\b")

@@ -8,8 +8,8 @@ from textual.content import Content, Span
 
 # Underscores are left alone: in answers they are names such as __init__ far more often than emphasis.
 INLINE = re.compile(
-    r"(?<!`)(?P<ticks>`++)(?P<code>[^`]+)(?P=ticks)(?!`)"
-    r"|\*\*(?P<strong>\S(?:.{0,1000}?\S)?)\*\*(?!\*)"
+    r"(?P<ticks>`+)(?P<code>[^`]+)(?P=ticks)(?!`)"
+    r"|\*\*(?P<strong>\S(?:.*?\S)?)\*\*(?!\*)"
     r"|(?<![\w*])\*(?P<emphasis>[^\s*](?:[^*]*[^\s*])?)\*(?!\w)"
     r"|~~(?P<struck>[^\s~](?:[^~]*[^\s~])?)~~"
     r"|\[(?P<label>[^\]\[]+)\]\((?P<address>[^()\s]+)\)"
@@ -17,10 +17,10 @@ INLINE = re.compile(
 )
 STYLES = {"strong": "bold", "emphasis": "italic", "struck": "strike"}
 BLOCK = re.compile(
-    r"(?P<heading>#{1,6}) ++(?P<title>.*)"
-    r"|(?P<space> *)(?:(?P<bullet>[-*+])|(?P<number>\d{1,4}[.)])) ++(?:\[(?P<task>[ xX])\] ++)?(?P<item>.*)"
-    r"|(?P<quote>(?:> ?)++)(?P<quoted>.*)"
-    r"|(?P<fence> *```++)(?P<language>.*)"
+    r"(?P<heading>#{1,6}) +(?P<title>.*)"
+    r"|(?P<space> *)(?:(?P<bullet>[-*+])|(?P<number>\d{1,4}[.)])) +(?:\[(?P<task>[ xX])\] +)?(?P<item>.*)"
+    r"|(?P<quote>(?:> ?)+)(?P<quoted>.*)"
+    r"|(?P<fence> *```+)(?P<language>.*)"
     r"|(?P<rule> {0,3}(?:(?:- *){3,}|(?:\* *){3,}|(?:_ *){3,}))"
 )
 RULE_COLUMNS = 40

@@ -10,7 +10,7 @@ from clew.chat.markdown import inline
 
 TABLE_ROWS = 100  # that are drawn together
 BETWEEN = "  "
-DASHES = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
+DASHES = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
 CELL_END = re.compile(r"(?<!\\)\|")
 
 
@@ -21,7 +21,7 @@ def is_row(line: str) -> bool:
 
 def aligned(rows: Sequence[str], width: int) -> list[Content] | None:
     """The lines of a table; None where it is none, or too wide."""
-    if len(rows) < 2 or not DASHES.fullmatch(rows[1].rstrip()):
+    if len(rows) < 2 or not DASHES.fullmatch(rows[1]):
         return None
     cells = [[inline(cell.strip()) for cell in CELL_END.split(row.strip().strip("|"))] for row in rows]
     columns = max(len(row) for n, row in enumerate(cells) if n != 1)

@@ -32,8 +32,7 @@ def chat(answer: ReplyBody) -> Reply:
     if message.get("refusal"):
         raise _declined(message["refusal"])
     said = text_of(message.get("content"))
-    thought = _THOUGHT.match(said)
-    text = said[thought.end() :] if thought else said
+    text = _THOUGHT.sub("", said, count=1) if _THOUGHT.match(said) else said
     reasoning = text != said or any(message.get(key) for key in REASONING)
     calls = [call.get("function") or call.get("custom") for call in message.get("tool_calls") or ()]
     return Reply(text, _spent(answer), _names(calls), reasoning, choice.get("finish_reason") == "length")

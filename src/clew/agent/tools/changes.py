@@ -17,7 +17,7 @@ PLACE_LINES = 20  # lines of each
 COMPARED = 20_000  # different lines among which one that is alike is looked for
 COMPARED_LINE = 300  # characters of a line that is shown or compared
 
-_HUNK = re.compile(r"@@ -(\d++)((?:(?! \+\d).)*) \+(\d+)(.*)", re.DOTALL)
+_HUNK = re.compile(r"@@ -(\d+)(.*?) \+(\d+)(.*)", re.DOTALL)
 _NUMBERED = re.compile(r"\d+\t.*(?:\n\d+\t.*)*\n?")
 
 

@@ -13,7 +13,7 @@ PROJECT_SERVERS = ".mcp.json"
 USER_SERVERS = "mcp.json"
 FILE_BYTES = 1_000_000
 NAME_CHARACTERS = 64
-VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]{0,1000}))?\}")
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 TRANSPORTS = {"stdio": "command", "http": "url", "streamable-http": "url", "streamableHttp": "url"}
 
 

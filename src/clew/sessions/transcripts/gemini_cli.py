@@ -20,7 +20,7 @@ MARKS = (b'"$set"',)
 CHAT_TYPES = frozenset({"user", "gemini"})
 ASIDE = frozenset({"info", "error", "warning"})
 CONTEXT = "<session_context>"  # how what the client says first begins
-_WORKSPACE = re.compile(r"Workspace Directories:\**[^\S\n]*\n\s*- (\S[^\n]*)")
+_WORKSPACE = re.compile(r"Workspace Directories:\**\s*\n\s*- (\S[^\n]*)")
 
 
 def recognises(value: Mapping[str, Any]) -> bool:

@@ -8,7 +8,7 @@ import re
 from typing import Literal, NamedTuple
 
 What = Literal["tokens", "bytes", "images", "messages"]
-_NUMBER = r"\d[\d,_]{0,20}(?:\.\d{1,10})?(?:[km]\b)?"
+_NUMBER = r"\d[\d,_]*(?:\.\d+)?(?:[km]\b)?"
 
 
 class Wording(NamedTuple):
@@ -38,8 +38,7 @@ PLAIN_WORDINGS: tuple[Wording, ...] = (
     ),
     row(
         "vllm",
-        r"maximum context length is <limit> tokens.{0,20}requested <n> output tokens.{0,400}?"
-        r"total of (?:at least )?<asked>",
+        r"maximum context length is <limit> tokens.{0,20}requested <n> output tokens.*?total of (?:at least )?<asked>",
         "This model's maximum context length is 262144 tokens. However, you requested 0 output tokens and your prompt "
         "contains at least 262145 input tokens, for a total of at least 262145 tokens. Please reduce the length.",
     ),
@@ -63,7 +62,7 @@ PLAIN_WORDINGS: tuple[Wording, ...] = (
     ),
     row(
         "openrouter",
-        r"endpoint's maximum context length is <limit> tokens.{0,400}?requested (?:about )?<asked> tokens",
+        r"endpoint's maximum context length is <limit> tokens.*?requested (?:about )?<asked> tokens",
         "This endpoint's maximum context length is 131072 tokens. However, you requested about 150000 tokens "
         "(140000 of text input, 10000 in the output). Please reduce the length of either one.",
     ),

@@ -21,15 +21,14 @@ SERVERS: tuple[Wording, ...] = (
     ),
     row(
         "lmstudio",
-        r"keep the first <asked> tokens when (?:the )?context (?:the )?overflows.{0,400}?"
-        r"context length of only <limit>",
+        r"keep the first <asked> tokens when (?:the )?context (?:the )?overflows.*?context length of only <limit>",
         "Trying to keep the first 6269 tokens when context the overflows. However, the model is loaded with context "
         "length of only 4096 tokens, which is not enough.",
     ),
     row(
         "lmstudio",
         r"tokens to keep from the initial prompt is greater than the context length"
-        r"(?:.{0,400}?n_keep:? ?<asked>\D{1,12}n_ctx:? ?<limit>)?",
+        r"(?:.*?n_keep:? ?<asked>\D{1,12}n_ctx:? ?<limit>)?",
         "The number of tokens to keep from the initial prompt is greater than the context length (n_keep: 9000 >= "
         "n_ctx: 8192). Try to load the model with a larger context length, or provide a shorter input",
     ),
@@ -124,14 +123,12 @@ _WHO = (
     r"sequence|text)\b(?![\"'])"  # and not a key such as "message"
 )
 _OVER = (
-    r"(?:exceed\w{0,20}|too (?:long|large|big|many|small)|over(?:flow|run|s)\w{0,20}|"
-    r"(?:greater|longer|larger|bigger|more) than|above|beyond|surpass\w{0,20}|(?:not|n't) fit|not enough|"
-    r"ran out|full\b|reached|cannot hold|only supports?|up to|over)"
+    r"(?:exceed\w*|too (?:long|large|big|many|small)|over(?:flow|run|s)\w*|(?:greater|longer|larger|bigger|more) than|"
+    r"above|beyond|surpass\w*|(?:not|n't) fit|not enough|ran out|full\b|reached|cannot hold|only supports?|up to|over)"
 )
 _MEASURE = (
-    r"(?:(?:context|model's)[ _-]?(?:length|window|size|limit|capacity)|(?:model|max\w{0,20}) context(?! protocol)|"
-    r"tokens of context|(?:maximum|max|supported) sequence length|max_?(?:model|seq(?:uence)?)_?len\w{0,20}|"
-    r"n_ctx|num_ctx)"
+    r"(?:(?:context|model's)[ _-]?(?:length|window|size|limit|capacity)|(?:model|max\w*) context(?! protocol)|"
+    r"tokens of context|(?:maximum|max|supported) sequence length|max_?(?:model|seq(?:uence)?)_?len\w*|n_ctx|num_ctx)"
 )
 # Of the context by name: an overflow, unless throttling, a quota or the length of the answer is spoken of.
 FIRM: tuple[Wording, ...] = (
@@ -159,13 +156,12 @@ LOOSE: tuple[Wording, ...] = (
     row("unknown", r"too long for (?:this|the|our) (?:context|model)", "The conversation is too long for this model."),
     row(
         "unknown",
-        rf"{_WHO}[^.\n]{{0,60}}\btokens?\b[^.\n]{{0,60}}{_OVER}[^.\n]{{0,60}}"
-        r"(?:max\w{0,20}|limit|allow\w{0,20}|support\w{0,20}|model|<n>)",
+        rf"{_WHO}[^.\n]{{0,60}}\btokens?\b[^.\n]{{0,60}}{_OVER}[^.\n]{{0,60}}(?:max\w*|limit|allow\w*|support\w*|model|<n>)",
         "The request has 9,000 input tokens, more than the 8,192 this model supports",
     ),
     row(
         "unknown",
-        rf"{_WHO}[^.\n]{{0,40}}{_OVER}[^.\n]{{0,60}}(?:\btokens?\b|model|max_\w{{1,30}})",
+        rf"{_WHO}[^.\n]{{0,40}}{_OVER}[^.\n]{{0,60}}(?:\btokens?\b|model|max_\w+)",
         "Prompt too long: 5152 tokens exceeds max_seq_len 2048 (leave room for output tokens)",
     ),
     row(
@@ -178,14 +174,14 @@ LOOSE: tuple[Wording, ...] = (
     row(
         "unknown",
         r"(?:prompt|input|request) (?:contains|has|is) <asked> (?:input )?tokens?"
-        r".{0,40}(?:max\w{0,20}|limit|allow\w{0,20})\D{0,20}<limit>",
+        r".{0,40}(?:max\w*|limit|allow\w*)\D{0,20}<limit>",
         "Your prompt contains 9000 tokens, max allowed 8192",
     ),
     row("unknown", r"too many (?:input |prompt )?tokens", "too many tokens in the request: 140000, maximum 128000"),
     row(
         "unknown",
-        r"token limit (?:was |is |has been )?exceeded"
-        r"|exceed\w{0,20} (?:the |your )?(?:model's )?(?:max\w{0,20} )?(?:\w{1,30} )?token(?: count)? limit",
+        r"token limit (?:was |is |has been )?exceeded|exceed\w* (?:the |your )?(?:model's )?(?:max\w* )?(?:\w+ )?token"
+        r"(?: count)? limit",
         "Input token limit exceeded for model foo",
     ),
     row(
