@@ -8,15 +8,18 @@ from typing import Any
 
 import pytest
 
-from amounts import MANY, combined
+from amounts import MANY
 from clew import Budget, Engine, Request, SQLite
+from clew.core.bounds import MESSAGES_TOLD, TEXT_READ
+from clew.core.items import Digests, Item
+from clew.steps.worklog.log import Log
+from clew.wire import decode
 from straining import SHAPES, Shape, grown, numbered, repeated
 
 Messages = list[dict[str, Any]]
 
-SMALL, LARGE = 50_000, 200_000  # characters of a text
-FEW, MOST = (25_000, 100_000) if MANY > 1 else (3_000, 12_000)  # messages
-BRIEF = 0.6  # seconds: what takes less is nobody's trouble
+FEW, MOST = (25_000, 100_000) if MANY > 1 else (1_500, 6_000)  # messages
+BRIEF = 0.3  # seconds: what takes less is not compared
 
 # Texts that patterns alone do not show to be slow: what is compared with what was said before or after it.
 TEXTS: dict[str, Shape] = {
@@ -72,10 +75,20 @@ def turn(messages: Messages) -> None:
     asyncio.run(taken())
 
 
-@pytest.mark.parametrize(("name", "place"), combined(list(TEXTS), list(PLACES)))
-def test_a_text_takes_time_by_its_length(name: str, place: str) -> None:
-    said = grown(lambda size: partial(turn, PLACES[place](TEXTS[name](size))), SMALL, LARGE, BRIEF)
-    assert not said, f"{name} as {place}: {said} characters"
+# What once took time by the square of its length, with sizes that show it; at night, every text in every place.
+SLOW_ONCE = [
+    (repr("a."), "edit", 3_000),
+    ("texts without an end", "command", 2_000),
+    ("taken back", "user", 25_000),
+    ("rules", "user", 100_000),
+]
+EVERY = [(name, place, 50_000) for name in TEXTS for place in PLACES]
+
+
+@pytest.mark.parametrize(("name", "place", "size"), EVERY if MANY > 1 else SLOW_ONCE)
+def test_a_text_takes_time_by_its_length(name: str, place: str, size: int) -> None:
+    said = grown(lambda size: partial(turn, PLACES[place](TEXTS[name](size))), size, 4 * size, BRIEF)
+    assert not said, f"{name} as {place}: {said}"
 
 
 def _act(made: dict[str, Any], n: int, result: str) -> Messages:
@@ -120,10 +133,10 @@ def series(kind: str, count: int) -> Messages:
     return [*found, *said(1, "Done."), *said(0, "Go on.")]
 
 
-@pytest.mark.parametrize("kind", SERIES)
+@pytest.mark.parametrize("kind", SERIES if MANY > 1 else ["mended"])
 def test_many_messages_take_time_by_their_number(kind: str) -> None:
     said = grown(lambda count: partial(turn, series(kind, count)), FEW, MOST, BRIEF)
-    assert not said, f"{kind}: {said} messages"
+    assert not said, f"{kind}: {said}"
 
 
 def many_calls(count: int) -> Messages:
@@ -150,7 +163,24 @@ def many_tasks(count: int) -> Messages:
     return called(call("todo", todos=[{"content": f"Do {n}.", "status": "open"} for n in range(count)]))
 
 
-@pytest.mark.parametrize("made", [many_calls, many_parts, many_edits, many_tasks])
+@pytest.mark.parametrize("made", [many_calls, many_parts, many_edits, many_tasks] if MANY > 1 else [many_edits])
 def test_much_in_one_message_takes_time_by_its_number(made: Callable[[int], Messages]) -> None:
     said = grown(lambda count: partial(turn, made(count)), FEW // 3, MOST // 3, BRIEF)
-    assert not said, f"{made.__name__}: {said} of them"
+    assert not said, f"{made.__name__}: {said}"
+
+
+def test_a_log_of_very_many_messages_tells_the_newest_and_says_how_many_it_does_not_tell() -> None:
+    pairs = 3 * MESSAGES_TOLD // 4  # of a message and its answer
+    items = [Item("text", role, f"Word {n}.") for n in range(pairs) for role in ("user", "assistant")]
+    (told,) = Log([Digests().chain(items)]).told(200_000)
+    assert f"({2 * pairs - MESSAGES_TOLD:,} messages not shown)" in told
+    assert f"Word {pairs - 1}." in told
+    assert "Word 7." not in told
+
+
+@pytest.mark.parametrize("place", ["user", "assistant", "output", "edit"])
+def test_a_log_says_how_much_of_a_very_long_text_was_not_looked_at(place: str) -> None:
+    text = numbered("Word number #.")(TEXT_READ + 5_000)
+    _, items = decode({"messages": PLACES[place](text)}, "openai_chat")
+    (told,) = Log([Digests().chain(items)]).told(20_000)
+    assert "characters not looked at)" in told
