@@ -16,8 +16,13 @@ import clew
 from straining import SHAPES, Shape, grows, repeated
 
 # What a turn, a fold, its log, recognition and masking are made of.
-# Not what a provider says of a failed call: of that, 20,000 characters are looked at.
 FOLDERS = "core text facts tokens secrets wire store steps recognition engine exchange gateway".split()
+# Whose texts are short, or have been looked at by something else:
+BOUNDED = (
+    "clew.wire.overflow.",  # 20,000 characters of what a provider says of a failed call
+    "clew.secrets.masking._STRING",  # only of what is JSON
+    "clew.secrets.names._BACK",  # 40 characters
+)
 DEEPEST = 4  # tables in tables that are looked into
 TRIED = re.compile(r"\b(\w+(?:\[\"[^\"]+\"\])?)\.(match|fullmatch|search|finditer|findall|subn?|split)\b")
 ANYWHERE = "finditer"  # does what searching, replacing and splitting do, from one end to the other
@@ -36,8 +41,6 @@ def modules() -> Iterator[ModuleType]:
     """All of them that can be imported here."""
     for folder in FOLDERS:
         for info in pkgutil.walk_packages([str(Path(clew.__file__).parent / folder)], f"clew.{folder}."):
-            if info.name.startswith("clew.wire.overflow"):
-                continue
             try:
                 yield importlib.import_module(info.name)
             except ImportError:  # of a package that is not here
@@ -56,7 +59,7 @@ def patterns() -> list[Found]:
                 ways = here[place] if name.startswith("_") else {way for some in own for way in some[place]}
                 for way in ways or {ANYWHERE}:
                     found.setdefault((id(pattern), way), Found(f"{module.__name__}.{place}", way, pattern))
-    return list(found.values())
+    return [one for one in found.values() if not one.place.startswith(BOUNDED)]
 
 
 def _ways(source: str) -> defaultdict[str, set[str]]:

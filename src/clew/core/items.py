@@ -7,7 +7,6 @@ digest) and `id` (content chained to what came before it).
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from hashlib import blake2b
 from itertools import accumulate
 from secrets import token_hex
@@ -124,11 +123,9 @@ class Digests:
         # As sent, a stand-in is plain text: a host that sends it back must be recognised.
         kind = "text" if item.kind == "summary" else item.kind
         wire = None if _says_only_text(item) else item.wire
-        plainly = extra is None and not item.call_id and not name
+        head = [kind, item.role, item.call_id, name, extra, wire is not None]
         try:
-            wired = wire is not None
-            head = _plain_head(kind, item.role, wired) if plainly else _head(kind, item, name, extra, wired)
-            state.update(head)
+            state.update(json.dumps(head, sort_keys=True).encode())
             body = item.text if wire is None else canonical(wire)
         except RecursionError:
             raise BadRequest("an item is nested too deeply") from None
@@ -184,16 +181,6 @@ class Digests:
         state = self._link.copy()
         state.update(data)
         return state.hexdigest()
-
-
-def _head(kind: str, item: Item, name: str, extra: Any, wired: bool) -> bytes:
-    return json.dumps([kind, item.role, item.call_id, name, extra, wired], sort_keys=True).encode()
-
-
-@cache
-def _plain_head(kind: str, role: str, wired: bool) -> bytes:
-    """That of most items: there are but a few."""
-    return json.dumps([kind, role, "", "", None, wired]).encode()
 
 
 def _says_only_text(item: Item) -> bool:

@@ -75,7 +75,7 @@ Masker = Callable[[str, str], str]  # from what a string is called, and the stri
 def _said(item: Item, act: Masker) -> Item:
     """The item with something done to each of its strings; the same object if none changed."""
     opens = item.opens
-    if opens is not None and opens.keys not in _BARE and (keys := _each(opens.keys, act)) is not opens.keys:
+    if opens is not None and (keys := _each(opens.keys, act)) is not opens.keys:
         opens = with_(opens, keys=keys)
     call_id = act("", item.call_id)
     if call_id is not item.call_id:
@@ -90,7 +90,6 @@ def _said(item: Item, act: Masker) -> Item:
     return with_(item, text=text, name=name, call_id=call_id, wire=wire, opens=opens, mark=mark)
 
 
-_BARE = tuple({"role": role} for role in ("user", "assistant", "tool"))  # what most messages open with: no secret
 _NO_ID = re.compile(r"[^A-Za-z0-9_-]+")
 
 
@@ -163,8 +162,6 @@ _MARKER = re.compile(r"\[secret: [a-z0-9. -]{1,40} [0-9a-f]{6}\]")
 
 def _held(name: str, text: str, depth: int, chosen: bool) -> list[Secret]:
     """The secrets in a string, which may be the value of a field with a name."""
-    if not text:
-        return []
     if (len(text) > BLOB or name in _OPAQUE) and _BLOB.fullmatch(text):
         return [] if name in _OPAQUE else _apart(text, _packed(text))
     if name and (kind := kind_of(name, text)) and (chosen or _is_made(kind, text)):
@@ -242,8 +239,7 @@ def _apart(text: str, found: Iterable[Secret]) -> list[Secret]:
 # JSON
 
 _JSON = frozenset('{["')
-# Or what is left where a string does not end, or each quote in it would be looked at as the beginning of another.
-_STRING = re.compile(r'"([^"\\]*+(?:\\(?:[\s\S]|\Z)[^"\\]*+)*+)(?:"(\s*:)?|\Z)')
+_STRING = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?')
 _ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.")
 
 

@@ -8,14 +8,13 @@ from clew.secrets.kinds import ANCHORS, BEFORE, BEHIND, NAMES, Name
 from clew.secrets.values import could_be_said_bare, is_empty, is_uuid, proves
 
 VALUE = 8192  # characters that are looked at for the end of a quoted value
-BACK = 40  # characters before a word in which its name begins
 
 
 _WORD_STARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[.-]")
 
 _WORDS = re.compile(r"[^_ ]+")
 
-_BACK = re.compile(rf"(?:[A-Za-z][\w.-]{{0,{BACK}}} )?[\w.-]{{0,{BACK}}}\Z")
+_BACK = re.compile(r"(?:[A-Za-z][\w.-]* )?[\w.-]*\Z")
 _ON = re.compile(r"[\w-]{0,40}+")
 _LEAD = re.compile(
     r"""(?:\\{0,7}["'`][\])]?|\])?                           # the name may be quoted, or stand in an index,
@@ -56,7 +55,7 @@ def named(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
             on = _ON.match(text, end)
             lead = _LEAD.match(text, on.end()) if on else None
             if lead:
-                back = _BACK.search(text[max(0, at - BACK) : at])
+                back = _BACK.search(text[max(0, at - 40) : at])
                 start = at - len(back[0]) if back else at
                 if text[start - 1 : start] == "\\" and start < at:
                     start += 1  # the letter of an escaped line end

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from clew.core.items import Frame, Item, Opening, Role
+from clew.core.items import Frame, Item, Role
 from clew.wire.formats.plain import (
     Block,
     as_list,
@@ -70,9 +70,6 @@ def read(message: Any, where: str) -> list[Item]:
     items = [_thought(keys, key) for key in REASONING if keys.get(key)] if role == "assistant" else []
     content = message.get("content")
     bare = isinstance(content, str) and (content != "" or not message.get("tool_calls"))
-    if bare and not items and not message.get("tool_calls"):  # most are no more than this
-        text = keys.pop("content")
-        return [Item("text", role, text, opens=Opening(fresh(keys), True))]
     if bare:
         items.append(Item("text", role, keys.pop("content")))
     elif isinstance(content, list | tuple) and content:
