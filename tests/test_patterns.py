@@ -5,7 +5,7 @@ import pkgutil
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -88,7 +88,11 @@ def tried(pattern: re.Pattern[str]) -> Iterator[tuple[str, Shape]]:
     yield from SHAPES.items()
     for word in set(LITERAL.findall(re.sub(r"\\(\W)", r"\1", pattern.pattern))):
         yield from ((repr(text), repeated(text)) for text in (word, f"{word} "))
-        yield f"{word!r} and spaces", lambda size, word=word: f"{word}{' ' * size}x"
+        yield f"{word!r} and spaces", partial(_spaced, word)
+
+
+def _spaced(word: str, size: int) -> str:
+    return f"{word}{' ' * size}x"
 
 
 def slow(pattern: re.Pattern[str], way: str) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import islice, pairwise
+from itertools import islice
 from typing import Literal, NamedTuple, get_args
 
 from clew.steps.notes.language import language_of
@@ -18,7 +18,6 @@ LEAST_SENTENCE, LEAST_SIGNS = 12, 4  # characters of a sentence that can say som
 NOTE_CHARACTERS = 600  # characters of a note that can be one
 READ_CHARACTERS = 4_000  # characters of a line, or of a sentence, that is read
 MANY = 400  # notes of one answer
-AFTER_QUOTE = 21  # characters from the end of a quotation to the end of its line: who said it
 TITLE = 60  # and of a heading
 LABEL_WORDS = 5  # words of a line with a colon that is one
 REPEATED = 4  # times the same line
@@ -33,7 +32,8 @@ _NUMBER = re.compile(r"^\s*\d{1,2}[.)]\s+")
 _COLON = re.compile(r"(?:\d{1,2}[.)]\s+)?[^-*•\s].{0,70}[:：]\**\s*")
 _DIVIDES = re.compile(r"^\s*(?:-{3,}|\|[\s:|-]+\|)\s*$")  # as under the head of a table
 _FENCE = re.compile(r"^[ \t]*(```|~~~)")
-_QUOTE, _WORD = re.compile('["“”]'), re.compile(r"\w")
+# A quotation from end to end, perhaps with another inside, which begins after a space.
+_QUOTE = re.compile(r"\W*[\"“](?:[^\"“”]*|[^\"“”]*\s[\"“].*)[\"”][^\"“”]{0,20}")
 _NAME = re.compile(r"`[\w./-]+`|(?=[^\s]*[./_])[\w./-]+|[\x21-\x7e]+")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 _NONE = re.compile(
@@ -156,7 +156,7 @@ def _said(line: str, leads: bool) -> Iterator[str]:
     said = _LABELS.sub("", plain(_BULLET.sub("", line))).strip()
     if not line.rstrip(" *").endswith((":", "：")):
         said = said.rstrip(":")  # which a line in bold type has got
-    if _is_quotation(said) or _NONE.fullmatch(said):
+    if _QUOTE.fullmatch(said) or _NONE.fullmatch(said):
         return
     if _NAME.fullmatch(said) or said.endswith((":", "：")):
         if leads and len(said) <= NOTE_CHARACTERS:
@@ -167,21 +167,6 @@ def _said(line: str, leads: bool) -> Iterator[str]:
             part
         ) <= NOTE_CHARACTERS and not _NONE.fullmatch(part):
             yield part
-
-
-def _is_quotation(said: str) -> bool:
-    """Whether it is a quotation from end to end, perhaps with another inside, which begins after a space."""
-    marks = [mark.start() for mark in _QUOTE.finditer(said)]
-    if not marks or said[marks[-1]] == "“" or len(said) - marks[-1] > AFTER_QUOTE:
-        return False
-    word = _WORD.search(said)
-    for at, following in pairwise(marks):
-        if word and word.start() < at:
-            break
-        inside = said[following] != "”" and following > at + 1 and said[following - 1].isspace()
-        if said[at] != "”" and (following == marks[-1] or inside):
-            return True
-    return False
 
 
 def _depth(line: str) -> int:
