@@ -12,6 +12,7 @@ from amounts import MANY
 from clew import Budget, Engine, Request, SQLite
 from clew.core.bounds import MESSAGES_TOLD, TEXT_READ
 from clew.core.items import Digests, Item
+from clew.secrets.masking import find
 from clew.steps.worklog.log import Log
 from clew.wire import decode
 from straining import SHAPES, Shape, grown, numbered, repeated
@@ -184,3 +185,8 @@ def test_a_log_says_how_much_of_a_very_long_text_was_not_looked_at(place: str) -
     _, items = decode({"messages": PLACES[place](text)}, "openai_chat")
     (told,) = Log([Digests().chain(items)]).told(20_000)
     assert "characters not looked at)" in told
+
+
+def test_a_value_of_signs_that_escape_is_masked_in_time_by_its_length() -> None:
+    said = grown(lambda size: partial(find, f'password="{size * chr(92)}'), 2_000, 8_000, brief=0.1)
+    assert not said, said
