@@ -72,7 +72,7 @@ class Talk:
             case "edit" if known:
                 new = self.nodes(2)
                 evidence = chance.choice(
-                    ({}, {"call": "call_1"}, {PINS: [known[0]] * len(new)}, {"log": "words", "n": 1})
+                    ({}, {"call": "call_1"}, {PINS: [known[0]] * len(new)}, {"draft": "words", "n": 1})
                 )
                 moved = tuple(n for e in trace.edits[-1:] for n in e.new if n.id in known)
                 return Edit("test", known, new + moved, evidence, chance.randint(0, 9))

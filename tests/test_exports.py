@@ -61,6 +61,19 @@ async def test_what_is_exported_imported_and_exported_again_is_the_same(store: S
     await other.close()
 
 
+async def test_what_a_conversation_is_only_beside_does_not_go_with_it(store: Store, tmp_path: Path) -> None:
+    engine = Engine(store, Budget(window=WINDOW, reserve=500))
+    alice = await engine.prepare(Addition({"messages": [{"role": "user", "content": "I am Alice."}]}, "one"))
+    bob = await engine.prepare(Addition(WORD, "two", origin=Origin("beside", alice.branch)))
+    alone, both = await lines(store, bob.branch), await lines(store, alice.branch, bob.branch)
+    assert b"Alice" not in b"".join(alone)
+    for written, cause in ((alone, "start"), (both, "beside")):
+        other = SQLite(tmp_path / f"{cause}.db")
+        await take_in(other, "theirs", written)
+        assert [s.cause for s in await other.sessions("theirs", bob.branch)] == [cause]
+        await other.close()
+
+
 async def test_an_import_that_was_cut_off_before_it_labelled_a_branch_does_so_when_asked_again(
     store: Store, tmp_path: Path
 ) -> None:
@@ -195,7 +208,7 @@ FOREIGN: list[tuple[str, dict[str, Any]]] = [  # the first line of a sort, and w
     ("client", {"note": {"alias": {"x": [1]}}}),
     ("client", {"note": {"alias": {}, "switch": {"format": "morse"}}}),
     ("edit", {"note": None}),
-    ("edit", {"note": {"by": "x", "evidence": {"handle": ["x"]}, "spent": 0}}),
+    ("edit", {"note": {"by": "x", "evidence": {}, "spent": "x"}}),
     ("edit", {"note": {"by": "x", "evidence": [], "spent": 0}}),
     ("session", {"note": {"session": "x"}}),
     ("revert", {"note": {"sessions": [[1]]}}),

@@ -75,6 +75,16 @@ def test_what_the_first_summary_told_stands_in_the_fourth() -> None:
                 assert "Tools may be found" not in summary
 
 
+def test_a_conversation_that_was_only_ever_summed_up_is_told_in_the_next_summary() -> None:
+    provider = StrictProvider([Answer("Go on.")], window=100_000)
+    with serving(provider=provider, window=100_000, settings=GatewaySettings(compaction="answer")) as served:
+        history = [{"role": "user", "content": [{"type": "text", "text": "Build the amber parts"}]}, *ran(1)]
+        for n in (2, 3):
+            text = f"{CONTINUED}\n\nSummary:\n{compacted(served, history)}"
+            history = [{"role": "user", "content": [{"type": "text", "text": text}]}, *ran(n)]
+        assert "Build the amber parts" in compacted(served, history)
+
+
 def beside(path: Path, act: Callable[[Sessions], Awaitable[Result]]) -> Result:
     """What another process does with the log, such as a command."""
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,6 +53,8 @@ class Model:
         names = {tool["function"]["name"] for tool in sent.get("tools", ())}
         if last["role"] == "user" and "look back" in last["content"] and "search_history" in names:
             return Answer("", calls=(Call("search_history", {"query": "salary"}),))
+        if last["role"] == "user" and SUM_UP in last["content"]:
+            return Answer(f"Much was done. {GREETING}")
         return Answer("Busy.", status=529) if self.fails and last["role"] == "tool" else Answer("Done.")
 
 
@@ -89,6 +92,21 @@ def test_what_an_agent_asked_aside_is_not_told_to_another_with_the_same_task(
         assert fails or "ALICESALARY" in again, "and it does not forget what it heard"
 
 
+def test_nor_is_it_read_in_the_log_under_another_system_prompt(tmp_path: Path) -> None:
+    said = [user("Please look back."), assistant("Done."), user("And now?"), assistant("Done."), user("And then?")]
+    secret = {**SYSTEM, "content": f"You are an agent. {ALICE}"}
+    heard = list[list[str]]()
+    for system, lengths in ((secret, (1, 3)), (SYSTEM, (5,)), (secret, (5,))):
+        provider = StrictProvider(Model())
+        with serving(tmp_path / "log.db", provider, settings=GatewaySettings(tools=True)) as served:
+            for length in lengths:
+                assert served.ask(PATH, {**body(), "messages": [system, *said[:length]]}).status == 200
+            heard.append([message["role"] for message in provider.heard[-1].body["messages"]])
+    assert "tool" in heard[0]
+    assert "tool" not in heard[1]
+    assert "tool" in heard[2], "its own is not forgotten"
+
+
 @pytest.mark.parametrize("result", [True, False], ids=["an equal result", "a greeting"])
 @pytest.mark.parametrize("name", ["app", ""], ids=["one name", "no name"])
 def test_a_summary_and_some_equal_words_give_no_reach(name: str, result: bool) -> None:
@@ -120,6 +138,27 @@ def test_a_name_gives_no_reach_into_another_history(name: str) -> None:
         # Nor does the agent of somebody who works for a conversation of that name.
         sub = {"x-clew-session": "sub", "x-clew-parent": bob}
         assert "ALICESALARY" not in told(served, [user("Please look back for me.")], sub)
+
+
+@pytest.mark.parametrize("compaction", ["answer", "pass"])
+def test_a_conversation_whose_model_looked_back_is_known_when_it_is_summed_up(compaction: str) -> None:
+    name = {"x-clew-session": "alice"}
+    with gateway(tools=True, compaction=compaction) as (served, _):
+        said = [user(ALICE), assistant("Done."), user("Please look back.")]
+        told(served, said, name)
+        got = served.ask(PATH, body(*said, assistant("Done."), user(SUM_UP)), name).spoken("openai_chat")
+        assert ("ALICESALARY" in got.text) == (compaction == "answer")
+        after = [user(f"{CONTINUED}\n{got.text}"), assistant("Done."), user("Please look back.")]
+        assert "ALICESALARY" in told(served, after, name)
+
+
+def test_a_summary_that_a_stranger_got_as_well_proves_nothing() -> None:
+    with gateway(tools=True, compaction="pass") as (served, _):
+        told(served, [user(ALICE), assistant("Done."), user("thanks")])
+        told(served, [user(ALICE), assistant("Done."), user("thanks"), assistant("Done."), user(SUM_UP)])
+        said = [user("I am Bob, whom nobody knows."), assistant("Done."), user("hm")]
+        text = served.ask(PATH, body(*said, assistant("Done."), user(SUM_UP))).spoken("openai_chat").text
+        assert "ALICESALARY" not in told(served, [user(f"{CONTINUED}\n{text}"), user("Please look back.")])
 
 
 def aider(said: Sequence[Message]) -> dict[str, Any]:

@@ -314,13 +314,15 @@ EDITS: dict[str, Callable[[list[Body]], None]] = {
 
 @pytest.mark.parametrize("edit", EDITS, ids=str)
 async def test_a_client_that_edits_its_past_stays_on_its_branch(store: SQLStore, edit: str) -> None:
-    client = Client(store, "openai_chat", "dict", warm=True)
-    body = talk(12, "openai_chat")
-    first = await client.send(body)
-    after = copy.deepcopy(grown(body))
-    EDITS[edit](after["messages"])
-    again = await client.send(after)
-    assert again.branch == first.branch
+    # A summary that nobody heard says nothing of whose it is: then only a name does.
+    names = ("amber",) if edit == "summarises its own past" else ("amber", None)
+    for client in (Client(store, "openai_chat", "dict", warm=True, session=name) for name in names):
+        body = talk(12, "openai_chat", f"{client.session} ")
+        first = await client.send(body)
+        after = copy.deepcopy(grown(body))
+        EDITS[edit](after["messages"])
+        again = await client.send(after)
+        assert again.branch == first.branch
     # Nothing is lost: what the client dropped is still in the log.
     assert await client.engine.search("default", "number 11", first.branch)
     trace = await store.load("default", first.branch, first.seq)
@@ -350,3 +352,62 @@ async def test_a_decoration_that_changes_every_turn_costs_no_folds(client: Clien
     assert len(trace.said) == len(wire.decode(sent, client.format)[1])
     applied = {n.id for n in view.nodes}
     assert any(n.id in applied for edit in trace.edits[len(first.edits) :] for n in edit.new)
+
+
+def chat(*said: str) -> Body:
+    """Messages of the user and the assistant in turn; one that begins with `read ` is a call, with what came of it."""
+    messages: list[Body] = []
+    for text in said:
+        if text.startswith("read "):
+            called, came = text.split("\n", 1)
+            function = {"name": "read", "arguments": json.dumps({"path": called[5:]})}
+            messages.append(
+                {"role": "assistant", "tool_calls": [{"id": "call", "type": "function", "function": function}]}
+            )
+            messages.append({"role": "tool", "tool_call_id": "call", "content": came})
+        else:
+            spoke = messages and messages[-1]["role"] == "user"
+            messages.append({"role": "assistant" if spoke else "user", "content": text})
+    return {"model": "gpt-4o", "messages": messages}
+
+
+GREETING = "Hello! I can help with accounts, cards, loans and appointments, at any hour of the day. " * 4
+LICENCE = "read LICENSE\n" + "Permission is granted to everybody who reads this file, as everybody does. " * 8
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        # Both have read one file; what the first one said between its two readings is not in the other at all.
+        (
+            ["hi", GREETING, "yes", "read LICENSE\n[cleared]", "Amber is the word.", "again", LICENCE],
+            ["hi", GREETING, "yes", LICENCE],
+        ),
+        # The answers are the same, and somebody else has asked.
+        (
+            ["The word is amber.", GREETING, "Amber, I said.", LICENCE, "Done.", "go on"],
+            ["The word is beryl.", GREETING, "Beryl, I said.", LICENCE, "Done.", "go on", "Yes.", "more"],
+        ),
+    ],
+)
+async def test_equal_files_and_answers_are_no_conversation(store: SQLStore, one: list[str], other: list[str]) -> None:
+    client = Client(store, "openai_chat", "dict", warm=True)
+    for sent in (one[:3], one):
+        mine = await client.send(chat(*sent))
+    theirs = await client.send(chat(*other))
+    assert theirs.branch != mine.branch
+    found = await client.engine.search("default", "amber word", theirs.branch)
+    assert not [node for node in found if "amber" in node.item.text.lower()]
+
+
+async def test_what_two_may_have_trimmed_is_neithers(store: SQLStore) -> None:
+    client = Client(store, "openai_chat", "dict", warm=True)
+    said = ["hi", GREETING, "look", "read notes\n{}", LICENCE, "Done.", "go on"]
+    both = [chat(*(text.format(f"The word is {word}. " * 20) for text in said)) for word in ("amber", "beryl")]
+    branches = {(await client.send(body)).branch for body in both}
+    assert len(branches) == 2
+    trimmed = copy.deepcopy(grown(both[0]))
+    trimmed["messages"][4]["content"] = "[output cleared]"
+    view = await client.send(trimmed)
+    assert view.branch not in branches
+    assert not await client.engine.search("default", "amber beryl word", view.branch)

@@ -12,7 +12,7 @@ from clew.core.align import Match, Patch
 from clew.core.items import Frame, Item
 from clew.recognition.agents import same_agent
 from clew.recognition.proof import Past
-from clew.recognition.sameness import Change, alike, is_edit, likeness
+from clew.recognition.sameness import Change, alike, contradicts, is_edit, likeness
 from clew.recognition.shortening import is_shortened
 from clew.store.records import Origin
 from clew.store.sql import SQLStore
@@ -113,13 +113,13 @@ def test_the_newest_message_that_grows_or_shrinks_once_answered_is_no_fork() -> 
     gaps = [Patch(2, 3, 2, 2)]
     assert is_edit(changed(old, new, [Match(0, 0), Match(1, 1)], gaps))
     new[2] = text("Please delete all of it.")
-    assert not is_edit(changed(old, new, [Match(0, 0), Match(1, 1)], gaps))
+    assert contradicts(changed(old, new, [Match(0, 0), Match(1, 1)], gaps))
 
 
 def test_a_tool_that_says_something_else_is_another_try() -> None:
     old = [text("Begin."), text(LONG, "assistant"), call("c"), result("c", "ALICE")]
     new = [*old[:3], result("c", "BOB"), text("Done.", "assistant")]
-    assert not is_edit(changed(old, new, [Match(i, i) for i in range(3)], [Patch(3, 4, 3, 3)]))
+    assert contradicts(changed(old, new, [Match(i, i) for i in range(3)], [Patch(3, 4, 3, 3)]))
 
 
 def test_another_agent_has_other_tools_and_another_prompt() -> None:

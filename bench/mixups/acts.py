@@ -6,6 +6,7 @@ from dataclasses import replace as with_
 from random import Random
 
 from clew.core import rawjson
+from clew.recognition.proof import LEAST_ANSWER
 from clew.testing import Answer
 from mixups.calling import Reply
 from mixups.clients import SEALED, asking, asking_again, continued, item_of, request
@@ -148,12 +149,13 @@ class Actor(Turns):
             self.world.tally.counts["answered compactions"] += 1
             whose.logged |= set() if whose.client.is_quoting else whose.visible()
         if reply.status == 200:
-            await self._continue(whose, act, reply, "answered" if answered else "its own summary")
+            heard = "a long summary" if len(self._summary(whose, act)) > LEAST_ANSWER else "a short summary"
+            await self._continue(whose, act, reply, "answered" if answered else heard)
 
     async def sum_up(self, whose: Conversation, act: Act) -> None:
         """Its client has a model of its own write a summary; clew hears nothing of that."""
         if len(whose.said) > 3:
-            self._go_on_from(whose, act, self._summary(whose, act), "its own summary")
+            self._go_on_from(whose, act, self._summary(whose, act, heard=False), "a summary unheard")
         await self.turn(whose, act)
 
     async def _continue(self, whose: Conversation, act: Act, reply: Reply, how: str) -> None:
@@ -179,10 +181,12 @@ class Actor(Turns):
         for word in (had & whose.logged) - whose.visible():
             whose.gone[word] = f"{how}, {named}"
 
-    def _summary(self, whose: Conversation, act: Act) -> str:
-        """What a model of the client's writes."""
+    def _summary(self, whose: Conversation, act: Act, heard: bool = True) -> str:
+        """What a model of the client's writes: short, or as long as summaries are; the same for all, or its own."""
         own = sorted(whose.visible())
-        return f"Much was done about {own[act.a % len(own)]}." if own and act.a % 2 else "Much was done."
+        short = f"Much was done about {own[act.a % len(own)]}." if own and act.a % 2 else "Much was done."
+        # One that clew has not heard tells of its own conversation, if it is long: else it would be proof of another's.
+        return f"{short} {whose.kit.report}" if act.a % 8 < 5 and (heard or act.a % 2) else short
 
     # --- others -------------------------------------------------------------------------------------------------------
 

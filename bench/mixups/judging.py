@@ -10,7 +10,7 @@ from clew.core.items import Item
 from mixups.conversations import Conversation
 from mixups.upstream import Heard
 from mixups.words import owners_in, words_in
-from mixups.world import Exchange, Mixup, World
+from mixups.world import SAME, Exchange, Mixup, World
 
 OWN_TOOLS = ("search_history", "recall", "new_session", "summarize_context", "truncate_context", "pin")
 CUT = 200  # characters of a name that clew has read
@@ -82,8 +82,10 @@ class Judge:
         others = {other.owner for other in strangers}
         if any(other.scope != whose.scope for other in strangers):
             return "ACROSS SCOPES"
-        if not whose.name and world.senders.get(history(whose), set()) & {o.owner for o in strangers if not o.name}:
-            return "the same history to the letter"
+        nameless = {other.owner for other in strangers if not other.name}
+        begun = range(2 if "hidden" in door else len(whose.said), len(whose.said) + 1)  # with an answer, or all of it
+        if not whose.name and any(world.senders.get(history(whose, n), set()) & nameless for n in begun):
+            return SAME
         if "hidden" in door:
             return ALIKE
         theirs = {branch for (scope, branch), users in world.users.items() if users & others and scope == whose.scope}
@@ -132,9 +134,9 @@ def _line(parents: Mapping[str, str], branch: str) -> set[str]:
     return line
 
 
-def history(whose: Conversation) -> str:
-    """What a request of it says, with its scope and format."""
-    return repr((whose.scope, whose.client.format, whose.said))
+def history(whose: Conversation, count: int) -> str:
+    """What a request of it says with so many messages, with its scope and format."""
+    return repr((whose.scope, whose.client.format, whose.system, whose.said[:count]))
 
 
 def _may_say(other: Conversation, strange: set[str]) -> bool:

@@ -41,7 +41,8 @@ class Turns:
         way = self.world.next_way()
         sent = request(speaker(whose), whose.said, streamed=act.a % 3 == 0)
         whose.logged |= whose.visible()
-        self.world.senders.setdefault(history(whose), set()).add(whose.owner)
+        for count in range(1, len(whose.said) + 1):
+            self.world.senders.setdefault(history(whose, count), set()).add(whose.owner)
         if self.world.gateways[way] is None:
             done = await self._by_library(whose, way, sent) and not fails
         else:

@@ -44,6 +44,7 @@ class Kit:
     systems: tuple[str, ...]
     openings: tuple[str, ...]
     greeting: str
+    report: str  # what every summary says
     files: Mapping[str, str]
     traces: tuple[str, ...]
     tasks: tuple[str, ...]  # of sub-agents
@@ -66,6 +67,7 @@ def kit(seed: int) -> Kit:
         systems=("You are a coding agent.", "You are the assistant of a bank, and help with nothing else."),
         openings=("hi", "Please check all files of the project and fix what is broken.", "hello, let us begin"),
         greeting=f"Hello! {_prose(random, 200, 400)} How can I help?",
+        report=_prose(random, 300, 900),
         files=files,
         traces=traces,
         tasks=("Look at the README and report.", "Find out why the build fails, and say so in one line."),

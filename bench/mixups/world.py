@@ -22,6 +22,9 @@ from mixups.words import kit, owner_name
 
 # An export has the calls of a beginning that two conversations have in common, each with the prompt it was sent with.
 APART = ("export: system prompt",)
+# Without a name, nothing tells two apart whose clients show the same prompt and history to the letter: what the model
+# of one asked clew there is told to both.
+SAME = "the same history to the letter"
 NAMELESS = ("", "metadata")
 _ASKING: ContextVar[Conversation | None] = ContextVar("whose request is being answered", default=None)
 
@@ -81,11 +84,15 @@ class Tally:
 
     def apart(self) -> Counter[tuple[str, str]]:
         """Those that are told, and are no faults of the law."""
-        return Counter({kind: number for kind, number in self.mixups.items() if kind[0] in APART})
+        return Counter({kind: number for kind, number in self.mixups.items() if _is_apart(*kind)})
 
     def faults(self) -> Counter[tuple[str, str]]:
         """All others."""
         return self.mixups - self.apart()
+
+
+def _is_apart(door: str, link: str) -> bool:
+    return door in APART or (link == SAME and "hidden" in door)
 
 
 class World:

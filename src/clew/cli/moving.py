@@ -76,9 +76,10 @@ async def _taken(
     data = data_of(file)
     if format == OWN or (format is None and data.startswith(HEADER)):
         with bar(f"reading {file.name}") as progress:
-            branches = await take_in(engine.store, scope, data.splitlines(), name or None, progress)
+            told = list[str]()
+            branches = await take_in(engine.store, scope, data.splitlines(), name or None, progress, told)
         infos = {b.id: b for b in await engine.store.branches(scope)}
-        return [infos[id].session or id for id in branches], []
+        return [infos[id].session or id for id in branches], told
     with bar(f"reading {file.name}") as progress:
         found = read_all(data, str(file), format=format, progress=progress)
     names: list[str] = []

@@ -174,7 +174,7 @@ def fold(
     `alias` names nodes that a client rewrote in place: an edit of the old one covers the new one. An edit still holds
     where some of its nodes are `gone`, and covers `loose` ones that stand between the others.
     """
-    alias = alias or {}
+    alias = _sound(alias, nodes) if alias else {}
     known: dict[str, Node] = {}
     after: dict[str, str] = {}
     before: dict[str, str] = {}
@@ -195,12 +195,15 @@ def fold(
             old = _span([id for id in old if id not in gone], after, loose)
         if not old or not _stands(old, after):
             continue
+        new = [alias.get(n.id, n.id) for n in edit.new]
+        # Two in one place, or one in two, as no clew writes them: the history would have no end.
+        if len({*new}) < len(new) or any(key in after and key not in old for key in new):
+            continue
         moved = {key: known[key] for n in edit.new if n.id in edit.old and (key := alias.get(n.id, n.id)) in known}
         left, right = before[old[0]], after[old[-1]]
         for id in old:
             del after[id], before[id]
-        for node in edit.new:
-            key = alias.get(node.id, node.id)
+        for node, key in zip(edit.new, new, strict=True):
             if key in gone:
                 continue
             known[key] = moved.get(key, node)
@@ -212,6 +215,18 @@ def fold(
         out.append(known[at])
         at = after[at]
     return tuple(out)
+
+
+def _sound(alias: Mapping[str, str], nodes: Sequence[Node]) -> Mapping[str, str]:
+    """Without nodes that are said to be a rewrite of one that stands there itself, or has a rewrite already."""
+    taken, wrong = {node.id for node in nodes}, set[str]()
+    for node in nodes:
+        old = alias.get(node.id)
+        if old in taken:
+            wrong.add(node.id)
+        elif old is not None:
+            taken.add(old)
+    return {new: old for new, old in alias.items() if new not in wrong} if wrong else alias
 
 
 def originals(ids: Sequence[str], by_id: Mapping[str, Edit]) -> list[str]:

@@ -97,10 +97,9 @@ class Asides:
                 known = self._kept.get(key, aside)
                 _put(self._kept, key, aside if known and self._says(known) == self._says(aside) else None)
 
-    def learn(self, items: Sequence[Item], is_ours: Callable[[str], bool]) -> None:
+    def learn(self, items: Sequence[Item], is_ours: Callable[[str], bool], chain: str = "") -> None:
         """Remember the asides in a history that has them: those of another process are in the log."""
         ours = {i.call_id for i in items if i.kind == "call" and is_ours(i.name)}
-        chain = ""
         before: list[Item] = []
         runs = _runs(items)
         for (role, said), (_, after) in zip(runs, [*runs[1:], ("", [])], strict=True):
@@ -128,7 +127,10 @@ class Asides:
             _put(self._plain, mark, chain)
 
     def woven(self, items: Sequence[Item], chain: str = "") -> WovenHistory:
-        """A history as its caller has it, with its asides where they were; `chain` is the digest of what was before."""
+        """A history as its caller has it, with its asides where they were.
+
+        `chain` is the digest of what was before, or the format: in another one they are written otherwise.
+        """
         woven: list[Item] = []
         owed: Sequence[Item] = ()
         changed, place, starts = False, 0, {}

@@ -12,6 +12,7 @@ from clew.errors import BadRequest
 from clew.exchange.asides import AnswerAside, Asides, WovenHistory, leads, marks
 from clew.exchange.thread import Thread, warn
 from clew.llm.streaming import Spoken, ToolCall
+from clew.recognition.agents import same_instructions
 
 FREE_CALL = "custom_tool_call"  # of Responses: a call with any text, whose result is of a type of its own
 CANDIDATES = 4  # conversations that began alike, in which asides are looked for
@@ -43,7 +44,7 @@ class OwnCalls:
             return self._body
         if self._said is None:
             frame, messages = wire.named(self._format).split(self._body)
-            woven = await self._woven(self._asides, messages)
+            woven = await self._woven(self._asides, frame, messages)
             self._asides.see(woven.chain)
             self._said = frame, woven
             self._aside = self._asides.begun(woven.chain)
@@ -52,18 +53,18 @@ class OwnCalls:
             return self._body
         return wire.encode(frame, [*_flat(self._read(self._before)), *woven.items, *self._aside])
 
-    async def _woven(self, asides: Asides, messages: Sequence[Any]) -> WovenHistory:
+    async def _woven(self, asides: Asides, frame: Frame, messages: Sequence[Any]) -> WovenHistory:
         """The history with its asides; what is known to have none is not read again."""
         found = marks(self._format, messages)
         count, chain = asides.plain(found)
         read = self._read(messages[count:])
-        woven = asides.woven(_flat(read), chain)
+        woven = asides.woven(_flat(read), chain or self._format)
         if count and (woven.changed or not woven.known):
             count, read = 0, self._read(messages)
-            woven = asides.woven(_flat(read))
+            woven = asides.woven(_flat(read), self._format)
         if not woven.known:
-            await self._remember(asides, _flat(read))
-            woven = asides.woven(_flat(read))
+            await self._remember(asides, frame, _flat(read))
+            woven = asides.woven(_flat(read), self._format)
         if not woven.changed:
             places = accumulate(map(len, read), initial=0)
             begun = [(n, woven.starts[place]) for n, place in enumerate(places) if place in woven.starts]
@@ -80,8 +81,8 @@ class OwnCalls:
         except RecursionError:
             raise BadRequest("the body is nested too deeply to read") from None
 
-    async def _remember(self, asides: Asides, said: Sequence[Item]) -> None:
-        """Look in the log for what was asked aside in another process."""
+    async def _remember(self, asides: Asides, frame: Frame, said: Sequence[Item]) -> None:
+        """Look in the log for what was asked aside in another process; without a name, under the same prompt."""
         thread, store = self._thread, self._thread.controller.engine.store
         if thread.session is None:
             found = [f.branch for f in await store.find(thread.scope, asides.chains(said))]
@@ -90,9 +91,14 @@ class OwnCalls:
         for branch in [*dict.fromkeys(filter(None, found))][:CANDIDATES]:
             if not await thread.controller.engine.lineage.may_look(thread.scope, branch, thread.origin):
                 continue
-            places = (await store.load(thread.scope, branch)).said
-            nodes = await store.nodes(thread.scope, [place.id for place in places])
-            asides.learn([nodes[place.id].item for place in places], thread.controller.is_ours)
+            trace = await store.load(thread.scope, branch)
+            if trace.format != self._format:
+                continue
+            if thread.session is None and not same_instructions(await store.frame(thread.scope, trace.frame), frame):
+                continue
+            nodes = await store.nodes(thread.scope, [place.id for place in trace.said])
+            items = [nodes[place.id].item for place in trace.said]
+            asides.learn(items, thread.controller.is_ours, self._format)
 
     def is_ours(self, name: str) -> bool:
         """Whether a call is for clew, which was offered it."""

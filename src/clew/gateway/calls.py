@@ -11,17 +11,16 @@ import aiohttp
 from clew import wire
 from clew.agent.control import ContextController
 from clew.core import rawjson
-from clew.core.caches import Recent
-from clew.core.items import Digests, Frame, Item, Scope
+from clew.core.items import Frame, Item, Scope
 from clew.core.view import View
 from clew.engine.engine import Engine
 from clew.errors import BadRequest, ClewError
-from clew.exchange.asides import Asides
 from clew.exchange.exchange import Caller, Exchange, NotATurn
 from clew.exchange.gemini import with_model
 from clew.exchange.thread import warn
 from clew.gateway import own_answers, usage
-from clew.gateway.compacting import Beside, Compactions, asked_beside, in_form
+from clew.gateway.compacting import Beside, Compactions, in_form
+from clew.gateway.hidden import HiddenAsides
 from clew.gateway.http import GatewayReply, GatewayRequest, Refused
 from clew.gateway.line import GeminiUpstreamLine, Outgoing, UpstreamLine
 from clew.gateway.managed_answers import telling
@@ -33,12 +32,10 @@ from clew.gateway.seals import Seals
 from clew.gateway.settings import GatewaySettings
 from clew.gateway.speakers import KnownConversation, NamedConversation, speaker
 from clew.gateway.upstreams import Upstreams, model_of
-from clew.recognition.agents import instructions
 from clew.recognition.side_requests import SideRequest, side_request
 from clew.tokens import counter_for
 from clew.wire.convert.tools import declared
 
-CONVERSATIONS = 4_096  # of which something is remembered beside the log
 # The provider has the history, and it cannot be seen.
 KEPT_ELSEWHERE = ("previous_response_id", "conversation", "cachedContent", "cached_content")
 
@@ -74,7 +71,7 @@ class ModelCalls:
         # In `answer` a client decides, whom nobody tells: clew acts only just before it is too late.
         self._plain = ContextController(engine, offer=False, tell=False)
         self._plain.method = "llm" if settings.compaction == "answer" else "auto"
-        self._asides: Recent[tuple[Scope, str, str | None], Asides] = Recent(CONVERSATIONS)
+        self._hidden = HiddenAsides(engine.store.secret)
 
     async def answer(
         self, asked: GatewayRequest, call: ModelCall, scope: Scope, http: aiohttp.ClientSession
@@ -106,7 +103,7 @@ class ModelCalls:
         except NotATurn:
             pass
         # Rare, and read anew: what is new in it does not tell what it is about.
-        beside = asked_beside(given, call.format)
+        beside = self._hidden.beside(whose, given, call.format)
         if not beside or not beside[0].form:
             return await self._passed(line, outgoing)
         reply = await self._compacted(asked, call, scope, who, beside)
@@ -126,7 +123,7 @@ class ModelCalls:
         if whose.method == "llm" or self._settings.tools:
             wanted = self.deciding if whose.method == "llm" else self._looking
             if body := _offerable(given, call.format, wanted):
-                controller, asides = wanted, self._asides_of(whose, wire.named(call.format).split(body)[0])
+                controller, asides = wanted, self._hidden.of(whose, wire.named(call.format).split(body)[0])
         summing = list[SideRequest]()  # where clients compact as they like
         check = partial(_check_kept, summing) if self._settings.compaction == "pass" else _check
         thread = ManagedThread(controller, whose.name, scope=whose.scope, origin=whose.origin, check=check)
@@ -135,7 +132,7 @@ class ModelCalls:
         exchange = Exchange(thread, asides, line, outgoing, call.format, body or given, caller)
         with compacted_by(line, outgoing):
             reply: GatewayReply = await exchange.run()
-        if summing and (beside := asked_beside(given, call.format)):
+        if summing and (beside := self._hidden.beside(whose, given, call.format)):
             reply = await self._overheard(reply, whose, beside)
         sent = thread.last
         if self._settings.compaction == "answer" and sent and sent.view.edits and reply.status_code < 400:
@@ -165,16 +162,6 @@ class ModelCalls:
         headers = upstream.headers(asked.pairs, own_keys)
         headers = with_beta(headers) if upstream.compacts else headers
         return Outgoing(upstream, asked.method, asked.target(own_keys), headers, raw)
-
-    # --- whose it is --------------------------------------------------------------------------------------------------
-
-    def _asides_of(self, whose: KnownConversation, frame: Frame) -> Asides:
-        """What was asked aside in a conversation; without a name, in those with the same system prompt and history."""
-        name = f"={whose.name}" if whose.name is not None else instructions(frame)
-        key = whose.scope, name, whose.origin.parent if whose.origin else None
-        if (found := self._asides.get(key)) is None:
-            found = self._asides[key] = Asides(Digests(self._engine.store.secret, whose.scope))
-        return found
 
     # --- compactions that clients ask for -----------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from clew.exchange.answers import AnswerReader
 from clew.exchange.transport import Chunks
 from clew.gateway.http import GatewayReply
 from clew.gateway.quotes import Quotes
-from clew.recognition.proof import Past, has_log_line, log_line
+from clew.recognition.proof import NOBODYS, Past, has_log_line, log_line
 from clew.recognition.side_requests import SideRequest, side_request
 from clew.steps.protocol import Step
 from clew.steps.summarize import briefed
@@ -96,7 +96,7 @@ class Compactions:
             view = await self._engine.compact(view, step=brief, method="client")
         except (NotFound, Conflict):  # somebody took a turn meanwhile, as Copilot does: this one is not written down
             view = await self._engine.preview(view, step=brief)
-        before = _middle_out(await self._before(scope, view.branch), int(EARLIER_SHARE * brief.size) * CHARACTERS)
+        before = _middle_out(await self._before(view), int(EARLIER_SHARE * brief.size) * CHARACTERS)
         said = told(view, int(VERBATIM_SHARE * brief.size) * CHARACTERS)
         past = await self._past(view)
         text = "\n\n".join([*([f"{EARLIER}\n{before}"] if before else []), said, log_line(view.digests, past)])
@@ -117,14 +117,15 @@ class Compactions:
         then, now = [await store.load(view.scope, view.branch, until) for until in (view.seq, None)]
         return Past(view.branch, now.seq - 1 if now.said == then.said else view.seq)
 
-    async def _before(self, scope: Scope, branch: str) -> str:
+    async def _before(self, view: View) -> str:
         """What is left of the conversations that this one goes on from by a summary, the oldest first."""
-        store, parts, at = self._engine.store, list[str](), branch
-        for id, last in await store.ancestry(scope, branch):
-            began = await store.sessions(scope, at)
+        store, parts, at = self._engine.store, list[str](), view.branch
+        for id, last in await store.ancestry(view.scope, view.branch):
+            began = await store.sessions(view.scope, at)
             if not began or began[-1].cause != "compaction":  # a sub-agent has a past of its own
                 break
-            parts.append(noted(await self._engine.view(scope, id, last)))
+            called = (await store.load(view.scope, id, last)).frame  # one that was only ever summed up has none
+            parts.append(noted(await self._engine.view(view.scope, id, last, None if called else view.frame)))
             at = id
         return "\n".join(part for part in reversed(parts) if part)
 
@@ -139,10 +140,11 @@ class Compactions:
 
     async def overheard(self, reply: GatewayReply, scope: Scope, session: str | None, beside: Beside) -> GatewayReply:
         """A model's answer to a client that compacts, as it passes; by it what goes on from it is known."""
-        branch = await self.whose(scope, session, *beside)
-        if branch is None or reply.status_code >= 400:
+        if reply.status_code >= 400:
             return reply
-        past = Past(branch, (await self._engine.store.load(scope, branch)).seq - 1)
+        branch = await self.whose(scope, session, *beside)
+        # Where nobody knows whose it is, it is not that of another one who gets the same answer either.
+        past = Past(branch, (await self._engine.store.load(scope, branch)).seq - 1) if branch else NOBODYS
         reader = AnswerReader(beside[1].format)
 
         async def learn() -> None:

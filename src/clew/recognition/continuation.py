@@ -8,7 +8,17 @@ from clew.core.align import Match, Patch
 from clew.core.items import Digests, Item, Node, Scope
 from clew.recognition.other_format import rewriting
 from clew.recognition.reading import Entry, Reading, chained, compare, rewritten, unfold
-from clew.recognition.sameness import ENOUGH, Change, alike, contradicts, evidence, is_edit, is_stand_in
+from clew.recognition.sameness import (
+    ENOUGH,
+    Change,
+    alike,
+    contradicts,
+    evidence,
+    is_all_there,
+    is_edit,
+    is_stand_in,
+    keeps_newest,
+)
 from clew.store.protocol import Store
 from clew.store.records import ClientEdit, Event, Fork, Origin, Said, Switch
 from clew.store.trace import Trace
@@ -33,6 +43,7 @@ class Recognition:
     unfolded: bool = False  # the client sent stand-ins of ours
     refold: bool = False  # the view must be made anew, not only lengthened
     whole: bool = False  # it is sent as it came if it fits
+    lossy: bool = False  # the client took away some of what was said
     lost: bool = False  # it goes on from something, and nothing proves from what
     shares_name: bool = False  # with a conversation with which it has nothing in common
 
@@ -121,7 +132,8 @@ class Continuation:
         said = chained(self.digests, last, [Entry(c, i) for c, i in sent[reading.news :]])
         events += [Said(tuple(said))] if said else []
         unfolded = any(e.item is None for e in entries)
-        return Recognition(trace, events=events, refold=True, unfolded=unfolded), reading.past
+        found = Recognition(trace, events=events, refold=True, unfolded=unfolded, lossy=reading.lossy)
+        return found, reading.past
 
     def _native(self, trace: Trace, entries: Sequence[Entry], nodes: Mapping[str, Node]) -> list[tuple[str, Item]]:
         """What was sent, and what our own stand-ins in it stand for, in the format of the request."""
@@ -147,8 +159,10 @@ class Continuation:
                 return None
             pairs = rewritten(shifted, old, entries, len(trace.said))
             items = [e.item for e in entries]
-            change = Change(shifted, old, items, reading.found, pairs, len(trace.said))
-            if not await self._is_edit(trace, change, offset):
+            equal = [Match(m.old + offset, m.new) for m in reading.found]
+            change = Change(shifted, old, items, equal, pairs, len(trace.said))
+            found.lossy = not is_all_there(change)
+            if contradicts(change) or (found.lossy and not _is_edit(trace, change, offset)):
                 return None
             found.refold = True
             entries = await self._with_items(
@@ -171,14 +185,6 @@ class Continuation:
             return False
         nodes = await self.store.nodes(self.scope, [p.id for p in trace.said[: reading.prefix][-BEFORE:]])
         return evidence(n.item for n in nodes.values()) < ENOUGH
-
-    async def _is_edit(self, trace: Trace, change: Change, offset: int) -> bool:
-        """Whether the client changed this conversation, or speaks of another one that began alike."""
-        if trace.session is not None:  # its host says that it is
-            return not contradicts(change) and bool(change.found or change.pairs or offset)
-        before = [p.id for p in trace.said[max(0, offset - BEFORE) : offset]]
-        nodes = await self.store.nodes(self.scope, before) if before else {}
-        return is_edit(change, evidence(n.item for n in nodes.values()))
 
     async def _with_items(self, entries: list[Entry], places: Sequence[range]) -> list[Entry]:
         """Entries that came as stand-ins, and will be said anew here, with the items behind them."""
@@ -230,6 +236,13 @@ class Continuation:
             item = entries[match.new].item
             if item is not None:
                 found.fresh[trace.said[match.old + offset].id] = item
+
+
+def _is_edit(trace: Trace, change: Change, offset: int) -> bool:
+    """Whether the client took something away here, or speaks of another conversation that began alike."""
+    if trace.session is not None:  # its host says that it is
+        return bool(change.found or change.pairs or offset) and keeps_newest(change)
+    return not offset and is_edit(change)  # else all that may be like it is looked at
 
 
 def _answered_otherwise(gap: Patch, old: dict[int, Item], entries: Sequence[Entry], said: int) -> bool:

@@ -8,7 +8,16 @@ from typing import NamedTuple
 from clew.core.align import Match, Patch, matches, patches
 from clew.core.items import Item, Node, Scope
 from clew.core.view import originals
-from clew.recognition.sameness import SOFT, Change, alike, arguments, contradicts, is_edit, with_their_calls
+from clew.recognition.sameness import (
+    SOFT,
+    Change,
+    alike,
+    arguments,
+    contradicts,
+    is_all_there,
+    is_edit,
+    with_their_calls,
+)
 from clew.store.protocol import Store
 from clew.store.trace import Trace
 from clew.wire.convert import convert_item
@@ -22,6 +31,7 @@ class Rewriting(NamedTuple):
     loose: list[int]  # new places that only this provider sees
     news: int  # items from here on are new
     same: bool  # whether it is this conversation at all
+    lossy: bool  # some of what was said is not there
     past: int  # old places up to which it is
 
 
@@ -38,8 +48,8 @@ def rewriting(old: Sequence[Item], new: Sequence[Item]) -> Rewriting:
     past = equal[-1].old + 1 if equal else 0
     kept = all(i in was for i, item in enumerate(old) if not _is_soft(item))
     change = Change(gaps, dict(enumerate(old)), new, equal, pairs, len(old))
-    same = not gaps or (not contradicts(change) and (kept or is_edit(change)))
-    return Rewriting(found, gone, loose, news, bool(found) and same, past)
+    same = not gaps or (not contradicts(change) and (kept or is_all_there(change) or is_edit(change)))
+    return Rewriting(found, gone, loose, news, bool(found) and same, not kept, past)
 
 
 async def native(

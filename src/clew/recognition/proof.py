@@ -27,6 +27,9 @@ class Past(NamedTuple):
     seq: int
 
 
+NOBODYS = Past("", 0)
+
+
 def log_line(digests: Digests, past: Past) -> str:
     """The last line of a summary that clew gave a client: of what it is, with a key that nobody can make up."""
     return _LINE % (past.branch, past.seq, _key(digests, past))

@@ -1,6 +1,6 @@
 """Whose history is this? An incoming request finds its branch: it extends one, edits one, forks one, or begins one."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 
 from clew.core.items import Digests, Frame, Item, Scope, new_id
@@ -88,10 +88,16 @@ class Recogniser:
             own = await self.store.session(self.scope, session)
             trace = await self.store.load(self.scope, own) if own else None
             return own if trace and (await self._relate(trace, sent, named=True))[0] else None
+        changed = list[Recognition]()
         async for trace in self._candidates(sent):
-            if (await self._relate(trace, sent))[0] and await self._may_read(trace):
+            found, _ = await self._relate(trace, sent)
+            if found is None or not await self._may_read(trace):
+                continue
+            if not found.lossy:
                 return trace.branch
-        return None
+            changed.append(found)
+        only = _only(changed)
+        return only.trace.branch if only else None
 
     async def _sent(self, items: Sequence[Item]) -> Sent:
         def read() -> Sent:
@@ -126,6 +132,7 @@ class Recogniser:
     async def _unnamed(self, sent: Sent, beside: Aside | None, own: Trace | None = None) -> Recognition:
         """The branch that has this history, by what was said in it; `own` is the session that it speaks beside."""
         behind: tuple[Trace, int] | None = None
+        changed = list[Recognition]()
         origin = Origin("beside", own.branch) if own else None
         if own and beside and _is_whole((await self._relate(own, sent, named=True))[0]):
             origin = Origin("subagent", own.branch)
@@ -134,10 +141,14 @@ class Recogniser:
             may_join = await self._may_join(trace, own)
             if found and may_join and _may_continue(beside, trace):
                 found.refold = True
-                return found
+                if not found.lossy:
+                    return found
+                changed.append(found)
             if origin is None and beside and _is_whole(found):
                 origin = Origin("subagent", trace.branch)
             behind = behind or ((trace, past) if may_join else None)
+        if only := _only(changed):
+            return only
         found = await self._fork(*behind, sent, None) if behind and not beside else None
         if found is None:
             found = await self._begin(sent, None)
@@ -217,6 +228,22 @@ class Recogniser:
 def _is_whole(found: Recognition | None) -> bool:
     """Whether a history has all of a branch, unchanged."""
     return found is not None and not any(isinstance(event, ClientEdit) for event in found.events)
+
+
+def _only(changed: Sequence[Recognition]) -> Recognition | None:
+    """The one conversation from which a client took something away; none where it may have been another."""
+    if not changed:
+        return None
+    taken = [frozenset(_taken(found)) for found in changed]
+    most = max(range(len(changed)), key=lambda n: len(taken[n]))  # others are what it was some time ago
+    return changed[most] if all(ids <= taken[most] for ids in taken) else None
+
+
+def _taken(found: Recognition) -> Iterator[str]:
+    """What is no longer there of a branch, or is there in other words, as it was first said."""
+    for event in found.events:
+        if isinstance(event, ClientEdit):
+            yield from (found.trace.alias.get(p.id, p.id) for p in found.trace.said[event.start : event.stop])
 
 
 def named_branch(digests: Digests, session: str) -> str:

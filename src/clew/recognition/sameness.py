@@ -134,14 +134,10 @@ class Change(NamedTuple):
     said: int  # items in the log
 
 
-def is_edit(change: Change, before: int = 0) -> bool:
-    """Whether a client changed this conversation; `before` is the evidence that stands before all of it."""
-    if contradicts(change):
-        return False
-    if is_all_there(change):
-        return True
-    shared = before + evidence(change.new[m.new] for m in (*change.found, *change.pairs))
-    return shared >= ENOUGH and is_mostly_kept(change)
+def is_edit(change: Change) -> bool:
+    """Whether a client took some of this conversation away: what is left says enough, and is the newest of it."""
+    shared = evidence(change.new[m.new] for m in (*change.found, *change.pairs))
+    return shared >= ENOUGH and is_mostly_kept(change) and keeps_newest(change)
 
 
 def contradicts(change: Change) -> bool:
@@ -227,21 +223,40 @@ def _counted(item: Item) -> int:
 
 
 def is_mostly_kept(change: Change) -> bool:
-    """Whether what stands after the first change and is equal says at least twice as much as what was put in."""
+    """Whether what stands after the first change and is equal says at least twice as much as what was put in.
+
+    Words of the user's that were not there are another user's: not even a client that sums up says whose they are.
+    """
     now = {m.new for m in change.pairs}
     twice = _repeats(change)
     put = 0
     for gap in change.gaps:
         if gap.stop == change.said:
             continue
-        lost = [lasting(change.old[i].text) for i in range(gap.start, gap.stop) if i in change.old]
+        lost = "\n".join(lasting(change.old[i].text) for i in range(gap.start, gap.stop) if i in change.old)
         for j in range(gap.begin, gap.end):
             item = change.new[j]
-            if j not in now and j not in twice and item is not None and not _is_aside(item):
-                put += 0 if lasting(item.text) in "\n".join(lost) else _counted(item)
+            if j in now or j in twice or item is None or _is_aside(item) or lasting(item.text) in lost:
+                continue
+            if _is_told(item):
+                return False
+            put += _counted(item)
     first = change.gaps[0].begin
     kept = [change.new[m.new] for m in (*change.found, *change.pairs) if m.new >= first]
     return 2 * put <= sum(COUNTED if i is None else _counted(i) for i in kept)
+
+
+def keeps_newest(change: Change) -> bool:
+    """Whether the assistant's last words in the log are still there: what clients take away is old."""
+    kept, same = {m.old: change.new[m.new] for m in change.found}, {m.old for m in change.pairs}
+    for place in range(change.said - 1, -1, -1):
+        if not any(gap.start <= place < gap.stop for gap in change.gaps):
+            item = kept.get(place)
+            if item is None or _spoke([item]):
+                return True
+        elif place not in change.old or _spoke([change.old[place]]):
+            return place in same
+    return True
 
 
 def is_all_there(change: Change) -> bool:

@@ -1,10 +1,10 @@
-"""Conversations as lines of a file, whole: every word, edit, pin, call and time; `imports.py` reads them back.
+"""Conversations as lines of a file, whole: every word, edit, pin, call and time; `import_log.py` reads them back.
 
 Digests are keyed by a store's secret and stay out. Ids stay as they are: stand-ins name them.
 """
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import AsyncIterator, Container, Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from clew.core import rawjson
@@ -40,10 +40,11 @@ class _Sessions:
 class _Export:
     """Writes lines; what was written once is referred to after that."""
 
-    def __init__(self, store: Store, scope: Scope, sessions: "_Sessions") -> None:
+    def __init__(self, store: Store, scope: Scope, sessions: "_Sessions", branches: Container[str]) -> None:
         self._store = store
         self._scope = scope
         self._sessions = sessions
+        self._branches = branches  # all that are written
         self._digests = Digests(store.secret, scope)
         self._items: dict[str, int] = {}  # by content
         self._frames: dict[str, int] = {}
@@ -51,9 +52,12 @@ class _Export:
 
     async def branch(self, info: BranchInfo, until: int | None) -> AsyncIterator[dict[str, Any]]:
         first = self._sessions.first(info.id)
-        own = {"branch": info.id, "name": info.session, "cause": first.cause, "at": info.at}
         after = None if info.parent else self._sessions.before(first)
-        came = {"parent": info.parent, "parent_seq": first.parent_seq, "after": after}
+        cause, seq = first.cause, first.parent_seq
+        if after not in self._branches:  # what it is beside goes nowhere with it
+            after, cause, seq = None, *(("start", None) if cause == "beside" else (cause, seq))
+        own = {"branch": info.id, "name": info.session, "cause": cause, "at": info.at}
+        came = {"parent": info.parent, "parent_seq": seq, "after": after}
         yield {**own, **came, "tags": list(first.tags), "archived": first.archived is not None}
         events = await self._store.events(self._scope, info.id, until)
         for begin in range(0, len(events), NODES_AT_ONCE):
@@ -82,7 +86,7 @@ class _Export:
             if digest not in self._frames:
                 frame = await self._store.frame(self._scope, digest)
                 self._frames[digest] = len(self._frames)
-                yield {"frame": self._frames[digest], **asdict(frame)}
+                yield {"frame": self._frames[digest], **{f.name: getattr(frame, f.name) for f in fields(frame)}}
             note |= {"frame": self._frames[digest], "digest": ""}
         elif row.kind == "edit":
             note["evidence"] = {"handle": self._digests.handle(row.old)} | note["evidence"]
@@ -98,7 +102,7 @@ async def export(
     sessions = _Sessions(await store.sessions(scope))
     wanted = _with_past(sessions, known, branches)
     yield _line({"clew": EXPORT_VERSION, "branches": len(wanted)})
-    writing = _Export(store, scope, sessions)
+    writing = _Export(store, scope, sessions, wanted)
     for done, (id, until) in enumerate(wanted.items()):
         if progress:
             progress(done, len(wanted))
@@ -128,7 +132,7 @@ def _came_from(info: BranchInfo, sessions: _Sessions) -> tuple[str, int | None] 
     if info.parent:
         return info.parent, info.parent_seq
     first = sessions.first(info.id)
-    before = sessions.before(first)
+    before = sessions.before(first) if first.cause != "beside" else None  # it sees nothing of that
     return (before, first.parent_seq) if before else None
 
 

@@ -71,7 +71,7 @@ class Native:
         if view.frame.format not in (anthropic.NAME, openai_responses.NAME):
             return 0
         own = [e for e in view.edits if e.by == repr(self)]
-        made = {n.id for e in own for n in e.stand_ins} | {e.evidence["until"] for e in own}
+        made = {n.id for e in own for n in e.stand_ins} | {e.evidence.get("until") for e in own}
         since = max((i for i, n in enumerate(view.nodes) if n.id in made), default=0)
         nodes = (
             n for start, stop in spans(view, target, _kept(view, target)) for n in view.nodes[max(start, since) : stop]

@@ -590,6 +590,10 @@ select s.name, b.id, b.session from checkpoint c join branch b on b.id = c.branc
 order by random()
 limit :limit;
 
+-- name: some_events
+select branch, seq, kind, old, new, note from event
+where (branch, seq) in (select branch, seq from event order by random() limit :limit);
+
 -- name: drop_checkpoints
 delete from checkpoint;
 
@@ -735,7 +739,7 @@ order by scope, digest
 limit :limit;
 
 -- name: some_of_event
-select branch, seq, kind, note from event where (branch, seq) > (:branch, :seq) order by branch, seq limit :limit;
+select branch, seq, kind, old, new, note from event where (branch, seq) > (:branch, :seq) order by branch, seq limit :limit;
 
 -- name: some_of_node
 select scope, lower(hex(id)), opens from node where (scope, id) > (:scope, from_hex(:id)) order by scope, id limit :limit;

@@ -12,10 +12,9 @@ from clew.errors import Conflict, NotFound, Purged
 from clew.store.database import Database, Rows
 from clew.store.frames import unpack_frame
 from clew.store.loading import FOREVER, go_on, own, restore
-from clew.store.notes import unpack_note
 from clew.store.packing import indexable, is_as_said, listed, unpack, unpack_item
 from clew.store.records import ABSENT, BranchInfo, Call, Happened, KnownHead
-from clew.store.rows import call_of, event_of, read_row
+from clew.store.rows import call_of, event_of, note_of, read_row
 from clew.store.trace import Trace
 from clew.text.words import terms
 
@@ -55,6 +54,8 @@ def load(db: Database, scope: Scope, branch: str, until: int | None) -> Trace:
             raise missing(db, scope, branch)
         trace = restore(db, scope, Trace(branch, session=owner[0]), FOREVER if until is None else until).trace
         trace.purges = _purges(db, scope)
+    if len({place.id for place in trace.said}) < len(trace.said):
+        raise ValueError(f"branch {branch} has an item at two places")
     return trace
 
 
@@ -145,7 +146,7 @@ def ancestry(db: Database, scope: Scope, branch: str) -> list[tuple[str, int]]:
 
 def calls(db: Database, scope: Scope, branch: str) -> list[Call]:
     events = own(db.ask("events", scope=scope, branch=branch, until=FOREVER, since=0))
-    usage = {start: unpack_note(note)["usage"] for *_, kind, start, _, _, _, note in events if kind == "usage"}
+    usage = {start: note_of("usage", note)["usage"] for *_, kind, start, _, _, _, note in events if kind == "usage"}
     return [
         call_of(made_on, seq, said, note, at, usage.get(seq))
         for made_on, seq, at, kind, _, said, _, _, note in events

@@ -9,6 +9,7 @@ from clew.errors import BadRequest
 from clew.store.notes import unpack_note
 from clew.store.packing import unpack
 from clew.store.records import Began, Call, ClientEdit, Event, EventRow, Pin, Revert, Said, Switch, Usage
+from clew.store.shapes import read_note
 
 
 def row_of(event: Event) -> EventRow:
@@ -36,7 +37,7 @@ def row_of(event: Event) -> EventRow:
 
 
 def event_of(row: EventRow, branch: str, seq: int, node: Callable[[str], Node]) -> Event:
-    """The event that lies in these columns."""
+    """The event that lies in these columns, whose note was read. Raises `BadRequest` where they are those of none."""
     note = row.note or {}
     new = tuple(map(node, row.new)) if row.kind in ("said", "client", "edit") else ()
     match row.kind:
@@ -46,6 +47,8 @@ def event_of(row: EventRow, branch: str, seq: int, node: Callable[[str], Node]) 
             switch = Switch(**note["switch"]) if "switch" in note else None
             return ClientEdit(row.start or 0, row.stop or 0, new, note.get("alias", {}), switch)
         case "edit":
+            if not row.old or not new or len({*row.new}) < len(new):
+                raise BadRequest("an edit replaces nothing, or by nothing, or by the same twice")
             return Edit(note["by"], tuple(row.old), new, frozen(note["evidence"]), note["spent"])
         case "pin" | "unpin":
             return Pin(tuple(row.old), row.kind == "unpin")
@@ -65,14 +68,20 @@ _CALL = ("frame", "model", "format", "digest", "predicted", "limit", "exact", "c
 
 def call_of(branch: str, seq: int, said: int, note: bytes | str, at: float, usage: Any = None) -> Call:
     """A call, read back."""
-    return Call(branch=branch, seq=seq, said=said, at=at, usage=usage, **unpack_note(note))
+    return Call(branch=branch, seq=seq, said=said, at=at, usage=usage, **note_of("call", note))
+
+
+def note_of(kind: str, stored: bytes | str | None) -> dict[str, Any]:
+    """What an event that is no edit notes, as its column has it. Raises `BadRequest` where it is no event."""
+    return read_note(kind, unpack_note(stored)).note
 
 
 def read_row(
     kind: str, start: int | None, stop: int | None, old: bytes, new: bytes, note: bytes | str | None
 ) -> EventRow:
-    """An event as its columns have it."""
-    return EventRow(kind, start, stop, unpack(old), unpack(new), unpack_note(note) if note is not None else None)
+    """An event as its columns have it. Raises `BadRequest` where it is none."""
+    was, now = unpack(old), unpack(new)
+    return EventRow(kind, start, stop, was, now, read_note(kind, unpack_note(note), was, now).note or None)
 
 
 def _ids(nodes: Sequence[Node]) -> list[str]:

@@ -93,8 +93,8 @@ def _totals(event: Event) -> Mapping[str, float]:
 def reported(event: Usage) -> Mapping[str, float]:
     """What a report adds to the session in which its call was made."""
     usage = event.usage
-    tokens = {"input": usage.get("input", 0), "output": usage.get("output", 0), "cached": usage.get("cache_read", 0)}
-    return tokens | {"cost": event.cost or 0.0}
+    names = {"input": "input", "output": "output", "cached": "cache_read"}
+    return {name: usage.get(key) or 0 for name, key in names.items()} | {"cost": event.cost or 0.0}
 
 
 def add(db: Database, session: str, totals: Mapping[str, float], model: str = "") -> None:

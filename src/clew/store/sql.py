@@ -181,7 +181,7 @@ class SQLStore(ABC):
 
     async def repair(self, progress: Progress | None = None) -> bool:
         """Mend what cannot lose anything: the search index, bodies nobody refers to, bytes of what was deleted."""
-        await self._write(lambda db: repair(db, progress))
+        await self._write(lambda db: self._soundly(lambda db: repair(db, progress), db))
         return await self.wipe()
 
     async def _delete(self, act: Callable[[Database], Purge]) -> Purge:

@@ -88,7 +88,7 @@ class Trace:
     def report(self, seq: int, usage: Mapping[str, Any]) -> None:
         """Let the provider say what a call came to."""
         if self.calls and self.calls[-1][0] == seq:
-            self.reported = usage.get("input", 0)
+            self.reported = usage.get("input") or 0
 
     def begin(self, session: str) -> None:
         """Let a session begin with the edits that follow."""

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import replace as with_
 
+from clew.core import rawjson
 from clew.core.items import Node
 from clew.core.limits import Size
 from clew.core.view import View, fold, originals
 from clew.steps.places import LINE_TOKENS, beside, newest
 from clew.steps.protocol import Step
 from clew.steps.sealed import instructed, sealed, served
+from clew.store.shapes import odd_keys
 from clew.text.decorations import is_program_made
 from clew.tokens.target import Target
 from clew.wire import check, encode
@@ -62,6 +64,10 @@ def _check_lossless(view: View, after: View) -> None:
     for edit in after.edits:
         assert edit.old, "3 lossless: an edit replaced nothing"
         assert edit.new, "3 lossless: an edit left no trace"
+    for edit in after.edits[len(view.edits) :]:
+        kept = rawjson.loads(rawjson.dumps(edit.evidence))
+        odd = odd_keys(kept, edit.old, [n.id for n in edit.new])
+        assert not odd, f"4 replayable: what an edit notes under {', '.join(odd)} is not what a store reads"
 
 
 def _check_fits(view: View, after: View, target: Target) -> None:

@@ -3,17 +3,20 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from clew.core import rawjson
-from clew.core.items import Digests, Scope
+from clew.core.items import Digests, Node, Scope
 from clew.errors import ClewError
 from clew.store.database import Database, Problem
 from clew.store.loading import DAMAGE, FOREVER, is_right, keep_all
 from clew.store.packing import is_as_said, unpack_item
+from clew.store.records import ABSENT
+from clew.store.rows import event_of, read_row
 from clew.store.signs import first_pair
 from clew.store.upkeep.purge import drop_loose_bodies
 from clew.store.upkeep.relist import relist
-from clew.store.upkeep.repack import repack
+from clew.store.upkeep.repack import FIRST_EVENT, batches, repack
 
 Progress = Callable[[int, int], None]  # so many done, of so many
 
@@ -142,6 +145,7 @@ def check(db: Database, secret: bytes, deep: bool, progress: Progress | None) ->
     for part in (
         _rows(db),
         _index(db),
+        _events(db, deep),
         _checkpoints(db, deep),
         _bodies(db, secret, deep, progress),
     ):
@@ -170,6 +174,19 @@ def _index(db: Database) -> Iterator[Problem]:
         if db.is_busy(error):
             raise
         yield Problem(INDEX_DAMAGE, 1, REPAIR)
+
+
+def _events(db: Database, deep: bool) -> Iterator[Problem]:
+    """Read events again: is each one that clew writes?"""
+    few = [] if deep else [db.ask("some_events", limit=SAMPLE).fetchall()]
+    unreadable = 0
+    for _, _, kind, old, new, note in chain.from_iterable(batches(db, "event", FIRST_EVENT) if deep else few):
+        try:
+            event_of(read_row(kind, None, None, old, new, note), "", 0, lambda at: Node(at, "", ABSENT))
+        except DAMAGE:
+            unreadable += 1
+    if unreadable:
+        yield Problem("events that cannot be read", unreadable, db.restoring)
 
 
 def _checkpoints(db: Database, deep: bool) -> Iterator[Problem]:

@@ -13,6 +13,7 @@ from clew.store.database import Database
 from clew.store.loading import contents
 from clew.store.notes import pack_note, unpack_note
 from clew.store.packing import SUMMARY, brief_opening, letter, listed, opening, pack_item, unpack, unpack_item
+from clew.store.shapes import read_note
 from clew.store.trace import PINS
 from clew.store.upkeep.purge import Purge, begin, end, merge
 from clew.store.writing import owner_of
@@ -95,7 +96,8 @@ class StoredEdit(NamedTuple):
 
     def is_of(self, gone: set[str]) -> bool:
         """Whether it was made of any of these, or quotes one."""
-        return not gone.isdisjoint({*self.old, *self.note["evidence"].get(PINS, ())} - set(self.new))
+        kept = read_note("edit", self.note, self.old, self.new).note["evidence"]
+        return not gone.isdisjoint({*self.old, *kept.get(PINS, ())} - set(self.new))
 
 
 def _holders(db: Database, given: Mapping[str, Any], ids: Collection[str]) -> set[str]:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from clew.core.items import Scope, new_id
 from clew.store import reading
 from clew.store.database import Database
-from clew.store.notes import unpack_note
 from clew.store.packing import listed, unpack
+from clew.store.rows import note_of
 from clew.store.writing import owner_of
 
 LISTS = (
@@ -163,7 +163,7 @@ def _share_out(db: Database, given: Mapping[str, Any]) -> list[str]:
             continue
         kept.setdefault(heir, set()).update(unpack(new))
         if kind == "call":
-            uses.add((unpack_note(note)["frame"], heir))
+            uses.add((note_of("call", note)["frame"], heir))
     db.ask("add_loose", **given, ids=listed(loose))
     for heir, ids in kept.items():
         db.ask("add_kept", branch=heir, ids=listed(ids))

@@ -1,12 +1,12 @@
 """Listing sessions again whose rows were lost: the log says where each began, and what happened in it."""
 
 from collections import Counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from clew.store.database import Database
-from clew.store.notes import unpack_note
 from clew.store.packing import unpack
 from clew.store.records import Usage
+from clew.store.rows import note_of
 from clew.store.sessions import add, reported
 
 
@@ -46,7 +46,7 @@ def relist(db: Database) -> None:
 
 def _list(db: Database, lost: Lost) -> str:
     """Give a session its row again; its id."""
-    began: dict[str, Any] = unpack_note(lost.note)
+    began = note_of("session", lost.note) if lost.note is not None else {}
     session: str = began.get("session", lost.branch)
     given = {"session": session, "cause": began.get("cause", lost.cause), "method": began.get("method", "")}
     place = {"owner": lost.owner, "branch": lost.branch, "seq": lost.seq, "opening": lost.opening}
@@ -68,7 +68,7 @@ def _add_up(db: Database, lost: Lost, session: str, stop: int | None) -> None:
     for seq, kind, start, new, note, at in db.ask("session_events", branch=lost.branch, since=lost.seq).fetchall():
         of = start if kind == "usage" else seq
         inside = of >= lost.seq and (stop is None or of < stop)
-        told: dict[str, Any] = unpack_note(note)
+        told = note_of(kind, note)
         match kind:
             case "said" if inside:
                 totals.update(items=len(unpack(new)))
@@ -76,7 +76,7 @@ def _add_up(db: Database, lost: Lost, session: str, stop: int | None) -> None:
                 totals.update(calls=1, sent=told["predicted"])
                 model = told["model"]
             case "usage" if inside:
-                totals.update(reported(Usage(start, told["usage"], told["cost"])))
+                totals.update(reported(Usage(start, told["usage"], told.get("cost"))))
             case "revert" if session in told.get("sessions", ()):
                 db.ask("undo_session", session=session, owner=lost.owner, branch=lost.branch, at=at)
     add(db, session, totals, model)

@@ -14,6 +14,7 @@ from clew.store.packing import ZSTD, brief_opening, inflated, letter, squeeze
 Renew = Callable[[Sequence[Any]], dict[str, Any] | None]  # what of a row is other now, if anything is
 
 SOME = 500  # rows in one transaction
+FIRST_EVENT = {"branch": "", "seq": -1}  # the key that is before those of all events
 
 
 def repack(db: Database, damage: tuple[type[Exception], ...], progress: Callable[[int, int], None] | None) -> None:
@@ -21,12 +22,12 @@ def repack(db: Database, damage: tuple[type[Exception], ...], progress: Callable
     tables: dict[str, tuple[Renew, dict[str, Any]]] = {
         "body": (_body, {"id": 0}),
         "frame": (_frame, {"scope": 0, "digest": ""}),
-        "event": (_event, {"branch": "", "seq": -1}),
+        "event": (_event, FIRST_EVENT),
         "node": (_node, {"scope": 0, "id": ""}),
     }
     done, all = 0, int(db.ask("count_rows").fetchone()[0])
     for table, (renew, first) in tables.items():
-        for rows in _batches(db, table, first):
+        for rows in batches(db, table, first):
             new = []
             for row in rows:
                 try:
@@ -43,7 +44,7 @@ def repack(db: Database, damage: tuple[type[Exception], ...], progress: Callable
                 progress(min(done, all), all)
 
 
-def _batches(db: Database, table: str, first: dict[str, Any]) -> Iterator[list[Any]]:
+def batches(db: Database, table: str, first: dict[str, Any]) -> Iterator[list[Any]]:
     """All rows of a table by their keys, which are their first columns."""
     after = first
     while rows := db.ask(f"some_of_{table}", **after, limit=SOME).fetchall():
@@ -66,7 +67,7 @@ def _frame(row: Sequence[Any]) -> dict[str, Any] | None:
 
 
 def _event(row: Sequence[Any]) -> dict[str, Any] | None:
-    kind, note = row
+    kind, *_, note = row
     if note is None or not (isinstance(note, str) or note[:1] == b"{"):
         return None
     stored = pack_note(kind, unpack_note(note))
