@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from functools import partial
+from itertools import count
 from typing import Any
 
 import pytest
@@ -81,7 +82,6 @@ def turn(messages: Messages) -> None:
 SLOW_ONCE = [
     (repr("a."), "edit", 3_000),
     ("texts without an end", "command", 2_000),
-    ("taken back", "user", 25_000),
     ("rules", "user", 100_000),
 ]
 EVERY = [(name, place, 50_000) for name in TEXTS for place in PLACES]
@@ -191,5 +191,10 @@ def test_a_log_says_how_much_of_a_very_long_text_was_not_looked_at(place: str) -
 
 
 def test_a_value_of_signs_that_escape_is_masked_in_time_by_its_length() -> None:
-    said = grown(lambda size: partial(find, f'password="{size * chr(92)}'), 2_000, 8_000, brief=0.1)
+    numbers = count()  # what was masked before is known
+
+    def work(size: int) -> Callable[[], object]:
+        return lambda: find(f'{next(numbers)} password="{size * chr(92)}')
+
+    said = grown(work, 2_000, 8_000, brief=0.1)
     assert not said, said
