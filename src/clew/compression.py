@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from clew import catalog
+from clew.core.bounds import ITEMS_SEARCHED, SEARCHED, TEXT_SEARCHED, newest
 from clew.core.bridge import run
 from clew.core.items import SHORT, Digests, Edit, Frame, Item, Node
 from clew.core.limits import Budget
@@ -199,7 +200,7 @@ async def _fitted(step: Step, view: View, target: Target) -> View:
         hidden = [n for n in view.nodes if n.id not in shown]
         if not hidden or (asked := question(after)) is None:
             break
-        index = await asyncio.to_thread(Index, texts(hidden))
+        index = await asyncio.to_thread(Index, texts(newest(hidden, ITEMS_SEARCHED, SEARCHED, TEXT_SEARCHED)))
         left = min(most, target.limit.tokens - target.size(after).tokens)
         noted = await asyncio.to_thread(recalled, after, target, asked, index, left)
         if noted is after:

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 from weakref import ref
 
-from clew.core.items import Item
-
+Thing = TypeVar("Thing")
 Keyed = TypeVar("Keyed")
 Result = TypeVar("Result")
 
@@ -24,19 +23,44 @@ def remembers(most: int) -> Callable[[Callable[[str], Result]], Callable[[str], 
     return keep
 
 
-def per_item(act: Callable[[Item], Result]) -> Callable[[Item], Result]:
-    """Keep what a function gave for an item for as long as that very item lives, or until `forget`."""
-    kept: dict[int, tuple[ref[Item], Result]] = {}
+class _Known(ref[Any]):
+    """A thing, as long as it lives, and what is known of it: one object for both, for there are many."""
 
-    def found(item: Item) -> Result:
-        key = id(item)
-        known = kept.get(key)
-        if known is None or known[0]() is not item:
-            known = kept[key] = ref(item, lambda _: kept.pop(key, None)), act(item)
-        return known[1]
+    __slots__ = ("found", "key")
+    found: Any
+    key: int
 
+
+class PerObject(Generic[Thing, Result]):
+    """What a function gave for a thing, such as an item or a view, for as long as that very thing lives."""
+
+    def __init__(self, act: Callable[[Thing], Result]) -> None:
+        self._act = act
+        self._kept: dict[int, _Known] = {}
+        self._forget = self._gone  # one for all of them
+
+    def __call__(self, thing: Thing) -> Result:
+        known = self._kept.get(id(thing))
+        if known is None or known() is not thing:
+            known = _Known(thing, self._forget)
+            known.key, known.found = id(thing), self._act(thing)
+            self._kept[known.key] = known
+        return known.found  # type: ignore[no-any-return]
+
+    def _gone(self, known: _Known) -> None:
+        if self._kept.get(known.key) is known:
+            del self._kept[known.key]
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._kept.clear()
+
+
+def per_object(act: Callable[[Thing], Result]) -> Callable[[Thing], Result]:
+    """Keep what a function gave for a thing for as long as that very thing lives, or until `forget`."""
+    kept = PerObject(act)
     _forgetting.append(kept.clear)
-    return found
+    return kept
 
 
 class Recent(dict[Keyed, Result]):

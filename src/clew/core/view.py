@@ -12,6 +12,7 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from clew.core.caches import per_object
 from clew.core.cuts import Stretch, cuts, is_said_by_assistant, loose_ends, pairs
 from clew.core.edits import NO_EDITS, Edits
 from clew.core.items import SHORT, Digests, Edit, Frame, Item, Node, Scope
@@ -30,7 +31,7 @@ class Swap(NamedTuple):
     spent: int = 0  # tokens it took to write them
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class View:
     """A history as it will be sent, and the edits that led there."""
 
@@ -46,7 +47,11 @@ class View:
 
     def cuts(self) -> list[int]:
         """Where a span may begin or end."""
-        return cuts(self.nodes)
+        return list(_cuts(self))
+
+    def groups(self) -> Iterator[Stretch]:
+        """The history as stretches that stay or go as a whole."""
+        return pairwise(_cuts(self))
 
     def stand_ins(self) -> AbstractSet[str]:
         """The ids of nodes that an edit made: there is nothing behind them that is not already recalled."""
@@ -55,8 +60,9 @@ class View:
     def originals(self, start: int, stop: int) -> list[Node]:
         """What was said behind these nodes, under any number of stand-ins; a stand-in itself where it is not known."""
         found: dict[str, Node] = {}
+        made = self.edits.made
         for node in self.nodes[start:stop]:
-            for id in originals((node.id,), self.edits.made):
+            for id in originals((node.id,), made) if node.id in made else (node.id,):
                 said = node if id == node.id else self.behind.get(id, node)
                 found[said.id] = said
         return list(found.values())
@@ -74,7 +80,7 @@ class View:
         out: list[Node] = []
         edits: list[Edit] = []
         behind = dict(self.behind)
-        paired: list[Stretch] | None = None
+        partners: Mapping[int, Sequence[int]] | None = None
         at = 0
         for swap in sorted(swaps, key=itemgetter(0)):
             old = self.nodes[swap.start : swap.stop]
@@ -83,8 +89,8 @@ class View:
                     "an edit must replace at least one node with at least one item, and spans must not overlap"
                 )
             if self._allow(swap):
-                paired = paired if paired is not None else list(pairs(self.nodes))
-                _keep_pairs(swap, paired)
+                partners = partners if partners is not None else _partners(self.nodes)
+                _keep_pairs(swap, partners)
             ids = tuple(n.id for n in old)
             new = tuple(self._stand_ins(ids, swap.items))
             behind |= {n.id: n for n in old}
@@ -121,10 +127,24 @@ class View:
         return bool(before - after)
 
 
-def _keep_pairs(swap: Swap, paired: Iterable[Stretch]) -> None:
-    for start, stop in paired:
-        if (swap.start <= start < swap.stop) != (swap.start < stop <= swap.stop):
-            raise BrokenHistory("the edit would separate a call from its result")
+@per_object
+def _cuts(view: View) -> tuple[int, ...]:
+    return tuple(cuts(view.nodes))
+
+
+def _partners(nodes: Sequence[Node]) -> dict[int, list[int]]:
+    """For the places of calls and of results, those of what belongs to them."""
+    found: dict[int, list[int]] = {}
+    for start, stop in pairs(nodes):
+        found.setdefault(start, []).append(stop - 1)
+        found.setdefault(stop - 1, []).append(start)
+    return found
+
+
+def _keep_pairs(swap: Swap, partners: Mapping[int, Sequence[int]]) -> None:
+    span = range(swap.start, swap.stop)
+    if any(other not in span for at in span for other in partners.get(at, ())):
+        raise BrokenHistory("the edit would separate a call from its result")
 
 
 def shared_start(before: Sequence[Node], now: Sequence[Node]) -> int:

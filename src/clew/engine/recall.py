@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from clew.core.bounds import TEXT_SEARCHED
 from clew.core.items import Digests, Scope
 from clew.core.threads import in_thread
 from clew.core.view import View
@@ -20,7 +21,7 @@ Load = Callable[[Scope, str, int | None], Awaitable[Trace]]  # as `Store.load`, 
 BODIES = 200  # that the index of the store may propose, the best by its own measure
 BODIES_OF_OTHERS = 20_000  # that it may propose where most are not the asker's
 NEWEST = 50  # items that are looked at whatever the index says: it does not know the middle of a name
-CHARACTERS = 2_500_000  # looked at in all
+CHARACTERS = TEXT_SEARCHED  # looked at in all
 # The same for what is put beside a message that did not ask for it; with less room than this, nothing is.
 BODIES_BESIDE, CHARACTERS_BESIDE, LEAST_ROOM = 40, 200_000, 100
 

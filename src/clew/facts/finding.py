@@ -37,12 +37,12 @@ EXTENSION = re.compile(
 )
 FLAG = re.compile(r"--[a-zA-Z][\w-]*\w")
 DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?(?:T[\d.]+)?")
-VERSION_NUMBER = re.compile(r"v\d+(?:\.\w+)+(?:[-+.]\w+)*|\d+\.\d+\.\d+(?:[-+.]\w+)*")
+VERSION_NUMBER = re.compile(r"v\d+\.\w+(?:[-+.]\w+)*|\d+\.\d+\.\d+(?:[-+.]\w+)*")
 SHA = re.compile(r"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}")
 CONSTANT = re.compile(r"_*[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+_*")
 CODE_WORD = re.compile(r"[A-Z0-9]*(?:[A-Z]\d|\d[A-Z])[A-Z0-9]*")  # HAT028, 4NQLHD
 ERROR_NAME = re.compile(r"[A-Z]\w*(?:Error|Exception|Warning)")
-HUMPED_NAME = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2,}[a-z]")
+HUMPED_NAME = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 DOTTED_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 TRAILING = ".-+~/@"
 

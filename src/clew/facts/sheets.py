@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from clew.core.caches import per_item
+from clew.core.bounds import ends
+from clew.core.caches import per_object
 from clew.core.items import Item
 from clew.facts.finding import FACT_CHUNK, classify
 from clew.text.decorations import is_program_made, undecorated
@@ -17,9 +18,10 @@ QUOTED_LINE = 200  # characters of a line that is quoted whole
 CLAUSE = 140  # about as much is quoted of a longer one
 QUOTED_COMMAND = 160  # characters of a command that is a fact itself
 NUMBERED = re.compile(r"\s*\d+(?:→|\t|: |\|)\s*")  # line numbers of a file viewer
-BREAK = re.compile(r"(?<=[.;!?])\s+|(?<=[,})\]])\s+|\s+(?=[({\[-])")
+# In a line of 200 characters: no more than those are looked at.
+BREAK = re.compile(r"(?<=[.;!?])\s+|(?<=[,})\]])\s+|\s{1,200}(?=[({\[-])")
 SHELL = ("command", "cmd", "script")
-COMMAND_TAIL = re.compile(r"\s+(?:2>&1|2>/dev/null|\|\s*(?:head|tail)\b).*", re.DOTALL)
+COMMAND_TAIL = re.compile(r"(?<!\s)\s+(?:2>&1|2>/dev/null|\|\s*(?:head|tail)\b).*", re.DOTALL)
 MOVE = re.compile(r"cd\s+\S+\s*&&\s*")
 
 
@@ -54,14 +56,14 @@ class Sheet:
     folders: tuple[str, ...]  # of its absolute paths, one for each mention
 
 
-@per_item
+@per_object
 def sheet(item: Item) -> Sheet:
-    """Read an item."""
-    voice = voice_of(item)
+    """Read an item, or the two ends of a very long one."""
+    voice, said = voice_of(item), ends(item.text)
     heading, texts = (
-        _call(item)
+        _call(item.name, said)
         if voice == "call"
-        else ("", _texts(undecorated(item.text) if voice == "user" else item.text, voice))
+        else ("", _texts(undecorated(said) if voice == "user" else said, voice))
     )
     # At every line end there is: none must hide inside a quotation.
     parts = (part.strip() for text in texts for part in text.splitlines())
@@ -126,12 +128,12 @@ def _texts(text: str, voice: Voice) -> Iterator[str]:
             yield line
 
 
-def _call(item: Item) -> tuple[str, list[str]]:
+def _call(name: str, said: str) -> tuple[str, list[str]]:
     """The heading of a call, and its arguments as lines."""
-    value = _parsed(item.text)
-    words = item.name.replace("__", " ").replace("_", " ")
+    value = _parsed(said)
+    words = name.replace("__", " ").replace("_", " ")
     if not isinstance(value, dict):
-        texts = list(_texts(item.text, "call"))
+        texts = list(_texts(said, "call"))
         return words, texts
     command = next((str(value[k]) for k in SHELL if isinstance(value.get(k), str | list)), "")
     short = [

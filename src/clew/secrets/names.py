@@ -108,7 +108,7 @@ def _is_prose(name: str, value: str) -> bool:
 def _quoted(text: str, lead: re.Match[str]) -> tuple[int, int] | None:
     """The span of a value up to the quote that closes it, which is escaped as often as the one that opened it."""
     slashes = len(lead["slashes"])
-    for match in re.compile(r"(\\*)" + lead["quote"]).finditer(text, lead.end(), lead.end() + VALUE):
+    for match in re.compile(r"(?<!\\)(\\*)" + lead["quote"]).finditer(text, lead.end(), lead.end() + VALUE):
         if len(match[1]) % (2 * slashes + 2) == slashes:
             start, stop = lead.end(), match.end() - 1 - slashes
             return None if "\n" in text[start:stop] else (start, stop)

@@ -58,7 +58,7 @@ class Handoff:
         if found is None:
             return view
         call, last = found
-        stop = next(stop for start, stop in groups(view.nodes) if start <= last < stop)
+        stop = next(stop for start, stop in view.groups() if start <= last < stop)
         runs = list(_runs(view, stop))
         if not runs:  # all of it must stay
             return view

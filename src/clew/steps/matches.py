@@ -14,7 +14,7 @@ WIDTH = 160  # characters of a matching line
 LABEL = "; lines that match:"
 
 _WORD = re.compile(r"[A-Za-z_][\w./-]*\w")
-_NAME = re.compile(r"\w*[_/.\d]\w|[a-z]+[A-Z]")  # no ordinary word: a path, snake_case, camelCase, v2
+_NAME = re.compile(r"[_/.\d]\w|[a-z][A-Z]")  # no ordinary word: a path, snake_case, camelCase, v2
 
 
 class MatchedLine(NamedTuple):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence, Set
 from dataclasses import replace as with_
 
+from clew.core.caches import per_object
 from clew.core.cuts import Stretch, groups
 from clew.core.items import Node
 from clew.core.limits import Size
@@ -63,15 +64,16 @@ def arrived(nodes: Sequence[Node]) -> Stretch:
     return start, len(nodes)
 
 
-def newest(view: View) -> list[bool]:
+@per_object
+def newest(view: View) -> Sequence[bool]:
     """For each node, whether it is of the newest exchange: the newest user turn, what came since the assistant last
     spoke, and the calls which that answers."""
     since, turn = arrived(view.nodes)[0], newest_turn(view.nodes)
-    start = next((first for first, stop in groups(view.nodes) if stop > since), len(view.nodes))
-    return [i >= start or turn[0] <= i < turn[1] for i in range(len(view.nodes))]
+    start = next((first for first, stop in view.groups() if stop > since), len(view.nodes))
+    return tuple(i >= start or turn[0] <= i < turn[1] for i in range(len(view.nodes)))
 
 
-def unread(view: View, target: Target) -> list[bool]:
+def unread(view: View, target: Target) -> Sequence[bool]:
     """For each node, whether it is of the newest exchange and stays, since frame, pins and all of that fit together.
 
     What no model has read yet is what it just asked for: where it does not see that, it asks again.
@@ -87,7 +89,7 @@ def told_turn(view: View, target: Target) -> range:
     """
     start, stop = newest_turn(view.nodes)
     read = any(n.item.role == "assistant" for n in view.nodes[stop:])
-    long = target.meter.nodes(view.nodes[start:stop]).tokens > USER_SHARE * max(0, target.goal.tokens - target.frame)
+    long = target.meter.span(view, start, stop).tokens > USER_SHARE * max(0, target.goal.tokens - target.frame)
     return range(start, stop) if read and long else range(0)
 
 
@@ -129,9 +131,9 @@ def room_beside(view: View, target: Target) -> Size:
     return target.limit.less(taken)
 
 
-def fixed(view: View, target: Target) -> set[int]:
+def fixed(view: View, target: Target) -> Set[int]:
     """Where pins stand and what only the provider reads; system messages and what the provider ran, if little."""
-    held = sealed(view) | {i for i, n in enumerate(view.nodes) if n.id in view.pinned}
+    held = sealed(view) | {i for i, n in enumerate(view.nodes if view.pinned else ()) if n.id in view.pinned}
     more = (served(view) | instructed(view)) - held
     if not more:
         return held
@@ -148,7 +150,7 @@ def fixed(view: View, target: Target) -> set[int]:
 def _with_their_groups(view: View, held: Set[int]) -> set[int]:
     """These positions and those that cannot be parted from them: calls made together, with their results."""
     found = set[int]()
-    for start, stop in groups(view.nodes) if held else ():
+    for start, stop in view.groups() if held else ():
         if not held.isdisjoint(span := range(start, stop)):
             found.update(span)
     return found
@@ -158,7 +160,7 @@ def free_beside(view: View, target: Target) -> int:
     """Tokens that the newest exchange leaves of that, below 0 those that it lacks; what the user said may be shortened,
     and counts up to a half."""
     room, (start, stop) = room_beside(view, target).tokens, newest_turn(view.nodes)
-    asked = target.meter.nodes(view.nodes[start:stop]).tokens
+    asked = target.meter.span(view, start, stop).tokens
     whole = target.meter.nodes(_of(view, newest(view))).tokens
     return room - (whole - asked) - min(asked, int(USER_SHARE * max(0, room)))
 
@@ -205,7 +207,7 @@ def protected(view: View, target: Target) -> list[bool]:
     held, told = fixed(view, target) | served(view) | instructed(view), told_turn(view, target)
     keep = [(kept and i not in told) or i in held for i, kept in enumerate(newest(view))]
     head, tail = first_exchange(view.nodes), (tail_start(view, target), len(view.nodes))
-    if target.meter.nodes(view.nodes[slice(*head)]).tokens > part(target):
+    if target.meter.span(view, *head).tokens > part(target):
         head = 0, 0
     for start, stop in (head, tail):
         keep[start:stop] = [True] * (stop - start)

@@ -75,6 +75,8 @@ def _ordered(view: View, since: int, by: object) -> View:
     """Results right after the message that called for them; whatever stood between comes after."""
     swaps = []
     for start, stop in groups(view.nodes[since:]):
+        if stop - start < 2:
+            continue
         old = view.nodes[since + start : since + stop]
         new = list(_in_order(old))
         if [n.id for n in new] != [n.id for n in old]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from clew.core.caches import per_object
 from clew.core.items import Item
 from clew.core.view import View
 
@@ -18,22 +19,26 @@ CODE_KEYS = frozenset({"executableCode", "executable_code", "codeExecutionResult
 INSTRUCTED = frozenset({"anthropic", "openai_responses"})
 
 
-def sealed(view: View) -> set[int]:
+@per_object
+def sealed(view: View) -> frozenset[int]:
     """Where a compaction of the provider's own, a setting, or something unknown stands: it is never replaced."""
-    return _followed(view, set(_places(view, is_sealed)))
+    return _followed(view, frozenset(_places(view, is_sealed)))
 
 
-def served(view: View) -> set[int]:
+@per_object
+def served(view: View) -> frozenset[int]:
     """Where a tool stands that the provider ran."""
-    return set(_places(view, _is_served))
+    return frozenset(_places(view, _is_served))
 
 
-def instructed(view: View) -> set[int]:
+@per_object
+def instructed(view: View) -> frozenset[int]:
     """Where a system message stands that changes what the client told its model at first."""
-    return _followed(view, set(_places(view, _is_instruction))) if view.frame.format in INSTRUCTED else set()
+    found = _places(view, _is_instruction) if view.frame.format in INSTRUCTED else ()
+    return _followed(view, frozenset(found))
 
 
-def _followed(view: View, places: set[int]) -> set[int]:
+def _followed(view: View, places: frozenset[int]) -> frozenset[int]:
     """These, and what Anthropic wants after a system message: one of the assistant's."""
     if view.frame.format != "anthropic":
         return places

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
 
-from clew.core.cuts import Stretch, groups
+from clew.core.cuts import Stretch
 from clew.core.items import Node
 from clew.core.view import View
 from clew.facts.claims import Draft
@@ -53,7 +53,7 @@ def spans(view: View, target: Target, keep: Sequence[bool] | None = None) -> Ite
     """Runs of groups that may be folded, oldest first; `keep` says for each node whether it stays, if not as always."""
     keep = keep or protected(view, target)
     begin: int | None = None
-    for start, stop in groups(view.nodes):
+    for start, stop in view.groups():
         if not any(keep[start:stop]):
             begin = start if begin is None else begin
         elif begin is not None:
@@ -69,7 +69,7 @@ def reads(view: View, target: Target) -> list[str]:
     made, last = view.stand_ins(), max(history.old, default=-1)
     anew = bool(history.old) and history.stood is None
     for run in runs(history.free):
-        anew |= run[1] <= last and target.meter.nodes(view.nodes[slice(*run)]).tokens >= LEAST_BLOCK
+        anew |= run[1] <= last and target.meter.span(view, *run).tokens >= LEAST_BLOCK
     return [n.id for at, n in enumerate(view.nodes) if n.id in made and (anew or at not in history.old)]
 
 

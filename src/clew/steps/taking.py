@@ -20,7 +20,7 @@ def take(view: View, target: Target, found: Iterable[Swap], by: object) -> View:
     for swap in found:
         if size.within(target.goal):
             break
-        old = target.meter.nodes(view.nodes[swap.start : swap.stop])
+        old = target.meter.span(view, swap.start, swap.stop)
         new = target.meter.items(i.item if isinstance(i, Node) else i for i in swap.items)
         gain = old.less(new)
         # Nothing may grow, and something must shrink that is too much: text does not go because of images.

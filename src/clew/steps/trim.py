@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from clew.core.cuts import Stretch, groups
+from clew.core.cuts import Stretch
 from clew.core.items import Item
 from clew.core.limits import Size
 from clew.core.view import Swap, View
@@ -81,8 +81,8 @@ def _squeezed(view: View, target: Target, by: object) -> View:
     calls, made = calls_by_result(view.nodes), view.stand_ins()
     new = newest(view)
     swaps = []
-    for start, stop in groups(view.nodes):
-        if target.meter.nodes(view.nodes[start:stop]).within(room) or stop - start < 2 or new[start]:
+    for start, stop in view.groups():
+        if target.meter.span(view, start, stop).within(room) or stop - start < 2 or new[start]:
             continue
         for i in range(start, stop):
             node = view.nodes[i]
@@ -101,8 +101,8 @@ class _Plan:
         self.view = view
         self.target = target
         self.meter = target.meter
-        self.groups = groups(view.nodes)
-        self.sizes = [self.meter.nodes(view.nodes[a:b]) for a, b in self.groups]
+        self.groups = list(view.groups())
+        self.sizes = [self.meter.span(view, a, b) for a, b in self.groups]
         self.earlier = tallies(view)
         held = fixed(view, target)
         self.kept = [not held.isdisjoint(range(a, b)) for a, b in self.groups]
@@ -217,7 +217,7 @@ class _Plan:
 
     def _lines(self) -> Iterator[Swap]:
         for start, stop in self._gaps():
-            have = self.meter.nodes(self.view.nodes[start:stop])
+            have = self.meter.span(self.view, start, stop)
             if all(self._is_line(i) for i in range(start, stop)):
                 continue  # a line for a line says nothing new
             text, tally = omitted(self.view.nodes[start:stop], self.earlier, self.view.short(start, stop))

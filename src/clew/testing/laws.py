@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace as with_
 
 from clew.core import rawjson
-from clew.core.cuts import groups
 from clew.core.items import Node
 from clew.core.limits import Size
 from clew.core.view import View, fold, originals
@@ -81,7 +80,7 @@ def _check_fits(view: View, after: View, target: Target) -> None:
     stand_ins = {n.id for e in after.edits for n in e.new}
     rest = [
         target.meter.nodes(after.nodes[a:b]).tokens
-        for a, b in groups(after.nodes)
+        for a, b in after.groups()
         if not any(i in new or after.nodes[i].id in view.pinned | stand_ins for i in range(a, b))
     ]
     assert max(rest, default=0) <= LINE_TOKENS, (
@@ -141,4 +140,4 @@ def _protected(view: View, target: Target) -> dict[str, set[int]]:
 
 
 def _with_groups(view: View, kept: Sequence[bool]) -> list[Node]:
-    return [n for a, b in groups(view.nodes) if any(kept[a:b]) for n in view.nodes[a:b]]
+    return [n for a, b in view.groups() if any(kept[a:b]) for n in view.nodes[a:b]]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import log
 from typing import NamedTuple
 
+from clew.core.bounds import TEXT_SEARCHED, unread
 from clew.core.items import SHORT, Item, Node
 from clew.text.decorations import OWN_COMMAND, is_program_made
 from clew.text.voices import LINE_ENDS
@@ -78,11 +79,12 @@ def texts(nodes: Iterable[Node]) -> list[SearchText]:
         elif item.kind == "result":
             title = f"result of {calls.get(item.call_id, 'a tool')}"
         typed, _, printed = body.partition(OWN_COMMAND) if title == "user" else (body, "", "")
-        if typed.strip():
-            found.append(SearchText(node.id, title, typed))
+        if typed and not typed.isspace():
+            left = unread(len(typed), TEXT_SEARCHED)
+            found.append(SearchText(node.id, f"{title} ({left})" if left else title, typed[:TEXT_SEARCHED]))
         if printed:  # at the same lines: by them it is recalled
             above = "\n" * (typed.count("\n") + OWN_COMMAND.count("\n"))
-            found.append(SearchText(node.id, "a program", f"{above}{OWN_COMMAND.lstrip()}{printed}"))
+            found.append(SearchText(node.id, "a program", f"{above}{OWN_COMMAND.lstrip()}{printed[:TEXT_SEARCHED]}"))
     return found
 
 

@@ -1,12 +1,15 @@
 """Measures items by what a provider limits, once per content."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace as with_
+from itertools import accumulate
 
 from clew.core import rawjson
+from clew.core.caches import PerObject
 from clew.core.items import SHORT, Frame, Item, Node
 from clew.core.limits import Size
+from clew.core.view import View
 from clew.tokens.calibration import Traits, traits
 from clew.tokens.counter import Counter
 
@@ -31,6 +34,7 @@ class Meter:
         self._sizes: dict[tuple[str, bool, int], _Sized] = {}
         self._older: dict[tuple[str, bool, int], _Sized] = {}
         self._frame: tuple[Frame, Size, Traits] | None = None
+        self._sums = PerObject(self._summed)
 
     def node(self, node: Node) -> Size:
         return Size(*self._measured(node)[0])
@@ -65,6 +69,19 @@ class Meter:
     def nodes(self, nodes: Iterable[Node]) -> Size:
         return _sum(self._measured(node)[0] for node in nodes)
 
+    def view(self, view: View) -> Size:
+        """All that stands in a view beside its frame."""
+        return Size(*self._sums(view)[-1])
+
+    def span(self, view: View, start: int, stop: int) -> Size:
+        """What stands in a view from one place to another: a fold asks that of every group, again and again."""
+        sums = self._sums(view)
+        (a, b, c, d), (w, x, y, z) = sums[stop], sums[start]
+        return Size(a - w, b - x, c - y, d - z)
+
+    def _summed(self, view: View) -> Sequence[tuple[int, ...]]:
+        return list(accumulate((self._measured(node)[0] for node in view.nodes), _plus, initial=tuple(Size())))
+
     def frame(self, frame: Frame) -> Size:
         return self._framed(frame)[1]
 
@@ -93,6 +110,11 @@ class Meter:
 
 def _steady(text: str) -> str:
     return _ID.sub(_LONGEST, text) if _NAMED in text else text
+
+
+def _plus(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+    (a, b, c, d), (w, x, y, z) = one, other
+    return a + w, b + x, c + y, d + z
 
 
 def _sum(sizes: Iterable[tuple[int, ...]]) -> Size:

@@ -17,7 +17,7 @@ _FAMILIES: tuple[tuple[str, str, bool], ...] = (
     (r"gpt-?4(o|[.-][15](?!\d))|gpt-?5(?!\d)|o[134](?=$|[-:@])", "o200k_base", True),
     (r"gpt-?(4(?![.\d])|3\.?5)|text-embedding-(3|ada-002)", "cl100k_base", True),
     # Google: the table of its own SDK for Gemini
-    (r"gemini-(2\.[05]|3-[a-z0-9-]*preview)", "gemma3", True),
+    (r"gemini-(2\.[05]|3-[a-z0-9-]{0,60}preview)", "gemma3", True),
     (r"gemini-1\.5", "gemma2", False),
     (r"gemini-3\.(1|5-flash)(?!\d)", "gemma4", True),
     (r"gemini-3(?![.\d])", "gemma3", False),

@@ -123,7 +123,7 @@ class Target:
 
     def size(self, view: View) -> Size:
         """How big the whole request is."""
-        return self.meter.frame(view.frame).plus(self.meter.nodes(view.nodes))
+        return self.meter.frame(view.frame).plus(self.meter.view(view))
 
     def filled(self, tokens: int, rate: float = 1) -> Filled:
         """How full the window is with a request of so many tokens, of which one is `rate` of the provider's."""

@@ -37,7 +37,7 @@ _WORDS: Mapping[str, frozenset[str]] = {
     }.items()
 }
 _WORD = re.compile(r"[^\W\d_]+")
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\S*[/\\_<>={}]\S*", re.DOTALL)
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|(?:(?<!\S)\S*|(?<=`)[^\s`]*)[/\\_<>={}]\S*", re.DOTALL)
 
 
 def language_of(text: str) -> str:

@@ -78,7 +78,8 @@ def flaw(reply: Reply, source: int, count: Callable[[str], int], language: str) 
 
 def spoken(text: str) -> str:
     """A reply without what its model thought aloud in tags."""
-    said = _THINKING.sub("", text, count=1) if _THINKING.match(text) else _THOUGHT.sub("", text, count=1)
+    thought = _THINKING.match(text) or _THOUGHT.match(text)
+    said = text[thought.end() :] if thought else text
     wrapped = _WRAPPED.match(said)
     return (wrapped[2] if wrapped and wrapped[1] not in wrapped[2] else said).strip()
 

@@ -3,8 +3,10 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as with_
 from typing import Any, Literal
 
+from clew.core.bounds import TEXT_READ, ends, unread
 from clew.core.items import Item
 from clew.steps.dedupe import COMMAND_KEYS, PATH_KEYS, WHOLE_TEXTS
 from clew.steps.outcome import exit_code, failed
@@ -30,7 +32,7 @@ PATCHES = ("patch", "diff", "input", "patchText", "patch_text")
 SOUGHT = ("pattern", "query", "regex", "q", "search_term", "url", "uri", "glob", "path", "symbol", "name")
 _PATCH = "*** Begin Patch"
 _LOOKING = re.compile(
-    r"(?i)^(?:\w+__)*(?:read|view|grep|glob|ls|list|search|find|get|fetch|open|lookup|look|show|query|cat|"
+    r"(?i)^(?:\w+__)?(?:read|view|grep|glob|ls|list|search|find|get|fetch|open|lookup|look|show|query|cat|"
     r"browse|"
     r"describe|check|web_?search|web_?fetch|resolve|think|calculate)"
 )
@@ -38,6 +40,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _DONE = re.compile(r"\b(?:completed?|done|finished|closed|resolved)\b")
 _DROPPED = re.compile(r"\b(?:cancell?ed|deleted|skipped|dropped|abandoned)\b")
 _PLANS = re.compile(r"(?i)todo|plan|task")
+_TOLD = ("run", "did", "ask", "report")  # kinds of which it is told what a result says
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +58,16 @@ class Act:
     whole: bool = False  # the list is all of it, not one entry
 
 
-def act_of(call: Item, result: Item | None) -> Act:
-    """What a call did, as its arguments and its result tell."""
+def act_of(call: Item, result: Item | None, most: int = TEXT_READ) -> Act:
+    """What a call did, as its arguments and its result tell; of a long result its two ends."""
+    said = _ANSI.sub("", ends(result.text, most)) if result else ""
+    act = _act_of(call, result, said)
+    left = unread(len(result.text), most) if result and act.kind in _TOLD else ""
+    return with_(act, told=f"{act.told} ({left})".strip()) if left else act
+
+
+def _act_of(call: Item, result: Item | None, said: str) -> Act:
     given: Any = parsed(call.text)
-    said = _ANSI.sub("", result.text) if result else ""
     if result and (refused := refusal(result, said)):
         return Act("refused", _asked_for(call, given), refused.why, ok=False)
     ok = result is not None and not failed(result) and not says_unmade(said)
@@ -209,7 +218,9 @@ def _look(call: Item, given: Mapping[str, Any], result: Item | None, said: str, 
     path = _first(given, PATH_KEYS)
     if not path and not _LOOKING.match(call.name):
         return None
-    sought = [on_one_line(str(given[k])) for k in SOUGHT if isinstance(given.get(k), str | int) and given[k]]
+    sought = [
+        on_one_line(str(given[k])[:TEXT_READ]) for k in SOUGHT if isinstance(given.get(k), str | int) and given[k]
+    ]
     what = path or ", ".join(dict.fromkeys(words(s, ARGUMENT) for s in sought)) or arguments(given)
     known = {"read", "view", "grep", "glob", "ls", "cat", "open", "read_file", "view_file"}
     title = "" if call.name.lower() in known else f"{_title(call.name)} "
@@ -231,9 +242,8 @@ def arguments(given: Mapping[str, Any], depth: int = 4) -> str:
             value = "; ".join(
                 arguments(v, depth - 1) if isinstance(v, Mapping) else _flat(v) for v in value[:LIST_ENTRIES]
             )
-        told.append(
-            f"{key.replace('_', ' ')} {words(str(value), ARGUMENT)}" if key != "input" else words(str(value), ARGUMENT)
-        )
+        short = words(str(value)[:TEXT_READ], ARGUMENT)
+        told.append(f"{key.replace('_', ' ')} {short}" if key != "input" else short)
     return words(", ".join(told), 2 * RESULT_LINE)
 
 
@@ -249,7 +259,7 @@ def _asked_for(call: Item, given: Any) -> str:
     if not isinstance(given, Mapping):
         return _title(call.name)
     if command := _first(given, COMMAND_KEYS):
-        return code(shortened_command(command))
+        return code(shortened_command(command[:SCRIPT]))
     if isinstance(given.get("plan"), str):
         return f"a plan: {opening(given['plan'], RESULT_LINE)}"
     if path := _first(given, PATH_KEYS):

@@ -1,16 +1,17 @@
 """What an edit means, by names: what was added, removed and changed, told from the text before and after."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
+from difflib import Match, SequenceMatcher
 from typing import NamedTuple
 
+from clew.core.bounds import LINE_COMPARED, LINES_COMPARED, TEXT_READ, ends, unread
 from clew.steps.worklog.wording import listed, on_one_line, words
 from clew.text.voices import enclosed
 
 CHANGED_LINE = 140  # characters of a line that is quoted
 NAMES_CHARACTERS = 200  # characters of names
-LINES_COMPARED = 400  # of a text that are compared; of a longer one only the names are
 
 _NAME = r"[A-Za-z_$][\w$]*[?!]?"
 _DEFINED = re.compile(
@@ -22,20 +23,22 @@ _DEFINED = re.compile(
            function\*?|object|record|create\s+(?:table|index|view)(?:\s+if\s+not\s+exists)?)\s+(?P<a>{_NAME})
       | func\s+(?:\([^)]*\)\s*)?(?P<b>{_NAME})
       | (?<!\s)(?:const|let|var|val)\s+(?P<c>{_NAME})
-      | (?P<d>[A-Z_][A-Z0-9_]{{2,}})\s*(?::\s*\w+)?\s*=(?!=)
+      | (?P<d>[A-Z_][A-Z0-9_]{{2,}})\s*(?::\s*\w+\s*)?=(?!=)
       | (?P<e>{_NAME})\s*[:=]\s*(?:async\s+)?(?:function\b|\([^)]*\)\s*=>)
     )""",
     re.VERBOSE | re.IGNORECASE,
 )
-_HEADING = re.compile(r"^#{1,4}\s+(.+?)\s*#*$")
+_HEADING = re.compile(r"^#{1,4}\s+(.+)")
 _WORTHY = re.compile(r"\w")
 _IMPORT = re.compile(
     r"""^\s*(?:import\b|from\s+\S+\s+import\b|use\s+[\w:]+|#include\b|require\b|(?:\w+\s+)?"[\w./@-]+"$)"""
 )
-_PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+?)\s*$")
-_MOVED = re.compile(r"^\*\*\* Move to: (.+?)\s*$")
-_DIFFED = re.compile(r"^\+\+\+ (?:b/)?(.+?)\s*$")
-_NAMED = re.compile(r"\b[A-Za-z_]\w*(?:\.\w+)*(?=\()|\b[A-Za-z]\w*(?:[a-z][A-Z]|_)\w+")
+_PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.*\S)")
+_MOVED = re.compile(r"^\*\*\* Move to: (.*\S)")
+_DIFFED = re.compile(r"^\+\+\+ (?:b/)?(.*\S)")
+_CHAIN = re.compile(r"(\w+(?:\.\w+)*)(\(?)")  # names with dots between them, and whether they are called
+_BEGINS = re.compile(r"[A-Za-z_]")
+_TWO_WORDS = re.compile(r"[A-Za-z]\w*(?:[a-z][A-Z]|_)\w")
 _COMMENT = re.compile(r"\s*(?:#|//|/?\*|--|<!--)")
 _CODE = re.compile(r"^```")
 
@@ -52,10 +55,11 @@ def names(text: str) -> dict[str, str]:
     """What a text defines, or for a document its sections, each with its line."""
     found: dict[str, str] = {}
     inside = False
-    for line in text.splitlines():
+    for line in ends(text).splitlines():
         inside = inside != bool(_CODE.match(line))
         if not inside and (heading := _HEADING.match(line)):
-            found[enclosed(on_one_line(heading[1]))] = line
+            title = heading[1].rstrip("#").rstrip() or heading[1]
+            found[enclosed(on_one_line(title))] = line
         elif defined := _DEFINED.match(line):
             name = next(part for part in defined.groups() if part)
             found.setdefault(f"`{name}`", line)
@@ -63,12 +67,18 @@ def names(text: str) -> dict[str, str]:
 
 
 def change(old: str, new: str) -> str:
-    """What replacing a text by another did, in a line."""
+    """What replacing a text by another did, in a line; of long ones, their two ends."""
     if not old.strip():
         return written(new)
     if not new.strip():
         lost = names(old)
         return f"removed {listed(lost, NAMES_CHARACTERS) if lost else _quoted(_first(old))}"
+    left = unread(max(TEXT_READ, len(old)) + max(TEXT_READ, len(new)), 2 * TEXT_READ)
+    told = _changed(ends(old), ends(new))
+    return f"{told} ({left})" if left else told
+
+
+def _changed(old: str, new: str) -> str:
     before, after = names(old), names(new)
     added = [n for n in after if n not in before]
     removed = [n for n in before if n not in after]
@@ -104,9 +114,20 @@ def _value(gone: Sequence[str], come: Sequence[str]) -> list[str]:
 
 def _named(lines: Sequence[str], known: str) -> list[str]:
     """The names of code in these lines that are in no other: what is called, fields, variables of two words."""
-    seen = set(_NAMED.findall(known))
+    seen = set(_code_names(known))
     code = (line for line in lines if not _COMMENT.match(line))
-    return [n for n in dict.fromkeys(n for line in code for n in _NAMED.findall(line)) if n not in seen]
+    return [n for n in dict.fromkeys(n for line in code for n in _code_names(line)) if n not in seen]
+
+
+def _code_names(text: str) -> Iterator[str]:
+    for chain in _CHAIN.finditer(text):
+        parts = chain[1].split(".")
+        if chain[2]:
+            first = next((n for n, part in enumerate(parts) if _BEGINS.match(part)), len(parts))
+            if first < len(parts):
+                yield ".".join(parts[first:])
+        else:
+            yield from filter(_TWO_WORDS.match, parts)
 
 
 def _telling(line: str) -> int:
@@ -118,23 +139,47 @@ def written(text: str) -> str:
     """What a whole new text has."""
     found, count = list(names(text)), len(text.splitlines())
     size = f"{count:,} line{'' if count == 1 else 's'}"
+    left = f" ({unread(len(text))})" if unread(len(text)) else ""
     if found:
-        return f"{size} with {listed(found, NAMES_CHARACTERS)}"
-    return f"{size}: {_quoted(_first(text))}" if _first(text) else size
+        return f"{size} with {listed(found, NAMES_CHARACTERS)}{left}"
+    return f"{size}: {_quoted(_first(text))}{left}" if _first(text) else size
 
 
 def _lines(old: str, new: str) -> tuple[list[str], list[str]]:
     """The lines that went and those that came, of short texts."""
     before, after = old.splitlines(), new.splitlines()
-    if len(before) > LINES_COMPARED or len(after) > LINES_COMPARED:
+    gone, come = list[str](), list[str]()
+    try:
+        for tag, a, b, c, d in _Comparison(before, after).get_opcodes():
+            if tag != "equal":
+                gone += before[a:b]
+                come += after[c:d]
+    except _TooMuch:
         was, now = set(before), set(after)
         return [s for s in before if s not in now], [s for s in after if s not in was]
-    gone, come = list[str](), list[str]()
-    for tag, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if tag != "equal":
-            gone += before[a:b]
-            come += after[c:d]
     return [s.strip() for s in gone if _WORTHY.search(s)], [s.strip() for s in come if _WORTHY.search(s)]
+
+
+class _TooMuch(Exception):
+    """Two texts have too many lines, or the same one too often, to find which of them stayed where it was."""
+
+
+class _Comparison(SequenceMatcher[str]):
+    """Of two lists of lines, as long as that takes little work for each of them."""
+
+    def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
+        if max(len(before), len(after)) > LINES_COMPARED:
+            raise _TooMuch
+        self._left = LINE_COMPARED * (len(before) + len(after))
+        often = Counter(after)
+        self._work = [often[line] for line in before]
+        super().__init__(None, before, after, autojunk=False)
+
+    def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
+        self._left -= sum(self._work[alo:ahi])
+        if self._left < 0:
+            raise _TooMuch
+        return super().find_longest_match(alo, ahi, blo, bhi)
 
 
 def _first(text: str) -> str:
@@ -159,7 +204,7 @@ def patched(patch: str) -> Iterator[FileChange]:
             body = "\n".join(new)
             yield FileChange(path, verb, written(body) if verb == "wrote" else change("\n".join(old), body))
 
-    for line in patch.splitlines():
+    for line in patch[:TEXT_READ].splitlines():
         if (begun := _PATCHED.match(line)) or (begun := _DIFFED.match(line)):
             yield from done()
             named = begun.re is _PATCHED
@@ -175,4 +220,5 @@ def patched(patch: str) -> Iterator[FileChange]:
         elif line.startswith(" "):
             old.append(line[1:])
             new.append(line[1:])
-    yield from done()
+    left = unread(len(patch))  # of this file, or of others after it
+    yield from (c._replace(told=f"{c.told} ({left})".strip()) if left else c for c in done())

@@ -1,9 +1,11 @@
 """Shell commands: what one only shows, writes or commits, how it is told on one line, when two of them are the same."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from clew.steps.worklog.changes import FileChange, written
+from clew.steps.worklog.heredocs import heredocs, without_heredocs
 from clew.steps.worklog.results import RESULT_LINE
 from clew.steps.worklog.wording import on_one_line, opening, words
 from clew.text.voices import code, enclosed
@@ -19,28 +21,61 @@ _LOOKS = re.compile(
     r"go\s+(?:doc|list|env|version)|pip\s+(?:show|list)|npm\s+(?:ls|view)|(?:python3?|node)\s+--version|sleep)\b"
 )
 _CHANGING = re.compile(r"(?:^|\s)-(?:delete|exec|execdir|ok)\b|\bbranch\s+-[dDmM]|\bremote\s+(?:add|remove|rm|set-url)")
-_PARTS = re.compile(r"\s*(?:&&|\|\||;|\||\n)\s*")
+_APART = re.compile(r"&&|\|\||;|\||\n")
 _LAST = re.compile(r"&&|;|\|\|")
 _SETTING = re.compile(r"\w+=|-")
 _MOVE = re.compile(r"^\s*cd\s+(\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*")
-_HEREDOC = re.compile(r"<<-?[ \t]*['\"]?(\w{1,40})['\"]?[^\n<]{0,400}\n(.*?)\n[ \t]*\1(?=\n|$)", re.DOTALL)
-_INTO = re.compile(r"(?:^|[\s;&|])(?:cat|tee)\b[^\n|;&]*?>{0,2}\s*([\w./~$@{}-]+)[^\n]*<<|<<[^\n]*>\s*([\w./~$@{}-]+)")
+_NAME = r"[\w./~$@{}-]"
+_INTO = re.compile(rf"(?:^|[\s;&|])(?:cat|tee)\b[^\n|;&\w./~$@{{}}-]*({_NAME}+)")
+_INTO_LAST = re.compile(rf".*>\s*({_NAME}+)")
 # Of several paths each begins after a space: a pattern that could begin one anywhere would try them all.
 _PATHS = r"([\w./~-]+(?:\s+[\w./~-]+)*)\s*$"
-_IN_PLACE = re.compile(r"sed\s+(?:-\w+\s+)*-i\S*\s+(?:-\w+\s+)*(?:'[^']*'|\"[^\"]*\"|\S+)\s+" + _PATHS, re.DOTALL)
+_SED, _TOKEN = re.compile(r"sed\s"), re.compile(r"\S+")
+_OPTION, _PATH = re.compile(r"-\w+$|-i"), re.compile(r"[\w./~-]+")
+_QUOTED = re.compile(r"'[^']*'(?=\s)|\"[^\"]*\"(?=\s)")
 _MOVES = re.compile(r"(?:git\s+)?mv\s+(?:-\w+\s+)*([\w./~-]+)\s+([\w./~-]+)\s*$")
 _REMOVES = re.compile(r"(?:git\s+)?rm\s+" + _PATHS)
-_TAIL = re.compile(r"\s*(?:2>&1|2>\s*/dev/null|\|\s*(?:head|tail|cat)\b[^|;&]*)\s*$")
+_SHOWN = re.compile(r"\|\s*(?:head|tail|cat)\b[^;&]*")  # how much is shown of what a command prints
+_UNSHOWN = ("2>&1", "2>/dev/null", "2> /dev/null")
+_GIT, _COMMITS = re.compile(r"\bgit\b"), re.compile(r"\bcommit\b")
 _COMMIT = re.compile(r"\bgit\b(?: -[cC] \S+| --no-pager)? commit\b")
-_MESSAGE = re.compile(r"-m\s+(?:\"\$\(cat <<'?EOF'?\n(.*?)\nEOF|\"((?:[^\"\\]|\\.)*)\"|'([^']*)')", re.DOTALL)
-_HASH = re.compile(r"^\[([^\]\s]+)(?: \([^)]*\))? ([0-9a-f]{6,40})\]", re.MULTILINE)
+_MESSAGE = re.compile(r"-m\s+(?:\"\$\(cat <<'?EOF'?\n\s*([^\n]*)|\"((?:[^\"\\]|\\.)*)\"|'([^']*)')", re.DOTALL)
+_HASH = re.compile(r"^\[([^\]\s]+)(?: \([^)\n]*\))? ([0-9a-f]{6,40})\]", re.MULTILINE)
+
+
+def _parts(command: str) -> list[str]:
+    """The commands that run one after the other, without the texts in them."""
+    first, *others = _APART.split(without_heredocs(command))
+    return [first.rstrip() if others else first, *(part.strip() for part in others)]
+
+
+def _into(line: str) -> str:
+    """The file that a line puts the text into that begins with it."""
+    begun = line.find("<<")
+    before = _INTO.search(line, 0, line.rfind("<<"))
+    after = _INTO_LAST.match(line, begun + 2)
+    if before and (before.start() < begun or not after):
+        return before[1]
+    return after[1] if after else ""
+
+
+def _edited(part: str) -> Sequence[str]:
+    """The files that `sed -i` changes: after its options and its script there is nothing but paths."""
+    tokens = list(_TOKEN.finditer(part)) if _SED.match(part) else []
+    options = list(takewhile(lambda token: _OPTION.match(token[0]), tokens[1:]))
+    if not any(token[0].startswith("-i") for token in options):
+        return []
+    rest = part[options[-1].end() :].lstrip()
+    script = _QUOTED.match(rest) or _TOKEN.match(rest)
+    paths = rest[script.end() :].split() if script else []
+    return paths if all(map(_PATH.fullmatch, paths)) else []
 
 
 def looks(command: str) -> bool:
     """Whether a command only shows something."""
     if _CHANGING.search(command):
         return False
-    parts = [part for part in _PARTS.split(_HEREDOC.sub("", command)) if part and not part.startswith("#")]
+    parts = [part for part in _parts(command) if part and not part.startswith("#")]
     return (
         bool(parts)
         and all(_LOOKS.match(part) for part in parts)
@@ -50,13 +85,13 @@ def looks(command: str) -> bool:
 
 def written_by(command: str) -> Iterator[FileChange]:
     """Files that a command writes as a whole from text in it, and those that it changes, moves or removes."""
-    for body in _HEREDOC.finditer(command):
-        line = command[command.rfind("\n", 0, body.start()) + 1 : body.start(2)]
-        if into := _INTO.search(line):
-            yield FileChange(into[1] or into[2], "wrote", written(body[2]))
-    for part in _PARTS.split(_HEREDOC.sub("", command)):
-        if found := _IN_PLACE.match(part):
-            yield from (FileChange(path, "edited", f"by {code(words(part, RESULT_LINE))}") for path in found[1].split())
+    for heredoc in heredocs(command):
+        line = command[command.rfind("\n", 0, heredoc.start) + 1 : heredoc.begin]
+        if into := _into(line):
+            yield FileChange(into, "wrote", written(heredoc.text))
+    for part in _parts(command):
+        if paths := _edited(part):
+            yield from (FileChange(path, "edited", f"by {code(words(part, RESULT_LINE))}") for path in paths)
         elif found := _MOVES.match(part):
             yield FileChange(found[1], "moved", f"to {found[2]}")
         elif found := _REMOVES.match(part):
@@ -66,12 +101,22 @@ def written_by(command: str) -> Iterator[FileChange]:
 def shortened_command(command: str) -> str:
     """A command on one line, without where it runs and how much is shown of it."""
     command = _MOVE.sub("", command.strip())
-    command = _HEREDOC.sub(lambda m: f"<<{m[1]} ({len(m[2].splitlines())} lines)", command)
+    command = without_heredocs(command, lambda found: f"<<{found.word} ({len(found.text.splitlines())} lines)")
     lines = [line.strip() for line in command.splitlines() if line.strip() and not line.strip().startswith("#")]
     command = on_one_line("; ".join(lines))
-    while (shorter := _TAIL.sub("", command)) != command:
-        command = shorter
-    return words(command, COMMAND_LENGTH)
+    return words(_untailed(command), COMMAND_LENGTH)
+
+
+def _untailed(command: str) -> str:
+    """A command without what only says how much is shown of what it prints."""
+    while True:
+        command = command.rstrip()
+        if tail := next((tail for tail in _UNSHOWN if command.endswith(tail)), ""):
+            command = command[: -len(tail)]
+        elif (pipe := command.rfind("|")) >= 0 and _SHOWN.fullmatch(command, pipe):
+            command = command[:pipe]
+        else:
+            return command
 
 
 def commit_told(command: str, said: str) -> str:
@@ -85,6 +130,12 @@ def commit_told(command: str, said: str) -> str:
     told = enclosed(opening(subject.strip().partition(chr(10))[0], RESULT_LINE))
     place = f" in {moved[1]}" if (moved := _MOVE.match(command)) else ""
     return f"{hash[2]} on {hash[1]}{place}: {told}"
+
+
+def commits(command: str) -> bool:
+    """Whether a command speaks of a commit, by git."""
+    by = _GIT.search(command)
+    return by is not None and _COMMITS.search(command, by.end()) is not None
 
 
 def command_key(command: str) -> str:

@@ -1,7 +1,10 @@
 """One compaction: which of the oldest groups become blocks of the log, and which blocks get fewer words."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import accumulate
 
+from clew.core.bounds import ITEMS_READ
 from clew.core.cuts import Stretch
 from clew.core.items import Item, Node
 from clew.core.limits import Size
@@ -59,7 +62,8 @@ class LogFold:
                 tried = min(high, max(low + 1, self._more(tried, after)))
             if tried in (low, high) and (best or tried == low):
                 break
-        return [self.writing.with_evidence(swap) for swap in self._filled(best, high) or self._least()]
+        found = self._filled(best, high) or self._least()
+        return [self.writing.with_evidence(swap, ITEMS_READ // len(found)) for swap in found]
 
     def _filled(self, swaps: list[Swap], extent: int) -> list[Swap]:
         """The same with more words, where the next of what was said has no room, but words have."""
@@ -79,12 +83,12 @@ class LogFold:
         """How many of the oldest groups to fold, by a first guess."""
         told = Size(self.history.log_tokens(self.log.values()) + self.stands) if self.old else Size(self.stands)
         rest = self.size.less(self.meter.nodes(self.view.nodes[at] for at in self.old)).plus(told)
-        gone = Size()
-        for n, size in enumerate(self.sizes, 1):
-            gone = gone.plus(size)
-            if rest.less(gone).plus(Size(int(RATIO * gone.tokens), 0, 0, 1)).within(self.goal):
-                return n
-        return len(self.sizes)
+        gone = list(accumulate(self.sizes, Size.plus))
+
+        def is_enough(n: int) -> bool:
+            return rest.less(gone[n]).plus(Size(int(RATIO * gone[n].tokens), 0, 0, 1)).within(self.goal)
+
+        return min(len(gone), 1 + bisect_left(range(len(gone)), True, key=is_enough))  # the more go, the less is left
 
     def _less(self, tried: int, left: int) -> int:
         """How many groups to fold if so many tokens more may stay."""
@@ -103,14 +107,13 @@ class LogFold:
     def _after(self, swaps: Sequence[Swap]) -> Size:
         size = self.size
         for swap in swaps:
-            size = size.less(self.meter.nodes(self.view.nodes[swap.start : swap.stop]))
+            size = size.less(self.meter.span(self.view, swap.start, swap.stop))
             size = size.plus(self.meter.items(i for i in swap.items if isinstance(i, Item)))
         return size
 
     def _plan(self, extent: int) -> list[Swap]:
         """The swaps where so many of the oldest groups become blocks."""
-        folded = self.free[:extent]
-        if not self._spans(folded, self.tokens):
+        if not self._spans(extent, self.tokens):
             return []
         gone = sum(size.tokens for size in self.sizes[:extent])
         log = self.log
@@ -119,7 +122,7 @@ class LogFold:
         if log and extent == len(self.free) and room < want:
             log = lowered(self.history, log, self.fewer, self.most)
             room = self._room(log, rest)
-        spans = self._spans(folded, max(LEAST_BLOCK, room))
+        spans = self._spans(extent, max(LEAST_BLOCK, room))
         made = self.writing.written(spans, max(LEAST_BLOCK // 2, room), self.stands)
         return [*changed(self.history, log, made, self.stands, self.writing.anew), *made.values()] if made else []
 
@@ -136,22 +139,22 @@ class LogFold:
             if over <= 0:
                 return swaps
             self.most -= over  # a few tokens too many are no reason to tell next to nothing
-        spans = [run for run in runs(self.free) if self.meter.nodes(self.view.nodes[slice(*run)]).tokens >= LEAST_BLOCK]
+        spans = [run for run in runs(self.free) if self.history.tokens_of(run) >= LEAST_BLOCK]
         stands = min(self.stands, self.history.rules_size)
         made = self.writing.written(spans, LEAST_BLOCK // 2, stands, brief=True) if spans else {}
         log = lowered(self.history, self.log, 0, self.most, -1 if made else max(self.old, default=-1))
         return [*changed(self.history, log, made, self.stands, self.writing.anew), *made.values()]
 
-    def _spans(self, folded: Sequence[Stretch], room: int) -> list[Stretch]:
-        """The groups as blocks: each ends before a request once it is long enough, or in the middle of a long one."""
-        whole = sum(self.meter.nodes(self.view.nodes[slice(*g)]).tokens for g in folded)
-        small = max(SMALL, whole * WORTH // room)
+    def _spans(self, extent: int, room: int) -> list[Stretch]:
+        """So many groups as blocks: each ends before a request once it is long enough, or inside a long one."""
+        sizes = [size.tokens for size in self.sizes[:extent]]
+        small = max(SMALL, sum(sizes) * WORTH // room)
         found = list[tuple[int, int, int]]()  # from, to, tokens
-        for start, stop in folded:
-            node, size = self.view.nodes[start].item, self.meter.nodes(self.view.nodes[start:stop]).tokens
+        for (start, stop), size in zip(self.free, sizes, strict=False):
+            node = self.view.nodes[start].item
             begin, end, tokens = found[-1] if found else (0, 0, 0)
             says = node.role == "assistant" and node.kind == "text"
-            full = (typed(node) and tokens >= small) or (says and tokens >= 4 * small) or tokens >= 8 * small
+            full = tokens >= small and (tokens >= 8 * small or (says and tokens >= 4 * small) or typed(node))
             if found and start == end and not full:
                 found[-1] = begin, stop, tokens + size
             else:

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 
-from clew.core.cuts import Stretch, groups
+from clew.core.bounds import ends
+from clew.core.cuts import Stretch
 from clew.core.items import Item, Node
 from clew.core.view import View
 from clew.facts.claims import Draft
@@ -36,8 +37,8 @@ class History:
         self.notes = notes_of(view, draft)
         self.stood = standing(self.old)
         self.keep = keep = protected(view, target)
-        self.free = [g for g in groups(view.nodes) if not any(keep[slice(*g)]) and not self.old.keys() & {*range(*g)}]
-        self.sizes = [self.meter.nodes(view.nodes[slice(*g)]) for g in self.free]
+        self.free = [g for g in view.groups() if not any(keep[slice(*g)]) and self.old.keys().isdisjoint(range(*g))]
+        self.sizes = [self.meter.span(view, *g) for g in self.free]
 
     def state_size(self, most: int) -> int:
         """Tokens for how things stand, in a log of so many."""
@@ -68,7 +69,7 @@ class History:
 
     def tokens_of(self, span: Stretch) -> int:
         """Tokens of what stands there."""
-        return self.meter.nodes(self.view.nodes[slice(*span)]).tokens
+        return self.meter.span(self.view, *span).tokens
 
     def log_tokens(self, log: Iterable[Block]) -> int:
         """Tokens of blocks without how things stand."""
@@ -76,7 +77,7 @@ class History:
 
     def helps(self, span: Stretch, item: Item) -> bool:
         """Whether a block is smaller than what it stands for, in every way."""
-        now, new = self.meter.nodes(self.view.nodes[slice(*span)]), self.meter.item(item)
+        now, new = self.meter.span(self.view, *span), self.meter.item(item)
         return new.tokens < now.tokens and new._replace(messages=0).within(now._replace(messages=0))
 
     def since(self, spans: Sequence[Stretch]) -> Standing:
@@ -89,7 +90,7 @@ class History:
 
     def staying(self, start: int, stop: int) -> list[WorkRequest]:
         """The requests that stand in view there, as they are."""
-        return [WorkRequest(said, [n.id]) for n in self.view.nodes[start:stop] if (said := typed(n.item))]
+        return [WorkRequest(ends(said), [n.id]) for n in self.view.nodes[start:stop] if (said := typed(n.item))]
 
     def between(self, spans: Sequence[Stretch]) -> list[list[WorkRequest]]:
         """The requests that stay in view before each of these, after the block or the span before it."""
@@ -120,7 +121,7 @@ class History:
 
     def following(self, stop: int) -> str:
         """What the user said next."""
-        return next((said for n in self.view.nodes[stop:] if (said := typed(n.item))), "")
+        return next((ends(said) for n in self.view.nodes[stop:] if (said := typed(n.item))), "")
 
 
 def runs(stretches: Sequence[Stretch]) -> Iterator[Stretch]:

@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
+from clew.core.bounds import FOLD_READ, ITEMS_READ, MESSAGES_TOLD, newest, reach
 from clew.core.items import Node
 from clew.facts.claims import Claim
 from clew.steps.notes.placing import terms, told
 from clew.steps.worklog.news import Rarity
-from clew.steps.worklog.requests import WorkRequest, common_root, requests
+from clew.steps.worklog.requests import WorkRequest, common_root, newest_requests, requests
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.telling import LogLine, Teller, ask, by_assistant
 from clew.steps.worklog.used import UsedValues
@@ -38,8 +39,8 @@ Noted = tuple[str, str]  # a line that a model wrote, after its heading
 class BlockPart:
     """What a block is made of."""
 
-    def __init__(self, nodes: Sequence[Node], number: int) -> None:
-        self.requests = requests(nodes)
+    def __init__(self, nodes: Sequence[Node], number: int, read: int | None = None) -> None:
+        self.requests = requests(nodes, read)
         self.continued = not (self.requests and self.requests[0].ask)
         self.first = max(1, number + (not self.continued))
         self.last = max(1, number + sum(bool(r.ask) for r in self.requests))
@@ -62,15 +63,23 @@ class Log:
         self.standing = Standing.from_json(since.to_json()) if since else Standing()
         self.parts = list[BlockPart]()
         self._terms: dict[str, set[str]] = {}  # by line
+        read = reach(len(n.item.text) for nodes in parts for n in nodes)
         for n, nodes in enumerate(parts):
             self.standing.take(staying=between[n] if between else ())
-            self.parts.append(BlockPart(nodes, self.standing.count))
+            self.parts.append(BlockPart(nodes, self.standing.count, read))
             self.standing.take(self.parts[-1].requests)
         every = [r for part in self.parts for r in part.requests]
         self.standing.root = self.standing.root or common_root(every)
+        if sum(1 + len(r.steps) for r in every) > MESSAGES_TOLD:
+            for part in self.parts:
+                part.requests = newest_requests(part.requests, MESSAGES_TOLD // len(parts))
+            every = [r for part in self.parts for r in part.requests]
         self._rarity = Rarity(r.ask for r in every)
         nexts = [r.ask for r in every[1:]] + [following]
-        teller = Teller(every, UsedValues([n for nodes in parts for n in nodes]).lines, self._rel)
+        used = UsedValues(
+            [n for nodes in parts for n in newest(nodes, ITEMS_READ // len(parts), FOLD_READ // len(parts))]
+        )
+        teller = Teller(every, used.lines, self._rel)
         answers = iter(nexts)
         for part in self.parts:
             for request in part.requests:
@@ -139,9 +148,11 @@ class Log:
         asks = [r for part in self.parts for r, _ in part.lines if r.ask]
         least = next((c for c in CAPS if sum(min(len(r.ask), c) for r in asks) <= room), CAPS[-1])
         caps, left = dict[int, int](), room
-        # Where not even that has room, those are left out that say what the user says again and again, oldest first.
-        rare = {id(r): round(self._rarity.best(r.ask), 2) for r in asks}
-        for request in (*asks[:1], *sorted(asks[:0:-1], key=lambda r: -rare[id(r)])):
+        order = [*asks[:1], *asks[:0:-1]]
+        if sum(min(len(r.ask), least) for r in asks) > room:
+            # Those are left out that say what the user says again and again, oldest first.
+            order[1:] = sorted(order[1:], key=lambda r: -round(self._rarity.best(r.ask), 2))
+        for request in order:
             caps[id(request)] = min(len(request.ask), least) if left > 0 else 0
             left -= caps[id(request)]
         room -= sum(caps.values())

@@ -3,8 +3,10 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from dataclasses import replace as with_
 
-from clew.core.caches import per_item
+from clew.core.bounds import PATH_DEPTH, TEXT_READ, ends, reach, unread
+from clew.core.caches import per_object
 from clew.core.items import Item, Node
 from clew.facts.sheets import FENCED
 from clew.steps.outcome import failed
@@ -25,10 +27,8 @@ from clew.text.decorations import (
 NOTE = 4_000  # characters of what a program reported that are looked at
 PASTE = 2_000  # characters: a longer message was not all typed
 SAID_NOTHING = ("No response requested.", "(no content)")  # what clients write where the assistant said nothing
-_COMMAND = re.compile(r"```(?:bash|sh|shell|mswea_bash_command)\s*\n(.*?)\n```", re.DOTALL)
-_NOTIFIED = re.compile(r"<summary>(.*?)</summary>", re.DOTALL)
+_COMMAND = re.compile(r"```(?:bash|sh|shell|mswea_bash_command)\s*\n")
 _TASK = re.compile(r"<task-id>\s*([\w-]+)")
-_RESULT = re.compile(r"<result>(.*?)(?:</result>|$)", re.DOTALL)
 _SPOKEN = re.compile(r'^\s*\{\s*"(?:message|response|content|text|answer)"\s*:\s*')
 
 
@@ -40,6 +40,7 @@ class WorkStep:
     acts: list[Act] = field(default_factory=list)
     results: list[tuple[Act, Node]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what programs reported meanwhile
+    unread: str = ""  # what was not looked at of what was said
 
     @property
     def say(self) -> str:
@@ -55,8 +56,18 @@ class WorkRequest:
     ids: list[str] = field(default_factory=list)  # of the nodes that say it
     steps: list[WorkStep] = field(default_factory=list)
     images: int = 0
+    unread: str = ""  # what was not looked at of what was typed
+    missing: int = 0  # messages before its steps that nobody put into words
+    item: Item | None = None  # that says all of the ask, if one does
+
+    def put(self, asks: Sequence[Item], most: int = TEXT_READ) -> None:
+        """Take what was typed, in one message or in several in a row, as the ask; of a long one its two ends."""
+        whole = typed(asks[0]) if len(asks) == 1 else "\n".join(map(typed, asks))
+        self.ask, self.unread = ends(whole, most), unread(len(whole), most)
+        self.item = asks[0] if len(asks) == 1 and not self.unread else None
 
 
+@per_object
 def typed(item: Item) -> str:
     """What a person typed in this item: nothing if a program said it."""
     if item.role != "user" or item.kind != "text" or item.text.startswith(FENCED) or is_program_made(item.text):
@@ -64,18 +75,23 @@ def typed(item: Item) -> str:
     return undecorated(item.text.partition(OWN_COMMAND)[0])
 
 
-def requests(nodes: Sequence[Node]) -> list[WorkRequest]:
-    """The requests of a history in their order; the first has no ask where the history begins in the middle of one."""
+def requests(nodes: Sequence[Node], most: int | None = None) -> list[WorkRequest]:
+    """The requests of a history in their order; the first has no ask where the history begins in the middle of one.
+
+    Of each text so many characters are read, or as many as do not make too much of all of them.
+    """
+    most = reach(len(n.item.text) for n in nodes) if most is None else most
     results = _results(nodes)
-    found = [WorkRequest()]
+    found, asks = [WorkRequest()], list[Item]()
     asking = False  # whether the last thing said was an ask: two in a row are one
     for at, node in enumerate(nodes):
         item, now = node.item, found[-1]
-        if ask := typed(item):
-            if asking:
-                now.ask = f"{now.ask}\n{ask}"
-            else:
-                found.append(WorkRequest(ask))
+        if typed(item):
+            if not asking:
+                now.put(asks, most)
+                found.append(WorkRequest())
+                asks = []
+            asks.append(item)
             found[-1].ids.append(node.id)
             asking = True
             if printed := item.text.partition(OWN_COMMAND)[2]:
@@ -84,46 +100,70 @@ def requests(nodes: Sequence[Node]) -> list[WorkRequest]:
         if item.role == "user" and item.kind == "media":
             now.images += 1
             continue
-        if not item.text.strip() and item.kind != "call":
+        if (not item.text or item.text.isspace()) and item.kind != "call":
             continue
         asking = asking and item.role == "user"
         if item.kind == "call":
             result = results.get(at)
             now.steps = now.steps or [WorkStep()]
-            _add(now.steps[-1], _act(item, result.item if result else None), result)
+            _add(now.steps[-1], _act(item, result.item if result else None, most), result)
         else:
-            _take(now, item, nodes[at + 1] if at + 1 < len(nodes) else None)
+            _take(now, item, nodes[at + 1] if at + 1 < len(nodes) else None, most)
+    found[-1].put(asks, most)
     return [r for r in found if r.ask or r.steps]
 
 
-@per_item
-def _acts(call: Item) -> list[tuple[Item | None, Act]]:
-    """What a call did, with the result that says so."""
+@per_object
+def _acts(call: Item) -> list[tuple[Item | None, int, Act]]:
+    """What a call did, with the result that says so and how much was read of it."""
     return []
 
 
-def _act(call: Item, result: Item | None) -> Act:
+def _act(call: Item, result: Item | None, most: int) -> Act:
     known = _acts(call)
-    if not known or known[0][0] is not result:
-        known[:] = [(result, act_of(call, result))]
-    return known[0][1]
+    if not known or known[0][0] is not result or known[0][1] != most:
+        known[:] = [(result, most, act_of(call, result, most))]
+    return known[0][2]
 
 
-def _take(now: WorkRequest, item: Item, following: Node | None) -> None:
+def _take(now: WorkRequest, item: Item, following: Node | None, most: int) -> None:
     match item.kind:
         case "text" if item.role == "assistant":
-            step = WorkStep(_spoken(item.text))
+            text = ends(item.text, most)
+            step = WorkStep(_spoken(text), unread=unread(len(item.text), most))
             now.steps.append(step)
-            found = _COMMAND.findall(item.text)
-            if found and following is not None and (printed := following.item).text.startswith(OBSERVED):
-                step.text = _COMMAND.sub("", item.text).strip()
-                _add(step, command_act(found[-1], printed, printed.text, not failed(printed)), following)
+            rest, command = _commanded(text)
+            if command is not None and following is not None and (printed := following.item).text.startswith(OBSERVED):
+                step.text = rest.strip()
+                read = ends(printed.text, most)
+                _add(step, command_act(command, printed, read, not failed(printed)), following)
         case "text" | "summary" if not item.text.startswith(OBSERVED):
             if note := _note(item):
                 now.steps = now.steps or [WorkStep()]
                 now.steps[-1].notes.append(note)
         case _:
             pass
+
+
+def _commanded(text: str) -> tuple[str, str | None]:
+    """A text without the commands that stand in it between fences, and the last of those."""
+    kept, command, at = list[str](), None, 0
+    for fence in _COMMAND.finditer(text) if "```" in text else ():
+        if fence.start() < at:
+            continue
+        stop = text.find("\n```", fence.end() - 1)
+        if stop < 0:
+            break
+        kept.append(text[at : fence.start()])
+        command, at = text[fence.end() : stop], stop + len("\n```")
+    return "".join([*kept, text[at:]]), command
+
+
+def _between(text: str, opening: str, closing: str, closed: bool = True) -> str | None:
+    """What stands between two marks, of which the second may be missing if it need not be `closed`; None if nothing."""
+    _, begun, rest = text.partition(opening)
+    said, ended, _ = rest.partition(closing)
+    return said if begun and (ended or not closed) else None
 
 
 def _add(step: WorkStep, act: Act, result: Node | None) -> None:
@@ -143,17 +183,19 @@ def _spoken(text: str) -> str:
 
 def _note(item: Item) -> str:
     """What a program said under the user's role, in short: a notification's own summary, else nothing of it."""
-    if found := _NOTIFIED.search(item.text[:NOTE]):
-        id, result = _TASK.search(item.text[:NOTE]), _RESULT.search(item.text[:NOTE])
-        told = f"{on_one_line(found[1])}{f' (task {id[1]})' if id else ''}"
-        return f"{told}: {result[1].strip()}" if result else told
+    text = item.text[:NOTE]
+    found = _between(text, "<summary>", "</summary>")
+    if found is not None:
+        id, result = _TASK.search(text), _between(text, "<result>", "</result>", closed=False)
+        told = f"{on_one_line(found)}{f' (task {id[1]})' if id else ''}"
+        return f"{told}: {result.strip()}" if result is not None else told
     said = undecorated(item.text) if item.role == "user" else item.text
     if item.role == "user" and item.kind == "text" and said.startswith(ATTACHED):
         return said.partition("\n")[0]
     is_told = (
         item.kind == "summary" or item.role == "system" or said.startswith((*FROM_SUMMARY, LEFT_BRANCH, RAN_COMMAND))
     )
-    return plain(said).strip() if is_told else ""
+    return plain(ends(said)).strip() if is_told else ""
 
 
 def _results(nodes: Sequence[Node]) -> dict[int, Node]:
@@ -166,6 +208,22 @@ def _results(nodes: Sequence[Node]) -> dict[int, Node]:
         elif node.item.kind == "result" and (calls := waiting.get(node.item.call_id)):
             found[calls.pop()] = node
     return found
+
+
+def newest_requests(found: Sequence[WorkRequest], most: int) -> list[WorkRequest]:
+    """The newest of these, in so many messages; the others are counted in the first of them."""
+    kept, missing = list[WorkRequest](), 0
+    for request in reversed(found):
+        steps, here = request.steps, bool(request.ask) + len(request.steps)
+        if most <= 0:
+            missing += here
+            continue
+        if most < here:
+            stays = most - bool(request.ask)
+            request = with_(request, steps=steps[len(steps) - stays :], missing=len(steps) - stays)
+        kept.append(request)
+        most -= here
+    return [*([WorkRequest(missing=missing)] if missing else []), *reversed(kept)]
 
 
 def paths(found: Sequence[WorkRequest]) -> Iterator[str]:
@@ -185,7 +243,7 @@ def common_root(found: Sequence[WorkRequest]) -> str:
     for path in paths(found):
         total += 1
         names = path.split("/")
-        for k in range(2, len(names) - 1):
+        for k in range(2, min(len(names) - 1, PATH_DEPTH)):
             folder = "/".join(names[:k]) + "/"
             count[folder] = count.get(folder, 0) + 1
     deep = [f for f, n in count.items() if n > 2 and 3 * n >= 2 * total]

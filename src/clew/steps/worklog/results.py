@@ -32,7 +32,8 @@ _BROKE = re.compile(
     r"|(?i:(?<![\d.])[1-9]\d* (?:failed|failures?|errors?|issues?|problems?)\b(?! (?:fixed|resolved|in total)))"
 )
 _PLACED = re.compile(
-    r"[\w/.-]+\.\w{1,5}[:(]\d+|^E {3}|\b\w*(?:Error|Exception)\b: ?\S|^--- FAIL|^FAIL(?:ED)?:? \S|\bnot ok\b"
+    r"(?<![\w/.-])[\w/.-]+\.\w{1,5}[:(]\d+"
+    r"|^E {3}|\b\w*(?:Error|Exception)\b: ?\S|^--- FAIL|^FAIL(?:ED)?:? \S|\bnot ok\b"
 )
 _NUMBER = re.compile(r"^\s*\d+(?:→|\t|[.:|]\s)")
 _EMPTY = re.compile(

@@ -1,11 +1,12 @@
 """The user's rules: which of their sentences say how they want things done."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from clew.core.caches import remembers
-from clew.steps.worklog.requests import WorkRequest
+from clew.core.caches import per_object, remembers
+from clew.core.items import Item
+from clew.steps.worklog.requests import WorkRequest, typed
 from clew.steps.worklog.wording import on_one_line, own_words, plain, sentences
 
 RULE_LENGTH = 300  # characters of a rule, at most
@@ -80,7 +81,7 @@ _TELLS = re.compile(
 )
 _OPINES = re.compile(r"(?i)\b(?:i|we) (?:do not |don['’]?t )?(?:think|guess|manually|already|just)\b")
 # What no plain word looks like: a path, a number with letters, an identifier.
-_NAMES = re.compile(r"[A-Za-z0-9_]*(?:[0-9_/@.:-]+[A-Za-z0-9_]+)+|\b[a-z]+[A-Z]\w*")
+_NAMES = re.compile(r"(?<![A-Za-z0-9_/@.:-])[A-Za-z0-9_]*(?:[0-9_/@.:-]+[A-Za-z0-9_]+)+|\b[a-z]+[A-Z]\w*")
 
 
 class UserRule(NamedTuple):
@@ -94,39 +95,82 @@ class UserRule(NamedTuple):
     later_request: int = 0
 
 
-def rules_in(request: WorkRequest) -> Iterator[tuple[list[str], int]]:
+class _Wishes(NamedTuple):
+    """What a text that was typed says, and what of it is about how."""
+
+    said: tuple[str, ...] = ()  # all that can be quoted
+    strict: tuple[str, ...] = ()
+    leaning: tuple[str, ...] = ()
+    alone: bool = False  # it says one thing, which may be a rule if nothing was done about it
+
+
+_NOTHING = _Wishes()
+
+
+def rules_in(request: WorkRequest) -> Iterator[tuple[Sequence[str], int]]:
     """Sentences about how, from what was typed, and how strict; so is a short message that nothing was done about."""
-    found, brief = list(_quotable(request.ask)), len(request.ask) <= TYPED
+    wishes, brief = _wishes(request), len(request.ask) <= TYPED
+    if wishes.strict:
+        yield wishes.strict, 3 if brief else 1
+    if wishes.leaning:
+        yield wishes.leaning, 2
+    if wishes.alone and not any(step.acts for step in request.steps):
+        yield wishes.said, 0
+
+
+def _wishes(request: WorkRequest) -> _Wishes:
+    if len(request.ask) < RULE_LEAST:
+        return _NOTHING
+    return _wishes_of(request.ask) if request.item is None else _wishes_in(request.item)
+
+
+@per_object
+def _wishes_in(item: Item) -> _Wishes:
+    """Of a message that stands alone, kept: a compaction is tried with several sizes."""
+    return _wishes_of(typed(item))
+
+
+def _wishes_of(text: str) -> _Wishes:
+    found, brief = tuple(_quotable(text)), len(text) <= TYPED
+    if not found:
+        return _NOTHING
     wish = {s: _LEAD_IN.sub("", s) for s in found}
     own = [s for s in found if not any(said.search(wish[s]) for said in (_LACKS, _OPINES, _WONDERS, _TELLS))]
     revoking = [s for s in found if _REVOKES.search(s)]
-    strict = [s for s in own if s in revoking or (_DEMANDS if _STATES.match(wish[s]) else _STRICT).search(s)]
-    strict += [s for s in revoking if s not in strict]
-    yield strict, 3 if brief else 1
+    takes_back = set(revoking)
+    strict = [s for s in own if s in takes_back or (_DEMANDS if _STATES.match(wish[s]) else _STRICT).search(s)]
+    known = set(strict)
+    strict += [s for s in revoking if s not in known]
     if not brief:
-        return
+        return _Wishes(found, tuple(strict))
     other = [s for s in found if s not in strict and not _ASKS.match(wish[s]) and not _OPINES.search(wish[s])]
-    short = len(request.ask) <= SENTENCE
-    yield [s for s in other if _LEANING.search(s) or _DUTY.search(s) or (short and _GENERAL.search(s))], 2
-    done = any(step.acts for step in request.steps)
-    if (
-        not done
-        and len(found) == len(other) == 1
-        and not _LACKS.search(found[0])
-        and "?" not in request.ask
-        and len(found[0].split()) > 2
-    ):
-        yield found, 0
+    short = len(text) <= SENTENCE
+    leaning = [s for s in other if _LEANING.search(s) or _DUTY.search(s) or (short and _GENERAL.search(s))]
+    one = len(found) == len(other) == 1 and len(found[0].split()) > 2
+    alone = one and not _LACKS.search(found[0]) and "?" not in text
+    return _Wishes(found, tuple(strict), tuple(leaning), alone)
 
 
 def said_later(rules: Mapping[str, UserRule], request: WorkRequest, number: int) -> Iterator[tuple[str, UserRule]]:
     """Earlier rules with what this request says about what they name; what takes a rule back gives way to no other."""
-    for said in _quotable(request.ask):
-        named = _names(said)
-        for rule, known in rules.items() if named else ():
-            newer = known.request < number and not (_REVOKES.search(known.later) and not _REVOKES.search(said))
-            if newer and named & _names(rule):
+    by_name: dict[str, list[str]] | None = None
+    for said in _wishes(request).said:
+        if not (named := _names(said)):
+            continue
+        by_name = _by_name(rules) if by_name is None else by_name
+        for rule in {rule for name in named for rule in by_name.get(name, ())}:
+            known = rules[rule]
+            if known.request < number and not (_REVOKES.search(known.later) and not _REVOKES.search(said)):
                 yield rule, known._replace(later=said, later_id=next(iter(request.ids), ""), later_request=number)
+
+
+def _by_name(rules: Iterable[str]) -> dict[str, list[str]]:
+    """The rules that name each thing."""
+    found: dict[str, list[str]] = {}
+    for rule in rules:
+        for name in _names(rule):
+            found.setdefault(name, []).append(rule)
+    return found
 
 
 @remembers(SENTENCES_NAMED)

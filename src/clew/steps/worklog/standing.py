@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any, Self
 
+from clew.core.bounds import BACKGROUND, REFUSALS_SETTLED
 from clew.steps.worklog.acts import Act, found_nothing
-from clew.steps.worklog.commands import command_key, program
+from clew.steps.worklog.commands import command_key, commits, program
 from clew.steps.worklog.news import Phrases
 from clew.steps.worklog.refusals import REFUSED_HEADING, refused_call
 from clew.steps.worklog.requests import WorkRequest
@@ -33,7 +34,6 @@ COMMANDS_TOLD = 12
 LIKE = 120  # characters by which a request is known
 ASK = 2_000  # characters of the newest request that are kept in mind
 
-_COMMITS = re.compile(r"\bgit\b.*\bcommit\b")
 _ENDED = re.compile(r"(?i)\b(?:completed|exited|finished|killed|terminated|stopped|failed|done|ended)\b")
 _KILLS = re.compile(r"\b(?:kill|pkill|killall)\b|(?i:kill_?shell|kill_?bash|task_?stop)")
 
@@ -46,8 +46,7 @@ class Standing:
     refusals: dict[str, str] = field(default_factory=dict)  # the calls that were refused: the id
     tasks: dict[str, tuple[str, str]] = field(default_factory=dict)  # by number: state, what
     files: dict[str, tuple[str, int, list[str]]] = field(default_factory=dict)  # by path: verb, times, what changed
-    # Commands that failed when they last ran: how, when.
-    errors: dict[str, tuple[str, int]] = field(default_factory=dict)
+    errors: dict[str, tuple[str, int]] = field(default_factory=dict)  # commands that failed when last run: how, when
     commands: dict[str, tuple[int, str]] = field(default_factory=dict)  # how often each ran, how it went last
     running: dict[str, str] = field(default_factory=dict)
     ask: str = ""  # the newest request
@@ -86,8 +85,9 @@ class Standing:
             known = self.rules.pop(said, None)
             strict = max(strict, known.strict) if known else strict
             self.rules[said] = UserRule(strict, next(iter(request.ids), ""), self.count)
-        while len(self.rules) > RULES_KEPT:
-            del self.rules[min(self.rules, key=lambda s: self.rules[s].strict)]
+        spare = max(0, len(self.rules) - RULES_KEPT)
+        for said in sorted(self.rules, key=lambda said: self.rules[said].strict)[:spare]:
+            del self.rules[said]
 
     def _take(self, act: Act, ids: Sequence[str]) -> None:
         if act.kind == "refused":
@@ -111,7 +111,7 @@ class Standing:
     def _settle(self, act: Act) -> None:
         """Forget what was refused and is let through now."""
         now = {*act.what.split(), *(c.path for c in act.changes)}
-        for said in list(self.refusals):
+        for said in list(islice(reversed(self.refusals), REFUSALS_SETTLED)):
             words_ = set(said.replace("`", "").split())
             if len(words_ & now) >= max(1, ALIKE * min(len(words_), len(now))):
                 del self.refusals[said]
@@ -131,11 +131,11 @@ class Standing:
         self.runs += 1
         self.errors = {what: (how, run) for what, (how, run) in self.errors.items() if self.runs - run <= OPEN_COMMANDS}
         if act.commit:
-            self.errors = {what: how for what, how in self.errors.items() if not _COMMITS.search(what)}
+            self.errors = {what: how for what, how in self.errors.items() if not commits(what)}
             return
         key = command_key(act.what)
         if act.background and act.ok:
-            self.running[act.background] = act.what
+            self.running = dict([*self.running.items(), (act.background, act.what)][-BACKGROUND:])
         if act.ok and _KILLS.search(act.what):
             self._ended(act.what)
         times, told = self.commands.pop(act.what, (0, ""))[0], "" if act.told.startswith(TOOL) else act.told

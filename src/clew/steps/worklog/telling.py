@@ -8,6 +8,7 @@ from dataclasses import replace as with_
 from itertools import groupby
 from typing import NamedTuple
 
+from clew.core.bounds import FAILURES_OPEN
 from clew.core.items import Node
 from clew.steps.worklog.acts import NO_RESULT, REPORT_CHARACTERS, Act
 from clew.steps.worklog.commands import command_key
@@ -39,6 +40,7 @@ BRIEF_ANSWER = 160  # characters of an answer that says nothing without what it 
 NAMES_IN_A_ROW = 200  # characters of names in a row
 SAID_AT_ONCE = 6_000  # characters of what was said at once, at most
 LOOKED, USED = 0.15, 0.8  # what it is worth that something was looked at, and a line of a result that mattered
+NEEDED = 1_000_000.0  # what it is worth to say that something is not told
 INNER = "    "  # before the lines of what a call brought
 
 _ONLY_WRITES = re.compile(r"(?:cat|tee|sed|(?:git\s+)?mv|(?:git\s+)?rm)\b[^;&|]*$")
@@ -66,7 +68,15 @@ class Failures:
     """What failed and was not seen to go well since; what was changed meanwhile."""
 
     open: dict[str, str] = field(default_factory=dict)  # by the key of a command: how it failed
-    changed: dict[str, list[str]] = field(default_factory=dict)  # files since then
+    changed: dict[str, dict[str, None]] = field(default_factory=dict)  # files since then
+
+    def add(self, key: str, told: str) -> None:
+        """Take one in; the oldest of very many is no longer what anybody mends."""
+        self.open[key] = told
+        self.changed.setdefault(key, {})
+        if len(self.changed) > FAILURES_OPEN:
+            oldest = next(iter(self.changed))
+            del self.changed[oldest], self.open[oldest]
 
 
 def ask(request: WorkRequest, most: int, rarity: Rarity) -> str:
@@ -77,7 +87,8 @@ def ask(request: WorkRequest, most: int, rarity: Rarity) -> str:
         lines = [line for line in request.ask.splitlines() if line.strip()]
         told = both_ends("\n".join(lines), most) if len(lines) > 1 else rarity.told(request.ask, most)
     pictures = f" (with {request.images} picture{'s' if request.images > 1 else ''})" if request.images else ""
-    return f"The user: {indented(told)}{pictures}" if told else ""
+    unread = f" ({request.unread})" if request.unread else ""
+    return f"The user: {indented(told)}{pictures}{unread}" if told else ""
 
 
 def _reported(note: str) -> LogLine:
@@ -106,10 +117,13 @@ class Teller:
         """The lines of a request after its ask; `answered` is what the user said next."""
         last = max((i for i, step in enumerate(request.steps) if step.text), default=-1)
         only_said = all(act.kind in ("look", "plan") for step in request.steps for act in step.acts)
+        if request.missing:
+            yield line(f"({request.missing:,} messages not shown)", NEEDED)
         failed, changed = False, {c.path for step in request.steps for act in step.acts for c in act.changes}
         for i, step in enumerate(request.steps):
             told = self._closing(step, answered, only_said) if i == last else self._saying(step, failed)
-            yield from self._step(step, i == last, [(say, worth) for say, worth in told if say], changed)
+            unread = f" ({step.unread})" if step.unread else ""
+            yield from self._step(step, i == last, [(say + unread, worth) for say, worth in told if say], changed)
             failed = any(not act.ok and act.kind in ("run", "edit", "did") for act in step.acts)
 
     def _step(
@@ -217,8 +231,7 @@ def _phrases(acts: Sequence[Act], failures: Failures) -> Iterator[str]:
     for (path, verb), told in edits.items():
         what = "; ".join(dict.fromkeys(filter(None, told)))
         for changed in failures.changed.values():
-            if path not in changed:
-                changed.append(path)
+            changed.setdefault(path)
         yield on_one_line(f"{verb} {quoted(path, ASSISTANT)}{f': {what}' if what else ''}")
     for act in acts:
         for phrase in _phrase(act, failures):
@@ -265,13 +278,12 @@ def _run(act: Act, failures: Failures) -> str:
     if not act.ok and not key:
         return f"{code(act.what)} FAILED{f': {act.told}' if act.told else ''}"
     if not act.ok:
-        failures.open[key] = act.told
-        failures.changed.setdefault(key, [])
+        failures.add(key, act.told)
         return f"{code(act.what)} FAILED{f': {act.told}' if act.told else ''}"
     left = " (left running)" if act.background else ""
     how = f": {act.told}" if act.told else ""
     if failures.open.pop(key, None) is not None:
-        by = failures.changed.pop(key, [])
+        by = failures.changed.pop(key, {})
         after = f" after the change{'s' if len(by) > 1 else ''} to {listed(by, NAMES_IN_A_ROW)}" if by else ""
         return f"{code(act.what)} now went well{after}{how}"
     return f"ran {code(act.what)}{left}{how}"

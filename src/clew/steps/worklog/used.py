@@ -24,7 +24,9 @@ class UsedValues:
 
     def lines(self, result: Node) -> list[str]:
         """The lines of a result that first showed a value which was used later."""
-        at, found = self._place[result.id], list[tuple[int, int, str]]()
+        at, found = self._place.get(result.id), list[tuple[int, int, str]]()
+        if at is None:  # too long ago to be looked at
+            return []
         for n, shown in enumerate(sheet(result.item).lines):
             new = {m.key for m in shown.mentions if m.kind in VALUES and self._said.get(m.key, -1) > at}
             if new:

@@ -16,7 +16,7 @@ ENTRY = (400, 300, 220, 160, 120, 90, 70)  # characters of each of them
 LEAST_ENTRY = 48  # characters of an entry that tell something: "Updated …" does not
 MORE = "…"  # stands where words are left out
 _ENDS = re.compile(r"(?<=[.!?])[\"'”’)]*\s+|(?<=[。！？])|\n+")
-_CLAUSES = re.compile(r"(?<=[,;:])\s+|\s+(?=[(—–])|(?<=[，；：、])")
+_CLAUSES = re.compile(r"(?<=[,;:])\s+|(?<!\s)\s+(?=[(—–])|(?<=[，；：、])")
 # "14. Mai" is one, too.
 _ABBREVIATED = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|no|approx|Mr|Mrs|Ms|Dr|St)|(?:^|\s)(?:\w|\d\d))\.$")
 _LEADS = re.compile(r"^.{0,120}[:：]$|^\w+(?: \w+){0,2}[!.]$|^[A-Z]\w*(?:[ /&-]+\w+){0,4}$")

@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace as with_
 from typing import Any
 
+from clew.core.bounds import TEXT_READ, newest
 from clew.core.cuts import Stretch
 from clew.core.items import CLAIMS, LOG, SHORT, STANDS, Item, Node
 from clew.core.view import Swap
@@ -117,19 +118,22 @@ class BlockWriter:
                 left -= len(line) + 1
         return "\n".join(["About what was asked for:", *told]) if told else ""
 
-    def with_evidence(self, swap: Swap) -> Swap:
-        """A swap with what became of the facts behind a new block."""
+    def with_evidence(self, swap: Swap, read: int) -> Swap:
+        """A swap with what became of the facts behind a new block, in so many of the newest items there."""
         if swap.start in self.history.old or not isinstance(item := swap.items[0], Item):
             return swap
         nodes = self.view.originals(swap.start, swap.stop)
-        found = self._evidence((swap.start, swap.stop), nodes, item)
+        found = self._evidence((swap.start, swap.stop), nodes, item, read)
         return swap._replace(evidence=found | dict(swap.evidence))
 
-    def _evidence(self, span: Stretch, nodes: Sequence[Node], item: Item) -> dict[str, Any]:
+    def _evidence(self, span: Stretch, nodes: Sequence[Node], item: Item, read: int) -> dict[str, Any]:
         _, tally = omitted(self.view.nodes[slice(*span)], tallies(self.view), "")
         told: AbstractSet[str] = sheet(item).facts.keys()
-        found = ledger(nodes, self.history.others | told)
-        return {"tally": tally, "coverage": noted(found), **self._read_by_a_model(nodes)}
+        known = newest(nodes, read)
+        found = noted(ledger(known, self.history.others | told))
+        if left := len(nodes) - sum(len(n.item.text) <= TEXT_READ for n in known):
+            found["unread"] = left  # items, or the middle of them
+        return {"tally": tally, "coverage": found, **self._read_by_a_model(nodes)}
 
     def _read_by_a_model(self, nodes: Sequence[Node]) -> dict[str, object]:
         """What the next fold must know of a model's notes."""

@@ -76,7 +76,8 @@ select 1;
 insert into body_text (rowid, text) values (:body, :text);
 
 -- name: add_text_of
-insert into body_text (rowid, text) select id, :text from body where scope = :owner and content = from_hex(:content);
+-- Not from a select: SQLite would write the index anew after every row.
+insert into body_text (rowid, text) values ((select id from body where scope = :owner and content = from_hex(:content)), :text);
 
 -- name: is_found
 select 1 from body_text where body_text match :word and rowid = :body;
