@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from clew.core.items import Item
+from clew.core.items import Frame, Item
 from clew.gateway.quotes import is_quoted, quoted
 from clew.gateway.settings import GatewaySettings
 from clew.gateway.speakers import speaker
+from clew.recognition.agents import same_instructions
 from clew.testing import Answer, StrictProvider
 from clew.testing.provider import Call
 from serving import Served, serving
@@ -161,6 +162,39 @@ def test_a_summary_that_a_stranger_got_as_well_proves_nothing() -> None:
         assert "ALICESALARY" not in told(served, [user(f"{CONTINUED}\n{text}"), user("Please look back.")])
 
 
+@pytest.mark.parametrize("parent", ["main", "nobody-knows", ""], ids=["shared", "unknown", "none"])
+def test_a_sub_agent_of_the_same_name_and_task_sees_nothing_of_anothers_parent(parent: str) -> None:
+    task = [user("Please look back and report.")]
+    with gateway(tools=True) as (served, _):
+        told(served, [user(ALICE)], {"x-clew-session": "main"})
+        assert "ALICESALARY" in told(served, task, {"x-clew-session": "reviewer", "x-clew-parent": "main"})
+        told(served, [user("I am Bob.")], {"x-clew-session": "main"})
+        of_bob = {"x-clew-session": "reviewer"} | ({"x-clew-parent": parent} if parent else {})
+        assert "ALICESALARY" not in told(served, task, of_bob)
+
+
+def test_a_name_is_shared_also_where_two_began_with_the_same_words() -> None:
+    with gateway(tools=True) as (served, _):
+        both = user("Review the current diff.")
+        told(served, [both], {"x-clew-session": "ci"})
+        told(served, [both, assistant("Fine."), user("thanks")], {"x-clew-session": "ci"})
+        told(served, [both, assistant("Which one?"), user(ALICE)], {"x-clew-session": "ci"})
+        sub = {"x-clew-session": "sub-of-bob", "x-clew-parent": "ci"}
+        assert "ALICESALARY" not in told(served, [user("Please look back for me.")], sub)
+
+
+def test_two_customers_whose_numbers_differ_have_two_prompts() -> None:
+    def of(prompt: str) -> Frame:
+        return Frame("openai_chat", system=prompt)
+
+    day = "It is Tuesday, November 17, 2026, 20:53. Account {}, balance 90001."
+    later = "It is Wednesday, November 18, 2026, 7:05. Account {}, balance 90001."
+    assert same_instructions(of(day.format(4711)), of(later.format(4711)))
+    assert not same_instructions(of(day.format(4711)), of(day.format(4712)))
+    assert same_instructions(of("Today's date: 2026-11-17"), of("Today's date: 2026-11-18"))
+    assert not same_instructions(of("Version 1.2.3"), of("Version 1.2.4"))
+
+
 def aider(said: Sequence[Message]) -> dict[str, Any]:
     system = {"role": "system", "content": "*Briefly* summarize this partial conversation about programming.\n"}
     text = "".join(f"# {m['role'].upper()}\n{m['content']}\n" for m in said)
@@ -214,6 +248,23 @@ def test_a_branch_is_quoted_whole_and_in_order_or_not(change: Any, is_one: bool)
         assert bool(is_quoted(text, items)[0]) is is_one
         wrapped = f"Sum it up: <conversation>\n{text}\n</conversation>\n\nNow."
         assert bool(is_quoted(quoted(wrapped), items)[0]) is is_one
+
+
+def test_what_is_quoted_beyond_the_log_and_since_the_last_summary_is_in_the_next() -> None:
+    def asked(n: int) -> list[Message]:
+        return [user(f"write fact-{n}.txt"), assistant(f"I wrote fact-{n}.txt. {GREETING}")]
+
+    with gateway(compaction="answer") as (served, _):
+        past: list[Message] = []
+        for first in (0, 10):
+            for n in range(first, first + 6):
+                told(served, [*past, asked(n)[0]])
+                past += asked(n)
+            heard = len(served.provider.heard)
+            summary = served.ask(PATH, aider(past)).spoken("openai_chat").text
+            assert len(served.provider.heard) == heard
+            assert [n for n in range(first, first + 6) if f"I wrote fact-{n}.txt" not in summary] == []
+            past = [user(f"I spoke to you previously about a number of things.\n{summary}"), assistant("Ok.")]
 
 
 def test_results_that_are_quoted_are_the_branchs_own() -> None:

@@ -387,6 +387,11 @@ LICENCE = "read LICENSE#call\n" + "Permission is granted to everybody who reads 
             ["look", "read notes#call\nThe word is amber.", LICENCE.replace("#call", "#other")],
             ["look", LICENCE],
         ),
+        # The same, and with its call the first one said something.
+        (
+            ["hi", GREETING, "look", "Amber is the word.", LICENCE],
+            ["hi", GREETING, "look", LICENCE],
+        ),
         # The answers are the same, and somebody else has asked.
         (
             ["The word is amber.", GREETING, "Amber, I said.", LICENCE, "Done.", "go on"],

@@ -2,8 +2,9 @@
 
 import re
 from collections import Counter as Tally
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from itertools import islice, zip_longest
+from typing import NamedTuple
 
 from clew.core.items import Digests, Item, Scope
 from clew.engine.engine import Engine
@@ -18,6 +19,7 @@ COUNTED_OF_RESULT = 200  # characters of one result that count: a file that many
 RESULT_CUTS = (2_000, 1_000, 500, 200)  # characters of a long result that are quoted: opencode and pi have the first
 PARAGRAPHS, LONG_ENOUGH = 6, 60  # of a quoted conversation, and characters: by which it is looked for
 LONGEST_QUOTE = 1_200  # characters of one
+AGREED = 20  # characters of an answer to a summary, such as "Ok."
 LIKELY = 12  # branches that are compared with a quoted conversation
 _WITHIN = ("<conversation>", "</conversation>")  # between which opencode and pi quote
 # Who speaks: `[User]: ` in opencode and pi, `# USER` on a line of its own in aider.
@@ -43,15 +45,16 @@ class Quotes:
         if session is not None:
             own = await self._store.session(scope, session)
             items = (await self.said(scope, own))[1] if own else []
-            return (own, items) if own and is_quoted(text, items)[0] else None
+            found = is_quoted(text, items)
+            return (own, [*items, *_news(text, found.end)]) if own and found.last else None
         proven: dict[int, dict[str, tuple[str, list[Item]]]] = {}  # by how much is quoted, and up to which node
         for branch in await self._likely(scope, text):
             trace, items = await self.said(scope, branch)
             # What a model handed over there is for those who have its system prompt: who quotes has another one.
             handed_over = any(edit.by.startswith(HANDOFF) for edit in trace.edits)
-            last, size = (0, 0) if handed_over else is_quoted(text, items)
+            last, size, end = NOT_QUOTED if handed_over else is_quoted(text, items)
             if last:
-                proven.setdefault(size, {})[trace.said[last - 1].id] = branch, items[:last]
+                proven.setdefault(size, {})[trace.said[last - 1].id] = branch, [*items[:last], *_news(text, end)]
         best = list(proven[max(proven)].values()) if proven else []  # one may be how another began
         return best[0] if len(best) == 1 else None
 
@@ -82,13 +85,26 @@ def quoted(text: str) -> str:
 
 
 def _summary(text: str) -> str:
-    """The first message that is quoted, if that is a summary: aider has one summed up again that it finds too long."""
-    begins, then = [*islice(_LABEL.finditer(text), 2), None, None][:2]
-    first = text[begins.end() : then.start() if then else len(text)] if begins else ""
+    """All that is quoted, if that is one summary: aider has one summed up again that it finds too long."""
+    begins, then, more = [*islice(_LABEL.finditer(text), 3), None, None, None][:3]
+    if begins is None or more or (then and len(text) - then.end() > AGREED):
+        return ""
+    first = text[begins.end() : then.start() if then else len(text)]
     return first if is_continued([Item("text", "user", first)]) else ""
 
 
-def is_quoted(text: str, items: Sequence[Item]) -> tuple[int, int]:
+class Quoted(NamedTuple):
+    """How much of a branch a text quotes."""
+
+    last: int  # of its items, up to which it does; 0: not at all
+    size: int  # characters
+    end: int  # of what it quotes; what stands behind that is not in the log
+
+
+NOT_QUOTED = Quoted(0, 0, 0)
+
+
+def is_quoted(text: str, items: Sequence[Item]) -> Quoted:
     """Up to which of its items a text quotes a branch, each message in order and no other, and how much that is.
 
     A text may go on where the branch ends, with what nobody has sent yet. Calls are left out of account: each client
@@ -101,7 +117,7 @@ def is_quoted(text: str, items: Sequence[Item]) -> tuple[int, int]:
     return max(_quoted_up_to(text, items, summary=summary), _quoted_up_to(text, items, summary + 1))
 
 
-def _quoted_up_to(text: str, items: Sequence[Item], first: int = 0, summary: int = -1) -> tuple[int, int]:
+def _quoted_up_to(text: str, items: Sequence[Item], first: int = 0, summary: int = -1) -> Quoted:
     place = 0
     size = last = 0
     spoken = iter([n for n in range(first, len(items)) if _is_said(items[n]) and items[n].kind == "text"])
@@ -113,21 +129,21 @@ def _quoted_up_to(text: str, items: Sequence[Item], first: int = 0, summary: int
         n = next(given if role == "tool" else spoken, None)
         if n is None:
             if not _is_news(text, label.start()):
-                return 0, 0
+                return NOT_QUOTED
             break
         place = _after_blanks(text, place)
         may_be_cut = role == "tool" or n == summary
         many = _quoted_of(text, place, items[n].text.strip(), may_be_cut) if items[n].role == role else 0
         if not many:
-            return 0, 0
+            return NOT_QUOTED
         place += many
         size += min(many, COUNTED_OF_RESULT) if role == "tool" else many
         last = max(last, n + 1)
     ended = label is None  # else the text goes on: that is news, if all of the branch is quoted
     whole = next(spoken, None) is None and (next(given, None) is None or not _shows_results(text))
     if size < LEAST_QUOTED or not (ended or whole):
-        return 0, 0
-    return len(items) if whole else last, size
+        return NOT_QUOTED
+    return Quoted(len(items) if whole else last, size, label.start() if label else len(text))
 
 
 def _is_news(text: str, place: int) -> bool:
@@ -135,6 +151,17 @@ def _is_news(text: str, place: int) -> bool:
     labels = [(label[1] or label[2]).lower() for label in _LABEL.finditer(text, place)]
     turns = [_TURN[word] for label in labels if (word := label.split()[0]) in _TURN]
     return turns == sorted(turns)
+
+
+def _news(text: str, place: int) -> Iterator[Item]:
+    """What stands from here on, as it is written; calls and results are told as the assistant's."""
+    labels = [*_LABEL.finditer(text, place)]
+    for label, after in zip_longest(labels, labels[1:]):
+        end = after.start() if after else len(text)
+        role = _ROLES.get((label[1] or label[2]).strip().lower())
+        said = text[label.end() if role in ("user", "assistant") else label.start() : end].strip()
+        if said:
+            yield Item("text", "user" if role == "user" else "assistant", said)
 
 
 def _shows_results(text: str) -> bool:

@@ -145,6 +145,7 @@ def is_edit(change: Change) -> bool:
         has_enough(change)
         and is_mostly_kept(change)
         and keeps_newest(change)
+        and not _parts_answer(change)
         and all(was.call_id == now.call_id and _is_told_apart(now) for was, now in pairs)
     )
 
@@ -244,7 +245,7 @@ def _counted(item: Item) -> int:
 def is_mostly_kept(change: Change) -> bool:
     """Whether what stands after the first change and is equal says at least twice as much as what was put in.
 
-    Words of the user's that were not there are another user's: not even a client that sums up says whose they are.
+    What was never said there is another conversation's, but for other words in the place of a result.
     """
     now = {m.new for m in change.pairs}
     twice = _repeats(change)
@@ -257,12 +258,22 @@ def is_mostly_kept(change: Change) -> bool:
             item = change.new[j]
             if j in now or j in twice or item is None or _is_aside(item) or lasting(item.text) in lost:
                 continue
-            if _is_told(item):
+            if item.kind != "result":
                 return False
             put += _counted(item)
     first = change.gaps[0].begin
     kept = [change.new[m.new] for m in (*change.found, *change.pairs) if m.new >= first]
     return 2 * put <= sum(COUNTED if i is None else _counted(i) for i in kept)
+
+
+def _parts_answer(change: Change) -> bool:
+    """Whether a call is there without the words that it came with: no client takes those alone."""
+    kept = {m.old: change.new[m.new] for m in change.found}
+    for gap in change.gaps:
+        lost, then = change.old.get(gap.stop - 1), kept.get(gap.stop)
+        if lost and lost.kind == "text" and lost.role == "assistant" and then and then.kind == "call":
+            return True
+    return False
 
 
 def keeps_newest(change: Change) -> bool:
