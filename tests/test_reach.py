@@ -48,11 +48,12 @@ class Model:
 
     def __init__(self) -> None:
         self.fails = False
+        self.looks = True
 
     def __call__(self, sent: dict[str, Any]) -> Answer:
         last = sent["messages"][-1]
         names = {tool["function"]["name"] for tool in sent.get("tools", ())}
-        if last["role"] == "user" and "look back" in last["content"] and "search_history" in names:
+        if last["role"] == "user" and self.looks and "look back" in last["content"] and "search_history" in names:
             return Answer("", calls=(Call("search_history", {"query": "salary"}),))
         if last["role"] == "user" and SUM_UP in last["content"]:
             return Answer(f"Much was done. {GREETING}")
@@ -165,9 +166,11 @@ def test_a_summary_that_a_stranger_got_as_well_proves_nothing() -> None:
 @pytest.mark.parametrize("parent", ["main", "nobody-knows", ""], ids=["shared", "unknown", "none"])
 def test_a_sub_agent_of_the_same_name_and_task_sees_nothing_of_anothers_parent(parent: str) -> None:
     task = [user("Please look back and report.")]
-    with gateway(tools=True) as (served, _):
+    with gateway(tools=True) as (served, model):
         told(served, [user(ALICE)], {"x-clew-session": "main"})
-        assert "ALICESALARY" in told(served, task, {"x-clew-session": "reviewer", "x-clew-parent": "main"})
+        model.looks = False
+        told(served, task, {"x-clew-session": "reviewer", "x-clew-parent": "main"})
+        model.looks = True
         told(served, [user("I am Bob.")], {"x-clew-session": "main"})
         of_bob = {"x-clew-session": "reviewer"} | ({"x-clew-parent": parent} if parent else {})
         assert "ALICESALARY" not in told(served, task, of_bob)
