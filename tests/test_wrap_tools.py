@@ -143,6 +143,32 @@ def test_the_agent_begins_a_new_session_and_the_caller_goes_on(
     assert all(f"mark-{n:04d}" in behind(again) for n in range(12))
 
 
+def test_the_child_of_a_client_that_several_use_looks_into_none_of_their_conversations(tmp_path: Path) -> None:
+    def script(sent: Body) -> Answer:
+        looks = "look back" in sent["messages"][-1].get("content", "")
+        return Answer(calls=(Call("search_history", {"query": "salary"}),)) if looks else Answer("Done.")
+
+    with StrictProvider(script) as provider, plain_of(provider, "openai_chat") as plain:
+        for users, found in (("Alice",), True), (("Alice", "Bob"), False):
+            client = clew.wrap(plain, engine(tmp_path / f"{found}.db"), tools=True)
+            for name in users:
+                create(client, "openai_chat")(**request("openai_chat", user(f"I am {name}, my salary is 50 {name}s.")))
+            create(client.clew.child("reader"), "openai_chat")(**request("openai_chat", user("Please look back.")))
+            assert ("50 " in json.dumps(provider.heard[-1].body["messages"][-1])) is found
+
+
+def test_what_was_asked_aside_stays_with_its_system_prompt(tmp_path: Path) -> None:
+    script = [Answer(calls=(Call("search_history", {"query": "of Alice"}),)), Answer("Hello."), Answer("Fine.")]
+    hello = [user("Hello"), {"role": "assistant", "content": "Hello."}, user("What do you know of me?")]
+    with StrictProvider(script) as provider, plain_of(provider, "openai_chat") as plain:
+        client = clew.wrap(plain, engine(tmp_path / "clew.db"), tools=True)
+        for name, said in (("Alice", hello[:1]), ("Bob", hello)):
+            prompt = {"role": "system", "content": f"You serve {name}."}
+            create(client, "openai_chat")(**request("openai_chat", prompt, *said))
+        assert b"of Alice" in provider.heard[1].raw
+        assert b"of Alice" not in provider.heard[2].raw
+
+
 def test_conversations_that_begin_alike_know_nothing_of_each_other(tmp_path: Path) -> None:
     script = [
         Answer(calls=(Call("search_history", {"query": "aside-of-one"}),)),
