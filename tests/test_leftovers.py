@@ -47,7 +47,7 @@ def copying(act: str, source: Path, target: Path) -> Iterator[None]:
 
 @pytest.fixture
 async def store(tmp_path: Path) -> SQLite:
-    store = SQLite(tmp_path / "clew.db")
+    store = SQLite(tmp_path / "clew.db", patience=1)
     words = {"messages": [{"role": "user", "content": WORD.decode()}]}
     await Engine(store).prepare(Request(words, session="s"))
     return store

@@ -11,8 +11,9 @@ from clew import Budget, Engine, Request, View
 from clew.core.align import Match, Patch
 from clew.core.items import Frame, Item
 from clew.recognition.agents import same_agent
+from clew.recognition.client_edits import Change, contradicts, is_edit
 from clew.recognition.proof import Past
-from clew.recognition.sameness import Change, alike, contradicts, is_edit, likeness
+from clew.recognition.sameness import alike, likeness
 from clew.recognition.shortening import is_shortened
 from clew.store.records import Origin
 from clew.store.sql import SQLStore

@@ -6,20 +6,19 @@ from typing import NamedTuple
 
 from clew.core.align import Match, Patch
 from clew.core.items import Digests, Item, Node, Scope
-from clew.recognition.other_format import rewriting
-from clew.recognition.reading import Entry, Reading, chained, compare, rewritten, unfold
-from clew.recognition.sameness import (
+from clew.recognition.client_edits import (
     ENOUGH,
     Change,
-    alike,
     contradicts,
     evidence,
     has_enough,
     is_all_there,
     is_edit,
-    is_stand_in,
     keeps_newest,
 )
+from clew.recognition.other_format import rewriting
+from clew.recognition.reading import Entry, Reading, chained, compare, rewritten, unfold
+from clew.recognition.sameness import alike, is_stand_in
 from clew.store.protocol import Store
 from clew.store.records import ClientEdit, Event, Fork, Origin, Said, Switch
 from clew.store.trace import Trace

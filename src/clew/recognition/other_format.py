@@ -8,16 +8,8 @@ from typing import NamedTuple
 from clew.core.align import Match, Patch, matches, patches
 from clew.core.items import Item, Node, Scope
 from clew.core.view import originals
-from clew.recognition.sameness import (
-    SOFT,
-    Change,
-    alike,
-    arguments,
-    contradicts,
-    is_all_there,
-    is_edit,
-    with_their_calls,
-)
+from clew.recognition.client_edits import Change, contradicts, is_all_there, is_edit
+from clew.recognition.sameness import SOFT, alike, arguments, with_their_calls
 from clew.store.protocol import Store
 from clew.store.trace import Trace
 from clew.wire.convert import convert_item

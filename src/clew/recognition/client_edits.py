@@ -1,0 +1,194 @@
+"""Whether what a client changed in a history leaves it the same conversation, or is another one. Pure functions."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import NamedTuple
+
+from clew.core.align import Match, Patch
+from clew.core.items import Item
+from clew.recognition.sameness import SOFT, is_aside, is_moved, trails
+from clew.recognition.shortening import is_cleared
+from clew.text.decorations import lasting
+
+ENOUGH = 200  # characters of answers and results in common: a greeting and its answer are said in many conversations
+COUNTED = 200  # characters of one item that count: one long file that both have read is one thing in common
+KIN = 16  # characters that one text must share with another to be that text, shortened or lengthened
+_COUNTED = re.compile(r"[A-Za-z_~-]*\d{0,6}")  # an id that others have, too: `call_3`
+
+
+class Change(NamedTuple):
+    """What a client did to a history that the log has, as far as it can be seen."""
+
+    gaps: Sequence[Patch]  # in places of the log, and of what was sent
+    old: Mapping[int, Item]  # of the log, in the gaps
+    new: Sequence[Item | None]  # what was sent; none: it came as a stand-in of ours
+    found: Sequence[Match]  # what is equal
+    pairs: Sequence[Match]  # what says the same
+    said: int  # items in the log
+
+
+def is_edit(change: Change) -> bool:
+    """Whether a client took some of this conversation away: what is left says enough, and is the newest of it.
+
+    A call with another id is another call: clients that take results away leave their calls as they are.
+    """
+    pairs = [(change.old[m.old], item) for m in change.pairs if (item := change.new[m.new])]
+    return (
+        has_enough(change)
+        and is_mostly_kept(change)
+        and keeps_newest(change)
+        and not _parts_answer(change)
+        and all(was.call_id == now.call_id and _is_told_apart(now) for was, now in pairs)
+    )
+
+
+def _is_told_apart(item: Item) -> bool:
+    """Whether something says whose result it is: some of its words, or an id that nobody counts up to."""
+    return item.kind != "result" or not _COUNTED.fullmatch(item.call_id) or not is_cleared(item.text)
+
+
+def has_enough(change: Change) -> bool:
+    """Whether as much is equal, or the same, as not many conversations have in common."""
+    return evidence(change.new[m.new] for m in (*change.found, *change.pairs)) >= ENOUGH
+
+
+def contradicts(change: Change) -> bool:
+    """Whether somebody says something else here than in the log: then it is another conversation, or another try.
+
+    Clients do not put words into the assistant's mouth, nor do they take its last words back and go on.
+    """
+    was, now = {m.old for m in change.pairs}, {m.new for m in change.pairs}
+    for gap in change.gaps:
+        lost = [change.old[i] for i in range(gap.start, gap.stop) if i in change.old and i not in was]
+        last, unseen = gap.stop == change.said, any(i not in change.old for i in range(gap.start, gap.stop))
+        put = [
+            item
+            for j in range(gap.begin, len(change.new) if last else gap.end)
+            if j not in now and (item := change.new[j]) is not None
+        ]
+        if (unseen or _spoke(lost)) and (last or _spoke(put)):
+            return True
+        if last and (_said_otherwise(lost, put) or _spoke(_put_before(change, gap, now))):
+            return True
+    return False
+
+
+def _put_before(change: Change, gap: Patch, same: Set[int]) -> list[Item]:
+    """What stands at the log's end before something that says the same as the log: it was not there."""
+    until = max((j for j in same if j >= gap.begin and not trails(change.new[j])), default=gap.begin)
+    return [item for j in range(gap.begin, until) if j not in same and (item := change.new[j]) is not None]
+
+
+def _spoke(items: Iterable[Item]) -> bool:
+    return any(i.role == "assistant" and i.kind not in SOFT and not is_moved(i) for i in items)
+
+
+def _said_otherwise(lost: Sequence[Item], put: Sequence[Item]) -> bool:
+    """Whether the newest thing that was said is another one now; one that grew or shrank once answered is the same."""
+    lost = [i for i in lost if not is_aside(i)]
+    before = [i for i in put if not is_aside(i)]
+    heard = next((n for n, item in enumerate(before) if item.role == "assistant"), None)
+    if any(i.kind == "result" for i in lost) and any(i.kind == "result" for i in before):
+        return True  # its call is still there: another result is of another try
+    if not lost or heard == 0:
+        return False  # only something beside the conversation went, or nothing came in its place
+    if heard is None or any(i.kind == "result" for i in lost):
+        return True  # nobody has answered it yet: asked anew, or a tool that said something else
+    return not all(any(_kin(was.text, now.text) for now in before[:heard]) for was in lost)
+
+
+def _kin(was: str, now: str) -> bool:
+    short, long = sorted((lasting(was), lasting(now)), key=len)
+    return short == long or (len(short) >= KIN and short in long)
+
+
+def evidence(items: Iterable[Item | None]) -> int:
+    """How much of the assistant's and the tools' words these are; a stand-in of ours proves enough by itself."""
+    return sum(ENOUGH if i is None else _counted(i) for i in items if i is None or i.role in ("assistant", "tool"))
+
+
+def _counted(item: Item) -> int:
+    return min(len(item.text), COUNTED) if item.kind in ("text", "call", "result", "summary") else 0
+
+
+def is_mostly_kept(change: Change) -> bool:
+    """Whether what stands after the first change and is equal says at least twice as much as what was put in.
+
+    What was never said there is another conversation's, but for other words in the place of a result.
+    """
+    now = {m.new for m in change.pairs}
+    twice = _repeats(change)
+    put = 0
+    for gap in change.gaps:
+        if gap.stop == change.said:
+            continue
+        lost = "\n".join(lasting(change.old[i].text) for i in range(gap.start, gap.stop) if i in change.old)
+        for j in range(gap.begin, gap.end):
+            item = change.new[j]
+            if j in now or j in twice or item is None or is_aside(item) or lasting(item.text) in lost:
+                continue
+            if item.kind != "result":
+                return False
+            put += _counted(item)
+    first = change.gaps[0].begin
+    kept = [change.new[m.new] for m in (*change.found, *change.pairs) if m.new >= first]
+    return 2 * put <= sum(COUNTED if i is None else _counted(i) for i in kept)
+
+
+def _parts_answer(change: Change) -> bool:
+    """Whether a call is there without the words that it came with: no client takes those alone."""
+    kept = {m.old: change.new[m.new] for m in change.found}
+    for gap in change.gaps:
+        lost, then = change.old.get(gap.stop - 1), kept.get(gap.stop)
+        if lost and lost.kind == "text" and lost.role == "assistant" and then and then.kind == "call":
+            return True
+    return False
+
+
+def keeps_newest(change: Change) -> bool:
+    """Whether the assistant's last words in the log are still there: what clients take away is old."""
+    kept = {m.old: change.new[m.new] for m in change.found}
+    same = {m.old for m in change.pairs}
+    for place in range(change.said - 1, -1, -1):
+        if not any(gap.start <= place < gap.stop for gap in change.gaps):
+            item = kept.get(place)
+            if item is None or _spoke([item]):
+                return True
+        elif place not in change.old or _spoke([change.old[place]]):
+            return place in same
+    return True
+
+
+def is_all_there(change: Change) -> bool:
+    """Whether both say the same but for passing notes: then no word of the log is somebody else's."""
+    shared = [change.new[m.new] for m in (*change.found, *change.pairs)]
+    if all(i is not None and is_aside(i) for i in shared):
+        return False
+    if not all(_is_written_otherwise(change.old[m.old], change.new[m.new]) for m in change.pairs):
+        return False
+    was, now = {m.old for m in change.pairs}, {m.new for m in change.pairs} | _repeats(change)
+    for gap in change.gaps:
+        known = (j + 1 for j in now if j >= gap.begin and not trails(change.new[j]))
+        end = gap.end if gap.stop < change.said else max(known, default=gap.end)
+        lost = (change.old.get(i) for i in range(gap.start, gap.stop) if i not in was)
+        put = (change.new[j] for j in range(gap.begin, end) if j not in now)
+        gone = all(i is not None and (i.kind in SOFT or is_aside(i)) for i in lost)  # clients drop thoughts
+        if not gone or not all(i is None or is_aside(i) for i in put):
+            return False
+    return True
+
+
+def _is_written_otherwise(was: Item, now: Item | None) -> bool:
+    """Whether two items say the same to the letter, under the same id: only what a provider marked it with differs."""
+    return now is not None and (was.text, was.name, was.call_id) == (now.text, now.name, now.call_id)
+
+
+def _repeats(change: Change) -> set[int]:
+    """Results that stand there once more: Gemini CLI, when it resumes a session, says each of them twice."""
+    known = {m.new for m in (*change.found, *change.pairs)}
+    said = {(i.call_id, i.text) for j in known if (i := change.new[j]) is not None and i.kind == "result"}
+    return {
+        j
+        for j, item in enumerate(change.new)
+        if item is not None and item.kind == "result" and j not in known and (item.call_id, item.text) in said
+    }
