@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="there is no kill -9 on 
 
 # As many as CI has time for. `make kills` has 500 clients of each kind of store, and as many who look after one; 20
 # servers, 5,000 additions.
-MANY = int(os.environ.get("CLEW_KILLS", "20"))
+MANY = int(os.environ.get("CLEW_KILLS", "12"))
 OUTAGES, ADDITIONS = (20, 5_000) if MANY >= 500 else (2, 104)
 STORES = max(2, MANY // 25)
 UPKEEP = MANY if MANY >= 500 else 8

@@ -13,7 +13,7 @@ import replicas
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there is no kill -9 on Windows")
 
 # As many as CI has time for; `make kills` has 64 clients, and takes minutes.
-MANY = int(os.environ.get("CLEW_KILLS", "20")) >= 500
+MANY = int(os.environ.get("CLEW_KILLS", "12")) >= 500
 CLIENTS, TURNS, PAUSE, SECONDS = (64, 30, 8.0, 10.0) if MANY else (6, 8, 0.2, 1.0)
 
 
