@@ -392,6 +392,11 @@ LICENCE = "read LICENSE#call\n" + "Permission is granted to everybody who reads 
             ["hi", GREETING, "look", "Amber is the word.", LICENCE],
             ["hi", GREETING, "look", LICENCE],
         ),
+        # The same but for one result, of a call with an id that others have, too.
+        (
+            ["look", "read notes#call_1\nThe word is amber.", GREETING, "go on", LICENCE],
+            ["look", "read notes#call_1\nThe word is beryl.", GREETING, "go on", LICENCE],
+        ),
         # The answers are the same, and somebody else has asked.
         (
             ["The word is amber.", GREETING, "Amber, I said.", LICENCE, "Done.", "go on"],

@@ -114,7 +114,7 @@ def _counted(item: Item) -> int:
 def is_mostly_kept(change: Change) -> bool:
     """Whether what stands after the first change and is equal says at least twice as much as what was put in.
 
-    What was never said there is another conversation's, but for other words in the place of a result.
+    What was never said there is another conversation's, but for other words as the result of a call that is known.
     """
     now = {m.new for m in change.pairs}
     twice = _repeats(change)
@@ -127,7 +127,7 @@ def is_mostly_kept(change: Change) -> bool:
             item = change.new[j]
             if j in now or j in twice or item is None or is_aside(item) or lasting(item.text) in lost:
                 continue
-            if item.kind != "result":
+            if item.kind != "result" or _COUNTED.fullmatch(item.call_id):
                 return False
             put += _counted(item)
     first = change.gaps[0].begin

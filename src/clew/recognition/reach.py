@@ -51,11 +51,11 @@ class ProvenPast:
                 return past, n
         return None, 0
 
-    async def may_continue(self, trace: Trace, found: Recognition, named: bool) -> bool:
+    async def may_continue(self, trace: Trace, found: Recognition, named: bool, known: bool = False) -> bool:
         """Whether a history may be what it was found to be, with all that came before that branch.
 
         It shows the summary that ties the branch to it; or its host names the parent. Where it names none, it has a
-        name for the whole, and the history an answer that was given there.
+        name for the whole, and the history an answer that was given there. `known`: it was the last to speak here.
         """
         before = await self.of(trace)
         if not before.branches or await self._is_child(before):
@@ -64,7 +64,9 @@ class ProvenPast:
         if not before.tie:
             return named and self.parent is None and not changed and await self._has_answer(trace)
         places = [n for n, p in enumerate(trace.said[: 2 * FIRST]) if before.tie in (p.id, trace.alias.get(p.id))]
-        return any(all(_keeps(event, n, before.tie) for event in changed) for n in places)
+        kept = any(all(_keeps(event, n, before.tie) for event in changed) for n in places)
+        # A summary that another one has got since then is proof no more.
+        return kept and (known or bool((await self._looked_up(trace)).tie))
 
     async def may_look(self, trace: Trace) -> bool:
         """Whether whoever shows all that was said on a branch may see what it saw of what came before."""

@@ -63,7 +63,7 @@ class Recogniser:
         found = await self._history.on(trace, entries, offset)
         if found is None or not await self._may_read(trace):
             return None
-        if not await self.reach.may_continue(trace, found, trace.session is not None):
+        if not await self.reach.may_continue(trace, found, trace.session is not None, known=True):
             return None
         found.contents = contents
         found.unfolded |= len(entries) < len(contents)  # some of it quoted what we had put there
