@@ -125,11 +125,12 @@ def is_mostly_kept(change: Change) -> bool:
         lost = "\n".join(lasting(change.old[i].text) for i in range(gap.start, gap.stop) if i in change.old)
         for j in range(gap.begin, gap.end):
             item = change.new[j]
-            if j in now or j in twice or item is None or is_aside(item) or lasting(item.text) in lost:
+            if j in now or j in twice or item is None or is_aside(item):
                 continue
-            if item.kind != "result" or _COUNTED.fullmatch(item.call_id):
+            was_there = lasting(item.text) in lost
+            if _COUNTED.fullmatch(item.call_id) if item.kind == "result" else not was_there:
                 return False
-            put += _counted(item)
+            put += 0 if was_there else _counted(item)
     first = change.gaps[0].begin
     kept = [change.new[m.new] for m in (*change.found, *change.pairs) if m.new >= first]
     return 2 * put <= sum(COUNTED if i is None else _counted(i) for i in kept)
