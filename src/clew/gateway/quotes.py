@@ -19,7 +19,7 @@ COUNTED_OF_RESULT = 200  # characters of one result that count: a file that many
 RESULT_CUTS = (2_000, 1_000, 500, 200)  # characters of a long result that are quoted: opencode and pi have the first
 PARAGRAPHS, LONG_ENOUGH = 6, 60  # of a quoted conversation, and characters: by which it is looked for
 LONGEST_QUOTE = 1_200  # characters of one
-AGREED = 20  # characters of an answer to a summary, such as "Ok."
+AGREED = 8  # characters of an answer to a summary, such as "Ok."
 LIKELY = 12  # branches that are compared with a quoted conversation
 _WITHIN = ("<conversation>", "</conversation>")  # between which opencode and pi quote
 # Who speaks: `[User]: ` in opencode and pi, `# USER` on a line of its own in aider.
@@ -147,9 +147,16 @@ def _quoted_up_to(text: str, items: Sequence[Item], first: int = 0, summary: int
 
 
 def _is_news(text: str, place: int) -> bool:
-    """Whether what stands from here on is one answer, its results, and what the user said next: more had been sent."""
-    labels = [(label[1] or label[2]).lower() for label in _LABEL.finditer(text, place)]
-    turns = [_TURN[word] for label in labels if (word := label.split()[0]) in _TURN]
+    """Whether what stands from here on is one answer, its results, and what the user said next: more had been sent.
+
+    What aider has itself agree to ("Ok.") was asked of nobody.
+    """
+    turns, labels = list[int](), [*_LABEL.finditer(text, place)]
+    for label, after in zip_longest(labels, labels[1:]):
+        turn = _TURN.get((label[1] or label[2]).lower().split()[0])
+        said = text[label.end() : after.start() if after else len(text)].strip()
+        if turn is not None and (turn or len(said) > AGREED):
+            turns.append(turn)
     return turns == sorted(turns)
 
 

@@ -118,11 +118,11 @@ def is_mostly_kept(change: Change) -> bool:
     """
     now = {m.new for m in change.pairs}
     twice = _repeats(change)
+    lost = "\n".join(lasting(item.text) for item in change.old.values())  # some of it stands elsewhere now
     put = 0
     for gap in change.gaps:
         if gap.stop == change.said:
             continue
-        lost = "\n".join(lasting(change.old[i].text) for i in range(gap.start, gap.stop) if i in change.old)
         for j in range(gap.begin, gap.end):
             item = change.new[j]
             if j in now or j in twice or item is None or is_aside(item):
