@@ -316,38 +316,67 @@ async def test_a_resumed_session_without_a_compaction_is_the_same_one() -> None:
         assert len({s.branch for s in await served.gateway.engine.store.sessions("default")}) == 1
 
 
-async def test_what_aider_moves_before_each_question_parts_nothing_and_its_summary_comes_from_the_log() -> None:
-    def said(role: str, text: str) -> dict[str, Any]:
-        return {"role": role, "content": text}
+def said(role: str, text: str) -> dict[str, Any]:
+    return {"role": role, "content": text}
 
-    def asked(n: int) -> list[dict[str, Any]]:
-        return [said("user", f"write fact-{n}.txt"), said("assistant", f"I write fact-{n}.txt. " + "It is done. " * 90)]
 
-    path, system = "/v1/chat/completions", said("system", "Act as an expert.")
-    rules = said("system", "# Rules\n\nEvery block must be a block.")
-    with serving() as served:
-        past = list[dict[str, Any]]()
-        for n in range(6):
-            listed = "".join(f"fact-{i}.txt\n" for i in range(n))
-            map = [said("user", f"Here are summaries of some files present in my git repository.\n{listed}")]
-            map.append(said("assistant", "Ok, I won't try and edit those files without asking first."))
-            files = [said("user", f"I have *added these files to the chat* so you can edit them.\n{listed}")]
-            files.append(said("assistant", "Ok, any changes I propose will be to those files."))
-            messages = [system, *map, *past, *files, asked(n)[0], rules]
-            assert served.ask(path, {"model": "gpt-4o", "messages": messages}).status == 200
-            past += asked(n)
-        heard = len(served.provider.heard)
+class Aider:
+    """It says its files and rules anew each time, and quotes what it wants to have summed up."""
+
+    def __init__(self, served: Served) -> None:
+        self.served, self.past = served, list[dict[str, Any]]()
+
+    def ask(self, *messages: dict[str, Any], model: str = "gpt-4o") -> str:
+        got = self.served.ask("/v1/chat/completions", {"model": model, "messages": messages})
+        assert got.status == 200, got.raw[:500]
+        return str(got.spoken("openai_chat").text)
+
+    def work(self, n: int) -> None:
+        listed = "".join(f"fact-{i}.txt\n" for i in range(n))
+        map = said("user", f"Here are summaries of some files present in my git repository.\n{listed}")
+        agreed = said("assistant", "Ok, I won't try and edit those files without asking first.")
+        files = said("user", f"I have *added these files to the chat* so you can edit them.\n{listed}")
+        then = said("assistant", "Ok, any changes I propose will be to those files.")
+        wish, rules = said("user", f"write fact-{n}.txt"), said("system", "# Rules\n\nEvery block must be a block.")
+        self.ask(said("system", "Act as an expert."), map, agreed, *self.past, files, then, wish, rules)
+        self.past += [wish, said("assistant", f"I write fact-{n}.txt. " + "It is done. " * 90)]
+
+    def sum_up(self, past: list[dict[str, Any]]) -> str:
+        heard = len(self.served.provider.heard)
         quoted = "".join(f"# {m['role'].upper()}\n{m['content']}\n" for m in past)
-        summarise = said("system", "*Briefly* summarize this partial conversation about programming.\nDo it.")
-        commit = "You are an expert software engineer that generates concise, one-line Git commit messages based on it."
-        summary = served.ask(path, {"model": "gpt-4o-mini", "messages": [summarise, said("user", quoted)]})
-        text = str(summary.spoken("openai_chat").text)
-        assert len(served.provider.heard) == heard
+        wanted = said("system", "*Briefly* summarize this partial conversation about programming.\nDo it.")
+        text = self.ask(wanted, said("user", quoted), model="gpt-4o-mini")
+        assert len(self.served.provider.heard) == heard
+        return text
+
+
+async def test_what_aider_moves_before_each_question_parts_nothing_and_its_summary_comes_from_the_log() -> None:
+    with serving() as served:
+        aider = Aider(served)
+        for n in range(6):
+            aider.work(n)
+        text = aider.sum_up(aider.past)
         assert [n for n in range(6) if f"write fact-{n}.txt" not in text] == []
-        served.ask(path, {"model": "gpt-4o-mini", "messages": [said("system", commit), said("user", quoted)]})
+        commit = "You are an expert software engineer that generates concise, one-line Git commit messages based on it."
+        aider.ask(said("system", commit), said("user", json.dumps(aider.past)), model="gpt-4o-mini")
         begins = said("user", f"I spoke to you previously about a number of things.\n{text}")
-        served.ask(
-            path, {"model": "gpt-4o", "messages": [system, begins, said("assistant", "Ok."), asked(7)[0], rules]}
-        )
+        aider.past = [begins, said("assistant", "Ok.")]
+        aider.work(7)
         begun = [s.cause for s in await served.gateway.engine.store.sessions("default") if s.number == 1]
     assert sorted(begun) == ["compaction", "start"]
+
+
+async def test_each_of_aiders_summaries_comes_from_the_log_also_one_of_a_summary_and_what_it_kept() -> None:
+    """It asks while it works, keeps the newest, and has the answer with that summed up again if both are too long."""
+    with serving() as served:
+        aider = Aider(served)
+        for n in range(9):
+            aider.work(n)
+            if n >= 3:
+                text = aider.sum_up(aider.past[:-4])
+                begins = said("user", f"I spoke to you previously about a number of things.\n{text}")
+                again = aider.sum_up([begins, *aider.past[-4:-1]])
+                assert [i for i in range(n + 1) if f"write fact-{i}.txt" not in again] == []
+        branches = {s.branch for s in await served.gateway.engine.store.sessions("default") if s.cause == "start"}
+        called = [b for b in branches if await served.gateway.engine.store.calls("default", b)]
+    assert len(called) == 1

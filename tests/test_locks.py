@@ -5,8 +5,10 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
+from threading import Barrier
 
 import psycopg
 import pytest
@@ -17,6 +19,7 @@ from clew import Engine, Request, SQLite, StoreError, open_store
 from clew.store import patience
 from clew.store.places import is_url
 from clew.store.sql import SQLStore
+from clew.store.sqlite.opening import connect
 from clew.testing import Answer, StrictProvider, conversation
 from clients import plain_of
 
@@ -138,3 +141,17 @@ def test_the_collector_may_let_go_of_a_store_while_another_is_opened(tmp_path: P
         [sys.executable, "-c", COLLECTED, str(tmp_path)], capture_output=True, text=True, timeout=300
     )  # it would wait for itself for ever
     assert done.stdout == "opened\n", done.stderr
+
+
+def test_who_opens_a_new_file_at_once_with_others_waits_for_them(tmp_path: Path) -> None:
+    """SQLite does not, where two want a log beside it at the same moment: one in twelve tries showed that."""
+    many = 8
+    begin = Barrier(many)
+
+    def opened(file: Path) -> None:
+        begin.wait()
+        connect(str(file), migrate=True).close()
+
+    with ThreadPoolExecutor(many) as threads:
+        for n in range(25):
+            list(threads.map(opened, [tmp_path / f"{n}.db"] * many))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from clew.core.items import Digests, Item, Scope
 from clew.engine.engine import Engine
-from clew.recognition.proof import Past, logged
+from clew.recognition.proof import logged
 from clew.recognition.recognise import HANDOFF
 from clew.recognition.side_requests import is_continued, summary_at
 from clew.store.trace import Trace
@@ -40,22 +40,37 @@ class Quotes:
     async def find(self, scope: Scope, session: str | None, asked: str) -> tuple[str, list[Item]] | None:
         """The branch that a text quotes, and what of it is quoted; of one with a name, all of it."""
         text = quoted(asked)
-        if (past := logged(Digests(self._store.secret, scope), _summary(text))) and await self._is_there(scope, past):
-            return past.branch, (await self.said(scope, past.branch, past.seq))[1]
-        if session is not None:
-            own = await self._store.session(scope, session)
-            items = (await self.said(scope, own))[1] if own else []
-            found = is_quoted(text, items)
-            return (own, [*items, *_news(text, found.end)]) if own and found.last else None
-        proven: dict[int, dict[str, tuple[str, list[Item]]]] = {}  # by how much is quoted, and up to which node
+        summary, end = _summary(text)
+        past = logged(Digests(self._store.secret, scope), summary)
+        if past and not await self._store.sessions(scope, past.branch):  # purged
+            past = None
+        if past is None or _goes_on(text, end):
+            found = await (self._unnamed(scope, text) if session is None else self._named(scope, session, text))
+            if found or past is None:
+                return found
+        # The summary alone, or, as aider may ask, with what had been left out of it: nothing proves a branch of both.
+        _, items = await self.said(scope, past.branch, past.seq)
+        return past.branch, [*items, *_news(text, end)]
+
+    async def _named(self, scope: Scope, session: str, text: str) -> tuple[str, list[Item]] | None:
+        own = await self._store.session(scope, session)
+        items = (await self.said(scope, own))[1] if own else []
+        found = is_quoted(text, items)
+        return (own, [*items, *_news(text, found.end)]) if own and found.last else None
+
+    async def _unnamed(self, scope: Scope, text: str) -> tuple[str, list[Item]] | None:
+        # By how much is quoted, whether a model was ever asked there (else it is a quote that was written down), and up
+        # to which node: one may be how another began.
+        proven: dict[tuple[int, bool], dict[str, tuple[str, list[Item]]]] = {}
         for branch in await self._likely(scope, text):
             trace, items = await self.said(scope, branch)
             # What a model handed over there is for those who have its system prompt: who quotes has another one.
             handed_over = any(edit.by.startswith(HANDOFF) for edit in trace.edits)
             last, size, end = NOT_QUOTED if handed_over else is_quoted(text, items)
             if last:
-                proven.setdefault(size, {})[trace.said[last - 1].id] = branch, [*items[:last], *_news(text, end)]
-        best = list(proven[max(proven)].values()) if proven else []  # one may be how another began
+                ways = proven.setdefault((size, bool(trace.calls)), {})
+                ways[trace.said[last - 1].id] = branch, [*items[:last], *_news(text, end)]
+        best = list(proven[max(proven)].values()) if proven else []
         return best[0] if len(best) == 1 else None
 
     async def _likely(self, scope: Scope, text: str) -> list[str]:
@@ -67,9 +82,6 @@ class Quotes:
             found |= set(await self._store.search(scope, paragraph, None, PARAGRAPHS))
         tally = Tally(branch for _, branch in await self._store.places(scope, sorted(found)))
         return [branch for branch, _ in tally.most_common(LIKELY)]
-
-    async def _is_there(self, scope: Scope, past: Past) -> bool:
-        return bool(await self._store.sessions(scope, past.branch))
 
     async def said(self, scope: Scope, branch: str, until: int | None = None) -> tuple[Trace, list[Item]]:
         """A branch, and all that was said on it."""
@@ -84,13 +96,20 @@ def quoted(text: str) -> str:
     return text[begin + len(_WITHIN[0]) : end] if 0 <= begin < end else text
 
 
-def _summary(text: str) -> str:
-    """All that is quoted, if that is one summary: aider has one summed up again that it finds too long."""
-    begins, then, more = [*islice(_LABEL.finditer(text), 3), None, None, None][:3]
-    if begins is None or more or (then and len(text) - then.end() > AGREED):
-        return ""
-    first = text[begins.end() : then.start() if then else len(text)]
-    return first if is_continued([Item("text", "user", first)]) else ""
+def _summary(text: str) -> tuple[str, int]:
+    """The summary that what is quoted begins with, if it does, and where that ends."""
+    begins, then = [*islice(_LABEL.finditer(text), 2), None, None][:2]
+    if begins is None:
+        return "", 0
+    end = then.start() if then else len(text)
+    first = text[begins.end() : end]
+    return (first, end) if is_continued([Item("text", "user", first)]) else ("", 0)
+
+
+def _goes_on(text: str, place: int) -> bool:
+    """Whether more is quoted from here on than an answer that aider makes up itself ("Ok.")."""
+    then, more = [*islice(_LABEL.finditer(text, place), 2), None, None][:2]
+    return more is not None or (then is not None and len(text) - then.end() > AGREED)
 
 
 class Quoted(NamedTuple):

@@ -168,12 +168,14 @@ def is_all_there(change: Change) -> bool:
     if not all(_is_written_otherwise(change.old[m.old], change.new[m.new]) for m in change.pairs):
         return False
     was, now = {m.old for m in change.pairs}, {m.new for m in change.pairs} | _repeats(change)
+    again = {item.text for item in change.new if item is not None and trails(item)}
     for gap in change.gaps:
         known = (j + 1 for j in now if j >= gap.begin and not trails(change.new[j]))
         end = gap.end if gap.stop < change.said else max(known, default=gap.end)
         lost = (change.old.get(i) for i in range(gap.start, gap.stop) if i not in was)
         put = (change.new[j] for j in range(gap.begin, end) if j not in now)
-        gone = all(i is not None and (i.kind in SOFT or is_aside(i)) for i in lost)  # clients drop thoughts
+        # Clients drop thoughts, and have instructions said last each time.
+        gone = all(i is not None and (i.kind in SOFT or is_aside(i) or (trails(i) and i.text in again)) for i in lost)
         if not gone or not all(i is None or is_aside(i) for i in put):
             return False
     return True

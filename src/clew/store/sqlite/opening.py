@@ -4,6 +4,7 @@ import os
 import secrets
 import sqlite3
 import threading
+import time
 from collections import Counter, deque
 from importlib.resources import files
 from pathlib import Path
@@ -117,6 +118,7 @@ def connect(path: str, migrate: bool = False, patience: float = PATIENCE) -> sql
         if migrate:
             db.create_function("hex_list", 1, lambda packed: listed(unpack(packed)))
             _migrate(db, path)
+            _write_ahead(db, patience)
         db.execute("pragma synchronous = full")
     except BaseException:
         db.close()
@@ -150,9 +152,18 @@ def _migrate(db: sqlite3.Connection, path: str) -> None:
         except BaseException:
             db.execute("rollback")
             raise
-    # Only now: a new file's first page must say whose it is before anything else can be in a log beside it.
-    if db.execute("pragma journal_mode").fetchone()[0] == "delete":
-        db.execute("pragma journal_mode = wal")
+
+
+def _write_ahead(db: sqlite3.Connection, patience: float) -> None:
+    """Only now: a new file's first page must say whose it is before anything else can be in a log beside it."""
+    last = time.monotonic() + patience
+    while db.execute("pragma journal_mode").fetchone()[0] == "delete":
+        try:
+            db.execute("pragma journal_mode = wal")
+        except sqlite3.OperationalError as error:  # two who open a new file at once: SQLite does not wait here
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > last:
+                raise
+            time.sleep(0.01)
 
 
 def _statements(script: str) -> list[str]:
