@@ -69,16 +69,16 @@ class Served:
 def serving(
     store: str | Path = ":memory:",
     provider: StrictProvider | None = None,
-    window: int = 200_000,
+    window: int | None = 200_000,
     settings: GatewaySettings | None = None,
     compacts: bool = False,
     **given: Any,
 ) -> Iterator[Served]:
-    """A gateway over a store, before a provider that `compacts` for it, or does not."""
+    """A gateway over a store, before a provider that `compacts` for it, or does not; no window: the model's own."""
     metrics = Metrics()
     opened = open_store(store)
-    with provider or StrictProvider(window=window) as behind:
-        engine = Engine(opened, Budget(window=window), Settings(listeners=(metrics,), **given))
+    with provider or StrictProvider(window=window or 1_000_000) as behind:
+        engine = Engine(opened, Budget(window=window) if window else None, Settings(listeners=(metrics,), **given))
         known = [
             Upstream(kind, kind, behind.url, "key", compacts=compacts) for kind in ("anthropic", "openai", "gemini")
         ]

@@ -12,6 +12,7 @@ import pytest
 from clew import SQLite
 from clew.config import engine, load
 from clew.config.wiring import writer
+from clew.core.items import Frame
 from clew.errors import BadConfig
 from clew.llm import read
 from clew.testing.provider import Answer, Call, StrictProvider
@@ -59,7 +60,7 @@ async def test_the_window_of_the_page_holds_for_the_agent_and_for_notes(name: st
     (tmp_path / "config.toml").write_text(block)
     config = load({"HOME": str(tmp_path), "CLEW_CONFIG": str(tmp_path / "config.toml")}, tmp_path)
     made = engine(config, SQLite(":memory:"))
-    assert (await made.limits.windows.model("", name)).window == 32_768
+    assert (await made.limits.windows.model("", Frame("openai_chat", name))).window == 32_768
     notes = writer(config)
     assert notes is not None
     assert notes.model.window == 32_768

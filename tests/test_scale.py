@@ -8,6 +8,7 @@ import pytest
 
 import clew
 from clew import Budget, Engine, Meter, Request, SQLite, View, counter_for, wire
+from clew.core.items import Frame
 from clew.engine.settings import Settings
 from clew.engine.windows import SCOPES, ModelWindows
 from clew.screens.demo import sample
@@ -15,6 +16,7 @@ from clew.store.records import Call
 
 HIDDEN = 346  # tokens a provider puts before every request, unseen
 UNKNOWN = "somebodys-new-model"  # its vocabulary is not known: counts are an estimate
+FRAME = Frame("openai_chat", UNKNOWN)
 TRUTHS = ("gemma-3", "qwen3", "mistral-nemo", "llama-3.1", "deepseek-v3", "gpt-4o")
 TURNS = 40
 
@@ -123,9 +125,9 @@ async def test_an_overflow_error_is_learned_from_and_remembered() -> None:
     view = await engine.prepare(request)
     assert view.edits
     assert (await store.calls("default", view.branch))[-1].limit < 8192
-    model = await Engine(store).limits.windows.model("default", UNKNOWN)
+    model = await Engine(store).limits.windows.model("default", FRAME)
     assert (model.window, model.source) == (8192, "learned")
-    assert (await Engine(store).limits.windows.model("another", UNKNOWN)).source == "default"
+    assert (await Engine(store).limits.windows.model("another", FRAME)).source == "default"
     await store.close()
 
 
@@ -140,7 +142,7 @@ async def test_a_refusal_without_a_number_still_makes_the_next_request_smaller()
         assert await engine.refused(view, "the request exceeds the available context size, try increasing it")
     assert sizes[0] > sizes[1] > sizes[2]
     await engine.observe(view, {"prompt_tokens": sizes[0], "completion_tokens": 1})  # so much went well after all
-    assert (await engine.limits.windows.model("default", UNKNOWN)).source == "default"
+    assert (await engine.limits.windows.model("default", FRAME)).source == "default"
     await store.close()
 
 
@@ -148,9 +150,10 @@ async def test_as_many_refusals_without_a_number_as_names_somebody_invents_are_n
     store = SQLite(":memory:")
     windows = ModelWindows(store)
     for n in range(SCOPES + 1):
-        windows.guess("default", f"model {n}", 10_000)
-    assert await windows.refused("default", "model 0") is None
-    assert await windows.refused("default", f"model {SCOPES}") == 9_000
+        windows.guess("default", Frame("openai_chat", f"model {n}"), 10_000)
+    first, last = (Frame("openai_chat", f"model {n}") for n in (0, SCOPES))
+    assert (await windows.model("default", first)).source == "default"
+    assert (await windows.model("default", last)).window == 9_000
     await store.close()
 
 
@@ -158,7 +161,7 @@ async def test_the_users_word_is_above_what_an_error_taught() -> None:
     store = SQLite(":memory:")
     own = clew.catalog.Model(UNKNOWN, 50_000, source="given")
     engine = Engine(store, settings=Settings(models={UNKNOWN: own}))
-    await engine.limits.windows.learn("default", UNKNOWN, "tokens", 8_192)
+    await engine.limits.windows.learn("default", FRAME, "tokens", 8_192)
     view = await engine.prepare(Request({"model": UNKNOWN, "messages": [{"role": "user", "content": "hello"}]}))
     assert (await engine.limits.target("default", view.frame)).window == 50_000
     await store.close()

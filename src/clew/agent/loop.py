@@ -170,7 +170,8 @@ class Agent:
     async def _answer(self) -> int:
         """The tokens that an answer may take: not more than are kept free for it, or a full window has no room."""
         frame = Frame(self.speaker.format, self.speaker.name)
-        kept_free = (await self.controller.engine.limits.target(self.scope, frame)).kept_free
+        branch = self._last.view.branch if self._last else ""
+        kept_free = (await self.controller.engine.limits.target_after_refusal(self.scope, frame, branch)).kept_free
         return min(self._limit, kept_free or self._limit)
 
     async def _again(self, sent: SentBody, error: ModelError, left: int) -> Retrying:

@@ -66,6 +66,7 @@ class Frame:
     body: Mapping[str, Any] = field(default_factory=dict)  # every key but the messages, verbatim
     system: str = ""  # all system text, for counting and display
     tools: tuple[Mapping[str, Any], ...] = ()
+    served: str = ""  # by whom, and how, as far as a host says it: the name of an upstream, what headers ask for
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +168,8 @@ class Digests:
     def frame(self, frame: Frame) -> str:
         """The digest of a frame's version."""
         state = self._content.copy()
-        state.update(_quickly([frame.format, list(frame.lead), dict(frame.body)]))
+        served = [frame.served] if frame.served else []
+        state.update(_quickly([frame.format, list(frame.lead), dict(frame.body), *served]))
         return state.hexdigest()
 
     def seal(self, data: bytes) -> bytes:

@@ -103,8 +103,8 @@ class Engine:
     async def observe(self, view: View, usage: Any) -> None:
         """Record what the provider reported for the call this view was made for: its own object or a mapping."""
         report = spent(usage)
-        cost = await self.limits.cost(view.scope, view.frame.model, report)
-        learned = await self.limits.windows.took(view.scope, view.frame.model, report.input)
+        cost = self.limits.cost(view.frame.model, report)
+        learned = await self.limits.windows.took(view.scope, view.frame, report.input)
         if (branch := self._turns.branches.newest(view)) and len(branch.view.edits) != len(view.edits):
             branch = None  # compacted since: the report is of what is no longer shown
         if branch:
@@ -242,7 +242,7 @@ class Engine:
 
     async def window(self, view: View) -> int | None:
         """The tokens that the model of a view can read and write; None where nobody knows."""
-        model = await self.limits.windows.model(view.scope, view.frame.model)
+        model = await self.limits.windows.model(view.scope, view.frame)
         window = (await self.limits.target(view.scope, view.frame)).window
         guessed = model.source == "default" and window == model.window and not isinstance(self.budget, Budget)
         return None if guessed else window

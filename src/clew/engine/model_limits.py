@@ -12,7 +12,7 @@ from clew.core.items import Frame, Scope
 from clew.core.limits import Budget
 from clew.core.threads import in_thread
 from clew.core.view import View
-from clew.engine.windows import ModelWindows
+from clew.engine.windows import LEAST_WINDOW, ModelWindows
 from clew.store.protocol import Store
 from clew.store.records import NamedValue
 from clew.tokens import Counter, counter_for
@@ -57,20 +57,22 @@ class ModelLimits:
         self._meters = Recent[tuple[str, str], Meter](METERS)
         self._calibrations = Recent[tuple[Scope, str], Calibration](TAUGHT)
         self._reports = Recent[tuple[Scope, str], int](TAUGHT)
+        self._refused = Recent[tuple[Scope, str], int](TAUGHT)  # by branch: the window that a refusal just named
 
-    async def target(self, scope: Scope, frame: Frame) -> Target:
-        """What a request is to fit, with a meter for its model."""
+    async def target(self, scope: Scope, frame: Frame, past: bool = False) -> Target:
+        """What a request is to fit, with a meter for its model. `past`: whatever refusals taught."""
         given, answer = self._given, answer_of(frame)
         if isinstance(given, Budget):
             budget, name = given, frame.model or given.model
-            if (refused := await self.windows.refused(scope, frame.model)) and refused < given.window:
-                budget = with_(given, window=refused, reserve=min(given.kept_free(), refused // 4))
+            known = catalog.Model(name, given.window)
+            if not past and (refused := await self.windows.refused(scope, frame, known)):
+                budget = _narrowed(given, refused)
         else:
-            model = await self.windows.model(scope, frame.model)
+            model = await self.windows.model(scope, frame, past)
             budget, name = (given or whole_window)(model), frame.model
             if budget.window == model.max_input:  # what a model writes has a place of its own beside that
                 answer -= max(0, model.window - model.max_input)
-        if more := await self.windows.others(scope, frame.model):
+        if more := await self.windows.others(scope, frame):
             budget = with_(budget, **{what: min(most, getattr(budget, what)) for what, most in more.items()})
         key = name, frame.format
         if key not in self._meters:
@@ -79,6 +81,21 @@ class ModelLimits:
             self._meters[key] = meter
         meter = self._meters[key]
         return Target(budget, meter, meter.frame(frame).tokens, max(0, answer))
+
+    async def target_of_turn(self, scope: Scope, frame: Frame, branch: str) -> Target:
+        """What the next request of a branch is to fit: less, once, if its provider has just refused it."""
+        if (scope, branch) in self._refused:
+            target = await self.target_after_refusal(scope, frame, branch)
+            self._refused.pop((scope, branch), None)
+            return target
+        target = await self.target(scope, frame)
+        past = await self.target(scope, frame, past=True) if await self.windows.is_bound(scope, frame) else target
+        return past if past.window > target.window and self.windows.aims_past(scope, frame) else target
+
+    async def target_after_refusal(self, scope: Scope, frame: Frame, branch: str) -> Target:
+        """What a branch is to fit whose provider has just refused a request, or has not."""
+        target, window = await self.target(scope, frame), self._refused.get((scope, branch))
+        return with_(target, budget=_narrowed(target.budget, window)) if window and window < target.window else target
 
     async def weigh(self, scope: Scope, size: ProviderSize, target: Target, frame: Frame) -> None:
         """Begin a turn: what a branch's size is counted with."""
@@ -101,26 +118,39 @@ class ModelLimits:
         return [(KIND, model, calibration.to_json())] if often else []
 
     async def refuse(self, scope: Scope, size: ProviderSize | None, view: View, overflow: "Overflow") -> int | None:
-        """Remember the limit that a refusal names; the window that holds from now on, if it was about tokens."""
-        model, sent = view.frame.model, size.expected(view) if size else await self._predicted(scope, view)
+        """Have the branch's next request fit what a refusal names: that window, if it was about tokens.
+
+        What others send to the model has the refusal for evidence.
+        """
+        frame, sent = view.frame, size.expected(view) if size else await self._predicted(scope, view)
+        if overflow.limit is None and (overflow.what != "tokens" or not sent):
+            return None
         if overflow.limit is None:
-            return self.windows.guess(scope, model, sent) if overflow.what == "tokens" and sent else None
-        await self.windows.learn(scope, model, overflow.what, overflow.limit)
+            window = self.windows.guess(scope, frame, sent)
+        else:
+            window = overflow.limit
+            await self.windows.learn(scope, frame, overflow.what, overflow.limit)
         if overflow.what != "tokens":
             return None
+        if window >= LEAST_WINDOW:
+            self._refused[scope, view.branch] = window
         # What was too long was thought to fit: then the limit is not all that was wrong. Or the room for the answer,
         # which many count in, was too large: that says nothing of what was sent.
-        asked = max(overflow.asked or 0, overflow.limit) - answer_of(view.frame)
-        if size and sent < asked:
+        asked = max(overflow.asked or 0, overflow.limit or 0) - answer_of(frame)
+        if size and overflow.limit and sent < asked:
             for kind, name, value in self.observe(scope, size, view, asked):
                 await self._store.learn(scope, kind, name, value)
-        return overflow.limit
+        return window
 
     async def _predicted(self, scope: Scope, view: View) -> int:
         calls = await self._store.calls(scope, view.branch)
         return next((c.predicted for c in reversed(calls) if c.seq == view.seq), 0)
 
-    async def cost(self, scope: Scope, model: str, spent: Spent) -> float | None:
+    def cost(self, model: str, spent: Spent) -> float | None:
         """US dollars, if the price is known."""
-        prices = (await self.windows.model(scope, model)).prices
+        prices = self.windows.prices(model)
         return cost(prices, spent) if prices else None
+
+
+def _narrowed(budget: Budget, window: int) -> Budget:
+    return with_(budget, window=window, reserve=min(budget.kept_free(), window // 4))

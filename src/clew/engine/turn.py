@@ -73,8 +73,11 @@ async def recognised(turn: Turn, store: Store, limits: ModelLimits) -> None:
     apply(trace, *found.events)
     turn.known = len(trace.edits)
     turn.written += found.events
-    turn.target = await limits.target(turn.scope, turn.frame)
-    turn.prices = (await limits.windows.model(turn.scope, turn.frame.model)).prices
+    if turn.silent:
+        turn.target = await limits.target(turn.scope, turn.frame)
+    else:
+        turn.target = await limits.target_of_turn(turn.scope, turn.frame, trace.branch)
+    turn.prices = limits.windows.prices(turn.frame.model)
     await limits.weigh(turn.scope, size, turn.target, turn.frame)
     size.unmasked = branch.unmasked
     if reported and reported[0].frame.model == turn.frame.model:

@@ -55,6 +55,7 @@ class Request:
     method: Method | None = None  # who decides when to compact, if not as the engine has it
     cue: Cue | None = None  # from where on an agent that decides is asked to act, if not as usual
     check: Callable[[Frame, Sequence[Item]], None] | None = None  # sees what is new; what it raises ends the turn
+    served: str = ""  # by whom, and how: what one upstream refuses says nothing of the same model at others
 
 
 class _Paused(Exception):
@@ -120,6 +121,7 @@ class Turns:
             incoming = await in_thread_if(branch.body.takes_long(body), lambda: branch.body.read(body))
             if incoming is None or incoming.same < branch.body.solid:
                 return None
+            incoming.serve(request.served)
             if request.check:
                 request.check(incoming.frame, incoming.flat())
             offset = branch.body.starts[incoming.same] + branch.body.shift
@@ -138,6 +140,7 @@ class Turns:
         known = Known(body.format)
         incoming = await in_thread_if(known.takes_long(body), lambda: known.read(body))
         assert incoming is not None, "its own format"
+        incoming.serve(request.served)
         if request.check:
             request.check(incoming.frame, incoming.flat())
         looking = self.recogniser(request.scope, incoming.frame, request.origin)
@@ -182,7 +185,7 @@ class Turns:
             if branch.stale or branch.view.seq != view.seq:  # somebody took a turn on it meanwhile
                 raise NotFound(NEWEST_ONLY)
             scope, first, known = view.scope, branch.trace.seq, len(branch.trace.edits)
-            target = await self.limits.target(scope, view.frame)
+            target = await self.limits.target_after_refusal(scope, view.frame, view.branch)
             branch.view = with_(branch.view, pinned=branch.trace.pins())  # somebody may have pinned since
             after = accepted(branch, await act(branch, target), branch.view)
             if len(after.edits) == known:

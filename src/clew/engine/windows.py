@@ -1,41 +1,81 @@
-"""How much a model reads, from the best source there is: the user's word, an error that named the limit, the local
-server that runs it, the catalog, a guess from its family."""
+"""How much a model reads, from the best source there is: the user's word, what its provider refused of late, the local
+server that runs it, the catalog, a guess from its family.
+
+A refusal is evidence, no law: servers are started anew with a longer context, accounts are upgraded, some errors are
+wrong. So it counts for a model at one upstream only, for a day, against a window that is known exactly only from the
+second time on, and every third request is aimed past it.
+"""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace as with_
+from typing import Any, NamedTuple
 
 from clew import catalog
 from clew.catalog.probe import Probed, probe
 from clew.core.caches import Recent
-from clew.core.items import Scope
+from clew.core.items import Frame, Scope
 from clew.store.protocol import Store
 from clew.store.records import NamedValue
 
 KIND = "limit"  # under which the store keeps what errors taught
 OLLAMA = 4_096  # tokens it gives a model on a small machine, unless told otherwise
+AGE = 24 * 60 * 60  # seconds for which a refusal counts
+DOUBTED = 2  # refusals that it takes against a window that is known exactly
+PROBED = 3  # every such request is aimed past what refusals taught: at most one call more is refused per compaction
 _TIGHTER = 0.9  # of what was refused, where the error names no limit
 SCOPES = 1_000  # and models, of which it is remembered what the store, or a server, said of them
-_LEAST = 2_048  # tokens: a model that takes less than this has another trouble
+LEAST_WINDOW = 2_048  # tokens: a model that takes less than this has another trouble
+
+
+class LearnedLimit(NamedTuple):
+    """What refusals taught of one model at one upstream."""
+
+    tokens: int = 0  # none: it was about something else
+    refusals: int = 0
+    at: int = 0  # when the newest was, in seconds
+    others: Mapping[str, int] = {}  # limits on bytes, images and messages
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> "LearnedLimit":
+        """As a store has it; what an older version wrote has no age, and counts no more."""
+        counts = {what: n for what, n in kept.items() if isinstance(n, int) and n > 0}
+        own = {what: counts.pop(what, 0) for what in ("tokens", "refusals", "at")}
+        return cls(**own, others=counts)
+
+    def to_json(self) -> dict[str, int]:
+        """As a store keeps it."""
+        return {"tokens": self.tokens, "refusals": self.refusals, "at": self.at, **self.others}
+
+
+def place_of(frame: Frame) -> str:
+    """By what a model is known there where it is served: what one upstream refuses says nothing of others."""
+    return f"{frame.model} at {frame.served}" if frame.served else frame.model
 
 
 class ModelWindows:
-    """ModelWindows of models: what is `given` overrides all else, `servers` are local ones that may be asked.
+    """Windows of models: what is `given` overrides all else, `servers` are local ones that may be asked.
 
     With None for `servers` nobody is asked.
     """
 
     def __init__(
-        self, store: Store, given: Mapping[str, catalog.Model] | None = None, servers: Sequence[str] | None = ()
+        self,
+        store: Store,
+        given: Mapping[str, catalog.Model] | None = None,
+        servers: Sequence[str] | None = (),
+        now: Callable[[], float] = time.time,
     ) -> None:
         self.given = dict(given or {})
         self.servers = None if servers is None else tuple(servers)
-        self._homes: dict[str, str] = {}  # where models are run that somebody talks to
+        self._homes = Recent[str, str](SCOPES)  # where models are run that somebody talks to
         self._store = store
-        self._learned = Recent[Scope, dict[str, dict[str, int]]](SCOPES)
+        self._now = now
+        self._learned = Recent[Scope, dict[str, LearnedLimit]](SCOPES)
+        self._guessed = Recent[tuple[Scope, str], LearnedLimit](SCOPES)
         self._probed = Recent[str, Probed | None](SCOPES)
-        # Not kept: only an error without a number is behind it.
-        self._guessed = Recent[tuple[Scope, str], int](SCOPES)
+        self._bound = Recent[tuple[Scope, str], int](SCOPES)  # requests that were aimed at a learned limit, of late
 
     def place(self, name: str, address: str) -> None:
         """Have the server that runs a model: it is asked beside the others, about this model only."""
@@ -49,68 +89,110 @@ class ModelWindows:
         if known.source != "given":
             self.given[name] = with_(known, window=window, max_input=None, source="given", exact=True)
 
-    async def model(self, scope: Scope, name: str) -> catalog.Model:
-        """What is known of a model; `source` says from where its window is."""
-        known = self.given.get(name) or catalog.lookup(name)
+    async def model(self, scope: Scope, frame: Frame, past: bool = False) -> catalog.Model:
+        """What is known of a request's model; `source` says from where its window is. `past`: whatever was refused."""
+        known = self.given.get(frame.model) or catalog.lookup(frame.model)
         if known.source == "given":
             return known
-        if window := (await self._taught(scope)).get(name, {}).get("tokens"):
-            return with_(known, window=window, max_input=None, source="learned", exact=True)
-        if found := await self._asked(name):
+        if found := await self._asked(frame.model):
             # A model that Ollama has not loaded yet: its maximum is known, what it will be given is not.
             most = min(found.window, OLLAMA) if found.server == "ollama" and not found.sure else found.window
             known = with_(known, window=most, max_input=None, source="probed", exact=found.sure)
-        if (guess := self._guessed.get((scope, name))) and guess < (known.max_input or known.window):
-            known = with_(known, window=guess, max_input=None, source="learned", exact=False)
-        return known
+        window = None if past else await self.refused(scope, frame, known)
+        return with_(known, window=window, max_input=None, source="learned", exact=True) if window else known
 
-    async def others(self, scope: Scope, name: str) -> Mapping[str, int]:
-        """ModelWindows on bytes, images and messages that errors named."""
-        return {what: most for what, most in (await self._taught(scope)).get(name, {}).items() if what != "tokens"}
+    async def refused(self, scope: Scope, frame: Frame, known: catalog.Model) -> int | None:
+        """The window that refusals taught, where that is less than is `known`, and to be believed."""
+        window = await self._believed(scope, place_of(frame), known)
+        if window and scope in self._learned:
+            del self._learned[scope]  # somebody else may have forgotten it
+            window = await self._believed(scope, place_of(frame), known)
+        return window
 
-    async def refused(self, scope: Scope, name: str) -> int | None:
-        """The window that refusals taught, named or guessed: stronger than a budget that ignores them."""
-        taught = (await self._taught(scope)).get(name, {}).get("tokens")
-        guess = self._guessed.get((scope, name))
-        return min(filter(None, (taught, guess)), default=None)
+    async def _believed(self, scope: Scope, place: str, known: catalog.Model) -> int | None:
+        needed, most = DOUBTED if known.exact else 1, known.max_input or known.window
+        found = (await self._taught(scope)).get(place), self._guessed.get((scope, place))
+        limits = [limit for limit in found if limit and limit.refusals >= needed and self._now() - limit.at < AGE]
+        return min((limit.tokens for limit in limits if 0 < limit.tokens < most), default=None)
 
-    async def learn(self, scope: Scope, name: str, what: str, most: int) -> None:
+    async def is_bound(self, scope: Scope, frame: Frame) -> bool:
+        """Whether something was refused that may count."""
+        place = place_of(frame)
+        return place in await self._taught(scope) or (scope, place) in self._guessed
+
+    def prices(self, model: str) -> catalog.Prices | None:
+        """What a model costs, if that is known."""
+        return (self.given.get(model) or catalog.lookup(model)).prices
+
+    def aims_past(self, scope: Scope, frame: Frame) -> bool:
+        """Whether the next request is aimed past what refusals taught, to see whether they still hold."""
+        count = self._bound[scope, place_of(frame)] = self._bound.get((scope, place_of(frame)), 0) + 1
+        return count % PROBED == 0
+
+    async def others(self, scope: Scope, frame: Frame) -> Mapping[str, int]:
+        """Limits on bytes, images and messages that errors named."""
+        limit = (await self._taught(scope)).get(place_of(frame))
+        return limit.others if limit and self._now() - limit.at < AGE else {}
+
+    async def learn(self, scope: Scope, frame: Frame, what: str, most: int) -> None:
         """Remember a limit that a provider named, unless no model can mean it."""
-        if what == "tokens" and most < _LEAST:
+        if what == "tokens" and most < LEAST_WINDOW:
             return
-        taught = await self._taught(scope)
-        taught[name] = {**taught.get(name, {}), what: most}
-        self._guessed.pop((scope, name), None)
-        await self._store.learn(scope, KIND, name, taught[name])
+        place, taught = place_of(frame), await self._taught(scope)
+        limit = self._once_more(taught.get(place, LearnedLimit()))
+        if what == "tokens":
+            limit = limit._replace(tokens=most, refusals=limit.refusals + 1)
+        else:
+            limit = limit._replace(others={**limit.others, what: most})
+        taught[place] = limit
+        self._guessed.pop((scope, place), None)
+        await self._store.learn(scope, KIND, place, limit.to_json())
 
-    async def took(self, scope: Scope, name: str, tokens: int) -> list[NamedValue]:
+    def guess(self, scope: Scope, frame: Frame, refused: int) -> int:
+        """A request of so many tokens was too long, nobody said by how much: less may fit, while this engine lives."""
+        place = place_of(frame)
+        self._probed.pop(frame.model, None)
+        limit = self._once_more(self._guessed.get((scope, place), LearnedLimit()))
+        tighter = max(LEAST_WINDOW, int(_TIGHTER * refused))
+        limit = limit._replace(tokens=min(tighter, limit.tokens or tighter), refusals=limit.refusals + 1)
+        self._guessed[scope, place] = limit
+        return tighter
+
+    def _once_more(self, limit: LearnedLimit) -> LearnedLimit:
+        """What was refused before, if that still counts, as of now."""
+        now = int(self._now())
+        return limit._replace(at=now) if now - limit.at < AGE else LearnedLimit(at=now)
+
+    async def took(self, scope: Scope, frame: Frame, tokens: int) -> list[NamedValue]:
         """A call of so many tokens went well: a limit below that was wrong, and an unsure server may be sure now.
 
         What is to be written down.
         """
-        taught = (await self._taught(scope)).get(name, {})
-        wrong = taught.get("tokens", tokens) < tokens
-        if wrong:
-            del taught["tokens"]
-        if self._guessed.get((scope, name), tokens) < tokens:
-            del self._guessed[scope, name]
-        if (found := self._probed.get(name)) and not found.sure:
-            del self._probed[name]
-        return [(KIND, name, dict(taught))] if wrong else []
+        place, taught = place_of(frame), await self._taught(scope)
+        limit = taught.get(place)
+        wrong = limit is not None and 0 < limit.tokens < tokens
+        if limit and wrong:
+            limit = taught[place] = limit._replace(tokens=0, refusals=0)
+        if (guess := self._guessed.get((scope, place))) and guess.tokens < tokens:
+            del self._guessed[scope, place]
+        if (found := self._probed.get(frame.model)) and not found.sure:
+            del self._probed[frame.model]
+        return [(KIND, place, limit.to_json())] if limit and wrong else []
 
-    def guess(self, scope: Scope, name: str, refused: int) -> int:
-        """A request of so many tokens was too long, nobody said by how much: try with less while this engine lives."""
-        self._probed.pop(name, None)
-        tighter = max(_LEAST, int(_TIGHTER * refused))
-        self._guessed[scope, name] = min(tighter, self._guessed.get((scope, name), tighter))
-        return self._guessed[scope, name]
+    async def all_learned(self, scope: Scope) -> Mapping[str, LearnedLimit]:
+        """What refusals taught in a scope, by model and upstream."""
+        return {place: limit for place, limit in (await self._taught(scope)).items() if limit.tokens or limit.others}
 
-    async def _taught(self, scope: Scope) -> dict[str, dict[str, int]]:
+    async def forget(self, scope: Scope, place: str) -> None:
+        """Believe nothing of what refusals taught of a model at an upstream."""
+        (await self._taught(scope)).pop(place, None)
+        self._guessed.pop((scope, place), None)
+        await self._store.learn(scope, KIND, place, {})
+
+    async def _taught(self, scope: Scope) -> dict[str, LearnedLimit]:
         if scope not in self._learned:
             found = await self._store.learned(scope, KIND)
-            self._learned[scope] = {
-                name: {k: v for k, v in value.items() if isinstance(v, int) and v > 0} for name, value in found.items()
-            }
+            self._learned[scope] = {place: LearnedLimit.from_json(kept) for place, kept in found.items()}
         return self._learned[scope]
 
     async def _asked(self, name: str) -> Probed | None:

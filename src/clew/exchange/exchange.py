@@ -54,6 +54,7 @@ class Caller(NamedTuple):
     sent: Callable[[View], None]
     passable: Callable[[ClewError], ClewError]  # an error as one that an SDK lets pass
     failed: Callable[[Exception], None] = failed_open  # what kept clew from its part; to raise is to refuse the request
+    refused: tuple[type[ClewError], ...] = RAISED  # for what a request is not sent
 
 
 class Exchange:
@@ -226,7 +227,7 @@ class Exchange:
         try:
             body = await self._work(self._own.whole()) if self._offers else self._body
             sent = await self._work(self._thread.fit(body, self._format))
-        except RAISED:
+        except self._caller.refused:
             raise
         except Exception as error:
             self._thread.last = None

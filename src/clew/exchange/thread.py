@@ -70,17 +70,18 @@ class Thread:
         scope: Scope = "default",
         origin: Origin | None = None,
         check: Callable[[Frame, Sequence[Item]], None] | None = None,
+        served: str = "",
     ) -> None:
         self.controller = controller
         self.session = session  # the host's name for it; without one it is known by its past
         self.scope = scope
         self.origin = origin
-        self._check = check  # as `Request` has it
+        self._check, self._served = check, served  # as `Request` has them
         self.last: SentBody | None = None
 
     async def fit(self, body: Mapping[str, Any] | bytes, format: str | None = None) -> SentBody:
         """What to send instead of a request of the host. Raises `OverBudget`."""
-        request = Request(body, format, self.scope, self.session, self.origin, check=self._check)
+        request = Request(body, format, self.scope, self.session, self.origin, check=self._check, served=self._served)
         self.last = None  # should this fail, the host sends its own, and no report is of what was fitted before
         self.last = await cross(self.controller.prepare(request))
         return self.last

@@ -14,7 +14,7 @@ from clew.core import rawjson
 from clew.core.items import Frame, Item, Scope
 from clew.core.view import View
 from clew.engine.engine import Engine
-from clew.errors import BadRequest, ClewError
+from clew.errors import BadRequest, ClewError, OverBudget, SecretFound
 from clew.exchange.exchange import Caller, Exchange, NotATurn
 from clew.exchange.gemini import with_model
 from clew.exchange.thread import warn
@@ -126,9 +126,10 @@ class ModelCalls:
                 controller, asides = wanted, self._hidden.of(whose, wire.named(call.format).split(body)[0])
         summing = list[SideRequest]()  # where clients compact as they like
         check = partial(_check_kept, summing) if self._settings.compaction == "pass" else _check
-        thread = ManagedThread(controller, whose.name, scope=whose.scope, origin=whose.origin, check=check)
+        by = outgoing.upstream.name
+        thread = ManagedThread(controller, whose.name, scope=whose.scope, origin=whose.origin, check=check, served=by)
         thread.clearing = edited.clearing if edited else None
-        caller = Caller(_nothing, _same, self._failed)
+        caller = Caller(_nothing, _same, self._failed, refused=(SecretFound, NotATurn))
         exchange = Exchange(thread, asides, line, outgoing, call.format, body or given, caller)
         with compacted_by(line, outgoing):
             reply: GatewayReply = await exchange.run()
@@ -239,6 +240,10 @@ class ModelCalls:
 
     def _failed(self, error: Exception) -> None:
         """Clew could not do its part."""
+        if isinstance(error, OverBudget):  # its provider, who may count otherwise, says whether it is too long
+            self._metrics.add("clew_not_fitted_total")
+            warn("a request does not fit, and is sent as it came", error)
+            return
         if self._settings.closed:
             raise Refused(503, f"clew failed on this request ({type(error).__name__}), and gateway.closed is on")
         self._metrics.add("clew_failed_open_total", error=type(error).__name__)

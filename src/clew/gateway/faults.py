@@ -33,13 +33,11 @@ _GEMINI = {
 
 def refusal(error: Exception, format: str) -> GatewayReply:
     """What a client is told of an error."""
-    if isinstance(error, OverBudget):
-        return _too_long(error, format)
     if isinstance(error, Refused):
         return told(error.status, str(error), format, **error.headers)
     if isinstance(error, TooLarge):
         return told(413, str(error), format)
-    if isinstance(error, BadRequest | SecretFound):
+    if isinstance(error, BadRequest | OverBudget | SecretFound):
         return told(400, str(error), format)
     if isinstance(error, ClewError):
         return told(503, f"clew: {error}", format)
@@ -66,16 +64,3 @@ def told(status: int, message: str, format: str, code: str | None = None, **head
             said = {"error": {"message": message, "type": kind, "param": None, "code": code}}
     return json_reply(rawjson.dumps(said), status, **headers)
 
-
-def _too_long(error: OverBudget, format: str) -> GatewayReply:
-    """In the words that clients know: some compact when they hear them."""
-    match format:
-        case "anthropic":
-            return told(400, f"prompt is too long: {error.needed} tokens > {error.limit} maximum", format)
-        case "gemini":
-            words = (
-                f"The input token count ({error.needed}) exceeds the maximum number of tokens allowed ({error.limit})."
-            )
-            return told(400, words, format)
-    words = f"Your input exceeds the context window of this model: {error.needed} tokens > {error.limit}. {error}"
-    return told(400, words, format, "context_length_exceeded")

@@ -9,6 +9,7 @@ _SECONDS = (0.005, 0.025, 0.1, 0.5, 2.0, 10.0, 60.0)
 _HELP = {
     "clew_requests_total": "Requests of clients, by path and status.",
     "clew_failed_open_total": "Requests that clew failed on and that went on as they came.",
+    "clew_not_fitted_total": "Requests that could not be made to fit and went on as they came.",
     "clew_compactions_answered_total": "Compactions of clients that were answered from the log.",
     "clew_compactions_answered_seconds_total": "Time that these took.",
     "clew_folds_total": "Edits by which clew made a history shorter.",

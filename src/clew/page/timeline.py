@@ -77,7 +77,7 @@ async def turns(engine: Engine, scope: Scope, found: Timeline, start: int, stop:
     rows = []
     for at in range(min(stop, len(found.calls)) - 1, max(0, start) - 1, -1):
         call = found.calls[at]
-        prices = (await engine.limits.windows.model(scope, call.model)).prices
+        prices = engine.limits.windows.prices(call.model)
         rows.append(TurnRow(at + 1, call, CallBill.of(call, prices), found.began.get(at, ())))
     return rows
 

@@ -7,6 +7,7 @@ that moved changes some bytes before or after; the history between is found all 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from dataclasses import replace as with_
 from typing import Any, NamedTuple
 
 from clew.core import rawjson
@@ -73,6 +74,11 @@ class Incoming:
     raw: bytes = b""
     start: int = 0  # the history within `raw`; no end: not found
     end: int = 0
+
+    def serve(self, by: str) -> None:
+        """Note by whom its model is served."""
+        if self.frame.served != by:  # else it is the last request's own, which is known to be the same
+            self.frame = with_(self.frame, served=by)
 
     def flat(self) -> list[Item]:
         return [item for message in self.items for item in message]

@@ -52,6 +52,7 @@ FRAME_LINE: Fields = {
     "body": anything,
     "system": string,
 }
+FRAME_LINE_MAYBE: Fields = {"served": string}
 NODE_LINE: Fields = {"node": node_id, "item": count}
 OPENING_PARTS = row(dict, bool)
 EXPORT_AGAIN = "; export or copy it again"
@@ -117,7 +118,7 @@ class ExportFile:
                 expect(line, "item", ITEM_LINE, ITEM_LINE_MAYBE)
                 self.items.append((kind, role, rawjson.dumps(fields)))
             case {"frame": int(), "lead": lead, "tools": tools, **fields}:
-                expect(line, "frame", FRAME_LINE)
+                expect(line, "frame", FRAME_LINE, FRAME_LINE_MAYBE)
                 frame = Frame(**rawjson.with_bytes(fields), lead=tuple(lead), tools=tuple(tools))
                 self.frames.append((self.digests.frame(frame), frame))
             case {"event": int(seq), "at": int() | float() as at, "kind": str(kind)} if self.branches:

@@ -207,7 +207,7 @@ class Sessions:
         return min(later) - 1 if later else None
 
     async def _price(self, view: View, tokens: int) -> Price | None:
-        prices = (await self.engine.limits.windows.model(self.scope, view.frame.model)).prices
+        prices = self.engine.limits.windows.prices(view.frame.model)
         if prices is None:
             return None
         return Price(cost(prices, Spent(tokens, 0, 0, tokens)), cost(prices, Spent(tokens, 0, tokens)))

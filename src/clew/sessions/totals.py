@@ -75,7 +75,7 @@ async def _add(found: Totals, engine: Engine, scope: Scope, branch: str, own: Co
     before = 0
     for call, whole in zip(calls, everything, strict=True):
         if call.branch == branch:
-            prices = (await engine.limits.windows.model(scope, call.model)).prices
+            prices = engine.limits.windows.prices(call.model)
             again = min(before, whole)
             found.everything += whole
             found.cost_sent += CallBill.of(call, prices).foretold or 0.0

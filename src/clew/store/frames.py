@@ -39,22 +39,23 @@ class PackedFrame(NamedTuple):
 def pack_frame(frame: Frame, digests: Digests) -> PackedFrame:
     """A frame to be stored."""
     long = {key: value for key, value in frame.body.items() if _is_long(value)}
+    served = [frame.served] if frame.served else []  # older versions had none
     parts = rawjson.dumps([frame.lead, frame.system, frame.tools, long])
     if len(parts) < WORTH_APART:
-        whole = [frame.format, frame.model, frame.lead, frame.body, frame.system, frame.tools]
+        whole = [frame.format, frame.model, frame.lead, frame.body, frame.system, frame.tools, *served]
         return PackedFrame(rawjson.dumps(whole))
     short = {key: None if key in long else value for key, value in frame.body.items()}  # in their order
-    return PackedFrame(rawjson.dumps([frame.format, frame.model, short]), parts, digests.parts(parts))
+    return PackedFrame(rawjson.dumps([frame.format, frame.model, short, *served]), parts, digests.parts(parts))
 
 
 def unpack_frame(data: bytes, row: Callable[[str], bytes]) -> Frame:
     """A frame as it was; `row` has what is stored under a digest."""
     if data[0] != SHORT:
-        form, model, lead, body, system, tools = read_json(inflated_frame(data))
-        return Frame(form, model, tuple(lead), body, system, tuple(tools))
-    form, model, body = read_json(decompress(data[1 + WIDTH :]))
+        form, model, lead, body, system, tools, *served = read_json(inflated_frame(data))
+        return Frame(form, model, tuple(lead), body, system, tuple(tools), *served)
+    form, model, body, *served = read_json(decompress(data[1 + WIDTH :]))
     lead, system, tools, long = read_json(decompress(row(data[1 : 1 + WIDTH].hex())[1:]))
-    return Frame(form, model, tuple(lead), {**body, **long}, system, tuple(tools))
+    return Frame(form, model, tuple(lead), {**body, **long}, system, tuple(tools), *served)
 
 
 def squeeze_frame(data: bytes) -> bytes:
