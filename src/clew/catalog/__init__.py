@@ -22,7 +22,7 @@ _SPECIAL = frozenset(
     "image audio live tts realtime search transcribe embed omni instruct vision ocr chat gemma instant".split()
 )
 
-LimitSource = Literal["given", "learned", "probed", "catalog", "family", "default"]
+LimitSource = Literal["given", "learned", "stated", "probed", "catalog", "family", "default"]
 CatalogRow = list[Any]  # max_input, max_output, window, prices, tiers; see scripts/refresh_catalog.py
 CatalogEntry = tuple[str, CatalogRow]
 

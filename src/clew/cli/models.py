@@ -1,18 +1,19 @@
-"""Commands for models that can be asked: which there are, and whether one answers."""
+"""Commands for models: which can be asked, whether one answers, and what their providers refused of late."""
 
+import asyncio
 import os
 from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
-from clew.cli.app import AsJson, app, configured, echo_json, model_to_ask, on_terminal
-from clew.errors import install_line
+from clew.cli.app import AsJson, ScopeName, StorePath, app, configured, echo_json, looking, model_to_ask, on_terminal
+from clew.errors import NotFound, install_line
 
 model = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
-    help="List and test the models that clew can use.",
+    help="List and test the models that clew can use, and see or forget what their providers refused as too long.",
     epilog="Example: clew model list",
 )
 app.add_typer(model, name="model")
@@ -72,3 +73,46 @@ def ask_model(
     typer.echo(on_terminal(reply.text))
     spent = f"{reply.spent.input:,} tokens read, {reply.spent.output:,} written"
     typer.echo(f"clew: {spent}{', cut short' if reply.cut else ''}", err=True)
+
+
+@model.command("limits", epilog="Example: clew model limits")
+def show_limits(as_json: AsJson = False, scope: ScopeName = "", store: StorePath = None) -> None:
+    """Show the limits that providers named when they refused a request as too long; each counts for a day."""
+    from clew.engine.windows import LearnedLimit
+
+    async def look() -> dict[str, LearnedLimit]:
+        async with looking(scope, store) as found:
+            return dict(await found.engine.limits.windows.all_learned(scope))
+
+    learned = asyncio.run(look())
+    if as_json:
+        echo_json({place: limit.to_json() for place, limit in learned.items()})
+        return
+    if not learned:
+        typer.echo("nothing was refused as too long", err=True)
+    for place, limit in sorted(learned.items()):
+        typer.echo(on_terminal(f"{place}  {limit.told()}"))
+
+
+@model.command("forget", epilog="Example: clew model forget my-local")
+def forget_limits(
+    name: Annotated[
+        str, typer.Argument(metavar="MODEL", help="A model, at all upstreams, or one as `limits` lists it.")
+    ],
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Forget what a model's provider refused: the next request uses the whole window again."""
+
+    async def forget() -> list[str]:
+        async with looking(scope, store) as found:
+            windows = found.engine.limits.windows
+            places = [p for p in await windows.all_learned(scope) if p == name or p.startswith(f"{name} at ")]
+            for place in places:
+                await windows.forget(scope, place)
+            return places
+
+    if not (forgotten := asyncio.run(forget())):
+        raise NotFound(f"no limit of {name} was learned; clew model limits lists those that were")
+    for place in forgotten:
+        typer.echo(on_terminal(f"forgotten: {place}"))

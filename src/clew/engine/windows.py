@@ -1,5 +1,5 @@
-"""How much a model reads, from the best source there is: the user's word, what its provider refused of late, the local
-server that runs it, the catalog, a guess from its family.
+"""How much a model reads, from the best source there is: the user's word, what its provider refused of late, what the
+request says of it, the local server that runs it, the catalog, a guess from its family.
 
 A refusal is evidence, no law: servers are started anew with a longer context, accounts are upgraded, some errors are
 wrong. So it counts for a model at one upstream only, for a day, against a window that is known exactly only from the
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from clew import catalog
 from clew.catalog.probe import Probed, probe
+from clew.catalog.stated import by_body, window_served
 from clew.core.caches import Recent
 from clew.core.items import Frame, Scope
 from clew.store.protocol import Store
@@ -43,6 +44,13 @@ class LearnedLimit(NamedTuple):
         counts = {what: n for what, n in kept.items() if isinstance(n, int) and n > 0}
         own = {what: counts.pop(what, 0) for what in ("tokens", "refusals", "at")}
         return cls(**own, others=counts)
+
+    def told(self) -> str:
+        """For people."""
+        limits = {"tokens": self.tokens, **self.others} if self.tokens else self.others
+        day = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.at)) if self.at else "by an older version"
+        many = f", refused {self.refusals} times" if self.refusals > 1 else ""
+        return f"{', '.join(f'{most:,} {what}' for what, most in limits.items())}{many}, last {day}"
 
     def to_json(self) -> dict[str, int]:
         """As a store keeps it."""
@@ -98,6 +106,8 @@ class ModelWindows:
             # A model that Ollama has not loaded yet: its maximum is known, what it will be given is not.
             most = min(found.window, OLLAMA) if found.server == "ollama" and not found.sure else found.window
             known = with_(known, window=most, max_input=None, source="probed", exact=found.sure)
+        if stated := window_served(frame.served) or by_body(frame.model, frame.body):  # a client may be wrong
+            known = with_(known, window=stated, max_input=None, source="stated", exact=False)
         window = None if past else await self.refused(scope, frame, known)
         return with_(known, window=window, max_input=None, source="learned", exact=True) if window else known
 

@@ -10,6 +10,7 @@ import aiohttp
 
 from clew import wire
 from clew.agent.control import ContextController
+from clew.catalog.stated import HEADERS, by_headers, served
 from clew.core import rawjson
 from clew.core.items import Frame, Item, Scope
 from clew.core.view import View
@@ -126,7 +127,7 @@ class ModelCalls:
                 controller, asides = wanted, self._hidden.of(whose, wire.named(call.format).split(body)[0])
         summing = list[SideRequest]()  # where clients compact as they like
         check = partial(_check_kept, summing) if self._settings.compaction == "pass" else _check
-        by = outgoing.upstream.name
+        by = outgoing.served
         thread = ManagedThread(controller, whose.name, scope=whose.scope, origin=whose.origin, check=check, served=by)
         thread.clearing = edited.clearing if edited else None
         caller = Caller(_nothing, _same, self._failed, refused=(SecretFound, NotATurn))
@@ -156,13 +157,15 @@ class ModelCalls:
 
     def _outgoing(self, asked: GatewayRequest, call: ModelCall, given: bytes, raw: bytes) -> Outgoing:
         model = call.model
-        if not model and self._upstreams.needs_model(call.format):
+        asks = not HEADERS.isdisjoint(asked.headers)
+        if not model and (asks or self._upstreams.needs_model(call.format)):
             model = model_of(given)
         upstream = self._upstreams.find(call.format, model)
+        by = served(upstream.name, by_headers(model, asked.pairs) if asks else 0)
         own_keys = bool(self._settings.keys)
         headers = upstream.headers(asked.pairs, own_keys)
         headers = with_beta(headers) if upstream.compacts else headers
-        return Outgoing(upstream, asked.method, asked.target(own_keys), headers, raw)
+        return Outgoing(upstream, asked.method, asked.target(own_keys), headers, raw, by)
 
     # --- compactions that clients ask for -----------------------------------------------------------------------------
 

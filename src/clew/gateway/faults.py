@@ -63,4 +63,3 @@ def told(status: int, message: str, format: str, code: str | None = None, **head
             kind = _OPENAI.get(status, "server_error" if status >= 500 else "invalid_request_error")
             said = {"error": {"message": message, "type": kind, "param": None, "code": code}}
     return json_reply(rawjson.dumps(said), status, **headers)
-

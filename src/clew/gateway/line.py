@@ -30,6 +30,7 @@ class Outgoing:
     target: str  # path and query
     headers: list[tuple[str, str]]
     content: bytes
+    served: str = ""  # by whom, and as what, as far as it says
 
 
 @dataclass(frozen=True, slots=True)
