@@ -24,8 +24,7 @@ PARAGRAPHS, LONG_ENOUGH = 6, 60  # of a quoted conversation, and characters: by 
 LONGEST_QUOTE = 1_200  # characters of one
 AGREED = 8  # characters of an answer to a summary, such as "Ok."
 LIKELY = 12  # branches that are compared with a quoted conversation
-_CUT = re.compile(r"\s*(?:\[?\s*(?:\.\.\.|…)|\[[^\]\n]{0,60}truncated)")  # what stands where a result was cut
-_SUMMARY = re.compile(r"<summary>\s*(.*?)\s*</summary>", re.DOTALL)  # within what a client says around one
+_CUT = re.compile(r"\s{0,4}\[?(?:\.\.\.|…|[^\]\n]{0,60}truncated)")  # what stands where a result was cut
 _WITHIN = ("<conversation>", "</conversation>")  # between which opencode and pi quote
 # Who speaks: `[User]: ` in opencode and pi, `# USER` on a line of its own in aider.
 _LABEL = re.compile(r"^(?:\[([A-Za-z][A-Za-z ]{0,40})\]:? |# (USER|ASSISTANT)$\n)", re.MULTILINE)
@@ -142,8 +141,8 @@ class ClientQuote:
 
     def _has_before(self, summary: str) -> bool:
         """Whether the summary that a branch begins with stands beside the quote: pi has it updated."""
-        inner = _SUMMARY.search(summary)
-        told = (inner[1] if inner else summary.partition("\n")[2]).strip()
+        inner = summary.partition("<summary>")[2].rpartition("</summary>")[0]
+        told = (inner or summary.partition("\n")[2]).strip()
         return len(told) >= LEAST_QUOTED and told in self._asked
 
 
