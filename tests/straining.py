@@ -12,7 +12,7 @@ RUNGS = (20, 28, 40, 64, 512)  # characters that are tried before texts are comp
 QUICK = 0.0001  # seconds: with so little for the last of them, work does not grow by squares
 COMPARED = (1_024, 4_096)  # characters: more than any pattern looks ahead
 HOPELESS = 0.0001  # seconds for a character: a thousand times what is usual
-TRIES = 4  # a machine is busy now and then: the least of these times counts
+TRIES = 12  # a machine is busy now and then: the least of these times counts
 WORSE = 2.0  # times what as much work in small pieces takes: with work that grows by squares it is four times
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ from clew.recognition.side_requests import SideRequest
 from clew.sessions.sessions import Sessions
 from clew.store.places import open_store
 from clew.testing import Answer, StrictProvider
+from clew.testing.clients.shape import cut_result
 from serving import Served, serving
 
 Result = TypeVar("Result")
@@ -146,9 +147,19 @@ def test_what_was_said_cannot_end_the_summary() -> None:
     assert told.endswith("\n</summary>")
 
 
+def parts(message: dict[str, Any]) -> Iterator[str]:
+    """A message as opencode quotes it."""
+    if message["role"] == "tool":
+        yield f"[Tool result]: {cut_result(message['content'])}"
+    elif message["content"]:
+        yield f"[{message['role'].title()}]: {message['content']}"
+    for call in message.get("tool_calls", ()):
+        yield f"[Assistant tool call]: {call['function']['name']}({call['function']['arguments']})"
+
+
 def quoted(history: list[dict[str, Any]]) -> dict[str, Any]:
     """What opencode and pi send: the conversation as one text, which another agent is to sum up."""
-    told = "\n\n".join(f"[{m['role']}] {m['content'][:2_000]}" for m in history)
+    told = "\n\n".join(part for m in history for part in parts(m))
     wish = f"Here is the conversation so far: <conversation>\n{told}\n</conversation>\n\nWrite an anchored summary."
     system = {"role": "system", "content": "You are a context summarization agent."}
     return {"model": "gpt-5.4", "messages": [system, {"role": "user", "content": wish}]}

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="there is no kill -9 on 
 
 # As many as CI has time for; `make kills` has 64 clients, and takes minutes.
 MANY = int(os.environ.get("CLEW_KILLS", "12")) >= 500
-CLIENTS, TURNS, PAUSE, SECONDS = (64, 30, 8.0, 10.0) if MANY else (6, 8, 0.2, 1.0)
+CLIENTS, TURNS, PAUSE, SECONDS = (64, 30, 8.0, 10.0) if MANY else (4, 5, 0.2, 1.0)
 
 
 def test_nothing_that_was_answered_is_lost(server: postgres.Server) -> None:

@@ -71,9 +71,9 @@ STEPS: list[tuple[Step, bool]] = [
 METERS = {
     format: Meter(counter_for("gpt-4o" if "openai" in format else "claude-sonnet-4-5", format)) for format in FORMATS
 }
-# The same cases each time here, 2,400 in all, each with three runs of its step; `make laws` has others, and more.
-FIRST = int(os.environ.get("LAWS_SEED", "0"))
-EXAMPLES = int(os.environ.get("LAWS_EXAMPLES", "60"))
+# The same cases each time here, 1,400 in all, each with three runs of its step; `make laws` has others, and more.
+FIRST = int(os.environ.get("LAWS_SEED", "4"))
+EXAMPLES = int(os.environ.get("LAWS_EXAMPLES", "36"))
 
 pytestmark = pytest.mark.hypothesis
 
@@ -137,7 +137,7 @@ def test_every_step_obeys_every_law(part: int) -> None:
     # A loop for each of 3,000 cases would take a fifth of the time.
     with asyncio.Runner() as runner:
         laws()
-    assert seen["cases"] >= 2_400 / 2 or "LAWS_EXAMPLES" in os.environ
+    assert seen["cases"] >= 1_400 / 2 or "LAWS_EXAMPLES" in os.environ
     assert seen["edited"] >= 0.3 * seen["cases"]
     assert seen["parallel"] >= 0.1 * seen["cases"]
     assert min(seen[kind(step)] for step, _ in STEPS) >= EXAMPLES // 20

@@ -145,6 +145,22 @@ async def test_a_summary_is_of_the_log_also_if_nothing_was_viewed_yet(client: st
     await log.close()
 
 
+@pytest.mark.parametrize("client", HISTORIES)
+async def test_the_newest_answer_which_no_view_has_had_is_in_the_summary_and_in_the_log(
+    client: str, log: SQLite
+) -> None:
+    talk, whole = talking(client, log), HISTORIES[client](4)
+    await talk.answer(asking("view", messages=whole[:-1]))
+    before = (await talk.answer(asking("summary", messages=whole[:2])))["text"]
+    said = len((await log.load("default", (await log.session("default", f"{client}-ses_1")) or "")).said)
+    told = (await talk.answer(asking("summary", messages=whole)))["text"]
+    after = (await log.load("default", (await log.session("default", f"{client}-ses_1")) or "")).said
+    assert before
+    assert told
+    assert len(after) > said, "what is less than the log has is no news, what is more is"
+    await log.close()
+
+
 async def test_lines_are_answered_and_faults_are_told(log: SQLite) -> None:
     talk = talking("pi", log, secrets="refuse")
     key = "sk-ant-api03-" + "Ab1_" * 23 + "AAAA"

@@ -186,7 +186,7 @@ class Actor(Turns):
         own = sorted(whose.visible())
         short = f"Much was done about {own[act.a % len(own)]}." if own and act.a % 2 else "Much was done."
         # One that clew has not heard tells of its own conversation, if it is long: else it would be proof of another's.
-        return f"{short} {whose.kit.report}" if act.a % 8 < 5 and (heard or act.a % 2) else short
+        return f"{short} {whose.kit.report}" if act.a % 8 < 5 and (heard or (own and act.a % 2)) else short
 
     # --- others -------------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ digest) and `id` (content chained to what came before it).
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import accumulate
@@ -141,6 +141,16 @@ class Digests:
         state = self._link.copy()
         state.update("\n".join((content, *parents)).encode("utf-8", "surrogatepass"))
         return state.hexdigest()
+
+    def links(self, content: str, parents: Sequence[str], lengths: Iterable[int]) -> Iterator[str]:
+        """The ids of a content after the first so many `parents`, for each of these lengths, the shortest first."""
+        state, done = self._link.copy(), 0
+        state.update(content.encode("utf-8", "surrogatepass"))
+        for length in lengths:
+            more = "".join(f"\n{parent}" for parent in parents[done:length])
+            state.update(more.encode("utf-8", "surrogatepass"))
+            done = length
+            yield state.copy().hexdigest()
 
     def chain(self, items: Iterable[Item], parent: str = "") -> list[Node]:
         """Nodes for items said one after the other, the first of them after `parent`."""

@@ -163,7 +163,7 @@ class Compactions:
         self, scope: Scope, session: str | None, frame: Frame, said: Sequence[Item], asked: str
     ) -> View | None:
         """The conversation as it stands, with all that a request has of it: as messages, or quoted in what it asks."""
-        engine = self._engine
+        engine, is_quote = self._engine, not said
         if said:
             branch = await engine.lineage.whose(scope, frame, said, session)
         elif found := await self._quotes.find(scope, session, asked):
@@ -174,7 +174,8 @@ class Compactions:
         if branch is not None:  # who sums up is another agent: the conversation is that of the one who works
             trace = await engine.store.load(scope, branch)
             frame = await engine.store.frame(scope, trace.frame) if trace.frame else frame
-            # pi does not say the name when it quotes: what is quoted then stands beside the conversation.
+            # pi does not say the name when it quotes, and others keep their newest: what is quoted stands beside then.
+            session = None if is_quote and len(said) < len(trace.said) else session
             origin = Origin("beside", branch) if trace.session != session else None
         return await engine.keep(Request(wire.encode(frame, said), frame.format, scope, session, origin))
 

@@ -2,12 +2,15 @@
 
 import re
 from collections import Counter as Tally
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 from typing import NamedTuple
 
+from clew.core import rawjson
 from clew.core.items import Digests, Item, Scope
 from clew.engine.engine import Engine
+from clew.engine.turn import SHARED_NAMES
+from clew.errors import BadRequest
 from clew.recognition.proof import logged
 from clew.recognition.recognise import HANDOFF
 from clew.recognition.side_requests import is_continued, summary_at
@@ -21,11 +24,11 @@ PARAGRAPHS, LONG_ENOUGH = 6, 60  # of a quoted conversation, and characters: by 
 LONGEST_QUOTE = 1_200  # characters of one
 AGREED = 8  # characters of an answer to a summary, such as "Ok."
 LIKELY = 12  # branches that are compared with a quoted conversation
+_CUT = re.compile(r"\s{0,4}\[?(?:\.\.\.|…|[^\]\n]{0,60}truncated)")  # what stands where a result was cut
 _WITHIN = ("<conversation>", "</conversation>")  # between which opencode and pi quote
 # Who speaks: `[User]: ` in opencode and pi, `# USER` on a line of its own in aider.
 _LABEL = re.compile(r"^(?:\[([A-Za-z][A-Za-z ]{0,40})\]:? |# (USER|ASSISTANT)$\n)", re.MULTILINE)
 _PARTS = re.compile(r"\n\s*\n|^# (?:USER|ASSISTANT)\n", re.MULTILINE)  # the latter between what aider quotes
-_HEADINGS = ("#", "<", "---")  # with which a client's own words begin after what it quotes
 _BLANK = re.compile(r"\s*")
 _TURN = {"assistant": 0, "tool": 1, "user": 2}  # the order of what comes after a request
 _ROLES = {"user": "user", "assistant": "assistant", "tool": "tool", "tool result": "tool"}
@@ -38,50 +41,57 @@ class Quotes:
         self._store = engine.store
 
     async def find(self, scope: Scope, session: str | None, asked: str) -> tuple[str, list[Item]] | None:
-        """The branch that a text quotes, and what of it is quoted; of one with a name, all of it."""
-        text = quoted(asked)
-        summary, end = _summary(text)
-        past = logged(Digests(self._store.secret, scope), summary)
+        """The branch that a text quotes, and what of it is quoted."""
+        quote = ClientQuote(asked, Digests(self._store.secret, scope))
+        text, end, past = quote.text, quote.summary_end, quote.past
         if past and not await self._store.sessions(scope, past.branch):  # purged
             past = None
         if past is None or _goes_on(text, end):
-            found = await (self._unnamed(scope, text) if session is None else self._named(scope, session, text))
+            shared = session is not None and session in await self._store.learned(scope, SHARED_NAMES)
+            if session is None or shared:
+                found = await self._unnamed(scope, quote)
+            else:
+                found = await self._named(scope, session, quote)
             if found or past is None:
                 return found
         # The summary alone, or, as aider may ask, with what had been left out of it: nothing proves a branch of both.
         _, items = await self.said(scope, past.branch, past.seq)
         return past.branch, [*items, *_news(text, end)]
 
-    async def _named(self, scope: Scope, session: str, text: str) -> tuple[str, list[Item]] | None:
+    async def _named(self, scope: Scope, session: str, quote: "ClientQuote") -> tuple[str, list[Item]] | None:
         own = await self._store.session(scope, session)
         items = (await self.said(scope, own))[1] if own else []
-        found = is_quoted(text, items)
-        return (own, [*items, *_news(text, found.end)]) if own and found.last else None
+        found = quote.of(items)
+        return (own, [*items[: found.last], *_news(quote.text, found.end)]) if own and found.last else None
 
-    async def _unnamed(self, scope: Scope, text: str) -> tuple[str, list[Item]] | None:
+    async def _unnamed(self, scope: Scope, quote: "ClientQuote") -> tuple[str, list[Item]] | None:
         # By how much is quoted, whether a model was ever asked there (else it is a quote that was written down), and up
         # to which node: one may be how another began.
         proven: dict[tuple[int, bool], dict[str, tuple[str, list[Item]]]] = {}
-        for branch in await self._likely(scope, text):
+        likely = await self._likely(scope, quote.text)
+        least = likely[LIKELY][1] if len(likely) > LIKELY else 0  # of those that are not compared
+        for branch, count in likely[:LIKELY]:
             trace, items = await self.said(scope, branch)
             # What a model handed over there is for those who have its system prompt: who quotes has another one.
             handed_over = any(edit.by.startswith(HANDOFF) for edit in trace.edits)
-            last, size, end = NOT_QUOTED if handed_over else is_quoted(text, items)
+            last, size, end = NOT_QUOTED if handed_over else quote.of(items)
+            if last and count <= least:  # one that was not compared may be as much like it
+                return None
             if last:
                 ways = proven.setdefault((size, bool(trace.calls)), {})
-                ways[trace.said[last - 1].id] = branch, [*items[:last], *_news(text, end)]
+                ways[trace.said[last - 1].id] = branch, [*items[:last], *_news(quote.text, end)]
         best = list(proven[max(proven)].values()) if proven else []
         return best[0] if len(best) == 1 else None
 
-    async def _likely(self, scope: Scope, text: str) -> list[str]:
-        """Branches in which some paragraphs of a text were said."""
+    async def _likely(self, scope: Scope, text: str) -> list[tuple[str, int]]:
+        """Branches in which some paragraphs of a text were said, those with most of them first, and how many."""
         paragraphs = [p[:LONGEST_QUOTE] for p in _PARTS.split(text) if len(p) >= LONG_ENOUGH]
         step = max(1, len(paragraphs) // PARAGRAPHS)
         found: set[str] = set()
         for paragraph in paragraphs[::step][:PARAGRAPHS]:
             found |= set(await self._store.search(scope, paragraph, None, PARAGRAPHS))
         tally = Tally(branch for _, branch in await self._store.places(scope, sorted(found)))
-        return [branch for branch, _ in tally.most_common(LIKELY)]
+        return tally.most_common(LIKELY + 1)
 
     async def said(self, scope: Scope, branch: str, until: int | None = None) -> tuple[Trace, list[Item]]:
         """A branch, and all that was said on it."""
@@ -112,6 +122,30 @@ def _goes_on(text: str, place: int) -> bool:
     return more is not None or (then is not None and len(text) - then.end() > AGREED)
 
 
+class ClientQuote:
+    """A conversation that is quoted, and what is said around it."""
+
+    def __init__(self, asked: str, digests: Digests) -> None:
+        self.text = quoted(asked)
+        self._asked, self._digests = asked, digests
+        summary, self.summary_end = _summary(self.text)
+        self.past = logged(digests, summary)  # by clew's own line in the summary that it begins with
+
+    def of(self, items: Sequence[Item]) -> "Quoted":
+        """How much of a branch this quotes."""
+        at = summary_at(items)
+        if self.past and (at is None or logged(self._digests, items[at].text) != self.past):
+            return NOT_QUOTED
+        shown = at is not None and self._has_before(items[at].text)
+        return is_quoted(self.text, items, shown)
+
+    def _has_before(self, summary: str) -> bool:
+        """Whether the summary that a branch begins with stands beside the quote: pi has it updated."""
+        inner = summary.partition("<summary>")[2].rpartition("</summary>")[0]
+        told = (inner or summary.partition("\n")[2]).strip()
+        return len(told) >= LEAST_QUOTED and told in self._asked
+
+
 class Quoted(NamedTuple):
     """How much of a branch a text quotes."""
 
@@ -123,20 +157,18 @@ class Quoted(NamedTuple):
 NOT_QUOTED = Quoted(0, 0, 0)
 
 
-def is_quoted(text: str, items: Sequence[Item]) -> Quoted:
+def is_quoted(text: str, items: Sequence[Item], since_summary: bool = False) -> Quoted:
     """Up to which of its items a text quotes a branch, each message in order and no other, and how much that is.
 
-    A text may go on where the branch ends, with what nobody has sent yet. Calls are left out of account: each client
-    writes them in its own way.
+    A text may go on where the branch ends, with what nobody has sent yet. Of a call, each client writes what it was
+    given in its own way: that must stand somewhere. `since_summary`: the one that a branch begins with is not quoted.
     """
     summary = summary_at(items)
-    if summary is None:
-        return _quoted_up_to(text, items)
-    # Of the summary that a branch begins with, it may quote nothing.
-    return max(_quoted_up_to(text, items, summary=summary), _quoted_up_to(text, items, summary + 1))
+    whole = _quoted_up_to(text, items)
+    return max(whole, _quoted_up_to(text, items, summary + 1)) if since_summary and summary is not None else whole
 
 
-def _quoted_up_to(text: str, items: Sequence[Item], first: int = 0, summary: int = -1) -> Quoted:
+def _quoted_up_to(text: str, items: Sequence[Item], first: int = 0) -> Quoted:
     place = 0
     size = last = 0
     spoken = iter([n for n in range(first, len(items)) if _is_said(items[n]) and items[n].kind == "text"])
@@ -151,8 +183,7 @@ def _quoted_up_to(text: str, items: Sequence[Item], first: int = 0, summary: int
                 return NOT_QUOTED
             break
         place = _after_blanks(text, place)
-        may_be_cut = role == "tool" or n == summary
-        many = _quoted_of(text, place, items[n].text.strip(), may_be_cut) if items[n].role == role else 0
+        many = _quoted_of(text, place, items[n].text.strip(), role == "tool") if items[n].role == role else 0
         if not many:
             return NOT_QUOTED
         place += many
@@ -160,9 +191,32 @@ def _quoted_up_to(text: str, items: Sequence[Item], first: int = 0, summary: int
         last = max(last, n + 1)
     ended = label is None  # else the text goes on: that is news, if all of the branch is quoted
     whole = next(spoken, None) is None and (next(given, None) is None or not _shows_results(text))
-    if size < LEAST_QUOTED or not (ended or whole):
+    last = len(items) if whole else last
+    if size < LEAST_QUOTED or not (ended or whole) or not all(_stands(i, text) for i in items[first:last]):
         return NOT_QUOTED
-    return Quoted(len(items) if whole else last, size, label.start() if label else len(text))
+    return Quoted(last, size, label.start() if label else len(text))
+
+
+def _stands(item: Item, text: str) -> bool:
+    """Whether all that a call was given stands in a text, if it shows results."""
+    if item.kind != "call" or not _shows_results(text):
+        return True
+    try:
+        given = rawjson.loads(item.text)
+    except BadRequest:
+        return item.text in text
+    return all(rawjson.dumps(word).decode()[1:-1] in text or word in text for word in _words_in(given))
+
+
+def _words_in(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            yield from _words_in(part)
+    elif isinstance(value, Sequence):
+        for part in value:
+            yield from _words_in(part)
 
 
 def _is_news(text: str, place: int) -> bool:
@@ -198,8 +252,11 @@ def _quoted_of(text: str, place: int, words: str, may_be_cut: bool) -> int:
     """How many characters of these words stand at a place of a text: all, or as many as clients keep of long ones."""
     if text.startswith(words, place) and _ends(text, place + len(words)):
         return len(words)
-    cuts = RESULT_CUTS if may_be_cut else ()
-    return next((cut for cut in cuts if len(words) > cut and text.startswith(words[:cut], place)), 0)
+    for cut in RESULT_CUTS if may_be_cut else ():
+        end = place + cut
+        if len(words) > cut and text.startswith(words[:cut], place):
+            return cut if _ends(text, end) or _CUT.match(text, end) else 0
+    return 0
 
 
 def _is_said(item: Item) -> bool:
@@ -210,11 +267,9 @@ def _is_said(item: Item) -> bool:
 
 
 def _ends(text: str, place: int) -> bool:
-    """Whether a message ends here: nothing follows, or who speaks next, or after the last one what the client wants."""
+    """Whether a message ends here: nothing follows, or who speaks next."""
     at = _after_blanks(text, place)
-    if at == len(text) or (text[at - 1] == "\n" and _LABEL.match(text, at)):
-        return True
-    return text[place:at].count("\n") > 1 and text.startswith(_HEADINGS, at) and not _LABEL.search(text, at)
+    return at == len(text) or (text[at - 1] == "\n" and _LABEL.match(text, at) is not None)
 
 
 def _after_blanks(text: str, place: int) -> int:

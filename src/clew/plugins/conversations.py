@@ -10,7 +10,7 @@ from clew.agent.control import ContextController
 from clew.agent.control.controller import TOOL_CHARACTERS, framed
 from clew.core.bridge import cross
 from clew.core.caches import Recent
-from clew.core.items import Scope
+from clew.core.items import Digests, Scope
 from clew.engine.engine import Engine
 from clew.errors import BadRequest, ClewError, NotFound, ToolError
 from clew.exchange.thread import Thread
@@ -94,11 +94,21 @@ class PluginConversations:
         """What the client may put in the place of what was said; None: nobody knows of it."""
         thread, own = await self._thread(asked), objects(asked.get("messages"))
         said = [part for _, parts in self._form.units(own) for part in parts]
-        if said and await self._engine.store.session(self._scope, asked["session"]) is None:
+        if said and await self._is_news(asked["session"], _body(asked, said)):
             await thread.keep(_body(asked, said), "anthropic")
         frame, _ = wire.decode(_body(asked, []), "anthropic")
         text = await self._compactions.of(self._scope, asked["session"], frame, str(asked.get("focus") or ""))
         return {"text": text}
+
+    async def _is_news(self, session: str, body: Mapping[str, Any]) -> bool:
+        """Whether this is all that the log has of a session, and more: the newest answer no view has had yet."""
+        store = self._engine.store
+        if (own := await store.session(self._scope, session)) is None:
+            return True
+        said = (await store.load(self._scope, own)).said
+        digests, (_, items) = Digests(store.secret, self._scope), wire.decode(body, "anthropic")
+        contents = [digests.content(item) for item in items]
+        return len(contents) > len(said) and contents[: len(said)] == [place.content for place in said]
 
     async def tool(self, asked: PluginQuestion) -> PluginAnswer:
         """What a call of recall or search_history gives back."""

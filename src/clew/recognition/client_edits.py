@@ -7,7 +7,6 @@ from typing import NamedTuple
 from clew.core.align import Match, Patch
 from clew.core.items import Item
 from clew.recognition.sameness import SOFT, is_aside, is_moved, trails
-from clew.recognition.shortening import is_cleared
 from clew.text.decorations import lasting
 
 ENOUGH = 200  # characters of answers and results in common: a greeting and its answer are said in many conversations
@@ -38,13 +37,16 @@ def is_edit(change: Change) -> bool:
         and is_mostly_kept(change)
         and keeps_newest(change)
         and not _parts_answer(change)
-        and all(was.call_id == now.call_id and _is_told_apart(now) for was, now in pairs)
+        and all(was.call_id == now.call_id and _is_told_apart(was, now) for was, now in pairs)
     )
 
 
-def _is_told_apart(item: Item) -> bool:
-    """Whether something says whose result it is: some of its words, or an id that nobody counts up to."""
-    return item.kind != "result" or not _COUNTED.fullmatch(item.call_id) or not is_cleared(item.text)
+def _is_told_apart(was: Item, now: Item) -> bool:
+    """Whether something says whose result it is: all of its words, or an id that nobody counts up to.
+
+    What is left of a result that was cleared or shortened, many results begin with.
+    """
+    return now.kind != "result" or not _COUNTED.fullmatch(now.call_id) or was.text == now.text
 
 
 def has_enough(change: Change) -> bool:

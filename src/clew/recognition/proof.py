@@ -5,6 +5,7 @@ Equal words are no proof: many conversations read the same files, and begin with
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
 from clew.core.items import Digests
@@ -13,7 +14,7 @@ ANSWER_MARKS = "compaction_answer"  # the kind under which a store has the marks
 LEAST_ANSWER = 200  # characters of such an answer: what is shorter, a model may say to many
 OPENING_WORDS = 8  # words by which an answer is looked for in a text
 MOST_WORDS = 50_000  # of a text in which answers are looked for
-MOST_TRIES = 64  # places in it that are compared whole
+MOST_PLACES = 64  # in it, where an answer may begin
 _LINE = "[clew log %s.%s.%s: all of it is kept, and `recall` with an id from above gives the original]"
 _LINES = re.compile(r"\[clew log ([0-9a-f]{16,64})\.([0-9]{1,12})\.([0-9a-f]{16}):")
 _WORDS = re.compile(r"\w+")
@@ -78,20 +79,20 @@ def answered(digests: Digests, text: str, learned: Mapping[str, Mapping[str, Any
 
     `alone`: nothing else may stand in it.
     """
-    known: dict[str, list[tuple[str, int, Past]]] = {}
+    known: dict[str, dict[int, list[tuple[str, Past]]]] = {}  # by their opening, and how many words they have
     for name, value in learned.items():
         whole, _, branch = name.partition(".")
-        past = Past(branch, int(value.get("seq", 0)))
-        known.setdefault(str(value.get("opening")), []).append((whole, int(value.get("words", 0)), past))
+        same = known.setdefault(str(value.get("opening")), {})
+        same.setdefault(int(value.get("words", 0)), []).append((whole, Past(branch, int(value.get("seq", 0)))))
     words = _WORDS.findall(_without_tags(text) if alone else text)[:MOST_WORDS] if known else []
+    openings = (
+        (n, known.get(_digest(digests, words[n : n + OPENING_WORDS]))) for n in range(1 if alone else len(words))
+    )
     found: set[Past] = set()
-    tries = MOST_TRIES
-    for at in range(min(1, len(words)) if alone else len(words)):
-        for whole, count, past in known.get(_digest(digests, words[at : at + OPENING_WORDS]), ()):
-            tries -= 1
-            fits = tries >= 0 and (count == len(words) or not alone)
-            if fits and _digest(digests, words[at : at + count]) == whole:
-                found.add(past)
+    for at, marks in islice(((n, marks) for n, marks in openings if marks), MOST_PLACES):
+        lengths = sorted(count for count in marks if count <= len(words) - at and (count == len(words) or not alone))
+        for count, digest in zip(lengths, digests.links("answer", words[at:], lengths), strict=True):
+            found |= {past for whole, past in marks[count] if whole == digest}
     return found.pop() if len(found) == 1 else None
 
 

@@ -18,6 +18,7 @@ class Before(NamedTuple):
 
     branches: frozenset[str] = frozenset()
     tie: str = ""  # the summary that it goes on from; none: its host said so
+    signed: bool = False  # clew's own line is in it; else only one branch got it, so far
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class ProvenPast:
         places = [n for n, p in enumerate(trace.said[: 2 * FIRST]) if before.tie in (p.id, trace.alias.get(p.id))]
         kept = any(all(_keeps(event, n, before.tie) for event in changed) for n in places)
         # A summary that another one has got since then is proof no more.
-        return kept and (known or bool((await self._looked_up(trace)).tie))
+        return kept and ((known and before.signed) or bool((await self._looked_up(trace)).tie))
 
     async def may_look(self, trace: Trace) -> bool:
         """Whether whoever shows all that was said on a branch may see what it saw of what came before."""
@@ -86,8 +87,12 @@ class ProvenPast:
             return Before()
         first = [p.id for p in trace.said[:FIRST]]
         nodes = await self.store.nodes(self.scope, first)
-        past, at = await self.summed_up([nodes[id].item for id in first], named=True)
-        return Before(branches, trace.alias.get(first[at], first[at]) if past and past.branch in branches else "")
+        items = [nodes[id].item for id in first]
+        past, at = await self.summed_up(items, named=True)
+        if past is None or past.branch not in branches:
+            return Before(branches)
+        tie, signed = trace.alias.get(first[at], first[at]), logged(self.digests, items[at].text) == past
+        return Before(branches, tie, signed)
 
     async def _is_child(self, before: Before) -> bool:
         """Whether what came before is what the host names as the parent, or the past of that."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from clew.core.items import Digests, Frame, Item, Scope, new_id
 from clew.core.threads import LONG, are_large, in_thread_if
 from clew.recognition.agents import same_agent, same_instructions
+from clew.recognition.client_edits import ENOUGH, evidence
 from clew.recognition.continuation import Continuation, Recognition, Sent
 from clew.recognition.reach import ProvenPast
 from clew.recognition.reading import Entry, chained, unfold
@@ -122,8 +123,8 @@ class Recogniser:
             return await self._unnamed(sent, beside, trace)
         found, past = await self._relate(trace, sent, named=True)
         if found is None and (found := await self._fork(trace, past, sent, session)):
-            # What began with the same words, and got no answer in common, may be a conversation of its own.
-            found.shares_name = not any(item.role == "assistant" for item in sent.items[:past])
+            # What began with the same words, and got no more than a greeting in common, may be one of its own.
+            found.shares_name = evidence(sent.items[:past]) < ENOUGH
         if found is None:  # the name alone says nothing of what came before
             found = await self._begin(sent, session, known=True)
             found.lost = found.shares_name = found.origin is None

@@ -73,7 +73,12 @@ export const ClewPlugin = async ({ client, directory }: any) => {
       safely(async () => {
         const session = output.messages[0]?.info.sessionID
         if (!session) return
-        if (skipped.delete(session)) return void output.messages.splice(0) // nobody need read them
+        if (skipped.delete(session)) {
+          // Nobody need read them, but the newest answer may be in none of the views so far.
+          const told = await clew.ask("summary", { ...about(session), tools: [...tools.values()], messages: output.messages })
+          if (told?.text) summaries.set(session, told.text)
+          return void output.messages.splice(0)
+        }
         await learned(session, output.messages)
         const told = await clew.ask("view", { ...about(session), tools: [...tools.values()], messages: output.messages })
         if (told?.messages) output.messages.splice(0, Infinity, ...chosen(output.messages, told.messages))

@@ -1,9 +1,10 @@
 """Clients of Chat Completions that send no id, or one for all they do: pi, Qwen Code, Copilot, Crush, aider."""
 
+import json
 from collections.abc import Iterator
 from copy import deepcopy
 
-from clew.testing.clients.shape import Client, ClientMessage, ClientRequest, RequestKind, Worked
+from clew.testing.clients.shape import Client, ClientMessage, ClientRequest, RequestKind, Worked, cut_result
 from clew.testing.clients.tongues import ChatTongue, Spec, tools_of
 from clew.testing.clients.wording import Pen
 
@@ -47,16 +48,22 @@ class Chatting(Client):
 
 
 class Pi(Chatting):
-    """pi: its own summary takes the place of all but the newest part."""
+    """pi: its own summary takes the place of all but the newest part, and is updated by the next one."""
 
     name = "pi"
+    before = ""  # the last summary
+
+    def retold(self) -> str:
+        return "\n\n".join(part for m in self.history[bool(self.before) :] for part in _quoted(m))
 
     def compact(self, summary: str) -> Iterator[ClientRequest]:
         system = f"You are a context summarization assistant. {self.own.prose(200)}"
-        asked = self.tongue.asked(f"<conversation>\n{self.retold()}\n</conversation>\n\n{self.own.prose(60)}")
-        yield self.sent("compaction", self.written(system, [], asked))
+        before = f"<previous-summary>\n{self.before}\n</previous-summary>\n\n" if self.before else ""
+        quote = f"<conversation>\n{self.retold()}\n</conversation>\n\n{before}{self.own.prose(60)}"
+        yield self.sent("compaction", self.written(system, [], self.tongue.asked(quote)))
         opening = "The conversation history before this point was compacted into the following summary:"
         kept = self.history[_last_user(self.history) :]
+        self.before = summary
         self.history = [*self.tongue.asked(f"{opening}\n\n<summary>\n{summary}\n</summary>"), *kept]
 
 
@@ -167,3 +174,19 @@ class Aider(Chatting):
 
 def _last_user(history: list[ClientMessage]) -> int:
     return max(i for i, m in enumerate(history) if m["role"] == "user")
+
+
+def _quoted(message: ClientMessage) -> Iterator[str]:
+    """A message as pi quotes it."""
+    if message["role"] == "tool":
+        yield f"[Tool result]: {cut_result(message['content'])}"
+        return
+    if message.get("content"):
+        yield f"[{message['role'].title()}]: {message['content']}"
+    calls = [call["function"] for call in message.get("tool_calls") or ()]
+    made = (
+        f"{call['name']}({', '.join(f'{k}={json.dumps(v)}' for k, v in json.loads(call['arguments']).items())})"
+        for call in calls
+    )
+    if calls:
+        yield f"[Assistant tool calls]: {'; '.join(made)}"

@@ -1,9 +1,10 @@
 """opencode, in each of the three formats it speaks: a title asked for at the same time, with the same id."""
 
+import json
 from collections.abc import Iterator
 from copy import deepcopy
 
-from clew.testing.clients.shape import Client, ClientMessage, ClientRequest, RequestKind, Worked
+from clew.testing.clients.shape import Client, ClientMessage, ClientRequest, RequestKind, Worked, cut_result
 from clew.testing.clients.tongues import TONGUES, ChatTongue, Spec, tools_of
 from clew.testing.clients.wording import Pen
 
@@ -35,16 +36,19 @@ class OpenCode(Client):
         self.tail: list[ClientMessage] = []  # of the history: what was done about the newest request
 
     def ask(self, text: str) -> None:
-        self.told.append(f"[user] {text}")
+        self.told.append(f"[User]: {text}")
         self.tail = self.tongue.asked(text)
         self.history += self.tail
 
     def work(self, work: Worked) -> None:
-        self.told += [f"[assistant] {work.said}", *(f"[tool] {c.output}" for c in work.calls)]
+        self.told += [f"[Assistant]: {work.said}"] if work.said else []
+        for call in work.calls:
+            made = f"[Assistant tool call]: {call.name}({json.dumps(call.given)})"
+            self.told.append(f"{made}\n[Tool result]: {cut_result(call.output)}")
         self._say(self.tongue.worked(work))
 
     def answer(self, text: str) -> None:
-        self.told.append(f"[assistant] {text}")
+        self.told.append(f"[Assistant]: {text}")
         self._say(self.tongue.answered(text))
 
     def _say(self, messages: list[ClientMessage]) -> None:

@@ -23,6 +23,12 @@ class UsedTool:
     output: str
 
 
+def cut_result(text: str, most: int = 2_000) -> str:
+    """A result as opencode and pi quote it when they have a conversation summed up."""
+    more = len(text) - most
+    return f"{text[:most]}\n\n[... {more} more characters truncated]" if more > 0 else text
+
+
 @dataclass(frozen=True)
 class Asked:
     """The user types something."""

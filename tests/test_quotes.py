@@ -1,0 +1,172 @@
+"""A client that quotes its conversation, to have it summed up, gets its own words: who began alike is somebody else."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from clew.core.items import Digests
+from clew.gateway.settings import GatewaySettings
+from clew.recognition.proof import LEAST_ANSWER, Past, answer_mark, answered
+from clew.testing import Answer, StrictProvider
+from clew.testing.clients.shape import cut_result
+from serving import Served, serving
+
+PATH = "/v1/chat/completions"
+EXPERT = {"role": "system", "content": "Act as an expert."}
+TOOL = {"type": "function", "function": {"name": "bash", "parameters": {"type": "object"}}}
+CHECKLIST = "Of course. The checklist has these points: the tests pass, the changelog is written, the tag is made. " * 3
+OWN = "MODEL'S OWN SUMMARY"
+
+Message = dict[str, Any]
+
+
+def user(text: str) -> Message:
+    return {"role": "user", "content": text}
+
+
+def assistant(text: str) -> Message:
+    return {"role": "assistant", "content": text}
+
+
+def ran(id: str, command: str, result: str) -> list[Message]:
+    function = {"name": "bash", "arguments": json.dumps({"command": command})}
+    call = {"id": id, "type": "function", "function": function}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": id, "content": result},
+    ]
+
+
+def model(body: dict[str, Any]) -> Answer:
+    return Answer(OWN if "ummariz" in str(body["messages"][0]) else "Done.")
+
+
+def served_by(**given: Any) -> Any:
+    return serving(provider=StrictProvider(model), settings=GatewaySettings(**given))
+
+
+def go_on(served: Served, past: Sequence[Message], **headers: str) -> None:
+    body = {"model": "gpt-5.4", "messages": [EXPERT, *past], "tools": [TOOL]}
+    assert served.ask(PATH, body, headers).status == 200
+
+
+def summary(served: Served, system: str, quote: str, **headers: str) -> str:
+    body = {"model": "gpt-5.4", "messages": [{"role": "system", "content": system}, user(quote)]}
+    return str(served.ask(PATH, body, headers).spoken("openai_chat").text)
+
+
+def by_aider(served: Served, past: Sequence[Message]) -> str:
+    quote = "".join(f"# {m['role'].upper()}\n{m['content']}\n" for m in past)
+    return summary(served, "*Briefly* summarize this partial conversation about programming.\nDo it.", quote)
+
+
+def by_pi(served: Served, past: Sequence[Message], before: str = "", **headers: str) -> str:
+    parts = list[str]()
+    for m in past:
+        parts += [f"[Tool result]: {cut_result(m['content'])}"] if m["role"] == "tool" else []
+        parts += [f"[{m['role'].title()}]: {m['content']}"] if m["role"] != "tool" and m["content"] else []
+        for call in m.get("tool_calls", ()):
+            given = json.loads(call["function"]["arguments"])
+            parts.append(f"[Assistant tool calls]: bash(command={json.dumps(given['command'])})")
+    quote = "\n\n".join(parts)
+    before = f"<previous-summary>\n{before}\n</previous-summary>\n\n" if before else ""
+    asked = f"<conversation>\n{quote}\n</conversation>\n\n{before}Sum it up."
+    return summary(served, "You are a context summarization assistant. Summarize.", asked, **headers)
+
+
+def test_a_summary_and_what_was_kept_beside_it_are_of_the_one_whose_summary_it_is() -> None:
+    """Both go on from summaries that begin with the same words, and have kept the same."""
+    begin = (
+        "Read CONVENTIONS.md and keep to it in all that you write here, and mend one thing after the other, please. "
+    )
+    kept = [user("continue"), assistant("Done. All tests pass.")]
+    with served_by() as served:
+        for who in ("ALICE", "BOB"):
+            past = list[Message]()
+            for n in range(4):
+                past.append(user(f"{begin if not n else ''}the {who}SECRET{n} is wrong"))
+                go_on(served, past)
+                past.append(assistant(f"I mended {who}SECRET{n}. " + "It is done. " * 20))
+            go_on(served, [*past, kept[0]])
+            begins = user(f"I spoke to you previously about a number of things.\n{by_aider(served, past)}")
+            if who == "ALICE":
+                go_on(served, [begins, *kept, user("continue")])
+        told = by_aider(served, [begins, *kept])
+    assert "BOBSECRET3" in told
+    assert "ALICESECRET" not in told
+
+
+def payroll(who: str, head: str = "", command: str = "pytest tests/test_pay.py") -> list[Message]:
+    result = head + f"\nthe salary of {who} is {who}SALARY\n" + f"a line of {who.lower()}\n" * 200
+    fails = "One test fails: the salary is not what the ledger says. Shall I mend it, or is it the ledger? " * 3
+    return [user("Run the payroll tests."), *ran(f"call_{who}9xQ", command, result), assistant(fails), user("Mend it.")]
+
+
+@pytest.mark.parametrize("others", [0, 20], ids=["alone", "among others"])
+@pytest.mark.parametrize(
+    ("head", "commands"),
+    [
+        ("===== test session starts =====\n" * 12, ("make", "make")),  # results that begin alike
+        ("a line\n" * 400, ("make TOKEN=ALICESALARY", "make TOKEN=BOBSALARY")),  # or that are cut where they are
+    ],
+    ids=["results", "calls"],
+)
+def test_a_result_that_begins_alike_and_a_call_that_was_given_something_else_are_others(
+    head: str, commands: tuple[str, str], others: int
+) -> None:
+    with served_by() as served:
+        for n in range(others):
+            past = payroll(f"OTHER{n}", head, commands[0].replace("ALICE", f"OTHER{n}"))
+            go_on(served, past[:1])
+            go_on(served, past)
+        alice, bob = payroll("ALICE", head, commands[0]), payroll("BOB", head, commands[1])
+        go_on(served, alice)
+        assert "ALICESALARY" not in by_pi(served, bob)
+        assert "ALICESALARY" in by_pi(served, alice) or others, "she is known"
+
+
+def checked() -> list[Message]:
+    return [user("Please go through the release checklist with me."), assistant(CHECKLIST), user("Yes, begin.")]
+
+
+def test_what_was_said_after_a_summary_gives_the_past_only_to_who_shows_that_summary() -> None:
+    with served_by() as served:
+        past = list[Message]()
+        for n in range(4):
+            past.append(user(f"note {n}: my salary is ALICESALARY{n}"))
+            go_on(served, past)
+            past.append(assistant(f"I have noted ALICESALARY{n}. " + "It is done. " * 20))
+        text = by_pi(served, past)
+        opening = "The conversation history before this point was compacted into the following summary:"
+        past = [user(f"{opening}\n\n<summary>\n{text}\n</summary>"), *checked()]
+        go_on(served, past[:2])
+        go_on(served, past)
+        assert "ALICESALARY" not in by_pi(served, checked())
+        assert "ALICESALARY" in by_pi(served, checked(), before=text)
+
+
+def test_a_beginning_that_is_quoted_under_a_name_is_all_that_is_told_of_it() -> None:
+    with served_by() as served:
+        past = [*checked()[:2], user("Before that: my salary is ALICESALARY.")]
+        go_on(served, past, **{"x-session-id": "support"})
+        go_on(served, [*past, assistant("Noted."), user("And?")], **{"x-session-id": "support"})
+        told = by_pi(served, checked()[:2], **{"x-session-id": "support"})
+    assert "release checklist" in told
+    assert "ALICESALARY" not in told
+
+
+def test_an_answer_is_known_among_hundreds_that_begin_alike() -> None:
+    digests, learned, texts = Digests(b"k" * 32, "default"), dict[str, Any](), list[str]()
+    for n in range(300):
+        texts.append(
+            f"1. Primary request and intent: The user asked for part {n}. " + f"It is {n}. " * (LEAST_ANSWER + n)
+        )
+        mark = answer_mark(digests, texts[-1])
+        assert mark is not None
+        _, name, value = mark.learned(Past(f"{n:016x}", n))
+        learned[name] = value
+    for n in (0, 150, 299):
+        assert answered(digests, f"This goes on from: {texts[n]} And now?", learned) == Past(f"{n:016x}", n)
+    assert answered(digests, texts[7].replace("part 7", "part 8"), learned) is None
