@@ -13,13 +13,13 @@ import pytest
 from clew.core.folders import store
 from clew.engine.engine import Engine
 from clew.hooks.putting_back import BACK_CHARACTERS, dropped
-from clew.hooks.running import LARGE_RESULT, answer, run
+from clew.hooks.running import answer, run
 from clew.mcp.reach import Reach
 from clew.sessions.transcripts import read
 from clew.store import open_store
 
 RULE = "Never open port 4711 on this machine."
-BIG = "\n".join(f"line {n} of the log" for n in range(2_000))
+BIG = "\n".join(f"line {n} of the log" for n in range(15_000))  # more than a third of 200,000 tokens
 
 
 @pytest.fixture
@@ -34,6 +34,19 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def event(home: Path, name: str, **given: Any) -> bytes:
     told = {"session_id": "s1", "cwd": str(home), "hook_event_name": name, **given}
     return json.dumps(told).encode()
+
+
+def reported(home: Path, client: str = "claude", used: int = 150_000) -> dict[str, str]:
+    """Where a session file stands that says how full the window is."""
+    usage = {"input_tokens": 7, "cache_read_input_tokens": used, "output_tokens": 20}
+    lines: dict[str, Any] = {
+        "claude": {"message": {"model": "claude-sonnet-4-5", "usage": usage}},
+        "codex": {"payload": {"info": {"last_token_usage": {"total_tokens": used}, "model_context_window": 200_000}}},
+        "gemini": {"messages": [{"model": "claude-sonnet-4-5", "tokens": {"input": 7, "total": used}}]},
+    }
+    path = home / f"{client}-{used}.jsonl"
+    path.write_text(json.dumps(lines[client]))
+    return {"transcript_path": str(path)}
 
 
 def claude_lines(home: Path, *said: tuple[str, str]) -> Path:
@@ -63,10 +76,11 @@ async def recalled(home: Path, id: str) -> str:
 def test_a_large_result_becomes_a_preview_and_its_id_recalls_it(home: Path) -> None:
     response = {"stdout": BIG, "stderr": "", "interrupted": False}
     given = {"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": "cat log"}}
+    given |= reported(home)
     told = json.loads(answer("claude", event(home, "PostToolUse", tool_response=response, **given)))
     shown = told["hookSpecificOutput"]["updatedToolOutput"]
     assert shown.keys() == response.keys()
-    assert len(shown["stdout"]) < LARGE_RESULT
+    assert len(shown["stdout"]) < 12_000
     assert shown["stdout"].startswith("line 0 of")
     id = shown["stdout"].rpartition("[recall ")[2][:10]
     assert asyncio.run(recalled(home, id)) == BIG
@@ -76,21 +90,36 @@ def test_a_large_result_becomes_a_preview_and_its_id_recalls_it(home: Path) -> N
 
 def test_results_of_mcp_tools_and_of_gemini_are_replaced_in_their_own_words(home: Path) -> None:
     content = {"content": [{"type": "text", "text": BIG}], "isError": False}
-    given = {"tool_name": "mcp__db__query", "tool_use_id": "t1", "tool_input": {}}
+    given: dict[str, Any] = {"tool_name": "mcp__db__query", "tool_use_id": "t1", "tool_input": {}}
+    given |= reported(home, "codex")
     told = json.loads(answer("codex", event(home, "PostToolUse", tool_response=content, **given)))
     [part] = told["hookSpecificOutput"]["updatedMCPToolOutput"]["content"]
     assert "out of view; recall" in part["text"]
     response = {"llmContent": BIG, "returnDisplay": "x"}
-    told = json.loads(answer("gemini", event(home, "AfterTool", tool_response=response, tool_name="run_shell_command")))
+    given = {"tool_name": "run_shell_command"} | reported(home, "gemini")
+    told = json.loads(answer("gemini", event(home, "AfterTool", tool_response=response, **given)))
     assert told["decision"] == "deny"
     assert "out of view; recall" in told["reason"]
+
+
+@pytest.mark.parametrize(
+    ("text", "used"),
+    [(BIG[:100_000], 150_000), (BIG, 10_000), (BIG, 0)],
+    ids=["less than a third of the room", "in a window that is nearly empty", "nobody knows how full"],
+)
+def test_a_result_for_which_there_is_room_stays_whole(home: Path, text: str, used: int) -> None:
+    given = {"tool_name": "Bash", "tool_response": {"stdout": text}} | (reported(home, used=used) if used else {})
+    assert answer("claude", event(home, "PostToolUse", **given)) == ""
 
 
 def test_what_is_short_or_our_own_stays(home: Path) -> None:
     assert answer("claude", event(home, "PostToolUse", tool_name="Bash", tool_response={"stdout": "short"})) == ""
     many = {"filenames": [f"a/{n}.py" for n in range(2_000)]}
     assert answer("claude", event(home, "PostToolUse", tool_name="Glob", tool_response=many)) == ""
-    assert answer("claude", event(home, "PostToolUse", tool_name="mcp__clew__recall", tool_response=BIG)) == ""
+    assert (
+        answer("claude", event(home, "PostToolUse", tool_name="mcp__clew__recall", tool_response=BIG, **reported(home)))
+        == ""
+    )
     assert answer("claude", event(home, "SessionStart", source="startup")) == ""
     assert not (home / ".local").exists()
 
@@ -129,7 +158,8 @@ def test_what_the_summary_tells_is_left_out() -> None:
 
 def test_results_of_one_folder_are_not_told_in_another(home: Path) -> None:
     bank, shop = home / "bank", home / "shop"
-    for number, given in enumerate([{"session_id": ""}, {"session_id": "moved"}]):
+    for number, session in enumerate(("", "moved")):
+        given = {"session_id": session} | reported(home)
         for folder, word in ((bank, f"ORCHID-{number}"), (shop, f"MALACHITE-{number}")):
             said = event(folder, "PostToolUse", tool_name="Bash", tool_response={"stdout": f"{word}\n{BIG}"}, **given)
             assert word in answer("claude", said)
@@ -164,7 +194,7 @@ def test_a_broken_log_leaves_the_result_as_it_is(home: Path) -> None:
     place.parent.mkdir(parents=True)
     place.write_text("no database")
     out = io.StringIO()
-    large = event(home, "PostToolUse", tool_name="Bash", tool_response={"stdout": BIG})
+    large = event(home, "PostToolUse", tool_name="Bash", tool_response={"stdout": BIG}, **reported(home))
     assert run(["claude"], io.BytesIO(large), out) == 0
     assert out.getvalue() == ""
 
@@ -180,7 +210,7 @@ def test_a_short_event_imports_neither_the_engine_nor_the_command_line(home: Pat
 
 
 def test_the_command(home: Path) -> None:
-    said = event(home, "PostToolUse", tool_name="Bash", tool_response={"stdout": BIG})
+    said = event(home, "PostToolUse", tool_name="Bash", tool_response={"stdout": BIG}, **reported(home))
     for module in ("clew", "clew.cli"):
         done = subprocess.run([sys.executable, "-m", module, "hook", "claude"], input=said, capture_output=True)
         assert done.returncode == 0

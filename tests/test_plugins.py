@@ -124,7 +124,8 @@ async def test_opencode_is_not_sent_what_failed_and_knows_its_summary(log: SQLit
 async def test_a_large_result_is_a_preview_and_its_whole_is_recalled(client: str, log: SQLite) -> None:
     talk = talking(client, log)
     assert (await talk.answer(asking("result", text="short", call="c", tool="bash")))["text"] is None
-    text = "".join(f"line {n}\n" for n in range(2_000))
+    text = "".join(f"line {n}\n" for n in range(5_000))
+    assert (await talk.answer(asking("result", text=text[:12_000], call="c", tool="bash")))["text"] is None
     shown = (await talk.answer(asking("result", text=text, call="c", tool="bash", given={"command": "x"})))["text"]
     assert len(shown) < len(text) / 3
     [id, *_] = re.findall(r"recall ([0-9a-f]+)", shown)

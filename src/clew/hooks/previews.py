@@ -14,7 +14,6 @@ from clew.engine.append import Addition
 from clew.engine.engine import Engine
 from clew.errors import NotFound
 from clew.hooks.pending import RESULT, note
-from clew.hooks.running import LARGE_RESULT
 from clew.sessions.about import hold
 from clew.steps.lines import preview
 from clew.steps.matches import matches, terms
@@ -26,26 +25,12 @@ LOOKED_AT = 16  # the newest items, among which one that was just written is
 HINT = "the tool recall of the MCP server clew shows it, whole or by lines"
 
 
-def previewed(client: str, event: Mapping[str, Any], response: Any) -> Any:
-    """A response with previews of the texts in it that are large; itself if there are none."""
-    large = [text for text in _texts(response) if len(text) > LARGE_RESULT]
-    if not large:
-        return response
+def previewed(event: Mapping[str, Any], response: Any, large: list[str]) -> Any:
+    """A response with previews of those texts in it."""
     short = asyncio.run(_kept(event, large))
     for text in large:
         note(event, f"{RESULT} {len(text)} {len(short[text])}")
     return _with(response, short)
-
-
-def _texts(value: Any) -> list[str]:
-    match value:
-        case str():
-            return [value]
-        case dict():
-            return [text for part in value.values() for text in _texts(part)]
-        case list():
-            return [text for part in value for text in _texts(part)]
-    return []
 
 
 def _with(value: Any, short: Mapping[str, str]) -> Any:

@@ -8,7 +8,7 @@ import json
 import sys
 from typing import IO, Any
 
-LARGE_RESULT = 12_000  # characters of a result from which on a preview stands in for it
+SMALL_RESULT = 40_000  # bytes of an event: a third of the smallest window that anybody works with has more
 OWN_TOOLS = ("mcp__clew__", "mcp_clew_", "clew__")  # whose answers have a bounded size, and are what was recalled
 RESULT_EVENTS = ("PostToolUse", "AfterTool")
 
@@ -35,7 +35,7 @@ def answer(client: str, said: bytes) -> str:
         from clew.hooks.crush import told_before_tool
 
         return told_before_tool(json.loads(said))
-    if len(said) < LARGE_RESULT and is_short_result(said):
+    if len(said) < SMALL_RESULT and is_short_result(said):
         return ""
     event = json.loads(said)
     name = event.get("hook_event_name", "")
@@ -59,10 +59,13 @@ def _after_tool(client: str, name: str, event: dict[str, Any]) -> str:
     answers: dict[str, Any] = {}
     whole: dict[str, Any] = {}
     if not str(event.get("tool_name", "")).startswith(OWN_TOOLS):
-        from clew.hooks.previews import previewed
+        from clew.hooks.pressure import too_large
 
-        given = event.get("tool_response")
-        shorter = previewed(client, event, given)
+        given = shorter = event.get("tool_response")
+        if large := too_large(event):
+            from clew.hooks.previews import previewed
+
+            shorter = previewed(event, given, large)
         if shorter != given and client == "claude":
             answers["updatedToolOutput"] = shorter
         elif shorter != given and client == "codex":

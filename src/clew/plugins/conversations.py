@@ -15,6 +15,7 @@ from clew.engine.engine import Engine
 from clew.errors import BadRequest, ClewError, NotFound, ToolError
 from clew.exchange.thread import Thread
 from clew.gateway.compacting import Compactions
+from clew.hooks.pressure import Pressure
 from clew.hooks.previews import preview_of
 from clew.plugins import opencode, pi
 from clew.plugins.forms import HostForm, OwnMessage
@@ -26,8 +27,6 @@ from clew.store.records import Origin
 
 FORMS: Mapping[str, HostForm] = MappingProxyType({"opencode": opencode, "pi": pi})
 PLUGIN_THREADS = 64  # conversations that are remembered between two calls
-LARGE_SHARE = 8  # a result is large from this part of the window on
-RESULT_TOKEN = 4  # characters in a token, more or less
 RECALL_HINT = "the tool recall shows it, whole or by lines"
 
 PluginQuestion = Mapping[str, Any]
@@ -82,9 +81,11 @@ class PluginConversations:
         return {"messages": self._in_own_form(restored(sent.body["messages"], units, _as_it_is), own)}
 
     async def result(self, asked: PluginQuestion) -> PluginAnswer:
-        """A preview of a large result, whose whole text is in the log from now on; None: it is not large."""
-        text, limit = str(asked.get("text") or ""), self._windows.get(str(asked.get("model") or ""), 0) // LARGE_SHARE
-        if not limit or len(text) <= limit * RESULT_TOKEN:
+        """A preview of a result for which there is no room, and whose text is in the log from now on; else None."""
+        text, window = str(asked.get("text") or ""), self._windows.get(str(asked.get("model") or ""), 0)
+        last = (await self._thread(asked)).last
+        now = Pressure(window, await self._engine.expected(last.view) if last else 0)
+        if not window or not now.is_too_much(text):
             return {"text": None}
         event = {"session_id": asked["session"], "cwd": asked.get("folder"), "tool_name": asked.get("tool")}
         event |= {"tool_use_id": asked.get("call"), "tool_input": asked.get("given")}
