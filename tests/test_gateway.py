@@ -226,13 +226,40 @@ def broken(served: Served) -> None:
     turns.store = Broken(turns.store)
 
 
+class Failing:
+    """A compactor that fails on everything."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise ZeroDivisionError
+
+
 def test_a_request_that_clew_fails_on_goes_on_as_it_came_and_says_so() -> None:
     with serving() as served:
-        broken(served)
+        served.gateway.engine._turns.compactor = Failing()  # type: ignore[assignment]
         got = served.ask(CHAT, chat("hi"))
         assert got.status == 200
         assert got.headers["x-clew"].startswith("failed open")
-        assert 'clew_failed_open_total{error="StoreError"} 1' in served.gateway.metrics.text()
+        assert 'clew_failed_open_total{error="ZeroDivisionError"} 1' in served.gateway.metrics.text()
+
+
+def test_while_the_store_fails_requests_are_fitted_from_memory_and_the_gateway_says_so() -> None:
+    with serving(window=8_000) as served:
+        said = [f"Story number {i}: " + " ".join(f"chapter-{i}-{n}" for n in range(300)) for i in range(21)]
+        works, turns = served.gateway.engine._turns.store, served.gateway.engine._turns
+        broken(served)
+        got = served.ask(CHAT, chat(*said))
+        assert got.status == 200
+        assert got.headers["x-clew"].startswith("the store fails")
+        assert served.provider.heard[-1].spent.input < 8_000
+        assert served.ask("/readyz", method="GET").status == 503
+        assert "clew_failed_open_total 0" in served.gateway.metrics.text()
+        turns.store = works
+        served.gateway._calls.spare.works()  # as after some seconds
+        got = served.ask(CHAT, chat(*said))
+        assert "x-clew" not in got.headers
+        assert served.ask("/readyz", method="GET").status == 200
+        # All of it is in the log now, also what was said meanwhile.
+        assert served.provider.heard[-1].spent.input < 8_000
 
 
 def test_or_it_is_refused_where_that_is_wished() -> None:

@@ -193,5 +193,5 @@ def test_a_store_that_cannot_be_read_is_a_failure_like_others(closed: bool) -> N
         engine.store = Unreadable(engine.store)
         got = served.ask(CHAT, SAID)
         assert got.status == (503 if closed else 200)
-        assert closed or got.headers["x-clew"].startswith("failed open")
+        assert closed or got.headers["x-clew"].startswith("the store fails")
         assert served.provider.heard == [] or not closed

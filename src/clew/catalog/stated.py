@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-MOST = 100_000_000  # tokens: whoever says more makes a joke
+MOST_STATED = 100_000_000  # tokens: whoever says more makes a joke
 _IN_SERVED = re.compile(r", window (\d+)$")
 
 
@@ -29,7 +29,7 @@ class StatedWindow(NamedTuple):
             return self.window if any(str(part).strip().startswith(self.says) for part in parts) else 0
         digits = str(value)
         tokens = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 12 else 0
-        return tokens if tokens <= MOST else 0
+        return tokens if tokens <= MOST_STATED else 0
 
 
 def _rows() -> Iterator[StatedWindow]:

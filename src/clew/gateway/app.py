@@ -152,6 +152,9 @@ class Gateway:
             case "HEAD" | "GET", "/" | "/livez":
                 return json_reply(b'{"status":"ok"}')
             case "GET", "/readyz":
+                if self._calls.spare.is_needed:
+                    told = b'{"status":"degraded","why":"the store fails; requests are fitted from memory"}'
+                    return json_reply(told, 503)
                 ready = self._http is not None
                 return json_reply(b'{"status":"ok"}' if ready else b'{"status":"starting"}', 200 if ready else 503)
             case "GET", "/metrics":

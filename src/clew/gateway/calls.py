@@ -13,14 +13,14 @@ from clew.agent.control import ContextController
 from clew.catalog.stated import HEADERS, by_headers, served
 from clew.core import rawjson
 from clew.core.items import Frame, Item, Scope
-from clew.core.view import View
 from clew.engine.engine import Engine
-from clew.errors import BadRequest, ClewError, OverBudget, SecretFound
+from clew.errors import BadRequest, ClewError, OverBudget, SecretFound, StoreError
 from clew.exchange.exchange import Caller, Exchange, NotATurn
 from clew.exchange.gemini import with_model
 from clew.exchange.thread import warn
 from clew.gateway import own_answers, usage
 from clew.gateway.compacting import Beside, Compactions, in_form
+from clew.gateway.degraded import WAITING, SpareEngine
 from clew.gateway.hidden import HiddenAsides
 from clew.gateway.http import GatewayReply, GatewayRequest, Refused
 from clew.gateway.line import GeminiUpstreamLine, Outgoing, UpstreamLine
@@ -34,6 +34,7 @@ from clew.gateway.settings import GatewaySettings
 from clew.gateway.speakers import KnownConversation, NamedConversation, speaker
 from clew.gateway.upstreams import Upstreams, model_of
 from clew.recognition.side_requests import SideRequest, side_request
+from clew.store.waiting import patience
 from clew.tokens import counter_for
 from clew.wire.convert.tools import declared
 
@@ -73,6 +74,7 @@ class ModelCalls:
         self._plain = ContextController(engine, offer=False, tell=False)
         self._plain.method = "llm" if settings.compaction == "answer" else "auto"
         self._hidden = HiddenAsides(engine.store.secret)
+        self.spare = SpareEngine(engine)
 
     async def answer(
         self, asked: GatewayRequest, call: ModelCall, scope: Scope, http: aiohttp.ClientSession
@@ -91,13 +93,16 @@ class ModelCalls:
             given = wanted.raw
             outgoing = replace(outgoing, content=given, headers=without_betas(outgoing.headers))
         try:
-            method = await self._methods.of(scope, who.name, asked.headers.get(METHOD_HEADER))
-            origin = await self._engine.lineage.parent(scope, who.parent) if who.parent else None
+            with patience(0 if self.spare.is_resting else WAITING):
+                method = await self._methods.of(scope, who.name, asked.headers.get(METHOD_HEADER))
+                origin = await self._engine.lineage.parent(scope, who.parent) if who.parent else None
         except Refused:
             raise
-        except Exception as error:  # the store cannot be read
-            self._failed(error)
-            return own_answers.opened(await self._passed(line, outgoing))
+        except StoreError as error:
+            if self._settings.closed:
+                self._failed(error)
+            method, origin = self._engine.settings.method, None
+            self.spare.failed()
         whose = KnownConversation(scope, who.name, method, origin)
         try:
             return await self._fitted(call, whose, given, line, outgoing, wanted)
@@ -130,7 +135,8 @@ class ModelCalls:
         by = outgoing.served
         thread = ManagedThread(controller, whose.name, scope=whose.scope, origin=whose.origin, check=check, served=by)
         thread.clearing = edited.clearing if edited else None
-        caller = Caller(_nothing, _same, self._failed, refused=(SecretFound, NotATurn))
+        thread.spare = None if self._settings.closed else self.spare
+        caller = Caller(lambda _: None, lambda error: error, self._failed, refused=(SecretFound, NotATurn))
         exchange = Exchange(thread, asides, line, outgoing, call.format, body or given, caller)
         with compacted_by(line, outgoing):
             reply: GatewayReply = await exchange.run()
@@ -141,7 +147,9 @@ class ModelCalls:
             reply = usage.whole(reply, call.format, len(given) / max(1, len(rawjson.dumps(sent.body))))
         if edited and edited.asks and reply.status_code < 400:
             reply = telling(reply, applied_edits(sent.view) if sent else [], edited.summary)
-        return reply if sent else own_answers.opened(reply)
+        if sent and thread.is_spared:
+            return own_answers.marked(reply, own_answers.DEGRADED)
+        return reply if sent else own_answers.marked(reply)
 
     async def _overheard(self, reply: GatewayReply, whose: KnownConversation, beside: Beside) -> GatewayReply:
         try:
@@ -284,11 +292,3 @@ def _offerable(raw: bytes, format: str, controller: ContextController) -> Mappin
         return None
     # Who has no tools is asked for a text or an object, and nobody expects a call.
     return body if names and not any(map(controller.is_ours, names)) else None
-
-
-def _nothing(view: View) -> None:
-    return
-
-
-def _same(error: ClewError) -> ClewError:
-    return error

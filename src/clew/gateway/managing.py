@@ -13,12 +13,14 @@ from clew.agent.control import SentBody
 from clew.core import rawjson
 from clew.core.bridge import cross
 from clew.core.view import Swap, View
-from clew.errors import BadRequest
-from clew.exchange.thread import Thread
+from clew.errors import BadRequest, StoreError
+from clew.exchange.thread import Thread, warn
 from clew.gateway.compacting import SUMMED_UP
+from clew.gateway.degraded import WAITING, SpareEngine
 from clew.steps.calls import shrunk
 from clew.steps.lines import calls_by_result, cleared
 from clew.steps.protocol import PureStep
+from clew.store.waiting import patience
 from clew.tokens.target import Target
 
 Block = dict[str, Any]
@@ -136,11 +138,28 @@ class ManagedThread(Thread):
     """A conversation of whose history old results go once there is too much of it."""
 
     clearing: Clearing | None = None
+    spare: SpareEngine | None = None  # for when the store fails
+    is_spared = False  # it did
 
     async def fit(self, body: Mapping[str, Any] | bytes, format: str | None = None) -> SentBody:
-        sent = await super().fit(body, format)
+        sent = await self._fit(body, format)
         if self.clearing is None or not await cross(self._clear(self.clearing, sent.view)):
             return sent
+        return await self._fit(body, format)
+
+    async def _fit(self, body: Mapping[str, Any] | bytes, format: str | None) -> SentBody:
+        if self.spare is None:
+            return await super().fit(body, format)
+        if not self.spare.is_resting:
+            try:
+                with patience(WAITING):
+                    sent = await super().fit(body, format)
+                self.spare.works()
+                return sent
+            except StoreError as error:
+                warn("the store fails; requests are fitted from memory", error)
+                self.spare.failed()
+        self.controller, self.origin, self.is_spared = self.spare.controller(), None, True
         return await super().fit(body, format)
 
     async def _clear(self, clearing: Clearing, view: View) -> bool:

@@ -149,7 +149,11 @@ def _gemini(text: str, model: str, streamed: bool, spent: int, alt: str) -> Gate
     return json_reply(rawjson.dumps([said] if streamed else said))
 
 
-def opened(reply: GatewayReply) -> GatewayReply:
-    """A reply that says that clew had no part in it."""
-    reply.headers = [*reply.headers, ("x-clew", "failed open: the request went on as it came")]
+OPENED = "failed open: the request went on as it came"
+DEGRADED = "the store fails: the request was fitted from memory, and is not in the log"
+
+
+def marked(reply: GatewayReply, how: str = OPENED) -> GatewayReply:
+    """A reply that says that clew had no part in it, or not all of it."""
+    reply.headers = [*reply.headers, ("x-clew", how)]
     return reply

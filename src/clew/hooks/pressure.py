@@ -11,7 +11,7 @@ from clew.core.limits import Budget
 
 TAIL = 1 << 19  # bytes at the end of a session file, in which the last report stands
 LEAST_LARGE = 12_000  # characters: with fewer, a preview would save little
-CHARACTERS = 4  # in a token, more or less
+RESULT_TOKEN = 4  # in a token, more or less
 LARGE_SHARE = 3  # a result is large from this part of the room on
 _MODEL = re.compile(r'"model"\s*:\s*"([^"\\]{1,200})"')
 _WINDOW = re.compile(r'"model_context_window"\s*:\s*(\d{1,9})')
@@ -32,7 +32,7 @@ class Pressure(NamedTuple):
     def is_too_much(self, text: str) -> bool:
         """Whether a result takes much of the room, and with it the client would soon compact."""
         budget = Budget(window=self.window)
-        room, tokens = self.window - budget.kept_free(), len(text) // CHARACTERS
+        room, tokens = self.window - budget.kept_free(), len(text) // RESULT_TOKEN
         return tokens * LARGE_SHARE > room and self.used + tokens > budget.high * room
 
 

@@ -1,0 +1,53 @@
+"""While the store cannot be read or written, requests are still made to fit, from memory."""
+
+import time
+
+from clew.agent.control import ContextController
+from clew.engine.engine import Engine
+from clew.store.sqlite import SQLite
+
+WAITING = 2.0  # seconds for a store that somebody has locked: a person is waiting for the answer
+RESTING = 5.0  # seconds after a fault in which the store is left alone
+FORGIVEN = 30.0  # seconds after a fault: whoever sends nothing to a gateway that is not ready would never hear it is
+MANY_FITTED = 1_000  # requests after which the log in memory begins anew
+
+
+class SpareEngine:
+    """An engine over a log in memory, for as long as the store of another one fails; nothing of it is kept.
+
+    Clients send all of their history each time: what was said meanwhile is in the log after the first request that the
+    store takes again.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._spare: Engine | None = None
+        self._fitted = 0
+        self._failed: float | None = None  # when the store last did, if it did since it last worked
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether the store has failed just now, and is not tried again yet."""
+        return self._failed is not None and time.monotonic() - self._failed < RESTING
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether the store has failed of late."""
+        return self._failed is not None and time.monotonic() - self._failed < FORGIVEN
+
+    def failed(self) -> None:
+        """Note that the store fails."""
+        self._failed = time.monotonic()
+
+    def works(self) -> None:
+        """Note that it does not, or no longer."""
+        self._failed = self._spare = None
+
+    def controller(self) -> ContextController:
+        """One that fits requests from memory; it offers no tools, since there is no past to look into."""
+        self._fitted += 1
+        if self._spare is None or self._fitted % MANY_FITTED == 0:
+            self._spare = Engine(SQLite(":memory:"), self._engine.budget, self._engine.settings)
+        made = ContextController(self._spare, offer=False, tell=False)
+        made.method = "auto"
+        return made
