@@ -397,6 +397,11 @@ LICENCE = "read LICENSE#call\n" + "Permission is granted to everybody who reads 
             ["look", "read notes#call_1\nThe word is amber.", GREETING, "go on", LICENCE],
             ["look", "read notes#call_1\nThe word is beryl.", GREETING, "go on", LICENCE],
         ),
+        # All of what was asked stands in what the first one asked, which said more.
+        (
+            ["hi, I am Amber", GREETING, "thanks, dear", "Mend it", "go on, please", LICENCE],
+            ["hi", GREETING, "thanks", "Mend it", "go on", LICENCE],
+        ),
         # The answers are the same, and somebody else has asked.
         (
             ["The word is amber.", GREETING, "Amber, I said.", LICENCE, "Done.", "go on"],

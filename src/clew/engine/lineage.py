@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from clew.core.items import Frame, Item, Scope
-from clew.engine.turn import SHARED_NAMES
 from clew.engine.turns import Turns
+from clew.recognition.continuation import SHARED_NAMES
 from clew.recognition.proof import Past, answer_mark
 from clew.store.records import Origin
 

@@ -19,7 +19,7 @@ from clew.engine.model_limits import ModelLimits
 from clew.engine.replay import counted, replay, sent_last
 from clew.engine.reports import told
 from clew.events import Listener, Unproven, tell
-from clew.recognition.continuation import Recognition
+from clew.recognition.continuation import SHARED_NAMES, Recognition
 from clew.recognition.last_body import Incoming
 from clew.secrets.guard import Guard
 from clew.store.protocol import Store
@@ -27,8 +27,6 @@ from clew.store.records import Batch, Began, Call, Event, Method, Revert
 from clew.store.trace import Trace, apply
 from clew.tokens.target import Target
 from clew.wire.rules.binding import is_refused
-
-SHARED_NAMES = "shared_name"  # the kind under which a store has names that several conversations have
 
 
 @dataclass(slots=True)

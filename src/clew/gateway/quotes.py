@@ -9,8 +9,8 @@ from typing import NamedTuple
 from clew.core import rawjson
 from clew.core.items import Digests, Item, Scope
 from clew.engine.engine import Engine
-from clew.engine.turn import SHARED_NAMES
 from clew.errors import BadRequest
+from clew.recognition.continuation import SHARED_NAMES
 from clew.recognition.proof import logged
 from clew.recognition.recognise import HANDOFF
 from clew.recognition.side_requests import is_continued, summary_at

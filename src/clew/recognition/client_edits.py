@@ -120,7 +120,7 @@ def is_mostly_kept(change: Change) -> bool:
     """
     now = {m.new for m in change.pairs}
     twice = _repeats(change)
-    lost = "\n".join(lasting(item.text) for item in change.old.values())  # some of it stands elsewhere now
+    lost = {lasting(item.text) for item in change.old.values()}  # some of it stands elsewhere now
     put = 0
     for gap in change.gaps:
         if gap.stop == change.said:

@@ -27,6 +27,7 @@ from clew.wire.convert import convert_item
 
 LOOK = 400  # bodies looked at to tell an edit from another conversation
 BEFORE = 40  # items before the first change that are weighed
+SHARED_NAMES = "shared_name"  # the kind under which a store has names that several conversations have
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from clew.core.items import Digests, Frame, Item, Scope, new_id
 from clew.core.threads import LONG, are_large, in_thread_if
 from clew.recognition.agents import same_agent, same_instructions
 from clew.recognition.client_edits import ENOUGH, evidence
-from clew.recognition.continuation import Continuation, Recognition, Sent
+from clew.recognition.continuation import SHARED_NAMES, Continuation, Recognition, Sent
 from clew.recognition.reach import ProvenPast
 from clew.recognition.reading import Entry, chained, unfold
 from clew.recognition.side_requests import FIRST, Aside, aside, summary_at
@@ -65,6 +65,8 @@ class Recogniser:
         if found is None or not await self._may_read(trace):
             return None
         if not await self.reach.may_continue(trace, found, trace.session is not None, known=True):
+            return None
+        if await self._may_be_anothers(found):
             return None
         found.contents = contents
         found.unfolded |= len(entries) < len(contents)  # some of it quoted what we had put there
@@ -164,7 +166,12 @@ class Recogniser:
         found, past = await self._history.relate(trace, sent)
         if found and not await self.reach.may_continue(trace, found, named):
             return None, past
-        return found, past
+        return (None if found and await self._may_be_anothers(found) else found), past
+
+    async def _may_be_anothers(self, found: Recognition) -> bool:
+        """Whether something was taken from a history under a name that several have: it may never have been in this."""
+        name = found.trace.session
+        return found.lossy and name is not None and name in await self.store.learned(self.scope, SHARED_NAMES)
 
     async def _candidates(self, sent: Sent) -> AsyncIterator[Trace]:
         """Branches that have seen the beginning of this history, the longest first; then those with most of it."""
