@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from clew.engine.windows import PROBED
 from clew.testing.provider import Answer, Call, StrictProvider
 
 
@@ -90,7 +91,7 @@ def refusals(provider: StrictProvider) -> int:
     return sum(tokens > provider.window for tokens in asked)
 
 
-def test_a_server_smaller_than_the_catalog_says_refuses_once_and_never_again(tmp_path: Path) -> None:
+def test_a_server_smaller_than_the_catalog_says_refuses_twice_and_then_rarely(tmp_path: Path) -> None:
     for n in range(12):
         (tmp_path / f"p{n}.txt").write_text("\n".join(f"p{n} line {i}: value {n * 1000 + i}" for i in range(120)))
     reads = [Answer(f"Page {n}.", (Call("read_file", {"path": f"p{n}.txt"}),)) for n in range(12)]
@@ -98,10 +99,10 @@ def test_a_server_smaller_than_the_catalog_says_refuses_once_and_never_again(tmp
     with StrictProvider(script, window=12_000) as provider:  # the catalog says 128,000 of this model
         first = events(clew(provider, tmp_path, "Read all pages.", "--session", "pages", "--json"))
         assert first[-1] == {"event": "answered", "text": "All read.", "stop": "end", "steps": 13}
-        assert (refusals(provider), sum(e["event"] == "retrying" for e in first)) == (1, 1)
+        assert (refusals(provider), sum(e["event"] == "retrying" for e in first)) == (2, 2)
         again = clew(provider, tmp_path, "And again.", "--session", "pages", "--json", "--method", "llm")
         assert events(again)[-1]["text"] == "Again."
-        assert refusals(provider) == 1
+        assert refusals(provider) <= 2 + 13 // PROBED
         told = json.dumps(provider.heard[-1].body["messages"][-1])
     assert '\\"context_window\\":12000' in told
     assert '\\"context_window\\":128000' not in told

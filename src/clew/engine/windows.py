@@ -53,7 +53,9 @@ class LearnedLimit(NamedTuple):
         return f"{', '.join(f'{most:,} {what}' for what, most in limits.items())}{many}, last {day}"
 
     def to_json(self) -> dict[str, int]:
-        """As a store keeps it."""
+        """As a store keeps it; nothing, where no limit is left."""
+        if not self.tokens and not self.others:
+            return {}
         return {"tokens": self.tokens, "refusals": self.refusals, "at": self.at, **self.others}
 
 
