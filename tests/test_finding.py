@@ -289,3 +289,15 @@ async def test_a_huge_question_is_answered_everywhere(store: SQLStore) -> None:
     assert await clew.Sessions(engine).search(huge) == []
     with pytest.raises(NotFound, match=r"^.{1,120}$"):
         await engine.recall("default", huge)
+
+
+def test_who_looks_for_something_does_not_find_his_own_question() -> None:
+    items = [
+        Item("text", "user", "The port of the amber service is 4711."),
+        Item("call", "assistant", '{"text": "port of the amber service"}', "mcp__clew__search", "c1"),
+        Item("result", "tool", "1: The port of the amber service is 4711.", "", "c1"),
+        Item("call", "assistant", '{"command": "grep port amber.toml"}', "bash", "c2"),
+        Item("result", "tool", "port = 4711 # of the amber service", "", "c2"),
+    ]
+    titles = [text.title for text in texts(Digests(b"k" * 32, "default").chain(items))]
+    assert titles == ["user", "call of bash", "result of bash grep port amber.toml"]

@@ -8,8 +8,9 @@ import json
 import sys
 from typing import IO, Any
 
+from clew.core.own_tools import is_own_tool
+
 SMALL_RESULT = 40_000  # bytes of an event: a third of the smallest window that anybody works with has more
-OWN_TOOLS = ("mcp__clew__", "mcp_clew_", "clew__")  # whose answers have a bounded size, and are what was recalled
 RESULT_EVENTS = ("PostToolUse", "AfterTool")
 
 
@@ -58,7 +59,7 @@ def is_short_result(said: bytes) -> bool:
 def _after_tool(client: str, name: str, event: dict[str, Any]) -> str:
     answers: dict[str, Any] = {}
     whole: dict[str, Any] = {}
-    if not str(event.get("tool_name", "")).startswith(OWN_TOOLS):
+    if not is_own_tool(str(event.get("tool_name", ""))):  # its answers have a bounded size, and are what was recalled
         from clew.hooks.pressure import too_large
 
         given = shorter = event.get("tool_response")

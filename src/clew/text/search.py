@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from clew.core.bounds import TEXT_SEARCHED, unread
 from clew.core.items import SHORT, Item, Node
+from clew.core.own_tools import is_own_tool
 from clew.text.decorations import OWN_COMMAND, is_program_made
 from clew.text.voices import LINE_ENDS
 from clew.text.words import CHUNK, JOINT, NAME_PATTERN, PIECE, is_lone_sign, is_name, leaves, parts, terms
@@ -68,11 +69,14 @@ class Passage(NamedTuple):
 
 def texts(nodes: Iterable[Node]) -> list[SearchText]:
     """What was said, ready to be searched; a result has the call it answers as its title."""
-    found, calls = [], dict[str, str]()
+    found, calls, asked = [], dict[str, str](), set[str]()
     for node in nodes:
         item = node.item
         body = wording(item)
         title: str = "a program" if is_made(item) else item.role
+        if item.call_id and (item.call_id in asked or (item.kind == "call" and is_own_tool(item.name))):
+            asked.add(item.call_id)  # who looks for something would find his own question, and copies
+            continue
         if item.kind == "call":
             title = f"call of {' '.join(item.name.split())}"
             calls[item.call_id] = f"{item.name} {' '.join(body[: TITLE_CHARACTERS * 4].split())[:TITLE_CHARACTERS]}"
