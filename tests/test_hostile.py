@@ -121,6 +121,17 @@ def test_the_frame_of_an_orphan_result_cannot_be_closed_from_inside() -> None:
     assert leaks(mended, "rhea-90") == set()
 
 
+@pytest.mark.parametrize(("id", "says"), [("call_1", "one more result of a call above"), ("gone", "that is not here")])
+def test_a_result_without_a_call_to_answer_says_whether_its_call_is_there(id: str, says: str) -> None:
+    function = {"name": "bash", "arguments": "{}"}
+    called = {"role": "assistant", "content": None, "tool_calls": [{"id": "call_1", "type": "function"}]}
+    called["tool_calls"][0]["function"] = function  # type: ignore[index]
+    answers = [{"role": "tool", "tool_call_id": one, "content": text} for one, text in (("call_1", "A."), (id, "B."))]
+    messages = [{"role": "user", "content": "Hello."}, called, *answers, {"role": "user", "content": "And?"}]
+    mended = repair(view_of({"model": "gpt-4o", "messages": messages}))
+    assert sum(says in node.item.text for node in mended.nodes) == 1
+
+
 def test_a_result_is_no_orphan_where_the_provider_holds_its_call() -> None:
     result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "A."}
     body = {"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": [{"role": "user", "content": [result]}]}

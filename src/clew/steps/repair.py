@@ -17,6 +17,7 @@ STRICT = frozenset({"anthropic", "bedrock", "gemini"})
 STRICT_RESULTS = frozenset({"bedrock"})
 
 TWICE = "[the same result, sent twice]"
+AGAIN_ANSWERED = "one more result of a call above"  # as Gemini CLI sends, where it masks old ones
 
 # Keys that say the provider has a part of the history: what looks like an orphan here may be whole there.
 PROVIDER_STATE = ("previous_response_id", "conversation", "thread")
@@ -36,16 +37,17 @@ def repair(view: View, since: int = 0, by: object = Repair()) -> View:
     nodes = view.nodes[since:]
     paired = {i for start, stop in pairs(nodes) for i in (start, stop - 1)}
     answered = {(nodes[i].item.call_id, nodes[i].item.text) for i in paired if nodes[i].item.kind == "result"}
+    called = {node.item.call_id for node in view.nodes if node.item.kind == "call"}
     swaps = [
         # Which call it was: should its result come after all, the mending is taken back.
         Swap(since + i, since + i + 1, [mended], {"call": node.item.call_id} if node.item.kind == "call" else {})
         for i, node in enumerate(nodes)
-        if (mended := _mended(node.item, i in paired or stateful, view.frame.format, answered)) is not node.item
+        if (mended := _mended(node.item, i in paired or stateful, view.frame.format, answered, called)) is not node.item
     ]
     return _ordered(view.replace_all(swaps, by=by), since, by)
 
 
-def _mended(item: Item, paired: bool, format: str, answered: Set[tuple[str, str]]) -> Item:
+def _mended(item: Item, paired: bool, format: str, answered: Set[tuple[str, str]], called: Set[str]) -> Item:
     if item.kind == "call" and not paired:
         opens = Opening(item.opens.keys, bare=True) if item.opens else None
         return Item("text", item.role, f"[called {item.name} {item.text}: no result]", opens=opens)
@@ -53,7 +55,8 @@ def _mended(item: Item, paired: bool, format: str, answered: Set[tuple[str, str]
         return Item("text", "user", TWICE)
     if item.kind == "result" and not paired:
         # No call to answer, so it must stand as text: fenced, for it is what a tool said, not what the user wants.
-        return Item("text", "user", framed(item.text, "the result of a call that is not here"))
+        which = AGAIN_ANSWERED if item.call_id in called else "the result of a call that is not here"
+        return Item("text", "user", framed(item.text, which))
     if format in STRICT and item.kind == "text" and not item.text.strip() and not item.wire:
         return plain(item, "[empty]")
     if format in STRICT_RESULTS and item.kind == "result" and not item.text.strip() and item.wire is None:
