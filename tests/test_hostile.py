@@ -125,7 +125,7 @@ def test_the_frame_of_an_orphan_result_cannot_be_closed_from_inside() -> None:
 def test_a_result_without_a_call_to_answer_says_whether_its_call_is_there(id: str, says: str) -> None:
     function = {"name": "bash", "arguments": "{}"}
     called = {"role": "assistant", "content": None, "tool_calls": [{"id": "call_1", "type": "function"}]}
-    called["tool_calls"][0]["function"] = function  # type: ignore[index]
+    called["tool_calls"][0]["function"] = function  # type: ignore[index, assignment]
     answers = [{"role": "tool", "tool_call_id": one, "content": text} for one, text in (("call_1", "A."), (id, "B."))]
     messages = [{"role": "user", "content": "Hello."}, called, *answers, {"role": "user", "content": "And?"}]
     mended = repair(view_of({"model": "gpt-4o", "messages": messages}))
