@@ -15,6 +15,7 @@ from clew.testing import Answer
 from clew.testing.provider import Call
 
 WINDOW = 70_000
+SMALL_WINDOW = 24_000  # in which the result below has no room
 COUNT = "seq -f 'line %g of the count' 1 900"  # 19 kB
 LONG = "seq -f 'line %g of a long count, and of nothing else' 1 1000"  # 45 kB; of more than 50 kB they keep a part
 BOTH = [*(("opencode", way) for way in MODELS), *(("pi", way) for way in WAYS)]
@@ -87,7 +88,7 @@ async def test_a_large_result_is_a_preview_and_can_be_recalled(client: str, way:
     model = Model({"count amber": [LONG, recall]})
     with stage(tmp_path, model, window=WINDOW) as on:
         plug(on, client)
-        assert "Done: count-amber." in talk(client, on, way, "count amber")
+        assert "Done: count-amber." in talk(client, on, way, "count amber", window=SMALL_WINDOW)
     on.check()
     seen = json.dumps(on.provider.heard[-1].body)
     assert "line 499 of a long count" not in json.dumps(on.provider.heard[-2].body)
