@@ -402,6 +402,11 @@ LICENCE = "read LICENSE#call\n" + "Permission is granted to everybody who reads 
             ["hi, I am Amber", GREETING, "thanks, dear", "Mend it", "go on, please", LICENCE],
             ["hi", GREETING, "thanks", "Mend it", "go on", LICENCE],
         ),
+        # The newest words of the first one are said in many, and it has been asked something since.
+        (
+            ["hi", GREETING, "yes", "Mend it", "and?", "Amber is the word.", "then", "Let me look", "go on"],
+            ["hi", GREETING, "yes", "Let me look", "read notes#call_1\nnothing", "thanks"],
+        ),
         # The answers are the same, and somebody else has asked.
         (
             ["The word is amber.", GREETING, "Amber, I said.", LICENCE, "Done.", "go on"],
@@ -417,6 +422,20 @@ async def test_equal_files_and_answers_are_no_conversation(store: SQLStore, one:
     assert theirs.branch != mine.branch
     found = await client.engine.search("default", "amber word", theirs.branch)
     assert not [node for node in found if "amber" in node.item.text.lower()]
+
+
+async def test_who_goes_back_is_where_he_was_and_not_in_one_that_lost_something(store: SQLStore) -> None:
+    client = Client(store, "openai_chat", "dict", warm=False)
+    same = ["hi", GREETING, "look", LICENCE]
+    first = await client.send(
+        chat(*same[:3], "Amber is the word.", "go on", "read notes#call_1\nAmber", *same[3:], "and?")
+    )
+    own = [*same, "Done.", "beryl", "Well.", "more"]
+    mine = await client.send(chat(*own))
+    back = await client.send(chat(*own[:5]))
+    assert mine.branch != first.branch
+    assert back.branch != first.branch
+    assert not await client.engine.search("default", "amber word", back.branch)
 
 
 async def test_what_two_may_have_trimmed_is_neithers(store: SQLStore) -> None:

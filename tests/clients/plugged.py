@@ -151,9 +151,7 @@ def gemini(on: Stage, *arguments: str) -> str:
 def test_gemini_cli(tmp_path: Path) -> None:
     auth = {"auth": {"selectedType": "gemini-api-key"}}
     before = settings(tmp_path, ".gemini", security=auth)
-    plans: Mapping[str, list[str | Call]] = {
-        "count amber": [BIG, Call("mcp_clew_search", {"text": "amber-first"})]
-    }
+    plans: Mapping[str, list[str | Call]] = {"count amber": [BIG, Call("mcp_clew_search", {"text": "amber-first"})]}
     with stage(tmp_path, Recalling(plans)) as on, on.alone():
         clew(on, "install", "gemini", "--yes")
         assert "Done: count-amber." in gemini(on, f"count amber. {RULE}")

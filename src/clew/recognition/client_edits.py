@@ -92,8 +92,10 @@ def _said_otherwise(lost: Sequence[Item], put: Sequence[Item]) -> bool:
     heard = next((n for n, item in enumerate(before) if item.role == "assistant"), None)
     if any(i.kind == "result" for i in lost) and any(i.kind == "result" for i in before):
         return True  # its call is still there: another result is of another try
-    if not lost or heard == 0:
-        return False  # only something beside the conversation went, or nothing came in its place
+    if not lost:
+        return False  # only something beside the conversation went
+    if heard == 0:  # nothing came in its place: the assistant does not go on where the user had spoken
+        return any(i.kind == "text" and i.role == "user" for i in lost)
     if heard is None or any(i.kind == "result" for i in lost):
         return True  # nobody has answered it yet: asked anew, or a tool that said something else
     return not all(any(_kin(was.text, now.text) for now in before[:heard]) for was in lost)

@@ -91,16 +91,19 @@ class Recogniser:
             own = await self.store.session(self.scope, session)
             trace = await self.store.load(self.scope, own) if own else None
             return own if trace and (await self._relate(trace, sent, named=True))[0] else None
-        changed = list[Recognition]()
+        changed, behind = list[Recognition](), None
         async for trace in self._candidates(sent):
-            found, _ = await self._relate(trace, sent)
-            if found is None or not await self._may_read(trace):
+            found, past = await self._relate(trace, sent)
+            if not await self._may_read(trace):
+                continue
+            if found is None:
+                behind = trace.branch if behind is None and _is_all_before(sent, past) else behind
                 continue
             if not found.lossy:
                 return trace.branch
             changed.append(found)
-        only = _only(changed)
-        return only.trace.branch if only else None
+        only = _only(changed) if behind is None else None
+        return only.trace.branch if only else behind
 
     async def _sent(self, items: Sequence[Item]) -> Sent:
         def read() -> Sent:
@@ -150,8 +153,10 @@ class Recogniser:
                 changed.append(found)
             if origin is None and beside and _is_whole(found):
                 origin = Origin("subagent", trace.branch)
-            behind = behind or ((trace, past) if may_join else None)
-        if only := _only(changed):
+            if may_join and (behind is None or past > behind[1]):
+                behind = trace, past
+        is_earlier = behind is not None and _is_all_before(sent, behind[1])
+        if (only := _only(changed)) and not is_earlier:
             return only
         found = await self._fork(*behind, sent, None) if behind and not beside else None
         if found is None:
@@ -232,6 +237,12 @@ class Recogniser:
         found.origin = Origin("compaction", *past) if past else None
         found.lost = past is None and summary_at(sent.items) is not None
         return found
+
+
+def _is_all_before(sent: Sent, past: int) -> bool:
+    """Whether all that was answered in a history stands at the beginning of a branch: somebody went back there."""
+    answers = [n for n, item in enumerate(sent.items) if item.role != "user"]
+    return bool(answers) and past > answers[-1]
 
 
 def _is_whole(found: Recognition | None) -> bool:
