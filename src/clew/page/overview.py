@@ -63,6 +63,7 @@ class OverviewPages:
             "writer": self._page.engine.settings.writer is not None,
             "drafted": self._summaries.drafted(scope),
             "declined": self._summaries.declined(scope),
+            "limits": sorted((await self._page.engine.limits.windows.all_learned(scope)).items()),
         }
         return await self._page.show("overall.html", scope, days=days, models=models, sessions=sessions, **values)
 
