@@ -113,10 +113,17 @@ def accepts(sent: Message) -> None:
     assert broken == [], broken[0]
 
 
-async def play(client: Client, engine: Engine, turns: int, happen: Callable[[Engine, View], Any] | None = None) -> View:
+async def play(
+    client: Client,
+    engine: Engine,
+    turns: int,
+    happen: Callable[[Engine, View], Any] | None = None,
+    session: str | None = None,
+) -> View:
     client.ask()
     for _ in range(turns):
-        view = await engine.prepare(Request(json.dumps(request(client.said, **client.frame)).encode(), "anthropic"))
+        raw = json.dumps(request(client.said, **client.frame)).encode()
+        view = await engine.prepare(Request(raw, "anthropic", session=session))
         sent = body(view)
         accepts(sent)
         client.count(sent)
@@ -344,7 +351,7 @@ def test_whatever_happens_each_body_is_taken(seed: int) -> None:
             client, names = Client(Random(seed)), list[str]()
             engine = Engine(store, Budget(window=3_500, reserve=400, tail=500), Settings(step=PRESETS["default"]()))
             try:
-                await play(client, engine, 40, lambda engine, view: anything(client, engine, view, names))
+                await play(client, engine, 40, lambda engine, view: anything(client, engine, view, names), "work")
             except OverBudget:  # too much was pinned
                 assert "pin" in names
             finally:

@@ -16,11 +16,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from clew import run
+from clew.core.bridge import cross
+from clew.core.items import Frame
 from clew.gateway.settings import GatewaySettings
 from clew.page.app import Page
 from clew.page.rendering import tokens
 from clew.page.timeline import Timeline
-from clew.testing import Answer
 from paging import CHAT, Looked, looking
 
 HOSTILE = (
@@ -387,10 +389,8 @@ def test_a_page_needs_no_gateway() -> None:
 def test_limits_that_providers_named_are_shown(tmp_path: Path) -> None:
     with looking(tmp_path) as page:
         assert "Limits that providers named" not in page.get("/clew/overall").raw.decode()
-        page.talk("run", 1)
-        error = "This model's maximum context length is 16000 tokens. However, your messages resulted in 17000 tokens."
-        page.provider.script = [Answer(status=400, error=error)]
-        page.ask(CHAT, {"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}]})
+        windows = page.gateway.engine.limits.windows
+        run(cross(windows.learn("default", Frame("openai_chat", "my-local", served="near"), "tokens", 16_000)))
         told = page.get("/clew/overall").raw.decode()
     assert "Limits that providers named" in told
     assert "16,000 tokens" in told

@@ -21,7 +21,7 @@ def talk(turns: int, format: str, tag: str = "") -> Body:
     messages: list[Body] = []
     for n in range(turns):
         messages.append({"role": "user", "content": f"{tag}please look at file number {n} and tell me what is in it"})
-        call, said = f"toolu_{tag.strip()}{n}Kx7q", f"{tag}line of file {n}, and more of it " * 60
+        call, said = f"toolu_{tag.strip()}{n}Kx7q9Zb4", f"{tag}line of file {n}, and more of it " * 60
         if format == "anthropic":
             use = {"type": "tool_use", "id": call, "name": "read", "input": {"path": f"f{n}"}}
             result = {"type": "tool_result", "tool_use_id": call, "content": said}

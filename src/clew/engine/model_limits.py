@@ -125,6 +125,8 @@ class ModelLimits:
         frame, sent = view.frame, size.expected(view) if size else await self._predicted(scope, view)
         if overflow.limit is None and (overflow.what != "tokens" or not sent):
             return None
+        if overflow.what == "tokens" and overflow.limit and 2 * (sent + answer_of(frame)) < overflow.limit:
+            return None  # nowhere near: the error may repeat what somebody said
         if overflow.limit is None:
             window = self.windows.guess(scope, frame, sent)
         else:

@@ -108,7 +108,8 @@ class ModelWindows:
             # A model that Ollama has not loaded yet: its maximum is known, what it will be given is not.
             most = min(found.window, OLLAMA) if found.server == "ollama" and not found.sure else found.window
             known = with_(known, window=most, max_input=None, source="probed", exact=found.sure)
-        if stated := window_served(frame.served) or by_body(frame.model, frame.body):  # a client may be wrong
+        stated = window_served(frame.served) or by_body(frame.model, frame.body)
+        if stated >= LEAST_WINDOW:  # a client may be wrong
             known = with_(known, window=stated, max_input=None, source="stated", exact=False)
         window = None if past else await self.refused(scope, frame, known)
         return with_(known, window=window, max_input=None, source="learned", exact=True) if window else known

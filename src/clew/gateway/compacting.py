@@ -175,7 +175,8 @@ class Compactions:
             trace = await engine.store.load(scope, branch)
             frame = await engine.store.frame(scope, trace.frame) if trace.frame else frame
             # pi does not say the name when it quotes, and others keep their newest: what is quoted stands beside then.
-            session = None if is_quote and len(said) < len(trace.said) else session
+            newest = session is not None and branch == await engine.store.session(scope, session)
+            session = session if not is_quote or (newest and len(said) >= len(trace.said)) else None
             origin = Origin("beside", branch) if trace.session != session else None
         return await engine.keep(Request(wire.encode(frame, said), frame.format, scope, session, origin))
 

@@ -13,7 +13,7 @@ from clew.agent.control import SentBody
 from clew.core import rawjson
 from clew.core.bridge import cross
 from clew.core.view import Swap, View
-from clew.errors import BadRequest, StoreError
+from clew.errors import BadRequest, Conflict, StoreError
 from clew.exchange.thread import Thread, warn
 from clew.gateway.compacting import SUMMED_UP
 from clew.gateway.degraded import WAITING, SpareEngine
@@ -158,7 +158,8 @@ class ManagedThread(Thread):
                 return sent
             except StoreError as error:
                 warn("the store fails; requests are fitted from memory", error)
-                self.spare.failed()
+                if not error.damage and not isinstance(error, Conflict):  # those may be of this conversation alone
+                    self.spare.failed()
         self.controller, self.origin, self.is_spared = self.spare.controller(), None, True
         return await super().fit(body, format)
 

@@ -65,23 +65,25 @@ class Quotes:
         return (own, [*items[: found.last], *_news(quote.text, found.end)]) if own and found.last else None
 
     async def _unnamed(self, scope: Scope, quote: "ClientQuote") -> tuple[str, list[Item]] | None:
-        # By how much is quoted, whether a model was ever asked there (else it is a quote that was written down), and up
-        # to which node: one may be how another began.
-        proven: dict[tuple[int, bool], dict[str, tuple[str, list[Item]]]] = {}
         likely = await self._likely(scope, quote.text)
         least = likely[LIKELY][1] if len(likely) > LIKELY else 0  # of those that are not compared
+        found = list[tuple[int, bool, str, list[Item], int]]()
         for branch, count in likely[:LIKELY]:
             trace, items = await self.said(scope, branch)
-            # What a model handed over there is for those who have its system prompt: who quotes has another one.
+            last, size, end = quote.of(items)
+            # What a model handed over is for those who have its system prompt: who quotes has another one.
             handed_over = any(edit.by.startswith(HANDOFF) for edit in trace.edits)
-            last, size, end = NOT_QUOTED if handed_over else quote.of(items)
-            if last and count <= least:  # one that was not compared may be as much like it
+            if last and (handed_over or count <= least):  # one that was not compared may be as much like it
                 return None
-            if last:
-                ways = proven.setdefault((size, bool(trace.calls)), {})
-                ways[trace.said[last - 1].id] = branch, [*items[:last], *_news(quote.text, end)]
-        best = list(proven[max(proven)].values()) if proven else []
-        return best[0] if len(best) == 1 else None
+            if last:  # where no model was ever asked, a quote was written down
+                found.append((size, bool(trace.calls), branch, items[:last], end))
+        if not found:
+            return None
+        *_, best, items, end = max(found, key=lambda one: one[:2])
+        # One may be how another began, or a copy of it; but where results are cut, two may differ in the rest.
+        if any(not _is_beginning(other, items) for *_, other, _ in found):
+            return None
+        return best, [*items, *_news(quote.text, end)]
 
     async def _likely(self, scope: Scope, text: str) -> list[tuple[str, int]]:
         """Branches in which some paragraphs of a text were said, those with most of them first, and how many."""
@@ -120,6 +122,13 @@ def _goes_on(text: str, place: int) -> bool:
     """Whether more is quoted from here on than an answer that aider makes up itself ("Ok.")."""
     then, more = [*islice(_LABEL.finditer(text, place), 2), None, None][:2]
     return more is not None or (then is not None and len(text) - then.end() > AGREED)
+
+
+def _is_beginning(one: Sequence[Item], other: Sequence[Item]) -> bool:
+    """Whether one of two says all that the other does, as far as it goes."""
+    said = ([i.text.strip() for i in items if i.kind == "call" or _is_said(i)] for items in (one, other))
+    short, long = sorted(said, key=len)
+    return long[: len(short)] == short
 
 
 class ClientQuote:
@@ -190,7 +199,7 @@ def _quoted_up_to(text: str, items: Sequence[Item], first: int = 0) -> Quoted:
         size += min(many, COUNTED_OF_RESULT) if role == "tool" else many
         last = max(last, n + 1)
     ended = label is None  # else the text goes on: that is news, if all of the branch is quoted
-    whole = next(spoken, None) is None and (next(given, None) is None or not _shows_results(text))
+    whole = next(spoken, None) is None and (next(given, None) is None or _is_aiders(text))
     last = len(items) if whole else last
     if size < LEAST_QUOTED or not (ended or whole) or not all(_stands(i, text) for i in items[first:last]):
         return NOT_QUOTED
@@ -198,8 +207,8 @@ def _quoted_up_to(text: str, items: Sequence[Item], first: int = 0) -> Quoted:
 
 
 def _stands(item: Item, text: str) -> bool:
-    """Whether all that a call was given stands in a text, if it shows results."""
-    if item.kind != "call" or not _shows_results(text):
+    """Whether all that a call was given stands in a text; aider has no calls."""
+    if item.kind != "call" or _is_aiders(text):
         return True
     try:
         given = rawjson.loads(item.text)
@@ -244,8 +253,10 @@ def _news(text: str, place: int) -> Iterator[Item]:
             yield Item("text", "user" if role == "user" else "assistant", said)
 
 
-def _shows_results(text: str) -> bool:
-    return any(_ROLES.get((label[1] or label[2]).strip().lower()) == "tool" for label in _LABEL.finditer(text))
+def _is_aiders(text: str) -> bool:
+    """Whether it is written as aider writes it, without results."""
+    label = _LABEL.search(text)
+    return label is not None and label[2] is not None
 
 
 def _quoted_of(text: str, place: int, words: str, may_be_cut: bool) -> int:

@@ -59,7 +59,7 @@ def pressure(event: Mapping[str, Any]) -> Pressure | None:
     try:
         with Path(str(event.get("transcript_path") or "")).open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - TAIL))
-            said = file.read().decode("utf-8", "replace")
+            said = file.read(TAIL).decode("utf-8", "replace")
     except OSError:
         return None
     used = max((_used(said, *report) for report in _REPORTS.items()), default=0)
@@ -67,6 +67,8 @@ def pressure(event: Mapping[str, Any]) -> Pressure | None:
     if not used or not (models or windows):
         return None
     window = int(windows[-1]) if windows else catalog.window(models[-1])
+    if not window:
+        return None
     return Pressure(window if used <= window else 5 * window, used)  # of Claude, some have a million
 
 
@@ -77,6 +79,6 @@ def _used(said: str, name: str, counts: tuple[str, ...]) -> int:
         return 0
     try:
         report, _ = json.JSONDecoder().raw_decode(said, begin)
-    except ValueError:
+    except (ValueError, RecursionError):
         return 0
     return sum(n for count in counts if isinstance(n := report.get(count), int))

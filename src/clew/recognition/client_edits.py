@@ -12,7 +12,8 @@ from clew.text.decorations import lasting
 ENOUGH = 200  # characters of answers and results in common: a greeting and its answer are said in many conversations
 COUNTED = 200  # characters of one item that count: one long file that both have read is one thing in common
 KIN = 16  # characters that one text must share with another to be that text, shortened or lengthened
-_COUNTED = re.compile(r"[A-Za-z_~-]*\d{0,6}")  # an id that others have, too: `call_3`
+MADE_UP = 8  # letters and digits in one run of an id that nobody counts up to
+_RUN = re.compile(r"[A-Za-z0-9]+")
 
 
 class Change(NamedTuple):
@@ -46,7 +47,13 @@ def _is_told_apart(was: Item, now: Item) -> bool:
 
     What is left of a result that was cleared or shortened, many results begin with.
     """
-    return now.kind != "result" or not _COUNTED.fullmatch(now.call_id) or was.text == now.text
+    return now.kind != "result" or _is_made_up(now.call_id) or was.text == now.text
+
+
+def _is_made_up(id: str) -> bool:
+    """Whether a provider made an id up: others have `call_3` and `functions.bash:0`, too."""
+    runs = (run for run in _RUN.findall(id) if len(run) >= MADE_UP)
+    return any(not run.isalpha() and not run.isdigit() for run in runs)
 
 
 def has_enough(change: Change) -> bool:
@@ -132,7 +139,7 @@ def is_mostly_kept(change: Change) -> bool:
             if j in now or j in twice or item is None or is_aside(item):
                 continue
             was_there = lasting(item.text) in lost
-            if _COUNTED.fullmatch(item.call_id) if item.kind == "result" else not was_there:
+            if not _is_made_up(item.call_id) if item.kind == "result" else not was_there:
                 return False
             put += 0 if was_there else _counted(item)
     first = change.gaps[0].begin

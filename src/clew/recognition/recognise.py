@@ -91,19 +91,19 @@ class Recogniser:
             own = await self.store.session(self.scope, session)
             trace = await self.store.load(self.scope, own) if own else None
             return own if trace and (await self._relate(trace, sent, named=True))[0] else None
-        changed, behind = list[Recognition](), None
+        changed, is_earlier = list[Recognition](), False  # of one that went on: what it said then is not summed up
         async for trace in self._candidates(sent):
             found, past = await self._relate(trace, sent)
             if not await self._may_read(trace):
                 continue
             if found is None:
-                behind = trace.branch if behind is None and _is_all_before(sent, past) else behind
+                is_earlier |= _is_all_before(sent, past)
                 continue
             if not found.lossy:
                 return trace.branch
             changed.append(found)
-        only = _only(changed) if behind is None else None
-        return only.trace.branch if only else behind
+        only = _only(changed)
+        return only.trace.branch if only and not is_earlier else None
 
     async def _sent(self, items: Sequence[Item]) -> Sent:
         def read() -> Sent:

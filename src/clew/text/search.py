@@ -71,8 +71,7 @@ def texts(nodes: Iterable[Node]) -> list[SearchText]:
     """What was said, ready to be searched; a result has the call it answers as its title."""
     found, calls, asked = [], dict[str, str](), set[str]()
     for node in nodes:
-        item = node.item
-        body = wording(item)
+        item, body = node.item, wording(node.item)
         title: str = "a program" if is_made(item) else item.role
         if item.call_id and (item.call_id in asked or (item.kind == "call" and is_own_tool(item.name))):
             asked.add(item.call_id)  # who looks for something would find his own question, and copies
