@@ -1,6 +1,5 @@
 """What a request says of its model's window, in headers or beside the messages: the rows of `stated.toml`."""
 
-import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
@@ -8,7 +7,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 MOST_STATED = 100_000_000  # tokens: whoever says more makes a joke
-_IN_SERVED = re.compile(r", window (\d+)$")
+_BETWEEN = "; "  # an upstream and what headers say
 
 
 class StatedWindow(NamedTuple):
@@ -31,6 +30,10 @@ class StatedWindow(NamedTuple):
         tokens = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 12 else 0
         return tokens if tokens <= MOST_STATED else 0
 
+    def concerns(self, model: str) -> bool:
+        """Whether it counts for a model."""
+        return any(fnmatchcase(model.lower(), pattern) for pattern in self.models)
+
 
 def _rows() -> Iterator[StatedWindow]:
     for row in tomllib.loads(files("clew.catalog").joinpath("stated.toml").read_text(encoding="utf-8"))["stated"]:
@@ -40,35 +43,21 @@ def _rows() -> Iterator[StatedWindow]:
 STATED = tuple(_rows())
 
 
-HEADERS = frozenset(row.header for row in STATED if row.header)
-
-
-def by_headers(model: str, headers: Iterable[tuple[str, str]]) -> int:
-    """The window that headers state for a model; 0 where they state none. One may stand there more than once."""
+def served(by: str, headers: Iterable[tuple[str, str]]) -> str:
+    """By whom a model is served, and the windows that headers state, as a frame has it; which count, the model says."""
     said = [(name.lower(), value) for name, value in headers]
-    return _stated(model, [(row, value) for row in STATED for name, value in said if row.header == name])
+    stated = {f"{name} {row.read(value)}": None for row in STATED for name, value in said if _states(row, name, value)}
+    return _BETWEEN.join([by, *stated])
 
 
-def by_body(model: str, body: Mapping[str, Any]) -> int:
-    """The same of what stands in a request beside its messages."""
-    return _stated(model, [(row, body.get(row.body)) for row in STATED if row.body])
+def _states(row: StatedWindow, name: str, value: str) -> bool:
+    return row.header == name and row.read(value) > 0
 
 
-def _stated(model: str, values: list[tuple[StatedWindow, Any]]) -> int:
-    found = (
-        row.read(value)
-        for row, value in values
-        if value is not None and any(fnmatchcase(model.lower(), pattern) for pattern in row.models)
-    )
-    return max(found, default=0)
-
-
-def served(by: str, window: int = 0) -> str:
-    """By whom a model is served, and as what: as a frame has it."""
-    return f"{by}, window {window}" if window else by
-
-
-def window_served(served: str) -> int:
-    """The window in it."""
-    found = _IN_SERVED.search(served)
-    return int(found[1]) if found else 0
+def stated_window(model: str, served: str, body: Mapping[str, Any]) -> int:
+    """The window that a request states for its model, in headers or beside its messages; 0 where it states none."""
+    rows = [row for row in STATED if row.concerns(model)] if _BETWEEN in served or body else []
+    said = [part.rpartition(" ") for part in served.split(_BETWEEN)[1:]]
+    windows = [int(tokens) for row in rows for name, _, tokens in said if row.header == name]
+    windows += [row.read(body[row.body]) for row in rows if row.body in body]
+    return max(windows, default=0)

@@ -125,13 +125,13 @@ class ModelLimits:
         frame, sent = view.frame, size.expected(view) if size else await self._predicted(scope, view)
         if overflow.limit is None and (overflow.what != "tokens" or not sent):
             return None
-        if overflow.what == "tokens" and overflow.limit and 2 * (sent + answer_of(frame)) < overflow.limit:
-            return None  # nowhere near: the error may repeat what somebody said
         if overflow.limit is None:
             window = self.windows.guess(scope, frame, sent)
         else:
             window = overflow.limit
-            await self.windows.learn(scope, frame, overflow.what, overflow.limit)
+            # What is far above what was sent may be an error that repeats somebody's words: others do not learn it.
+            if overflow.what != "tokens" or 2 * (sent + answer_of(frame)) >= window:
+                await self.windows.learn(scope, frame, overflow.what, window)
         if overflow.what != "tokens":
             return None
         if window >= LEAST_WINDOW:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from clew import catalog
 from clew.catalog.probe import Probed, probe
-from clew.catalog.stated import by_body, window_served
+from clew.catalog.stated import stated_window
 from clew.core.caches import Recent
 from clew.core.items import Frame, Scope
 from clew.store.protocol import Store
@@ -108,7 +108,7 @@ class ModelWindows:
             # A model that Ollama has not loaded yet: its maximum is known, what it will be given is not.
             most = min(found.window, OLLAMA) if found.server == "ollama" and not found.sure else found.window
             known = with_(known, window=most, max_input=None, source="probed", exact=found.sure)
-        stated = window_served(frame.served) or by_body(frame.model, frame.body)
+        stated = stated_window(frame.model, frame.served, frame.body)
         if stated >= LEAST_WINDOW:  # a client may be wrong
             known = with_(known, window=stated, max_input=None, source="stated", exact=False)
         window = None if past else await self.refused(scope, frame, known)

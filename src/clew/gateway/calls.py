@@ -10,7 +10,7 @@ import aiohttp
 
 from clew import wire
 from clew.agent.control import ContextController
-from clew.catalog.stated import HEADERS, by_headers, served
+from clew.catalog.stated import served
 from clew.core import rawjson
 from clew.core.items import Frame, Item, Scope
 from clew.engine.engine import Engine
@@ -165,11 +165,10 @@ class ModelCalls:
 
     def _outgoing(self, asked: GatewayRequest, call: ModelCall, given: bytes, raw: bytes) -> Outgoing:
         model = call.model
-        asks = not HEADERS.isdisjoint(asked.headers)
-        if not model and (asks or self._upstreams.needs_model(call.format)):
+        if not model and self._upstreams.needs_model(call.format):
             model = model_of(given)
         upstream = self._upstreams.find(call.format, model)
-        by = served(upstream.name, by_headers(model, asked.pairs) if asks else 0)
+        by = served(upstream.name, asked.pairs)
         own_keys = bool(self._settings.keys)
         headers = upstream.headers(asked.pairs, own_keys)
         headers = with_beta(headers) if upstream.compacts else headers

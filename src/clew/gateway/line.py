@@ -11,6 +11,7 @@ from yarl import URL
 
 from clew.exchange.gemini import without_model
 from clew.exchange.transport import ENCODED, Chunks
+from clew.gateway.degraded import WAITING
 from clew.gateway.http import HOP_HEADERS, GatewayReply, GatewayRequest, Refused
 from clew.gateway.upstreams import Upstream
 
@@ -130,7 +131,7 @@ class UpstreamLine:
         return GatewayReply(response.status_code, passed(response.headers), said)
 
     def seconds(self, request: Outgoing) -> float | None:
-        return None
+        return 2 * WAITING  # of which half is for a store that somebody has locked
 
 
 def passed(headers: Any) -> list[tuple[str, str]]:

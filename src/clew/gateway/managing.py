@@ -16,11 +16,10 @@ from clew.core.view import Swap, View
 from clew.errors import BadRequest, Conflict, StoreError
 from clew.exchange.thread import Thread, warn
 from clew.gateway.compacting import SUMMED_UP
-from clew.gateway.degraded import WAITING, SpareEngine
+from clew.gateway.degraded import SpareEngine
 from clew.steps.calls import shrunk
 from clew.steps.lines import calls_by_result, cleared
 from clew.steps.protocol import PureStep
-from clew.store.waiting import patience
 from clew.tokens.target import Target
 
 Block = dict[str, Any]
@@ -152,8 +151,7 @@ class ManagedThread(Thread):
             return await super().fit(body, format)
         if not self.spare.is_resting:
             try:
-                with patience(WAITING):
-                    sent = await super().fit(body, format)
+                sent = await super().fit(body, format)
                 self.spare.works()
                 return sent
             except StoreError as error:

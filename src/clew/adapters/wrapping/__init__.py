@@ -17,7 +17,7 @@ from clew.adapters.wrapping.bedrock import BedrockKeeper
 from clew.adapters.wrapping.clients import errors_of, passable, relayed_client
 from clew.adapters.wrapping.lines import GeminiLine
 from clew.agent.control import ContextController
-from clew.catalog.stated import by_headers, served
+from clew.catalog.stated import served
 from clew.core import rawjson
 from clew.core.bridge import cross
 from clew.core.items import Digests, Node, Scope
@@ -138,8 +138,7 @@ class ClientKeeper:
             line, body = GeminiLine(line, model), {"model": model, **body}
         silent = self._asides is not None and not self._may_offer(body, format)
         controller, asides = (self._silent, None) if silent else (self.controller, self._asides)
-        window = by_headers(str(body.get("model")), request.headers.multi_items()) if format == "anthropic" else 0
-        by = served("", window)
+        by = served("", request.headers.multi_items()) if format == "anthropic" else ""
         thread = Thread(controller, self.session, scope=self.scope, origin=self._origin, served=by)
         try:
             return await Exchange(thread, asides, line, request, format, body, self._caller).run()
