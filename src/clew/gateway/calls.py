@@ -103,6 +103,9 @@ class ModelCalls:
                 self._failed(error)
             method, origin = self._engine.settings.method, None
             self.spare.failed()
+        except Exception as error:
+            self._failed(error)
+            return own_answers.marked(await self._passed(line, outgoing))
         whose = KnownConversation(scope, who.name, method, origin)
         try:
             return await self._fitted(call, whose, given, line, outgoing, wanted)

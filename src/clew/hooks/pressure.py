@@ -11,7 +11,7 @@ from clew.core.limits import Budget
 
 TAIL = 1 << 19  # bytes at the end of a session file, in which the last report stands
 LEAST_LARGE = 12_000  # characters: with fewer, a preview would save little
-RESULT_TOKEN = 4  # in a token, more or less
+RESULT_TOKEN = 4  # characters in a token, more or less
 LARGE_SHARE = 3  # a result is large from this part of the room on
 _MODEL = re.compile(r'"model"\s*:\s*"([^"\\]{1,200})"')
 _WINDOW = re.compile(r'"model_context_window"\s*:\s*(\d{1,9})')
