@@ -145,6 +145,9 @@ class ModelWindows:
     async def others(self, scope: Scope, frame: Frame) -> Mapping[str, int]:
         """Limits on bytes, images and messages that errors named."""
         limit = (await self._taught(scope)).get(place_of(frame))
+        if limit and limit.others:
+            self._learned.pop(scope, None)  # somebody else may have forgotten it
+            limit = (await self._taught(scope)).get(place_of(frame))
         return limit.others if limit and self._now() - limit.at < AGE else {}
 
     async def learn(self, scope: Scope, frame: Frame, what: str, most: int) -> None:
