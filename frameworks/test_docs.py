@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -72,10 +73,10 @@ def responded(body: Body) -> Answer:
 
 
 async def told_that_windows_are_small(path: Path) -> None:
-    """As if the models had refused what was longer: pages say nothing of windows."""
+    """As if the models had refused what was longer, often and just now: pages say nothing of windows."""
     store = SQLite(path)
     for model in ("gpt-4o", "gpt-4o-mini", "gemini-3-pro"):
-        await store.learn("default", KIND, model, {"tokens": WINDOW})
+        await store.learn("default", KIND, model, {"tokens": WINDOW, "refusals": 100, "at": int(time.time())})
     await store.close()
 
 

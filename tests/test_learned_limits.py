@@ -108,12 +108,14 @@ async def test_a_server_that_is_started_anew_with_a_longer_context_is_found_out_
         assert (await served.gateway.engine.limits.windows.model("default", frame)).window == 64_000
 
 
-def test_a_server_that_stays_as_it_is_refuses_no_more_than_every_third_call() -> None:
+@pytest.mark.parametrize("grows", [True, False])
+def test_a_server_that_stays_as_it_is_refuses_ever_fewer_calls(grows: bool) -> None:
+    """One conversation that grows, or many that are too long from the first: each third refused would be 10."""
     with serving(provider=StrictProvider(window=16_000), window=None) as served:
-        counts = [ask(served, turns) for turns in range(20, 200, 6)]
+        turns = range(20, 200, 6) if grows else [40] * 30
+        counts = [ask(served, many, mark="" if grows else f" of {n}") for n, many in enumerate(turns)]
         assert max(counts) < 16_000
-        heard = len(served.provider.heard)
-        assert heard - len(counts) <= 1 + len(counts) // PROBED
+        assert refusals(served, 16_000) <= 6
 
 
 @pytest.mark.parametrize("error", [TOO_LONG.format(300_000), ""])

@@ -3,7 +3,7 @@ request says of it, the local server that runs it, the catalog, a guess from its
 
 A refusal is evidence, no law: servers are started anew with a longer context, accounts are upgraded, some errors are
 wrong. So it counts for a model at one upstream only, for a day, against a window that is known exactly only from the
-second time on, and every third request is aimed past it.
+second time on, and every third request is aimed past it; rarer, the more often that was refused, too.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ KIND = "limit"  # under which the store keeps what errors taught
 OLLAMA = 4_096  # tokens it gives a model on a small machine, unless told otherwise
 AGE = 24 * 60 * 60  # seconds for which a refusal counts
 DOUBTED = 2  # refusals that it takes against a window that is known exactly
-PROBED = 3  # every such request is aimed past what refusals taught: at most one call more is refused per compaction
+PROBED = 3  # every such request is aimed past what refusals taught; from the third refusal on every sixth, and so on
 _TIGHTER = 0.9  # of what was refused, where the error names no limit
 SCOPES = 1_000  # and models, of which it is remembered what the store, or a server, said of them
 LEAST_WINDOW = 2_048  # tokens: a model that takes less than this has another trouble
@@ -85,7 +85,9 @@ class ModelWindows:
         self._learned = Recent[Scope, dict[str, LearnedLimit]](SCOPES)
         self._guessed = Recent[tuple[Scope, str], LearnedLimit](SCOPES)
         self._probed = Recent[str, Probed | None](SCOPES)
-        self._bound = Recent[tuple[Scope, str], int](SCOPES)  # requests that were aimed at a learned limit, of late
+        self._bound = Recent[tuple[Scope, str], int](
+            SCOPES
+        )  # requests aimed at a learned limit since one was aimed past it
 
     def place(self, name: str, address: str) -> None:
         """Have the server that runs a model: it is asked beside the others, about this model only."""
@@ -139,8 +141,14 @@ class ModelWindows:
 
     def aims_past(self, scope: Scope, frame: Frame) -> bool:
         """Whether the next request is aimed past what refusals taught, to see whether they still hold."""
-        count = self._bound[scope, place_of(frame)] = self._bound.get((scope, place_of(frame)), 0) + 1
-        return count % PROBED == 0
+        key = scope, place_of(frame)
+        limits = self._learned.get(scope, {}).get(key[1]), self._guessed.get(key)
+        # What is refused costs a call: where nothing changes, ever fewer requests are to try it.
+        refusals = max(limit.refusals if limit else 0 for limit in limits)
+        count = self._bound.get(key, 0) + 1
+        aims = count >= PROBED * max(1, -(-refusals // DOUBTED))
+        self._bound[key] = 0 if aims else count
+        return aims
 
     async def others(self, scope: Scope, frame: Frame) -> Mapping[str, int]:
         """Limits on bytes, images and messages that errors named."""
