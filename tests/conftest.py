@@ -26,8 +26,8 @@ SAMPLE = Path(__file__).parents[1] / "src" / "clew" / "data" / "sample.jsonl.gz"
 # Modules whose tests hold for every kind of store; elsewhere a store is a file.
 EVERYWHERE = (
     "test_adopting test_checkpoints test_clock test_drill test_engine test_exports test_finding test_findings "
-    "test_forks test_lineage test_locks test_packing test_places test_purging test_recognition test_secrecy "
-    "test_sessions test_signs test_switching"
+    "test_forks test_lineage test_locks test_packing test_places test_purging test_quoted_words test_recognition "
+    "test_secrecy test_sessions test_signs test_switching"
 ).split()
 CLIENT = ("openai_chat", "bytes", False)
 

@@ -15,14 +15,13 @@ from hypothesis import strategies as st
 from amounts import cases
 from clew import open_store
 from clew.core.bridge import run
-from clew.core.items import Digests, Edit, Item, Node
+from clew.core.items import PINS, Digests, Edit, Item, Node
 from clew.store import Batch, Call, ClientEdit, Fork, Pin, Said, Trace, Usage, apply
 from clew.store.database import Database
 from clew.store.loading import ASKED, FOREVER, keep_checkpoint, make_checkpoint, replay
 from clew.store.places import is_url
 from clew.store.records import Began, Event, Revert, Switch
 from clew.store.sql import SQLStore
-from clew.store.trace import PINS
 
 T = TypeVar("T")
 

@@ -15,13 +15,12 @@ import pytest
 
 from amounts import cases
 from clew import ClewError, Engine, Request, SQLite, StoreError
-from clew.core.items import CLAIMS, LOG, STANDS, Edit, Node
+from clew.core.items import CLAIMS, LOG, PINS, STANDS, Edit, Node
 from clew.core.view import fold
 from clew.sessions.import_log import take_in
 from clew.store.notes import unpack_note
 from clew.store.records import ABSENT
 from clew.store.shapes import EVIDENCE
-from clew.store.trace import PINS
 from misfitting import Line, Log, live, made, spoil, take
 
 KINDS = ("work", "notes", "anthropic", "openai_responses", "gemini", "bedrock")

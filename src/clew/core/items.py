@@ -21,6 +21,9 @@ Scope = str
 
 # Keys of an edit's evidence under which it keeps words of what was said: whoever takes those away takes these.
 LOG, STANDS, CLAIMS = "log", "stands", "claims"
+# Under which it keeps whose words its stand-ins quote: of what is pinned, one for each of them, in their order; of what
+# they do not stand for. And under which, for which message.
+PINS, BESIDE, ASKING = "pins", "beside", "asked"
 
 SHORT = 10  # characters of an id that a person or a model sees: 40 bits, resolved within one lineage
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from clew.core.caches import per_object
 from clew.core.cuts import Stretch, cuts, is_said_by_assistant, loose_ends, pairs
 from clew.core.edits import NO_EDITS, Edits
-from clew.core.items import SHORT, Digests, Edit, Frame, Item, Node, Scope
+from clew.core.items import ASKING, BESIDE, PINS, SHORT, Digests, Edit, Frame, Item, Node, Scope
 from clew.errors import BrokenHistory, Pinned
 
 CHUNK = 256  # nodes that are compared at once
@@ -168,11 +168,13 @@ def fold(
     alias: Mapping[str, str] | None = None,
     gone: Collection[str] = (),
     loose: Collection[str] = (),
+    changed: bool = False,
 ) -> tuple[Node, ...]:
     """Replay edits over a history. An edit whose nodes do not all stand there, in a row, does not apply.
 
     `alias` names nodes that a client rewrote in place: an edit of the old one covers the new one. An edit still holds
-    where some of its nodes are `gone`, and covers `loose` ones that stand between the others.
+    where some of its nodes are `gone`, and covers `loose` ones that stand between the others. `changed` says that a
+    client edited the history.
     """
     alias = _sound(alias, nodes) if alias else {}
     known: dict[str, Node] = {}
@@ -187,8 +189,7 @@ def fold(
     after[at], before["$"] = "$", at
     said = frozenset(known)
     for edit in edits:
-        # It quotes something that stands beside it: where that was changed, the words would be old.
-        if any(alias.get(id, id) not in said for id in edit.evidence.get("beside", ())):
+        if not _quotes_stand(edit, said, known, alias) or (changed and _is_vague(edit)):
             continue
         old: Sequence[str] = [alias.get(id, id) for id in edit.old] if alias else edit.old
         if gone or loose:
@@ -215,6 +216,17 @@ def fold(
         out.append(known[at])
         at = after[at]
     return tuple(out)
+
+
+def _quotes_stand(edit: Edit, said: Collection[str], known: Collection[str], alias: Mapping[str, str]) -> bool:
+    """Whether all that an edit quotes, without standing for it, is there still: else the words would be old."""
+    beside, pins = edit.evidence.get(BESIDE, ()), edit.evidence.get(PINS, ())
+    return all(alias.get(id, id) in said for id in beside) and all(alias.get(id, id) in known for id in pins)
+
+
+def _is_vague(edit: Edit) -> bool:
+    """Whether it quotes and does not say whom, as those of earlier versions."""
+    return ASKING in edit.evidence and BESIDE not in edit.evidence
 
 
 def _sound(alias: Mapping[str, str], nodes: Sequence[Node]) -> Mapping[str, str]:

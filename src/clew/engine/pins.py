@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from dataclasses import replace as with_
 from typing import NamedTuple
 
-from clew.core.items import SHORT, Item, Scope
+from clew.core.items import PINS, SHORT, Item, Scope
 from clew.core.limits import Size
 from clew.core.view import Swap, View
 from clew.errors import NotFound, OverBudget
 from clew.steps.lines import preview
 from clew.steps.places import newest_turn
 from clew.store.protocol import Store
-from clew.store.trace import PINS, Trace
+from clew.store.trace import Trace
 from clew.text.excerpts import framed
 from clew.text.search import is_made
 from clew.tokens.target import Target

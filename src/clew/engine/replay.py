@@ -18,7 +18,7 @@ from clew.wire.rules.binding import binds_alike
 async def replay(store: Store, scope: Scope, trace: Trace, frame: Frame, items: Mapping[str, Item]) -> View:
     """A branch as its edits show it; `items` are those that need no reading."""
     said = [Node(p.id, p.content, items.get(p.id, ABSENT)) for p in trace.said]
-    nodes = fold(said, trace.edits, trace.alias, trace.gone, trace.loose)
+    nodes = fold(said, trace.edits, trace.alias, trace.gone, trace.loose, trace.patched)
     missing = [n.id for n in nodes if n.item is ABSENT]
     stored = await store.nodes(scope, missing) if missing else {}
     nodes = tuple(stored.get(n.id, n) for n in nodes)

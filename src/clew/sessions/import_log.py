@@ -138,5 +138,5 @@ def _rekeyed(file: ExportFile, branch: ExportBranch) -> tuple[list[Event], list[
 
 def _sent(digests: Digests, trace: Trace) -> str:
     said = [Node(p.id, p.content, ABSENT) for p in trace.said]
-    nodes = fold(said, trace.edits, trace.alias, trace.gone, trace.loose)
+    nodes = fold(said, trace.edits, trace.alias, trace.gone, trace.loose, trace.patched)
     return digests.run("", (n.content for n in nodes))

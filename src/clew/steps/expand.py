@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from clew.core.items import SHORT, Item
+from clew.core.items import ASKING, BESIDE, SHORT, Item
 from clew.core.view import Swap, View
 from clew.steps.bound import last_thought
 from clew.steps.places import newest_turn
@@ -79,7 +79,7 @@ def question(view: View) -> Question | None:
 
 def _was_asked(view: View, id: str) -> bool:
     """Whether something was recalled for it: what was stands, or stood, beside it."""
-    return any(edit.evidence.get("asked") == id for edit in view.edits.moved.get(id, ()))
+    return any(edit.evidence.get(ASKING) == id for edit in view.edits.moved.get(id, ()))
 
 
 def _asking(text: str) -> set[str]:
@@ -102,21 +102,31 @@ def _is_recalled(view: View, id: str) -> bool:
 
 def recalled(view: View, target: Target, asked: Question, index: Index, most: int) -> View:
     """The view with the passages of an index that a question is about beside it, in so many tokens."""
-    told, item = list[str](), None
-    for _, text in sorted(_passages(view, asked, index), key=lambda found: -found[0]):
-        tried = Item("summary", "user", framed("\n".join([*told, text]), LABEL))
+    told, quotes, item = list[str](), set[str](), None
+    for found in sorted(_passages(view, asked, index), key=lambda found: -found.score):
+        tried = Item("summary", "user", framed("\n".join([*told, found.text]), LABEL))
         if target.meter.item(tried).tokens > most:
             continue
-        told.append(text)
+        told.append(found.text)
+        quotes |= found.quotes
         item = tried
     if item is None:
         return view
-    swap = Swap(asked.at, asked.at + 1, [item, view.nodes[asked.at]], {"asked": asked.id})
+    evidence = {ASKING: asked.id, BESIDE: sorted(quotes)}
+    swap = Swap(asked.at, asked.at + 1, [item, view.nodes[asked.at]], evidence)
     return view.replace_all([swap], by=EXPAND)
 
 
-def _passages(view: View, asked: Question, index: Index) -> Iterator[tuple[float, str]]:
-    """Passages worth their room with their scores, in whole sentences; none of them is in view."""
+class QuotedPassage(NamedTuple):
+    """A passage worth its room, in whole sentences."""
+
+    score: float
+    text: str
+    quotes: set[str]  # ids of those whose words it has: whoever said it, and the call that is named as its source
+
+
+def _passages(view: View, asked: Question, index: Index) -> Iterator[QuotedPassage]:
+    """Passages worth their room; none of them is in view."""
     bodies = [" ".join(line.text for line in passage.lines).lower() for passage in index.passages]
     often = max(FEW_PASSAGES, RARE * len(bodies))
     asking = sorted(_asking(asked.text))[:TERMS]
@@ -141,7 +151,8 @@ def _passages(view: View, asked: Question, index: Index) -> Iterator[tuple[float
         if not new:
             continue
         voice = VOICED if source.title in VOICES else 1.0
-        yield score * voice, f"{source.title} (recall {source.id[:SHORT]}): {words(' '.join(new), PASSAGE_CHARACTERS)}"
+        text = f"{source.title} (recall {source.id[:SHORT]}): {words(' '.join(new), PASSAGE_CHARACTERS)}"
+        yield QuotedPassage(score * voice, text, {source.id, source.call} - {""})
 
 
 def _bare(line: str) -> str:

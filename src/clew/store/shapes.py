@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, get_args
 
-from clew.core.items import CLAIMS, LOG, STANDS
+from clew.core.items import ASKING, BESIDE, CLAIMS, LOG, PINS, STANDS
 from clew.core.shapes import (
     Fields,
     anything,
@@ -34,12 +34,10 @@ from clew.core.shapes import (
 )
 from clew.errors import BadRequest
 from clew.store.records import Cause
-from clew.store.trace import PINS
 from clew.wire.formats import FORMATS
 
 FORMAT = one_of(*FORMATS)
 CAUSE = one_of(*get_args(Cause))
-BESIDE = "beside"
 NOBODY = ""  # the id of no node
 _IDS = list_of(node_id)
 _SHORT = re.compile("[0-9a-f]{1,32}")
@@ -130,7 +128,7 @@ EVIDENCE: Fields = {
     "unread": _IDS,
     "trust": number,
     "draft": string,
-    "asked": node_id,
+    ASKING: node_id,
     "until": node_id,
     "sizes": row(int, int),
     "cleared_tokens": whole,
@@ -168,6 +166,7 @@ def read_note(kind: str, note: Any, old: Sequence[str] = (), new: Sequence[str] 
     odd = odd_keys(note["evidence"], old, new) if kind == "edit" else []
     if odd:
         kept["evidence"] = {key: value for key, value in note["evidence"].items() if key not in odd}
-    if BESIDE in odd:  # whether what it quotes still stands cannot be told: then it does not hold
+    # Whether what it quotes still stands cannot be told: then it does not hold.
+    if BESIDE in odd or PINS in odd or (ASKING in odd and BESIDE not in note["evidence"]):
         kept["evidence"][BESIDE] = [NOBODY]
     return ReadNote(kept, wrong, odd)

@@ -6,10 +6,8 @@ from dataclasses import dataclass, field, fields
 from dataclasses import replace as with_
 from typing import Any
 
-from clew.core.items import Edit, Node, frozen
+from clew.core.items import PINS, Edit, Node, frozen
 from clew.store.records import ABSENT, Began, Call, ClientEdit, Event, Pin, Place, Revert, Said, Switch, Usage
-
-PINS = "pins"  # under which an edit keeps whose words its stand-ins quote, in their order
 
 
 @dataclass(slots=True)

@@ -23,12 +23,12 @@ TITLE_CHARACTERS = 120  # characters of a call that its result is known by
 PASSAGES_SHARE = 0.5  # of an answer that is passages; the rest names what stands near them
 NAMED_PASSAGES = 300  # passages whose names are looked at
 FAINT_SHARE = 0.15  # of the best score: what is below is noise
+ALSO = "also named near these: "
 
 # Weights, tuned on real conversations: how soon a repeated word adds little, how much a long passage loses; what a path
 # in the title, a word in it, a hit in the passage beside it or in the same text, being new is worth.
 SATURATION, PASSAGE_LENGTH_LOSS = 1.2, 0.3
 TITLE_PATH_WEIGHT, TITLE_WORD_WEIGHT, BESIDE_WEIGHT, SAME_TEXT_WEIGHT, NEW_WEIGHT = 2, 0.2, 0.1, 0.6, 0.1
-
 TURN_WORDS = 400  # words after which a part of a long text ends
 TEXT_LENGTH_LOSS = 0.75  # how much a long text loses: as always with BM25
 
@@ -36,11 +36,12 @@ FENCED = "[data: "  # how what a tool said is framed where no call is left that 
 
 
 class SearchText(NamedTuple):
-    """Something said, as it is searched: by whom or what, and its words."""
+    """Something said: by whom or what, and its words."""
 
     id: str
     title: str
     body: str
+    call: str = ""  # the id of the one that its title quotes
 
 
 class NumberedLine(NamedTuple):
@@ -69,22 +70,24 @@ class Passage(NamedTuple):
 
 def texts(nodes: Iterable[Node]) -> list[SearchText]:
     """What was said, ready to be searched; a result has the call it answers as its title."""
-    found, calls, asked = [], dict[str, str](), set[str]()
+    found, calls, asked = [], dict[str, tuple[str, str]](), set[str]()
     for node in nodes:
         item, body = node.item, wording(node.item)
         title: str = "a program" if is_made(item) else item.role
+        answers, call = calls.get(item.call_id, ("a tool", "")) if item.kind == "result" else ("", "")
         if item.call_id and (item.call_id in asked or (item.kind == "call" and is_own_tool(item.name))):
             asked.add(item.call_id)  # who looks for something would find his own question, and copies
             continue
         if item.kind == "call":
             title = f"call of {' '.join(item.name.split())}"
-            calls[item.call_id] = f"{item.name} {' '.join(body[: TITLE_CHARACTERS * 4].split())[:TITLE_CHARACTERS]}"
-        elif item.kind == "result":
-            title = f"result of {calls.get(item.call_id, 'a tool')}"
+            words = " ".join(body[: TITLE_CHARACTERS * 4].split())
+            calls[item.call_id] = f"{item.name} {words[:TITLE_CHARACTERS]}", node.id
+        elif answers:
+            title = f"result of {answers}"
         typed, _, printed = body.partition(OWN_COMMAND) if title == "user" else (body, "", "")
         if typed and not typed.isspace():
             left = unread(len(typed), TEXT_SEARCHED)
-            found.append(SearchText(node.id, f"{title} ({left})" if left else title, typed[:TEXT_SEARCHED]))
+            found.append(SearchText(node.id, f"{title} ({left})" if left else title, typed[:TEXT_SEARCHED], call))
         if printed:  # at the same lines: by them it is recalled
             above = "\n" * (typed.count("\n") + OWN_COMMAND.count("\n"))
             found.append(SearchText(node.id, "a program", f"{above}{OWN_COMMAND.lstrip()}{printed[:TEXT_SEARCHED]}"))
@@ -266,9 +269,6 @@ class Index:
                 out.append(name)
                 size -= len(name) + 1
         return " ".join(out)
-
-
-ALSO = "also named near these: "
 
 
 def passages(body: str) -> Iterator[tuple[NumberedLine, ...]]:

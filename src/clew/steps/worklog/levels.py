@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from clew.core.cuts import Stretch
-from clew.core.items import CLAIMS, LOG, STANDS
+from clew.core.items import BESIDE, CLAIMS, LOG, STANDS
 from clew.core.view import Swap
 from clew.steps.worklog.blocks import TOGETHER, Block, together
 from clew.steps.worklog.history import LEAST_BLOCK, History, runs
@@ -57,7 +57,7 @@ def changed(
             tally = {noun: sum(t.get(noun, 0) for t in tallies) for t in tallies for noun in t}
             ends = (anew or history.stood) if (start, stop) == last else None
             item = block.item(ends.told(int(DENSE * stands)) if ends else "")
-            more = {STANDS: ends.to_json(), "beside": sorted(ends.sources())} if ends else {}
+            more = {STANDS: ends.to_json(), BESIDE: sorted(ends.sources())} if ends else {}
             more |= _noted_in([history.old[at][1] for at in range(start, stop) if at in history.old])
             swaps.append(Swap(start, stop, [item], {LOG: block.to_json(), "tally": tally, **more}))
             continue
@@ -68,10 +68,10 @@ def changed(
             continue
         else:
             told = history.stood if stays else None
-        kept = {k: v for k, v in evidence.items() if k not in ("coverage", STANDS, "beside")}
+        kept = {k: v for k, v in evidence.items() if k not in ("coverage", STANDS, BESIDE)}
         if told:
             beside = sorted(told.sources())
-            kept |= {STANDS: told.to_json()} | ({"beside": beside} if beside else {})
+            kept |= {STANDS: told.to_json()} | ({BESIDE: beside} if beside else {})
         item = block.item(told.told(int(DENSE * stands), newest=history.is_newest_folded([])) if told else "")
         if (told and told is anew) or history.meter.item(item).tokens < history.meter.node(
             history.view.nodes[start]

@@ -7,7 +7,7 @@ from typing import Any
 
 from clew.core.bounds import TEXT_READ, newest
 from clew.core.cuts import Stretch
-from clew.core.items import CLAIMS, LOG, SHORT, STANDS, Item, Node
+from clew.core.items import BESIDE, CLAIMS, LOG, SHORT, STANDS, Item, Node
 from clew.core.view import Swap
 from clew.facts import sheet
 from clew.facts.claims import to_json
@@ -60,7 +60,7 @@ class BlockWriter:
             evidence |= {CLAIMS: to_json(claims[n])} if claims and claims[n] else {}
             if carries and n == len(found) - 1:
                 beside = sorted(log.standing.sources() - {node.id for node in originals[n]})
-                evidence |= {STANDS: log.standing.to_json()} | ({"beside": beside} if beside else {})
+                evidence |= {STANDS: log.standing.to_json()} | ({BESIDE: beside} if beside else {})
             paid = None if swaps else history.unpaid
             evidence |= {"cost": paid.cost} if paid else {}
             swaps[span] = Swap(*span, [item], evidence, paid.spent if paid else 0)

@@ -7,14 +7,13 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from clew.core import rawjson
-from clew.core.items import CLAIMS, LOG, SHORT, STANDS, Digests, Item, Scope
+from clew.core.items import CLAIMS, LOG, PINS, SHORT, STANDS, Digests, Item, Scope
 from clew.store import reading
 from clew.store.database import Database
 from clew.store.loading import contents
 from clew.store.notes import pack_note, unpack_note
 from clew.store.packing import SUMMARY, brief_opening, letter, listed, opening, pack_item, unpack, unpack_item
 from clew.store.shapes import read_note
-from clew.store.trace import PINS
 from clew.store.upkeep.purge import Purge, begin, end, merge
 from clew.store.writing import owner_of
 
