@@ -4,6 +4,7 @@ import copy
 import json
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -11,6 +12,7 @@ import clew
 from clew import Budget, Engine, Request, View, wire
 from clew.store.sql import SQLStore
 from clew.wire import check
+from clew.wire.convert import convert
 
 FORMATS = ["anthropic", "openai_chat"]  # the talk below is written for these; recognition knows nothing of formats
 Body = dict[str, Any]
@@ -412,6 +414,17 @@ LICENCE = "read LICENSE#call\n" + "Permission is granted to everybody who reads 
             ["The word is amber.", GREETING, "Amber, I said.", LICENCE, "Done.", "go on"],
             ["The word is beryl.", GREETING, "Beryl, I said.", LICENCE, "Done.", "go on", "Yes.", "more"],
         ),
+        # Both typed the same and were greeted alike; the client of the first one told its model something beside it.
+        (
+            [f"hi\n<system-reminder>{'The word is amber. ' * 800}</system-reminder>", GREETING, "go on"],
+            ["hi\n<system-reminder>Be brief.</system-reminder>", GREETING, "go on", "Yes.", "more"],
+        ),
+        (["<system-reminder>The word is amber.</system-reminder>", GREETING, "go on"], ["", GREETING, "go on"]),
+        # What stood between was taken away, and what is left many have: their greeting, and files under counted ids.
+        (
+            ["hi", GREETING, "look", LICENCE, "The word is amber. " * 20, "Now the end.", LICENCE, "go on"],
+            ["hi", GREETING, "look", LICENCE, LICENCE, "go on"],
+        ),
     ],
 )
 async def test_equal_files_and_answers_are_no_conversation(store: SQLStore, one: list[str], other: list[str]) -> None:
@@ -449,3 +462,32 @@ async def test_what_two_may_have_trimmed_is_neithers(store: SQLStore) -> None:
     view = await client.send(trimmed)
     assert view.branch not in branches
     assert not await client.engine.search("default", "amber beryl word", view.branch)
+
+
+@pytest.mark.parametrize("id", ["call_1", "call00000012", "functions.read:0", "read_2_call_11", "tool-1763451234567-3"])
+@pytest.mark.parametrize("there", ["openai_chat", "anthropic"])
+async def test_of_a_cleared_result_an_id_that_counts_says_nothing(store: SQLStore, id: str, there: str) -> None:
+    client = Client(store, "openai_chat", "dict", warm=True)
+    said = ["hi", GREETING, "look", f"read notes#{id}\n{{}}", "Done.", "go on", GREETING, "yes"]
+    mine = await client.send(chat(*(text.format("The word is amber. " * 20) for text in said)))
+    client.format = there
+    theirs = await client.send(
+        convert(chat(*(text.format("[output cleared]") for text in said), "Well.", "and"), there)
+    )
+    assert theirs.branch != mine.branch
+    assert not await client.engine.search("default", "amber word", theirs.branch)
+
+
+@pytest.mark.parametrize("id", ["toolu_01A09q90qw90lq917835lq9T", "call_kMpTbvXqWzRdAsEeGhJuYtNc", str(UUID(int=7))])
+@pytest.mark.parametrize("there", ["openai_chat", "anthropic"])
+async def test_of_a_cleared_result_an_id_that_was_made_up_says_whose_it_is(
+    store: SQLStore, id: str, there: str
+) -> None:
+    client = Client(store, "openai_chat", "dict", warm=True)
+    said = ["hi", GREETING, "look", f"read notes#{id}\n{{}}", "Done.", "go on", GREETING, "yes"]
+    first = await client.send(chat(*(text.format("The word is amber. " * 20) for text in said)))
+    client.format = there
+    again = await client.send(convert(chat(*(text.format("[output cleared]") for text in said), "Well.", "and"), there))
+    assert again.branch == first.branch
+    assert "amber" not in json.dumps(clew.body(again))
+    assert await client.engine.search("default", "amber word", again.branch)  # the client only wanted room

@@ -109,12 +109,14 @@ def test_a_greeting_in_common_is_no_evidence() -> None:
 
 
 def test_the_newest_message_that_grows_or_shrinks_once_answered_is_no_fork() -> None:
-    old = [text("Begin."), text(LONG, "assistant"), text("file.py:\n1\n2\n3\n\nPlease rename it to main.py.")]
-    new = [*old[:2], text("Please rename it to main.py."), text("Done.", "assistant"), text("Thanks.")]
-    gaps = [Patch(2, 3, 2, 2)]
-    assert is_edit(changed(old, new, [Match(0, 0), Match(1, 1)], gaps))
-    new[2] = text("Please delete all of it.")
-    assert contradicts(changed(old, new, [Match(0, 0), Match(1, 1)], gaps))
+    begun = [text("Hello."), text(LONG, "assistant"), text("Begin."), text(LONG, "assistant")]
+    old = [*begun, text("file.py:\n1\n2\n3\n\nPlease rename it to main.py.")]
+    new = [*begun, text("Please rename it to main.py."), text("Done.", "assistant"), text("Thanks.")]
+    same, gaps = [Match(i, i) for i in range(4)], [Patch(4, 5, 4, 4)]
+    assert is_edit(changed(old, new, same, gaps))
+    assert not is_edit(changed(old[2:], new[2:], same[:2], [Patch(2, 3, 2, 2)]))  # all may have been told so at first
+    new[4] = text("Please delete all of it.")
+    assert contradicts(changed(old, new, same, gaps))
 
 
 def test_a_tool_that_says_something_else_is_another_try() -> None:

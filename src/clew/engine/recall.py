@@ -70,8 +70,23 @@ def _ids(store: Store, scope: Scope, trace: Trace) -> set[str]:
 
 async def candidates(store: Store, scope: Scope, text: str, branch: str, load: Load | None = None) -> Index:
     """What was said on a branch, or before it, that may answer a question."""
-    traces = await lineage(store, scope, branch, load=load)
-    return await among(store, scope, text, [p for trace in traces for p in trace.said])
+    said = await remembered(store, scope, await lineage(store, scope, branch, load=load))
+    return await among(store, scope, text, said)
+
+
+async def remembered(store: Store, scope: Scope, traces: Sequence[Trace]) -> list[Place]:
+    """What was said on these; of a result that its client shortened to save room, all that it was."""
+    firsts = {p.id: trace.alias[p.id] for trace in traces for p in trace.said if p.id in trace.alias}
+    try:
+        nodes = await store.nodes(scope, [*firsts.values()]) if firsts else {}
+    except Conflict:  # one was purged meanwhile
+        nodes = {}
+    whole = {
+        id: Place(first, n.content)
+        for id, first in firsts.items()
+        if (n := nodes.get(first)) and n.item.kind == "result"
+    }
+    return [whole.get(place.id, place) for trace in traces for place in trace.said]
 
 
 async def among(

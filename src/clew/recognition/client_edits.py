@@ -1,7 +1,8 @@
 """Whether what a client changed in a history leaves it the same conversation, or is another one. Pure functions."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from itertools import pairwise
 from typing import NamedTuple
 
 from clew.core.align import Match, Patch
@@ -12,8 +13,10 @@ from clew.text.decorations import lasting
 ENOUGH = 200  # characters of answers and results in common: a greeting and its answer are said in many conversations
 COUNTED = 200  # characters of one item that count: one long file that both have read is one thing in common
 KIN = 16  # characters that one text must share with another to be that text, shortened or lengthened
-MADE_UP = 8  # letters and digits in one run of an id that nobody counts up to
+MIXED = 4  # changes between letters and digits, in one run of an id, that nobody counts up to
+MIXED_CASE = 8  # changes between small letters, capitals and digits there
 _RUN = re.compile(r"[A-Za-z0-9]+")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 class Change(NamedTuple):
@@ -25,6 +28,7 @@ class Change(NamedTuple):
     found: Sequence[Match]  # what is equal
     pairs: Sequence[Match]  # what says the same
     said: int  # items in the log
+    named: bool = False  # its host says that it is this conversation
 
 
 def is_edit(change: Change) -> bool:
@@ -32,28 +36,72 @@ def is_edit(change: Change) -> bool:
 
     A call with another id is another call: clients that take results away leave their calls as they are.
     """
+    if change.named:
+        return has_enough(change) and keeps_newest(change)
     pairs = [(change.old[m.old], item) for m in change.pairs if (item := change.new[m.new])]
     return (
         has_enough(change)
         and is_mostly_kept(change)
         and keeps_newest(change)
         and not _parts_answer(change)
-        and all(was.call_id == now.call_id and _is_told_apart(was, now) for was, now in pairs)
+        and _keeps_its_own(change)
+        and all(was.call_id == now.call_id and _is_told_apart(change, was, now) for was, now in pairs)
     )
 
 
-def _is_told_apart(was: Item, now: Item) -> bool:
-    """Whether something says whose result it is: all of its words, or an id that nobody counts up to.
+def _is_told_apart(change: Change, was: Item, now: Item) -> bool:
+    """Whether something says whose words these are: all of them, or an id that nobody counts up to.
 
-    What is left of a result that was cleared or shortened, many results begin with.
+    What is left of a result that was cleared or shortened, many results begin with; and what a program put beside
+    a message is not in the other one, which somebody else may have typed.
     """
-    return now.kind != "result" or _is_made_up(now.call_id) or was.text == now.text
+    if has_same_words(was, now):
+        return True
+    return is_made_up(now.call_id, now.name) if now.kind == "result" else _is_proven(change)
 
 
-def _is_made_up(id: str) -> bool:
-    """Whether a provider made an id up: others have `call_3` and `functions.bash:0`, too."""
-    runs = (run for run in _RUN.findall(id) if len(run) >= MADE_UP)
-    return any(not run.isalpha() and not run.isdigit() for run in runs)
+def has_same_words(was: Item, now: Item | None) -> bool:
+    """Whether nothing stands in the one that does not stand in the other, however a call is spelled."""
+    return now is not None and (was.kind == "call" or was.text.strip() == now.text.strip())
+
+
+def _is_proven(change: Change) -> bool:
+    """Whether it is this conversation whatever else it says: by its name, a stand-in of ours, or a call's own id."""
+    if change.named:
+        return True
+    kept = [change.new[m.new] for m in change.found]
+    return any(i is None or (i.kind == "call" and is_made_up(i.call_id, i.name)) for i in kept)
+
+
+def _keeps_its_own(change: Change) -> bool:
+    """Whether what is left is not what many have: not only files that everybody reads, nor how each one is greeted."""
+    if _is_proven(change):
+        return True
+    kept = [i for m in change.found if (i := change.new[m.new]) is not None and _spoke([i]) and i.kind == "text"]
+    return sum(map(_counted, kept[1:])) >= ENOUGH
+
+
+def is_made_up(id: str, name: str = "") -> bool:
+    """Whether a provider made an id up: others have `call_3`, `call00000012` and `functions.bash:0`, too.
+
+    What is called may stand in it, as often as it is called.
+    """
+    if _UUID.search(id):
+        return True
+    runs = _RUN.findall(id.replace(name, " ") if name else id)
+    return any(_changes(run, _letter) >= MIXED or _changes(run, _case) >= MIXED_CASE for run in runs)
+
+
+def _changes(run: str, kind: Callable[[str], str]) -> int:
+    return sum(kind(a) != kind(b) for a, b in pairwise(run))
+
+
+def _letter(character: str) -> str:
+    return "1" if character.isdigit() else "a"
+
+
+def _case(character: str) -> str:
+    return "1" if character.isdigit() else "A" if character.isupper() else "a"
 
 
 def has_enough(change: Change) -> bool:
@@ -139,7 +187,7 @@ def is_mostly_kept(change: Change) -> bool:
             if j in now or j in twice or item is None or is_aside(item):
                 continue
             was_there = lasting(item.text) in lost
-            if not _is_made_up(item.call_id) if item.kind == "result" else not was_there:
+            if not is_made_up(item.call_id, item.name) if item.kind == "result" else not was_there:
                 return False
             put += 0 if was_there else _counted(item)
     first = change.gaps[0].begin
@@ -185,11 +233,20 @@ def is_all_there(change: Change) -> bool:
         end = gap.end if gap.stop < change.said else max(known, default=gap.end)
         lost = (change.old.get(i) for i in range(gap.start, gap.stop) if i not in was)
         put = (change.new[j] for j in range(gap.begin, end) if j not in now)
-        # Clients drop thoughts, and have instructions said last each time.
-        gone = all(i is not None and (i.kind in SOFT or is_aside(i) or (trails(i) and i.text in again)) for i in lost)
-        if not gone or not all(i is None or is_aside(i) for i in put):
+        if not all(_may_go(change, item, again) for item in lost) or not all(i is None or is_aside(i) for i in put):
             return False
     return True
+
+
+def _may_go(change: Change, item: Item | None, again: Set[str]) -> bool:
+    """Whether something that is not there any more makes it no other conversation.
+
+    Clients drop thoughts, have instructions said last each time, and some show their files anew before each question.
+    What else a program told in passing is of the one to whom it told that: his rules, his folder.
+    """
+    if item is None or item.kind in SOFT or (trails(item) and item.text in again):
+        return item is not None
+    return is_moved(item) or (is_aside(item) and _is_proven(change))
 
 
 def _is_written_otherwise(was: Item, now: Item | None) -> bool:

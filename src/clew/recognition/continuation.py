@@ -11,10 +11,8 @@ from clew.recognition.client_edits import (
     Change,
     contradicts,
     evidence,
-    has_enough,
     is_all_there,
     is_edit,
-    keeps_newest,
 )
 from clew.recognition.other_format import rewriting
 from clew.recognition.reading import Entry, Reading, chained, compare, rewritten, unfold
@@ -119,7 +117,7 @@ class Continuation:
         old = [nodes[p.id].item for p in trace.said]
         sent = self._native(trace, entries, nodes)
         new = [item for _, item in sent]
-        reading = rewriting(old, new)
+        reading = rewriting(old, new, trace.session is not None)
         if not reading.same:
             return None, reading.past
         # The same words in the same place, yet another node: its message is written otherwise.
@@ -161,9 +159,10 @@ class Continuation:
             pairs = rewritten(shifted, old, entries, len(trace.said))
             items = [e.item for e in entries]
             equal = [Match(m.old + offset, m.new) for m in reading.found]
-            change = Change(shifted, old, items, equal, pairs, len(trace.said))
+            change = Change(shifted, old, items, equal, pairs, len(trace.said), trace.session is not None)
             found.lossy = not is_all_there(change)
-            if contradicts(change) or (found.lossy and not _is_edit(trace, change, offset)):
+            # Of a part alone nothing is told: else all that may be like it is looked at.
+            if contradicts(change) or (found.lossy and not ((change.named or not offset) and is_edit(change))):
                 return None
             found.refold = True
             entries = await self._with_items(
@@ -237,13 +236,6 @@ class Continuation:
             item = entries[match.new].item
             if item is not None:
                 found.fresh[trace.said[match.old + offset].id] = item
-
-
-def _is_edit(trace: Trace, change: Change, offset: int) -> bool:
-    """Whether the client took something away here, or speaks of another conversation that began alike."""
-    if trace.session is not None:  # its host says that it is
-        return has_enough(change) and keeps_newest(change)
-    return not offset and is_edit(change)  # else all that may be like it is looked at
 
 
 def _answered_otherwise(gap: Patch, old: dict[int, Item], entries: Sequence[Entry], said: int) -> bool:

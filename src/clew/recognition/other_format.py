@@ -8,7 +8,7 @@ from typing import NamedTuple
 from clew.core.align import Match, Patch, matches, patches
 from clew.core.items import Item, Node, Scope
 from clew.core.view import originals
-from clew.recognition.client_edits import Change, contradicts, is_all_there, is_edit
+from clew.recognition.client_edits import Change, contradicts, has_same_words, is_all_there, is_edit
 from clew.recognition.sameness import SOFT, alike, arguments, with_their_calls
 from clew.store.protocol import Store
 from clew.store.trace import Trace
@@ -27,8 +27,8 @@ class Rewriting(NamedTuple):
     past: int  # old places up to which it is
 
 
-def rewriting(old: Sequence[Item], new: Sequence[Item]) -> Rewriting:
-    """Align two histories by what is said in them, not by how."""
+def rewriting(old: Sequence[Item], new: Sequence[Item], named: bool = False) -> Rewriting:
+    """Align two histories by what is said in them, not by how; `named`: the host says that they are one."""
     equal = with_their_calls(matches([_said(i) for i in old], [_said(i) for i in new]), new)
     gaps = patches(equal, len(old), len(new))
     pairs = [pair for gap in gaps for pair in _paired(gap, old, new)]
@@ -39,9 +39,10 @@ def rewriting(old: Sequence[Item], new: Sequence[Item]) -> Rewriting:
     loose = [j for j, item in enumerate(new[:news]) if j not in now and _is_soft(item)]
     past = equal[-1].old + 1 if equal else 0
     kept = all(i in was for i, item in enumerate(old) if not _is_soft(item))
-    change = Change(gaps, dict(enumerate(old)), new, equal, pairs, len(old))
-    same = not gaps or (not contradicts(change) and (kept or is_all_there(change) or is_edit(change)))
-    return Rewriting(found, gone, loose, news, bool(found) and same, not kept, past)
+    change = Change(gaps, dict(enumerate(old)), new, equal, pairs, len(old), named)
+    whole = kept and all(has_same_words(old[m.old], new[m.new]) for m in pairs)
+    same = not gaps or (not contradicts(change) and (whole or is_all_there(change) or is_edit(change)))
+    return Rewriting(found, gone, loose, news, bool(found) and same, not whole, past)
 
 
 async def native(

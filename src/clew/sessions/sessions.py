@@ -10,7 +10,7 @@ from clew.catalog.usage import Spent
 from clew.core.items import SHORT, Edit, Node, Scope
 from clew.core.view import View, originals
 from clew.engine.engine import Engine
-from clew.engine.recall import Hit, among, everywhere, lineage
+from clew.engine.recall import Hit, among, everywhere, lineage, remembered
 from clew.engine.undo import Undone
 from clew.errors import Ambiguous, NotFound
 from clew.facts.coverage import CoverageLedger
@@ -196,7 +196,7 @@ class Sessions:
             said = (await self._store.load(self.scope, session.branch, last)).said[before:]
         else:
             traces = await lineage(self._store, self.scope, session.branch, last)
-            said = [place for trace in traces for place in trace.said]
+            said = await remembered(self._store, self.scope, traces)
         index = await among(self._store, self.scope, text, said)
         return [Hit(session.branch, found) for found in index.find(text, limit)]
 
