@@ -74,6 +74,28 @@ async def test_what_a_conversation_is_only_beside_does_not_go_with_it(store: Sto
         await other.close()
 
 
+async def test_a_fork_of_a_fork_has_nothing_that_was_said_behind_it(store: Store, tmp_path: Path) -> None:
+    """It parted from a beginning that both its parents have: what the first of them said later is not its own."""
+    engine = Engine(store, Budget(window=WINDOW, reserve=500))
+    said = [{"role": r, "content": c} for r, c in (("user", "Begin."), ("assistant", "Yes."), ("user", "Amber."))]
+    said += [{"role": "assistant", "content": "Well."}, {"role": "user", "content": "Beryl."}]
+    for until in (1, 3, 5):
+        await engine.prepare(Request({"model": "gpt-4o", "messages": said[:until]}))
+    first = (await store.sessions("default"))[0].branch
+    calls = [call.seq for call in await store.calls("default", first)]
+    second = await engine.fork("default", first, calls[2], "second")
+    third = await engine.fork("default", second, calls[0], "third")
+    written = await lines(store, third)
+    assert b"Begin" in b"".join(written)
+    assert b"Amber" not in b"".join(written)
+    for branches in ([third], [second, third]):
+        other = SQLite(tmp_path / f"{len(branches)}.db")
+        await take_in(other, "theirs", await lines(store, *branches))
+        assert await calls_are_proven(other, "theirs", third) == await calls_are_proven(store, "default", third)
+        assert await other.check(deep=True) == []
+        await other.close()
+
+
 async def test_an_import_that_was_cut_off_before_it_labelled_a_branch_does_so_when_asked_again(
     store: Store, tmp_path: Path
 ) -> None:

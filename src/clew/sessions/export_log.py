@@ -50,14 +50,14 @@ class _Export:
         self._frames: dict[str, int] = {}
         self._nodes: set[str] = set()
 
-    async def branch(self, info: BranchInfo, until: int | None) -> AsyncIterator[dict[str, Any]]:
+    async def branch(self, info: BranchInfo, parent: str | None, until: int | None) -> AsyncIterator[dict[str, Any]]:
         first = self._sessions.first(info.id)
-        after = None if info.parent else self._sessions.before(first)
+        after = None if parent else self._sessions.before(first)
         cause, seq = first.cause, first.parent_seq
         if after not in self._branches:  # what it is beside goes nowhere with it
             after, cause, seq = None, *(("start", None) if cause == "beside" else (cause, seq))
         own = {"branch": info.id, "name": info.session, "cause": cause, "at": info.at}
-        came = {"parent": info.parent, "parent_seq": seq, "after": after}
+        came = {"parent": parent, "parent_seq": seq, "after": after}
         yield {**own, **came, "tags": list(first.tags), "archived": first.archived is not None}
         events = await self._store.events(self._scope, info.id, until)
         for begin in range(0, len(events), NODES_AT_ONCE):
@@ -106,7 +106,7 @@ async def export(
     for done, (id, until) in enumerate(wanted.items()):
         if progress:
             progress(done, len(wanted))
-        async for line in writing.branch(known[id], until):
+        async for line in writing.branch(known[id], _parent(known[id], known), until):
             yield _line(line)
     yield _line({"end": len(wanted)})  # else one that was cut off between two lines would look whole
 
@@ -118,7 +118,7 @@ def _with_past(sessions: _Sessions, known: Mapping[str, BranchInfo], branches: S
         if id not in known:
             raise NotFound(f"no branch {id} in this scope")
         line: list[tuple[str, int | None]] = [(id, None)]
-        while came := _came_from(known[line[-1][0]], sessions):
+        while came := _came_from(known[line[-1][0]], known, sessions):
             if came[0] not in known:
                 raise StoreError(f"branch {came[0]} is not there: clew doctor shows the damage; restore a backup")
             line.append(came)
@@ -128,9 +128,17 @@ def _with_past(sessions: _Sessions, known: Mapping[str, BranchInfo], branches: S
     return until
 
 
-def _came_from(info: BranchInfo, sessions: _Sessions) -> tuple[str, int | None] | None:
-    if info.parent:
-        return info.parent, info.parent_seq
+def _parent(info: BranchInfo, known: Mapping[str, BranchInfo]) -> str | None:
+    """The branch on which the last event happened that a fork has of others: what its parents said later is theirs."""
+    parent = info.parent
+    while (of := known.get(parent or "")) and of.parent and (info.parent_seq or 0) <= (of.parent_seq or 0):
+        parent = of.parent
+    return parent
+
+
+def _came_from(info: BranchInfo, known: Mapping[str, BranchInfo], sessions: _Sessions) -> tuple[str, int | None] | None:
+    if parent := _parent(info, known):
+        return parent, info.parent_seq
     first = sessions.first(info.id)
     before = sessions.before(first) if first.cause != "beside" else None  # it sees nothing of that
     return (before, first.parent_seq) if before else None
