@@ -327,6 +327,49 @@ async def test_a_resumed_session_without_a_compaction_is_the_same_one() -> None:
         assert len({s.branch for s in await served.gateway.engine.store.sessions("default")}) == 1
 
 
+def masked(message: dict[str, Any], path: str = "/tmp/tool_output.txt") -> dict[str, Any]:
+    """As Gemini CLI shows old outputs once they are many: the first and last lines of a shell's, or characters."""
+    message = json.loads(json.dumps(message))
+    for part in message["parts"]:
+        back = part.get("functionResponse")
+        if back and back["name"] == "run_shell_command":
+            lines = back["response"]["output"].split("\n")
+            shown = [*lines[:10], "", f"... [{len(lines) - 20} lines omitted] ...", "", *lines[-10:]]
+        elif back:
+            whole = json.dumps(back["response"], indent=2, ensure_ascii=False)
+            shown = [whole[:250], "... [TRUNCATED] ...", whole[-250:]]
+        if back:
+            text = "\n".join([*shown, "", f"Output too large. Full output available at: {path}"])
+            back["response"] = {"output": f"<tool_output_masked>\n{text}\n</tool_output_masked>"}
+    return message
+
+
+@pytest.mark.parametrize("tool", ["run_shell_command", "read_file"])
+async def test_a_session_whose_old_outputs_gemini_cli_masked_and_whose_first_words_it_lost_is_the_same(
+    tool: str,
+) -> None:
+    path = "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse"
+    id = "__synth_3f0c9f0e-6a52-4e0c-9b1c-2d5f7a0b8c11########0_1763451234567_"
+
+    def ran(n: int, resumed: bool) -> list[dict[str, Any]]:
+        written = json.dumps(gemini_ran(n, resumed)).replace(f'"run_{n}"', f'"{tool}{id}{n}"')
+        return list(json.loads(written.replace('"run_shell_command"', f'"{tool}"')))
+
+    with serving() as served:
+        history = [user("<session_context>Today is Monday.</session_context>"), user("Build the amber parts")]
+        for n in range(6):
+            history += ran(n, resumed=False)
+            served.ask(path, gemini_body(history))
+        history += [{"role": "model", "parts": [{"text": "All is built."}]}, user("Go on")]
+        served.ask(path, gemini_body(history))
+        begun = user("<session_context>Today is Tuesday.</session_context>")
+        old = [masked(m) if n < 4 else m for n in range(6) for m in ran(n, resumed=True)]
+        assert served.ask(path, gemini_body([begun, *old, *history[-2:], *ran(6, resumed=True)])).status == 200
+        sent = json.dumps(served.provider.heard[-1].body)
+        assert "a call that is not here" not in sent
+        assert len({s.branch for s in await served.gateway.engine.store.sessions("default")}) == 1
+
+
 def said(role: str, text: str) -> dict[str, Any]:
     return {"role": role, "content": text}
 

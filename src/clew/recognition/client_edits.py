@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from clew.core.align import Match, Patch
 from clew.core.items import Item
-from clew.recognition.sameness import SOFT, is_aside, is_moved, trails
+from clew.recognition.sameness import SOFT, alike, is_aside, is_moved, trails
 from clew.text.decorations import lasting
 
 ENOUGH = 200  # characters of answers and results in common: a greeting and its answer are said in many conversations
@@ -69,7 +69,8 @@ def _is_proven(change: Change) -> bool:
     """Whether it is this conversation whatever else it says: by its name, a stand-in of ours, or a call's own id."""
     if change.named:
         return True
-    kept = [change.new[m.new] for m in change.found]
+    same = [m for m in change.pairs if (now := change.new[m.new]) is None or now.call_id == change.old[m.old].call_id]
+    kept = [change.new[m.new] for m in (*change.found, *same)]
     return any(i is None or (i.kind == "call" and is_made_up(i.call_id, i.name)) for i in kept)
 
 
@@ -257,9 +258,13 @@ def _is_written_otherwise(was: Item, now: Item | None) -> bool:
 def _repeats(change: Change) -> set[int]:
     """Results that stand there once more: Gemini CLI, when it resumes a session, says each of them twice."""
     known = {m.new for m in (*change.found, *change.pairs)}
-    said = {(i.call_id, i.text) for j in known if (i := change.new[j]) is not None and i.kind == "result"}
+    said = {i.call_id: i for j in known if (i := change.new[j]) is not None and i.kind == "result"}
     return {
         j
         for j, item in enumerate(change.new)
-        if item is not None and item.kind == "result" and j not in known and (item.call_id, item.text) in said
+        if item is not None and j not in known and item.call_id in said and _is_again(said[item.call_id], item)
     }
+
+
+def _is_again(said: Item, item: Item) -> bool:
+    return item.kind == "result" and (item.text == said.text or alike(said, item) or alike(item, said))
