@@ -1,6 +1,7 @@
 """What a program puts under the user's role is not the user: not quoted, not protected, not a title."""
 
 import asyncio
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -112,3 +113,22 @@ def test_conversations_are_listed_by_what_the_user_typed(tmp_path: Path) -> None
     assert f'"title":"{ASK}"' in shown
     assert "boiler" not in shown
     assert "Generate" not in shown
+
+
+@pytest.mark.parametrize(
+    "name", ["0198a2f0-6f4e-7c31-9d0a-5b2e8f7c1d44", "ses_5d1c7f3b9ffeKq3Zx8Yt2LmNpR", sha256(b"crush").hexdigest()]
+)
+def test_a_session_that_a_program_named_is_listed_by_what_the_user_typed(tmp_path: Path, name: str) -> None:
+    files = "I have *added these files to the chat* so you can go ahead and edit them.\n\nboiler.py"
+
+    async def talk() -> None:
+        engine = Engine(SQLite(tmp_path / "log.db"), Budget(window=30_000))
+        await engine.prepare(Request({"messages": said(files, ASK)}, session=name))
+        await engine.prepare(Request({"messages": said("Something else.")}, session="boiler-2026"))
+        await engine.close()
+
+    asyncio.run(talk())
+    shown = Shell(tmp_path)("sessions", "--scope", "default", "--store", tmp_path / "log.db").stdout
+    assert f"{name[:13]} {ASK[:6]}" in shown
+    assert name not in shown
+    assert "Something" not in shown

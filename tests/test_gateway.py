@@ -335,9 +335,13 @@ async def test_counting_leaves_nothing_in_the_log() -> None:
         assert await served.gateway.engine.store.sessions("default") == []
 
 
-def test_titles_stay_outside_of_every_conversation() -> None:
-    with serving() as served:
+@pytest.mark.parametrize("compaction", ["prevent", "answer", "pass"])
+async def test_titles_stay_outside_of_every_conversation(compaction: Any) -> None:
+    crush = {"role": "system", "content": "you will generate a short title based on the first message a user begins"}
+    with serving(settings=GatewaySettings(compaction=compaction)) as served:
         asked = chat("Generate a title for this conversation: hello")
-        raw = rawjson.dumps(asked)
-        assert served.ask(CHAT, raw, {"x-session-id": "s"}).status == 200
-        assert served.provider.heard[0].raw == raw
+        for body in (asked, {**asked, "messages": [crush, {"role": "user", "content": "hello"}]}):
+            raw = rawjson.dumps(body)
+            assert served.ask(CHAT, raw, {"x-session-id": "s"}).status == 200
+            assert served.provider.heard[-1].raw == raw
+        assert await served.gateway.engine.store.sessions("default") == []

@@ -103,12 +103,13 @@ def _nothing(every: Sequence["Session"], tag: str, scope: str) -> str:
 
 
 async def _titles(found: "Sessions", chains: Iterable["Chain"]) -> dict[str, str]:
-    """The first words of conversations that nobody named, and that have no past of another one."""
+    """The first words of conversations that no person named, and that have no past of another one."""
+    from clew.screens.tree import is_named_by_person
     from clew.steps.worklog.requests import typed
 
     store, titles = found.engine.store, {}
     for first in (chain.first for chain in chains):
-        if (first.name is None or first.cause == "import") and first.cause != "fork":
+        if not is_named_by_person(first) and first.cause != "fork":
             said = (await store.load(found.scope, first.branch, first.seq)).said[:OPENING]
             nodes = (await store.nodes(found.scope, [place.id for place in said])).values()
             titles[first.branch] = next((text for n in nodes if (text := typed(n.item))), "")

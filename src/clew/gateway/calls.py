@@ -271,10 +271,12 @@ def _check(frame: Frame, items: Sequence[Item]) -> None:
 
 
 def _check_kept(summing: list[SideRequest], frame: Frame, items: Sequence[Item]) -> None:
-    """Raise it only for the latter; what asks for a summary is put into the list."""
+    """Raise it only for the latter, and for a name; what asks for a summary is put into the list."""
     if is_elsewhere(frame):
         raise NotATurn("its provider keeps the conversation")
-    if (side := side_request(frame, items)) and side.form:
+    if side := side_request(frame, items):
+        if not side.form:
+            raise NotATurn("a name is no conversation")
         summing.append(side)
 
 

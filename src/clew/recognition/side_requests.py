@@ -41,6 +41,7 @@ _AGENTS: dict[str, SummaryForm | None] = {
     "You are summarizing a conversation to preserve context": "text",
     "*Briefly* summarize this partial conversation about programming": "brief",
     "You are a title generator": None,
+    "you will generate a short title based on the first message": None,
     "You are an expert software engineer that generates concise, one-line Git commit messages": None,
 }
 # How the first message begins once a client has replaced its own past by a summary.
@@ -69,7 +70,7 @@ def side_request(frame: Frame, items: Sequence[Item]) -> SideRequest | None:
         if asked.startswith(words):
             return SideRequest("request", form, _first_asked(items))
     for words, form in _AGENTS.items():
-        if frame.system.lstrip().startswith(words):
+        if frame.system.lstrip("- \t\r\n").startswith(words):
             return SideRequest("agent", form, at if asked else len(items))
     return None
 

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from clew.core.items import SHORT
+from clew.recognition.client_edits import is_made_up
 from clew.screens.lines import called, count, dollars, line, moment, table, words
 from clew.store.records import Session
 
@@ -124,6 +125,11 @@ def _indent(row: TreeRow) -> str:
     return "  " * 2 * min(row.depth, DEEPEST)
 
 
+def is_named_by_person(session: Session) -> bool:
+    """Whether its name says something; an id that an agent made up does not."""
+    return session.name is not None and session.cause != "import" and not is_made_up(session.name)
+
+
 def _conversation(row: TreeRow, titles: Mapping[str, str]) -> Text:
     first = row.chain.first
     text = Text(_indent(row))
@@ -133,7 +139,7 @@ def _conversation(row: TreeRow, titles: Mapping[str, str]) -> Text:
     title = titles.get(first.branch)
     name = first.branch[:SHORT] if again else called(first)
     # An agent's session is named by an id, of which a beginning is enough: its first words say more.
-    text.append(name[:ID_BEGINNING] if title and first.cause == "import" else name, "bold")
+    text.append(name if not title or is_named_by_person(first) else name[:ID_BEGINNING], "bold")
     if title:
         text.append(f" {words(title, 60)}")
     for tag in first.tags:

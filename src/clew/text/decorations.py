@@ -145,4 +145,4 @@ def is_program_made(text: str) -> bool:
     if not text or text.isspace():
         return False
     left = undecorated(text)
-    return not left or left.startswith(OPENINGS) or _ATTACHED.match(left) is not None
+    return not left or left.startswith(OPENINGS) or is_moving(left) or _ATTACHED.match(left) is not None
