@@ -158,6 +158,11 @@ def news(text: str, place: int, is_heard: bool = True) -> Iterator[Item]:
             yield Item("text", "user" if role == "user" else "assistant", said)
 
 
+def bare(text: str) -> str:
+    """The words of a text alone, without blanks and without who speaks."""
+    return "".join(_LABEL.sub("", text).split())
+
+
 def _role(label: re.Match[str]) -> str | None:
     return _ROLES.get((label[1] or label[2]).strip().lower())
 

@@ -12,6 +12,7 @@ from clew.gateway.quoted_text import (
     LEAST_QUOTED,
     NOT_QUOTED,
     Quoted,
+    bare,
     goes_on,
     is_quoted,
     is_said,
@@ -75,8 +76,8 @@ class Quotes:
             handed_over = any(edit.by.startswith(HANDOFF) for edit in trace.edits)
             if quotes.last and (handed_over or count <= least):  # one that was not compared may be as much like it
                 return None
-            if quotes.last:  # where no model was ever asked, a quote was written down
-                found.append(QuotedBranch(quotes.size, bool(trace.calls), branch, items[: quotes.last], quotes))
+            if quotes.last:
+                found.append(QuotedBranch(bool(trace.calls), quotes.size, branch, items[: quotes.last], quotes))
         if not found:
             return None
         best = max(found, key=lambda one: one[:2])
@@ -104,17 +105,17 @@ class Quotes:
 
 
 def _is_beginning(one: Sequence[Item], other: Sequence[Item]) -> bool:
-    """Whether one of two says all that the other does, as far as it goes."""
-    said = ([i.text.strip() for i in items if i.kind == "call" or is_said(i)] for items in (one, other))
+    """Whether one of two says all that the other does, as far as it goes, whoever is said to say it."""
+    said = ("".join(bare(i.text) for i in items if i.kind == "call" or is_said(i)) for items in (one, other))
     short, long = sorted(said, key=len)
-    return long[: len(short)] == short
+    return long.startswith(short)
 
 
 class QuotedBranch(NamedTuple):
-    """A branch that a text quotes."""
+    """A branch that a text quotes; of several, the last by the first two of these is the one."""
 
+    was_asked: bool  # a model, in it: else a quote was written down
     size: int  # of what is quoted
-    was_asked: bool  # a model, in it
     branch: str
     items: Sequence[Item]  # that are quoted
     quotes: Quoted
