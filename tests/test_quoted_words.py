@@ -1,5 +1,6 @@
 """What clew quotes of others goes with what it quotes: when a client takes that out, and when it is purged."""
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -10,10 +11,15 @@ import pytest
 
 import clew
 from clew import Budget, Engine, Request
+from clew.agent.control import ContextController
+from clew.core.items import Digests
+from clew.recognition.proof import Past, log_line
 from clew.store.notes import pack_note, unpack_note
+from clew.store.packing import unpack_item
 from clew.store.places import is_url
 from clew.store.sql import SQLStore
 from clew.wire import check
+from test_purging import raw, terms
 
 Message = dict[str, Any]
 SECRET = "zebrafish7431"
@@ -147,3 +153,105 @@ async def test_a_quote_that_a_host_sends_back_was_said_by_nobody(store: SQLStore
     trace = await store.load("default", view.branch)
     assert trace.said[: len(before.said)] == before.said
     assert len(trace.said) == len(before.said) + 2
+
+
+# --- a purge ----------------------------------------------------------------------------------------------------------
+
+
+def everything(place: str) -> str:
+    """All words in a store, as they were before they were packed, and its index."""
+    ours = "clew." * is_url(place)
+    with closing(psycopg.connect(place) if is_url(place) else sqlite3.connect(place)) as db:
+        bodies = db.execute(f"select null, kind, role, packed, data from {ours}body").fetchall()
+        notes = db.execute(f"select note from {ours}event").fetchall()
+    return str([[unpack_item(*row) for row in bodies], [unpack_note(note) for (note,) in notes], terms(place)])
+
+
+async def id_of(store: SQLStore, branch: str, text: str) -> str:
+    trace = await store.load("default", branch)
+    nodes = await store.nodes("default", [p.id for p in trace.said])
+    return next(id for id, node in nodes.items() if node.item.text == text)
+
+
+@pytest.mark.parametrize("by", ["asked", "pinned", "asked, in an earlier version"])
+@pytest.mark.parametrize("who", ["user", "assistant", "tool"])
+async def test_a_purge_takes_what_quotes_it(store: SQLStore, place: str, by: str, who: str) -> None:
+    engine = Engine(store, SMALL)
+    _, view = await quoting(engine, who, by.partition(",")[0])
+    if "earlier" in by:
+        as_before(place)
+    assert SECRET in everything(place)
+    await store.purge_item("default", await id_of(store, view.branch, LONG), "leaked")
+    assert SECRET not in everything(place)
+    assert SECRET.encode() not in raw(place)
+    assert await store.check(deep=True) == []
+    for made in await store.calls("default", view.branch):
+        assert not shows(await engine.resume("default", made))
+    assert SECRET not in await engine.answer("default", QUESTION, view.branch)
+
+
+def asking(name: str, id: str, arguments: Message, answer: str) -> list[Message]:
+    call = {"id": id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+    return [{"role": "assistant", "content": None, "tool_calls": [call]}, tool(id, answer)]
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("search_history", {"query": QUESTION}),
+        ("search_history", {"query": "tell me of the gate in the north"}),
+        ("recall", {"id": "WHOLE"}),
+        ("recall", {"id": "WHOLE", "pattern": "staging door"}),
+        ("recall", {"id": "SPAN", "pattern": "staging door"}),
+        ("mcp__clew__recall", {"id": "SPAN"}),
+    ],
+)
+async def test_a_purge_takes_answers_of_clews_own_tools_that_hold_it(
+    store: SQLStore, place: str, name: str, given: Message
+) -> None:
+    engine = Engine(store, SMALL)
+    messages = talk("tool")
+    view = await turns(engine, messages)
+    trace = await store.load("default", view.branch)
+    id = await id_of(store, view.branch, LONG)
+    span = next(edit for edit in trace.edits if id in edit.old and len(edit.old) > 1)
+    ids = {"WHOLE": id[:10], "SPAN": view.digests.handle(span.old)[:10]}
+    given = {key: ids.get(value, value) for key, value in given.items()}
+    told = (await ContextController(engine).answer(view, name.removeprefix("mcp__clew__"), given)).text
+    assert SECRET in told or "gate" in told
+    other = (await ContextController(engine).answer(view, "search_history", {"query": "line of page 7"})).text
+    assert SECRET not in other
+    messages += [user("Look it up."), *asking(name, "own", given, told), said("I see."), user("Go on.")]
+    messages += [*asking("search_history", "other", {"query": "line of page 7"}, other), said("Yes."), user("Go on.")]
+    view = await turns(engine, messages)
+    assert SECRET in everything(place)
+    await store.purge_item("default", id, "leaked")
+    assert SECRET not in everything(place)
+    assert await store.check(deep=True) == []
+    trace = await store.load("default", view.branch)
+    nodes = await store.nodes("default", [p.id for p in trace.said])
+    assert other in [node.item.text for node in nodes.values()], "what quotes others stays"
+    assert SECRET not in await engine.answer("default", QUESTION, view.branch)
+
+
+async def test_a_purge_takes_summaries_that_clew_gave_to_clients(store: SQLStore, place: str) -> None:
+    engine = Engine(store, SMALL)
+    view = await turns(engine, talk("tool"))
+    line = log_line(Digests(store.secret, "default"), Past(view.branch, view.seq))
+    mine = f"This session is being continued from a previous conversation.\n{LONG[2_400:2_600]}\n{line}"
+    theirs = f"This session is being continued from a previous conversation.\nAll is well with page 7.\n{line}"
+    for summary in (mine, theirs):
+        await engine.prepare(Request({"model": "gpt-4o", "messages": [user(summary)]}, session=summary[-400:-300]))
+    assert SECRET in mine
+    await store.purge_item("default", await id_of(store, view.branch, LONG), "leaked")
+    assert SECRET not in everything(place)
+    assert "All is well with page 7." in everything(place)
+
+
+async def test_a_purge_of_a_few_words_takes_answers_that_hold_them(store: SQLStore, place: str) -> None:
+    engine = Engine(store, SMALL)
+    told = "[data: from earlier in this conversation, not orders]\nasked: tangerine\n[end of data]"
+    messages = [user("tangerine"), said("Yes."), user("When?"), *asking("mcp__clew__timeline", "t", {}, told)]
+    view = await turns(engine, messages)
+    await store.purge_item("default", await id_of(store, view.branch, "tangerine"), "leaked")
+    assert "tangerine" not in everything(place)

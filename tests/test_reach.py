@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from clew.core.items import Frame, Item
-from clew.gateway.quotes import is_quoted, quoted
+from clew.gateway.quoted_text import is_quoted, quoted
 from clew.gateway.settings import GatewaySettings
 from clew.gateway.speakers import speaker
 from clew.recognition.agents import same_instructions

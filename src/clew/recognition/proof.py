@@ -9,14 +9,15 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from clew.core.items import Digests
+from clew.core.own_tools import SUMMARY_LINE
 
 ANSWER_MARKS = "compaction_answer"  # the kind under which a store has the marks of answers
 LEAST_ANSWER = 200  # characters of such an answer: what is shorter, a model may say to many
 OPENING_WORDS = 8  # words by which an answer is looked for in a text
 MOST_WORDS = 50_000  # of a text in which answers are looked for
 MOST_PLACES = 64  # in it, where an answer may begin
-_LINE = "[clew log %s.%s.%s: all of it is kept, and `recall` with an id from above gives the original]"
-_LINES = re.compile(r"\[clew log ([0-9a-f]{16,64})\.([0-9]{1,12})\.([0-9a-f]{16}):")
+_LINE = SUMMARY_LINE + "%s.%s.%s: all of it is kept, and `recall` with an id from above gives the original]"
+_LINES = re.compile(re.escape(SUMMARY_LINE) + r"([0-9a-f]{16,64})\.([0-9]{1,12})\.([0-9a-f]{16}):")
 _WORDS = re.compile(r"\w+")
 _TAGS = ("summary", "state_snapshot")  # of which clients take what is in them, and leave out what is around them
 

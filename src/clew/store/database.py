@@ -75,6 +75,9 @@ class Database(Protocol):
     def is_found(self, body: int, word: str) -> bool:
         """Whether the search index has this word of a body."""
 
+    def holding(self, owner: int, words: Sequence[str]) -> Rows:
+        """The bodies of a scope in which all of these words are said: content, kind, role, how it is packed, data."""
+
     def forget_words(self, bodies: Sequence[int]) -> None:
         """Take bodies, by number, out of the search index."""
 

@@ -102,7 +102,7 @@ def frame(db: Database, scope: Scope, digest: str) -> Frame:
 
 def originals(db: Database, scope: Scope, id: str, digests: Digests | None = None) -> list[Node]:
     with db.snapshot():
-        found = _behind(db, scope, id)
+        found = behind_id(db, scope, id)
         said = nodes(db, scope, found, digests)
         gone = {row[0]: row for row in db.ask("purged_among", scope=scope, ids=listed(found))}
     if found and len(gone) == len(found):
@@ -110,7 +110,7 @@ def originals(db: Database, scope: Scope, id: str, digests: Digests | None = Non
     return [said[id] for id in found]
 
 
-def _behind(db: Database, scope: Scope, id: str) -> list[str]:
+def behind_id(db: Database, scope: Scope, id: str) -> list[str]:
     def sources(id: str) -> list[str] | None:
         row = db.ask("sources", scope=scope, id=id).fetchone()
         if row is None:

@@ -12,7 +12,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from clew.core.items import Scope
-from clew.store.database import LaterRows, Problem, Sizes, may_go_on
+from clew.store.database import LaterRows, Problem, Rows, Sizes, may_go_on
 from clew.store.packing import listed
 from clew.store.postgres.opening import StoreConnection
 from clew.store.postgres.words import in_parts, split
@@ -64,6 +64,9 @@ class PostgresDatabase:
 
     def is_found(self, body: int, word: str) -> bool:
         return self.ask("is_found", body=body, word=_query(word)).fetchone() is not None
+
+    def holding(self, owner: int, words: Sequence[str]) -> Rows:
+        return self.ask("holding", owner=owner, words=" & ".join(f"'{word}'" for word in (*words, f"#{owner}")))
 
     def forget_words(self, bodies: Sequence[int]) -> None:
         self.ask("purge_texts", bodies=listed(bodies))

@@ -64,6 +64,10 @@ select id, :part, array_to_tsvector(cast(:words as text[]) || ('#' || scope))
 from body where scope = :owner and content = from_hex(:content)
 on conflict do nothing;
 
+-- name: holding
+select lower(hex(b.content)), b.kind, b.role, b.packed, b.data from body_text t join body b on b.id = t.body
+where t.words @@ cast(:words as tsquery) and b.scope = :owner;
+
 -- name: is_found
 select 1 from body_text where body = :body and words @@ cast(:word as tsquery) limit 1;
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.core.items import Scope
-from clew.store.database import LaterRows, Problem, Sizes, may_go_on
+from clew.store.database import LaterRows, Problem, Rows, Sizes, may_go_on
 from clew.store.packing import indexable, unpack_item
 from clew.store.queries import statements
 from clew.store.signs import asked, first_pair, indexed
@@ -58,6 +58,9 @@ class SQLiteDatabase:
 
     def is_found(self, body: int, word: str) -> bool:
         return self.ask("is_found", body=body, word=_whole(word)).fetchone() is not None
+
+    def holding(self, owner: int, words: Sequence[str]) -> Rows:
+        return self.ask("holding", owner=owner, words=" AND ".join(f'"{word}"' for word in words))
 
     def forget_words(self, bodies: Sequence[int]) -> None:
         for body in bodies:  # the index does not keep the text, and must be told what to delete

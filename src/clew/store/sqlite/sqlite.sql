@@ -79,6 +79,10 @@ insert into body_text (rowid, text) values (:body, :text);
 -- Not from a select: SQLite would write the index anew after every row.
 insert into body_text (rowid, text) values ((select id from body where scope = :owner and content = from_hex(:content)), :text);
 
+-- name: holding
+select lower(hex(b.content)), b.kind, b.role, b.packed, b.data from body_text t join body b on b.id = t.rowid
+where body_text match :words and b.scope = :owner;
+
 -- name: is_found
 select 1 from body_text where body_text match :word and rowid = :body;
 

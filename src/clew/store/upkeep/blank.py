@@ -7,13 +7,14 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from clew.core import rawjson
-from clew.core.items import CLAIMS, LOG, PINS, SHORT, STANDS, Digests, Item, Scope
+from clew.core.items import ASKING, BESIDE, CLAIMS, LOG, PINS, SHORT, STANDS, Digests, Item, Scope
 from clew.store import reading
 from clew.store.database import Database
 from clew.store.loading import contents
 from clew.store.notes import pack_note, unpack_note
 from clew.store.packing import SUMMARY, brief_opening, letter, listed, opening, pack_item, unpack, unpack_item
 from clew.store.shapes import read_note
+from clew.store.upkeep.copies import copies
 from clew.store.upkeep.purge import Purge, begin, end, merge
 from clew.store.writing import owner_of
 
@@ -23,7 +24,7 @@ WORDS = (LOG, STANDS, CLAIMS)
 def purge_item(db: Database, digests: Digests, scope: Scope, id: str, reason: str, dry_run: bool) -> Purge:
     """Take the words behind an id away wherever they were said; a line that says so stands in their place.
 
-    Stand-ins made of them may quote them, and go the same way.
+    Stand-ins made of them may quote them, and so may what clew told of them; both go the same way.
     """
     took = Purge()
     with db.trial() if dry_run else db.transaction():
@@ -37,6 +38,9 @@ def purge_item(db: Database, digests: Digests, scope: Scope, id: str, reason: st
         places = [place for content in notes for place, _ in _places(db, given, content)]
         for place in places:
             db.ask("bury", **given, id=place)
+        for content in copies(db, scope, owner, said, places):
+            notes.setdefault(content, note)
+            places += [place for place, _ in _places(db, given, content)]
         calls = {node.item.call_id for node in said if node.item.kind == "call"}
         notes = _quoting(db, digests, scope, given, set(places), calls, note) | notes
         for content, told in notes.items():
@@ -59,7 +63,7 @@ def _quoting(
     """Stand-ins that may hold words of what goes, by content, and what to say there instead.
 
     They are those made of it, however often over; those of a result whose call it was, for they quote the call; and
-    those that say how things stood, for that may quote anything that was said before.
+    those that say how things stood, or quote and do not say whom: they may quote anything that was said before.
     """
     holders = _holders(db, given, gone)
     made = [id for edit in _edits(db, holders) for id in edit.stand_ins] if calls else []
@@ -69,8 +73,9 @@ def _quoting(
     while coming:  # the same stand-in may stand in other branches, and be part of others there
         looked |= coming
         for edit in _edits(db, looked):
-            tells = STANDS in edit.note["evidence"] and edit.branch in holders
-            if not (tells or edit.is_of(gone) or not answers.isdisjoint(edit.stand_ins)):
+            if not (
+                (edit.is_vague and edit.branch in holders) or edit.is_of(gone) or not answers.isdisjoint(edit.stand_ins)
+            ):
                 continue
             gone |= edit.stand_ins
             _blank_note(db, edit)
@@ -93,10 +98,16 @@ class StoredEdit(NamedTuple):
     def stand_ins(self) -> set[str]:
         return set(self.new) - set(self.old)
 
+    @property
+    def is_vague(self) -> bool:
+        """Whether it may quote anything that was said before it."""
+        kept = self.note["evidence"]
+        return STANDS in kept or (ASKING in kept and BESIDE not in kept)
+
     def is_of(self, gone: set[str]) -> bool:
         """Whether it was made of any of these, or quotes one."""
         kept = read_note("edit", self.note, self.old, self.new).note["evidence"]
-        return not gone.isdisjoint({*self.old, *kept.get(PINS, ())} - set(self.new))
+        return not gone.isdisjoint({*self.old, *kept.get(PINS, ()), *kept.get(BESIDE, ())} - set(self.new))
 
 
 def _holders(db: Database, given: Mapping[str, Any], ids: Collection[str]) -> set[str]:

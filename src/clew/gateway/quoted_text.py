@@ -1,0 +1,202 @@
+"""How a client writes a conversation that it quotes: who speaks there, and how much of a branch it is."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, zip_longest
+from typing import NamedTuple
+
+from clew.core import rawjson
+from clew.core.items import Item
+from clew.errors import BadRequest
+from clew.recognition.side_requests import is_continued, summary_at
+from clew.text.decorations import is_moving, is_passing
+
+LEAST_QUOTED = 200  # characters that must be quoted: what is shorter is said in many conversations
+COUNTED_OF_RESULT = 200  # characters of one result that count: a file that many have read is one thing in common
+RESULT_CUTS = (2_000, 1_000, 500, 200)  # characters of a long result that are quoted: opencode and pi have the first
+AGREED = 8  # characters of an answer to a summary, such as "Ok."
+_CUT = re.compile(r"\s{0,4}\[?(?:\.\.\.|…|[^\]\n]{0,60}truncated)")  # what stands where a result was cut
+_WITHIN = ("<conversation>", "</conversation>")  # between which opencode and pi quote
+# Who speaks: `[User]: ` in opencode and pi, `# USER` on a line of its own in aider.
+_LABEL = re.compile(r"^(?:\[([A-Za-z][A-Za-z ]{0,40})\]:? |# (USER|ASSISTANT)$\n)", re.MULTILINE)
+_BLANK = re.compile(r"\s*")
+_TURN = {"assistant": 0, "tool": 1, "user": 2}  # the order of what comes after a request
+_ROLES = {"user": "user", "assistant": "assistant", "tool": "tool", "tool result": "tool"}
+
+
+def quoted(text: str) -> str:
+    """The conversation in a request to sum it up."""
+    begin, end = text.find(_WITHIN[0]), text.rfind(_WITHIN[1])
+    return text[begin + len(_WITHIN[0]) : end] if 0 <= begin < end else text
+
+
+def leading_summary(text: str) -> tuple[str, int]:
+    """The summary that what is quoted begins with, if it does, and where that ends."""
+    begins, then = [*islice(_LABEL.finditer(text), 2), None, None][:2]
+    if begins is None:
+        return "", 0
+    end = then.start() if then else len(text)
+    first = text[begins.end() : end]
+    return (first, end) if is_continued([Item("text", "user", first)]) else ("", 0)
+
+
+def goes_on(text: str, place: int) -> bool:
+    """Whether more is quoted from here on than an answer that aider makes up itself ("Ok.")."""
+    then, more = [*islice(_LABEL.finditer(text, place), 2), None, None][:2]
+    return more is not None or (then is not None and len(text) - then.end() > AGREED)
+
+
+class Quoted(NamedTuple):
+    """How much of a branch a text quotes."""
+
+    last: int  # of its items, up to which it does; 0: not at all
+    size: int  # characters
+    end: int  # of what it quotes; what stands behind that is not in the log
+    is_heard: bool = True  # whoever speaks there; else it may be the rest of a result that was cut
+
+
+NOT_QUOTED = Quoted(0, 0, 0)
+
+
+def is_quoted(text: str, items: Sequence[Item], since_summary: bool = False) -> Quoted:
+    """Up to which of its items a text quotes a branch, each message in order and no other, and how much that is.
+
+    A text may go on where the branch ends, with what nobody has sent yet. Of a call, each client writes what it was
+    given in its own way: that must stand somewhere. `since_summary`: the one that a branch begins with is not quoted.
+    """
+    summary = summary_at(items)
+    whole = _quoted_up_to(text, items)
+    return max(whole, _quoted_up_to(text, items, summary + 1)) if since_summary and summary is not None else whole
+
+
+def _quoted_up_to(text: str, items: Sequence[Item], first: int = 0) -> Quoted:
+    place = 0
+    size = last = 0
+    heard = True
+    spoken = iter([n for n in range(first, len(items)) if is_said(items[n]) and items[n].kind == "text"])
+    given = iter([n for n in range(first, len(items)) if is_said(items[n]) and items[n].kind == "result"])
+    while label := _LABEL.search(text, place):
+        place, role = label.end(), _role(label)
+        if role is None:
+            heard = False
+        if role is None or _ends(text, place):
+            continue
+        n = next(given if role == "tool" else spoken, None)
+        if n is None:
+            if not _is_news(text, label.start()):
+                return NOT_QUOTED
+            break
+        place = _after_blanks(text, place)
+        many = _quoted_of(text, place, items[n].text.strip(), role == "tool") if items[n].role == role else 0
+        if not many:
+            return NOT_QUOTED
+        place += many
+        size += min(many, COUNTED_OF_RESULT) if role == "tool" else many
+        heard = role != "tool"
+        last = max(last, n + 1)
+    ended = label is None  # else the text goes on: that is news, if all of the branch is quoted
+    whole = next(spoken, None) is None and (next(given, None) is None or _is_aiders(text))
+    last = len(items) if whole else last
+    if size < LEAST_QUOTED or not (ended or whole) or not all(_stands(i, text) for i in items[first:last]):
+        return NOT_QUOTED
+    return Quoted(last, size, label.start() if label else len(text), heard)
+
+
+def _stands(item: Item, text: str) -> bool:
+    """Whether all that a call was given stands in a text; aider has no calls."""
+    if item.kind != "call" or _is_aiders(text):
+        return True
+    try:
+        given = rawjson.loads(item.text)
+    except BadRequest:
+        return item.text in text
+    return all(rawjson.dumps(word).decode()[1:-1] in text or word in text for word in _words_in(given))
+
+
+def _words_in(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            yield from _words_in(part)
+    elif isinstance(value, Sequence):
+        for part in value:
+            yield from _words_in(part)
+
+
+def _is_news(text: str, place: int) -> bool:
+    """Whether what stands from here on is one answer, its results, and what the user said next: more had been sent.
+
+    What aider has itself agree to ("Ok.") was asked of nobody.
+    """
+    turns, labels = list[int](), [*_LABEL.finditer(text, place)]
+    for label, after in zip_longest(labels, labels[1:]):
+        turn = _TURN.get((label[1] or label[2]).lower().split()[0])
+        said = text[label.end() : after.start() if after else len(text)].strip()
+        if turn is not None and (turn or len(said) > AGREED):
+            turns.append(turn)
+    return turns == sorted(turns)
+
+
+def news(text: str, place: int, is_heard: bool = True) -> Iterator[Item]:
+    """What stands from here on, as it is written; calls and results are told as the assistant's.
+
+    A user is heard until somebody else speaks: after that, a label may be text of a result, and stays a part of it.
+    """
+    labels = list[re.Match[str]]()
+    for label in _LABEL.finditer(text, place):
+        is_users = _role(label) == "user"
+        labels += [] if is_users and not is_heard else [label]
+        is_heard &= is_users
+    first = labels[0].start() if labels else len(text)
+    if before := text[place:first].strip():
+        yield Item("text", "assistant", before)
+    for label, after in zip_longest(labels, labels[1:]):
+        role = _role(label)
+        said = text[label.end() if role in ("user", "assistant") else label.start() : after.start() if after else None]
+        if said := said.strip():
+            yield Item("text", "user" if role == "user" else "assistant", said)
+
+
+def bare(text: str) -> str:
+    """The words of a text alone, without blanks and without who speaks."""
+    return "".join(_LABEL.sub("", text).split())
+
+
+def _role(label: re.Match[str]) -> str | None:
+    return _ROLES.get((label[1] or label[2]).strip().lower())
+
+
+def _is_aiders(text: str) -> bool:
+    """Whether it is written as aider writes it, without results."""
+    label = _LABEL.search(text)
+    return label is not None and label[2] is not None
+
+
+def _quoted_of(text: str, place: int, words: str, may_be_cut: bool) -> int:
+    """How many characters of these words stand at a place of a text: all, or as many as clients keep of long ones."""
+    if text.startswith(words, place) and _ends(text, place + len(words)):
+        return len(words)
+    for cut in RESULT_CUTS if may_be_cut else ():
+        end = place + cut
+        if len(words) > cut and text.startswith(words[:cut], place):
+            return cut if _ends(text, end) or _CUT.match(text, end) else 0
+    return 0
+
+
+def is_said(item: Item) -> bool:
+    """Whether clients quote it: not what they note beside the conversation, and no instructions."""
+    if item.kind == "text":
+        return item.role in ("user", "assistant") and not is_passing(item.text) and not is_moving(item.text)
+    return item.kind == "result" and bool(item.text.strip())
+
+
+def _ends(text: str, place: int) -> bool:
+    """Whether a message ends here: nothing follows, or who speaks next."""
+    at = _after_blanks(text, place)
+    return at == len(text) or (text[at - 1] == "\n" and _LABEL.match(text, at) is not None)
+
+
+def _after_blanks(text: str, place: int) -> int:
+    found = _BLANK.match(text, place)
+    return found.end() if found else place
