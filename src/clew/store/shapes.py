@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, get_args
 
-from clew.core.items import CLAIMS, LOG, STANDS
+from clew.core.items import ASKED, CLAIMS, LOG, STANDS
 from clew.core.shapes import (
     Fields,
     anything,
@@ -130,7 +130,7 @@ EVIDENCE: Fields = {
     "unread": _IDS,
     "trust": number,
     "draft": string,
-    "asked": node_id,
+    ASKED: node_id,
     "until": node_id,
     "sizes": row(int, int),
     "cleared_tokens": whole,
