@@ -7,7 +7,8 @@ from clew import BadRequest, Budget, Digests, Engine, Item, NotFound, Request
 from clew.store.sql import SQLStore
 from clew.testing import conversation
 from clew.text.excerpts import excerpt, framed, matching
-from clew.text.search import Index, NumberedLine, SearchText, texts, wording
+from clew.text.passages import NumberedLine
+from clew.text.search import Index, SearchText, texts, wording
 from clew.text.words import NAME_PATTERN, QUESTION, parts, terms
 
 TALK = [

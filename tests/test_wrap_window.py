@@ -247,3 +247,30 @@ def test_the_work_of_a_sub_agent_hangs_under_its_parents(tmp_path: Path) -> None
     [parent, under] = clew.run(Sessions(made).all())
     assert {parent.cause, under.cause} >= {"subagent"}
     assert child.clew.last.branch != client.clew.last.branch
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("has", ["no tool", "clew's own", "clew's by MCP", "clew's, not yet declared"])
+def test_ids_to_recall_are_for_models_that_can(tmp_path: Path, format: str, has: str) -> None:
+    provider = StrictProvider([Answer("Noted.")], window=WINDOW, conversation=lambda _: 0)
+    with provider, plain_of(provider, format) as plain:
+        client = clew.wrap(plain, engine(tmp_path / "clew.db"), tools=has == "clew's own")
+        deferred = "Deferred tools: mcp__clew__recall. " if "not yet" in has else ""
+        history: list[Body] = [user(f"{deferred}Keep to the plan.")]
+        for n in range(12):
+            body = request(format, *history, user(f"Step {n}: {page(n)}"))
+            if has == "clew's by MCP":
+                body["tools"] = [declared_as(format, "mcp__clew__recall"), *body.get("tools", ())]
+            history = [*history, user(f"Step {n}: {page(n)}"), *said(format, create(client, format)(**body))]
+    assert client.clew.last.edits
+    sent = provider.heard[-1].raw.decode()
+    assert bool(re.search("recall [0-9a-f]{10}", sent)) is (has != "no tool")
+    assert "out of view" in sent or "work log" in sent
+
+
+def declared_as(format: str, name: str) -> Body:
+    schema = {"type": "object", "properties": {}}
+    if format == "anthropic":
+        return {"name": name, "description": "", "input_schema": schema}
+    plain = {"name": name, "description": "", "parameters": schema}
+    return {"type": "function", **plain} if format == "openai_responses" else {"type": "function", "function": plain}

@@ -13,6 +13,7 @@ from clew.steps.expand import question, recalled, room
 from clew.store.protocol import Store
 from clew.store.records import Place
 from clew.store.trace import Trace
+from clew.text.answers import answers, asked_now, is_asked
 from clew.text.search import Found, Index, texts
 from clew.tokens.target import Target
 
@@ -22,6 +23,7 @@ BODIES = 200  # that the index of the store may propose, the best by its own mea
 BODIES_OF_OTHERS = 20_000  # that it may propose where most are not the asker's
 NEWEST = 50  # items that are looked at whatever the index says: it does not know the middle of a name
 CHARACTERS = TEXT_SEARCHED  # looked at in all
+QUESTIONS, REACH = 20, 32  # that were asked before, and the items after each among which its answer is looked for
 # The same for what is put beside a message that did not ask for it; with less room than this, nothing is.
 BODIES_BESIDE, CHARACTERS_BESIDE, LEAST_ROOM = 40, 200_000, 100
 
@@ -104,11 +106,19 @@ async def among(
     beside = [at for content in found for at in range(places[content] - 1, places[content] + 2)]
     best = dict.fromkeys([*beside, *reversed(range(len(said) - newest, len(said)))])
     chosen = [at for at in best if 0 <= at < len(said)]
-    nodes = await store.nodes(scope, [said[at].id for at in chosen])
+    nodes = dict(await store.nodes(scope, [said[at].id for at in chosen]))
+    asked = [at for at in (places[content] for content in found) if is_asked(nodes[said[at].id])][:QUESTIONS]
+    spans = [range(at, min(len(said), at + REACH)) for at in asked]
+    missing = dict.fromkeys(said[at].id for span in spans for at in span if said[at].id not in nodes)
+    nodes |= await store.nodes(scope, list(missing))
+    answered = {id: by for span in spans for id, by in answers(nodes[said[at].id] for at in span).items()}
+    at_of = {said[at].id: at for span in spans for at in span}
+    chosen = list(dict.fromkeys([*(at_of[id] for id in answered.values()), *chosen]))
+    now = asked_now([nodes[place.id] for place in said[max(0, len(said) - newest) :]])
     sizes = accumulate(len(nodes[said[at].id].item.text) for at in chosen)
     within = sorted(at for at, size in zip(chosen, sizes, strict=True) if size <= characters or at == chosen[0])
     # In a thread: it may take most of a second, for which other turns need not wait.
-    return await in_thread(lambda: Index(texts(nodes[said[at].id] for at in within)))
+    return await in_thread(lambda: Index(texts(nodes[said[at].id] for at in within), answered, now))
 
 
 async def beside_newest(store: Store, scope: Scope, trace: Trace, view: View, target: Target) -> View:

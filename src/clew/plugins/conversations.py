@@ -135,7 +135,7 @@ class PluginConversations:
         raise NotFound("nothing was said about that")
 
     def _controller(self) -> ContextController:
-        return ContextController(self._engine, offer=False, tell=False)
+        return ContextController(self._engine, offer=False, tell=False, recalls=True)
 
     async def _thread(self, asked: PluginQuestion) -> Thread:
         session = asked["session"]

@@ -135,12 +135,14 @@ def _passages(view: View, asked: Question, index: Index) -> Iterator[QuotedPassa
     least = min(TWO, len(asking))
     seen = "\n".join(wording(n.item) for n in view.nodes) if rare else ""
     ranked, told = index.ranked(asked.text) if rare else [], set[str]()
+    about = {i: i for i, _ in ranked}  # for an answer, the question that it is about
+    about |= {said: i for i, _ in ranked if (said := index.answer_to(i, dict(ranked))) is not None}
     for i, score in ranked:
         if score < FAINT * ranked[0][1]:
             break
         passage = index.passages[i]
         source = index.texts[passage.text]
-        body = bodies[i]
+        body = f"{bodies[i]} {bodies[about[i]]}"
         if not any(t in body for t in rare):
             continue
         if sum(t in body for t in asking) < least and not any(t in body for t in names):

@@ -35,9 +35,25 @@ class OfWindow(Threshold):
 
     def apply(self, target: Target) -> Target:
         """The target that compacts then."""
-        whole = target.window
-        above = self.share * whole if self.buffer is None else whole - self.buffer
-        return _above(min(max((above - target.frame) / max(1, target.room), LEAST_SHARE), MOST_SHARE), target)
+        return _above(min(max(self._wished(target), LEAST_SHARE), MOST_SHARE), target)
+
+    def moved(self, target: Target) -> str:
+        """What was asked for, what holds instead, and why; nothing, where it holds as it was asked for."""
+        wished, holds = self._wished(target), self.apply(target).threshold
+        if LEAST_SHARE <= wished <= MOST_SHARE:
+            return ""
+        why = f"{target.kept_free:,} are kept free for the answer, and what just fits may be refused"
+        if wished < LEAST_SHARE:
+            why = f"system prompt and tools take {target.frame:,}, and nearly every call would compress"
+        asked = f"{SHARE_KEY} {self.share:g}" if self.buffer is None else f"{BUFFER_KEY} {self.buffer:,}"
+        wanted = f"{asked} in a window of {target.window:,} tokens means above {self._above(target):,}"
+        return f"{wanted}, but clew compresses above {holds:,}: {why}"
+
+    def _above(self, target: Target) -> int:
+        return int(self.share * target.window) if self.buffer is None else target.window - self.buffer
+
+    def _wished(self, target: Target) -> float:
+        return (self._above(target) - target.frame) / max(1, target.room)
 
 
 def _above(high: float, target: Target) -> Target:

@@ -15,10 +15,9 @@ from clew.core.bounds import TEXT_SEARCHED, unread
 from clew.core.items import SHORT, Item, Node
 from clew.core.own_tools import is_own_tool
 from clew.text.decorations import OWN_COMMAND, is_program_made
-from clew.text.voices import LINE_ENDS
-from clew.text.words import CHUNK, JOINT, NAME_PATTERN, PIECE, is_lone_sign, is_name, leaves, parts, terms
+from clew.text.passages import PASSAGE, NumberedLine, Passage, asks, passages
+from clew.text.words import CHUNK, JOINT, NAME_PATTERN, is_lone_sign, is_name, leaves, parts, terms
 
-PASSAGE = 150  # characters after which a passage ends: many short ones answer better than few long ones
 TITLE_CHARACTERS = 120  # characters of a call that its result is known by
 PASSAGES_SHARE = 0.5  # of an answer that is passages; the rest names what stands near them
 NAMED_PASSAGES = 300  # passages whose names are looked at
@@ -44,13 +43,6 @@ class SearchText(NamedTuple):
     call: str = ""  # the id of the one that its title quotes
 
 
-class NumberedLine(NamedTuple):
-    """A line of a text, counted from 1."""
-
-    number: int
-    text: str
-
-
 class Found(NamedTuple):
     """A text that a question is about, and the lines that say so."""
 
@@ -58,14 +50,6 @@ class Found(NamedTuple):
     title: str
     score: float
     lines: tuple[NumberedLine, ...]
-
-
-class Passage(NamedTuple):
-    """A few lines of a text."""
-
-    text: int  # which one, by position
-    lines: tuple[NumberedLine, ...]
-    words: int
 
 
 def texts(nodes: Iterable[Node]) -> list[SearchText]:
@@ -112,10 +96,17 @@ def wording(item: Item) -> str:
 
 
 class Index:
-    """Texts cut into passages, oldest first; made once, asked often."""
+    """Texts cut into passages, oldest first; made once, asked often.
 
-    def __init__(self, texts: Sequence[SearchText]) -> None:
+    `answers` has which text answers which; the one that is asked `now` comes last.
+    """
+
+    def __init__(self, texts: Sequence[SearchText], answers: Mapping[str, str] | None = None, now: str = "") -> None:
         self.texts = texts
+        place = {text.id: n for n, text in enumerate(texts)}
+        known = (answers or {}).items()
+        self._answers = {place[asked]: place[said] for asked, said in known if asked in place and said in place}
+        self._now = place.get(now)
         self.passages: list[Passage] = []
         self._spans: list[range] = []  # the passages of each text
         self._chunks: dict[str, list[int]] = {}  # the passages that hold a chunk, once for each time
@@ -155,7 +146,25 @@ class Index:
             if said not in unique:
                 unique[said] = None
                 out.append((i, scores[i]))
-        return out
+        if self._now is not None:
+            out.sort(key=lambda found: self.passages[found[0]].text == self._now)
+        return self._answered(out, scores) if self._answers else out
+
+    def _answered(self, ranked: Iterable[tuple[int, float]], scores: Mapping[int, float]) -> list[tuple[int, float]]:
+        """The same, before each question the passage that answers it best: who asks again has the question already."""
+        out: dict[int, float] = {}
+        for i, score in ranked:
+            if i not in out and (answer := self.answer_to(i, scores)) is not None:
+                out.setdefault(answer, score)
+            out.setdefault(i, score)
+        return list(out.items())
+
+    def answer_to(self, passage: int, scores: Mapping[int, float]) -> int | None:
+        """The passage of an answer that has most of what was looked for, if the passage is of a question."""
+        said = self._answers.get(self.passages[passage].text)
+        if said is None or not any(asks(line.text) for line in self.passages[passage].lines):
+            return None
+        return max(self._spans[said], key=lambda i: scores.get(i, 0), default=None)
 
     def find(self, question: str, limit: int = 20, passages: int = 3) -> list[Found]:
         """The texts that a question is about, best first, each with its best passages."""
@@ -163,7 +172,10 @@ class Index:
         for i, _ in self.ranked(question):
             chosen.setdefault(self.passages[i].text, []).append(i)
         scores = {n: score for n, score in self._turns(terms(question)).items() if n in chosen}
-        order = sorted(scores, key=lambda n: (-scores[n], -n))
+        for asked, said in self._answers.items():
+            if asked in scores and self.answer_to(chosen[asked][0], {}) is not None:
+                scores[said] = max(scores.get(said, 0), scores[asked])  # and of equals the newer leads
+        order = sorted(scores, key=lambda n: (n == self._now, -scores[n], -n))
         return [
             Found(self.texts[n].id, self.texts[n].title, round(scores[n], 3), self._lines(chosen[n][:passages]))
             for n in order[:limit]
@@ -269,23 +281,6 @@ class Index:
                 out.append(name)
                 size -= len(name) + 1
         return " ".join(out)
-
-
-def passages(body: str) -> Iterator[tuple[NumberedLine, ...]]:
-    """A text in passages: whole lines, or pieces of long ones; empty lines are left out."""
-    lines: list[NumberedLine] = []
-    size = 0
-    for number, line in enumerate(body.split("\n"), 1):
-        line = LINE_ENDS.sub(" ", line.rstrip("\r"))  # each is shown as one, after its number
-        for at in range(0, len(line) if line.strip() else 0, PIECE):
-            piece = line[at : at + PIECE]
-            if lines and size + len(piece) > PASSAGE:
-                yield tuple(lines)
-                lines, size = [], 0
-            lines.append(NumberedLine(number, piece))
-            size += len(piece) + 1
-    if lines:
-        yield tuple(lines)
 
 
 def _by_part(chunks: Iterable[str]) -> dict[str, list[str]]:

@@ -38,7 +38,7 @@ class ClewCompactionStrategy:
         said = [message for message in messages if not message.additional_properties.get(STAND_IN_KEY)]
         ours = [message for message in said if not _is_others(message)]
         wire = WireMessages(ours)
-        controller = ContextController(self.engine, offer=False, tell=False)
+        controller = ContextController(self.engine, offer=False, tell=False, recalls=True)
         controller.method = "auto"  # nobody is told anything here
         body = {**frame_of(self._model, {}, wire.system), "messages": wire.messages}
         sent = await Thread(controller, scope=self._scope).fit(body, AGENT_FRAMEWORK_FORMAT)

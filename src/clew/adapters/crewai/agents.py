@@ -39,7 +39,7 @@ class Compaction:
         scope: Scope = "default",
     ) -> None:
         self.controller = ContextController(
-            engine_at(engine), when=when, how=how, offer=False
+            engine_at(engine), when=when, how=how, offer=False, recalls=True
         )  # the tools are crewAI's to run
         self.controller.method = method or self.controller.method
         self.scope = scope

@@ -273,7 +273,7 @@ class ClewEngine(ContextEngine):  # type: ignore[misc]
             budget = known if isinstance(known, Budget) else known(catalog.lookup(model)) if known else None
             own = replace(budget or Budget(self.context_length), window=self.context_length, model=model)
             given = Engine(given.store, own, given.settings)
-        controller = ContextController(given, when=self._when, how=self._how, offer=False)
+        controller = ContextController(given, when=self._when, how=self._how, offer=False, recalls=True)
         controller.method = self._method or "auto"
         talk.thread.controller = controller
 

@@ -58,7 +58,9 @@ class ClewSession:
     def controller(self) -> ContextController:
         """Has the method and the engine, whose store is opened when it is first needed."""
         # The tools are the agent's: nothing can be added to a request here.
-        controller = ContextController(engine_at(self._where), when=self._when, how=self._how, offer=False)
+        controller = ContextController(
+            engine_at(self._where), when=self._when, how=self._how, offer=False, recalls=True
+        )
         if self._method:
             controller.method = self._method
         return controller

@@ -110,7 +110,7 @@ class Context(ContextManager):  # type: ignore[misc]
         super().__init__(model, config, session or "")
         self.engine = engine_at(engine)
         # PraisonAI runs tools that are functions of its agent: they are offered in `tools`, not in a request.
-        controller = ContextController(self.engine, when=when, how=how, offer=False)
+        controller = ContextController(self.engine, when=when, how=how, offer=False, recalls=True)
         self.conversation = Conversation(Thread(controller, session, scope=scope), sessions)
         self._sent: list[ChatMessage] = []  # what was last given back
         self._name = uuid4().hex[:8]

@@ -20,11 +20,10 @@ from strands.hooks import (
 from strands.middleware import InvokeModelStage
 from strands.middleware.stages import InvokeModelContext
 from strands.plugins import Plugin
-from strands.tools.tools import PythonAgentTool
 from strands.types.agent import LocalAgent
 from strands.types.content import Message
 from strands.types.exceptions import ContextWindowOverflowException
-from strands.types.tools import ToolResult, ToolResultStatus, ToolSpec, ToolUse
+from strands.types.tools import ToolSpec
 
 from clew.adapters.strands.messages import (
     STRANDS_FORMAT,
@@ -40,15 +39,14 @@ from clew.adapters.strands.messages import (
     written_by,
 )
 from clew.adapters.strands.structured import Structured
+from clew.adapters.strands.tools import tool_of
 from clew.agent.control import STEERING, ContextController, offered
-from clew.agent.results import Outcome
 from clew.core.bridge import cross
 from clew.core.items import Scope
 from clew.engine.engine import Engine
 from clew.errors import ClewError, SecretFound
 from clew.exchange.thread import Thread, warn
 from clew.store.records import Cause, Method, Origin
-from clew.wire.convert.tools import ToolDeclaration
 from clew.wire.formats.plain import fresh
 
 STATUS_START = "<context_status>"  # how the status begins
@@ -159,7 +157,7 @@ class Clew(Plugin):
             warn("clew could not open its store; it tries again with the next request", error)
         if self._offer:
             tools = offered("llm", False, self._when, self._how)
-            agent.tool_registry.process_tools([self._tool(tool) for tool in tools])
+            agent.tool_registry.process_tools([tool_of(tool, self.thread) for tool in tools])
         agent.add_middleware(InvokeModelStage.Input, self._fit)
         agent.add_hook(self._begin, BeforeInvocationEvent)
         agent.add_hook(self._end, AfterInvocationEvent)
@@ -227,23 +225,6 @@ class Clew(Plugin):
             await thread.keep(request(agent.model, fresh(agent.messages), agent.system_prompt, own), STRANDS_FORMAT)
         except Exception as error:
             warn("clew could not log the last answer", error)
-
-    def _tool(self, tool: ToolDeclaration) -> PythonAgentTool:
-        async def answer(use: ToolUse, **state: Any) -> ToolResult:
-            try:
-                came = await self.thread(state["agent"]).answer(tool.name, use["input"])
-            except Exception as error:
-                warn(f"clew could not answer a call of {tool.name}", error)
-                came = Outcome("Error: recall is unavailable right now; continue without it", failed=True)
-            status: ToolResultStatus = "error" if came.failed else "success"
-            return {"toolUseId": use["toolUseId"], "status": status, "content": [{"text": came.text}]}
-
-        spec: ToolSpec = {
-            "name": tool.name,
-            "description": tool.description,
-            "inputSchema": {"json": dict(tool.schema or {})},
-        }
-        return PythonAgentTool(tool.name, spec, answer)
 
     async def _hear(self, event: AfterModelCallEvent) -> None:
         """Learn from what the provider reported; after a refusal, have less sent."""

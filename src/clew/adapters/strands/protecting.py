@@ -1,12 +1,13 @@
-"""A step that leaves Strands' pinned messages as they are."""
+"""Steps that leave Strands' pinned messages as they are."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as with_
 
-from clew.core.cuts import groups
-from clew.core.items import Node
-from clew.core.view import View
+from clew.core.cuts import Stretch, groups
+from clew.core.items import Item, Node
+from clew.core.view import Swap, View
+from clew.steps.lines import omitted, tallies
 from clew.steps.places import arrived
 from clew.steps.protocol import Step
 from clew.tokens.target import Target
@@ -53,6 +54,34 @@ class Protecting:
         holding = with_(view, pinned=ids)
         after = await self.step(holding, target)
         return view if after is holding else with_(after, pinned=view.pinned)
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """One line for each stretch before the last `kept` messages that Strands has not pinned, however short it was."""
+
+    kept: int
+
+    async def __call__(self, view: View, target: Target) -> View:
+        opening = [i for i, n in enumerate(view.nodes) if _opens(n, view.nodes[i - 1] if i else None)]
+        first, pins = opening[-self.kept], view.pinned | pinned(view.nodes)
+        leaving, earlier = list[Stretch](), tallies(view)
+        for start, stop in view.groups():
+            if stop > first or not pins.isdisjoint(n.id for n in view.nodes[start:stop]):
+                continue
+            joined = bool(leaving) and leaving[-1][1] == start
+            leaving[-1:] = [(leaving[-1][0], stop)] if joined else [*leaving[-1:], (start, stop)]
+        swaps = []
+        for start, stop in leaving:
+            text, tally = omitted(view.nodes[start:stop], earlier, view.short(start, stop))
+            swaps.append(Swap(start, stop, [Item("summary", "user", text)], {"tally": tally}))
+        return view.replace_all(swaps, by=self)
+
+
+def _opens(node: Node, before: Node | None) -> bool:
+    """Whether a message begins with it: a stand-in and what the user says after it are one, for roles alternate."""
+    joined = before is not None and before.item.kind == "summary" and node.item.role != "assistant"
+    return not joined and (node.item.kind == "summary" or node.item.opens is not None)
 
 
 def _last(nodes: Sequence[Node], count: int) -> frozenset[str]:
