@@ -21,7 +21,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from clew.config import Places
 from clew.installing.formats import jsonc
+from clew.installing.plugs import Plug
+from clew.installing.programs import PROGRAMS
+from clew.installing.vanished import is_passing, vanished
+from clew.installing.wiring import Installer
 from clew.testing import StrictProvider
 
 if sys.platform == "win32":
@@ -211,10 +216,50 @@ def test_an_environment_that_was_moved_is_named_and_mended(day: FirstDay) -> Non
     assert day.settings.read_text() == SETTINGS
 
 
+def test_tools_that_a_client_starts_start_the_gateway_too(day: FirstDay) -> None:
+    day.clew("install", "claude", "--gateway", "--yes")
+    day.reboot()
+    command = [str(day.environment / "bin/python"), "-P", "-m", "clew", "plugin", "pi"]
+    with subprocess.Popen(command, env=day.env, cwd=day.home, stdin=subprocess.PIPE) as plugin:
+        while not day.answers():
+            assert plugin.poll() is None
+            time.sleep(0.05)
+        assert plugin.stdin is not None
+        plugin.stdin.close()
+
+
+@pytest.mark.parametrize("name", [name for name, program in PROGRAMS.items() if program.gateway])
+def test_what_is_gone_is_found_in_whatever_a_client_was_given(tmp_path: Path, name: str) -> None:
+    installer, program = Installer(Places({"HOME": str(tmp_path)}, tmp_path)), PROGRAMS[name]
+    plugs = [*program.gateway_plugs("http://127.0.0.1:1", ("/gone/clew",)), *(program.plugs or _none)(("/gone/clew",))]
+    edits = [edit for plug in plugs for edit in installer.planned(program, "kind", [plug])]
+    found = [vanished(edit.record) for edit in edits if edit.record]
+    assert [["/gone/clew"]] * sum(map(bool, found)) == [programs for programs in found if programs]
+    assert any(found) == (program.starting is not None or program.plugs is not None)
+
+
+def _none(clew: tuple[str, ...]) -> tuple[Plug, ...]:
+    return ()
+
+
+@pytest.mark.parametrize(
+    ("command", "passing"),
+    [
+        ("/home/u/.cache/uv/archive-v0/WDcQl/bin/clew", True),
+        ("/home/u/.cache/pipx/.cache/a1/bin/clew", True),
+        ("/home/u/.local/share/uv/tools/clew/bin/clew", False),
+        ("/home/u/.local/share/pipx/venvs/clew/bin/clew", False),
+    ],
+)
+def test_caches_are_known(command: str, passing: bool) -> None:
+    assert is_passing(Path(command)) == passing
+
+
 def test_whoever_was_told_to_stop_does(day: FirstDay) -> None:
     assert "no gateway runs" in day.clew("serve", "--status", code=1)
     day.clew("serve", "--background")
     assert "(process" in day.clew("serve", "--background"), "once is enough"
+    assert "clew serve --stop ends it" in day.clew("serve", code=1)
     assert "has ended" in day.clew("serve", "--stop")
     assert "nothing to end" in day.clew("serve", "--stop")
     assert not (day.home / ".local/share/clew/gateway").exists()

@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import typer
@@ -50,6 +51,21 @@ def started(host: str, port: int, options: Sequence[str] = (), installed: bool =
             gateway.forget()
         raise BadRequest(why)
     return plan.url
+
+
+def check_free(host: str, port: int) -> None:
+    """Raise `BadRequest` where the gateway in the background has this place."""
+    plan = background().plan()
+    if plan and (plan.host, plan.port) == (host, port) and background().process():
+        raise BadRequest(f"clew's gateway runs at {plan.url} already, in the background: clew serve --stop ends it")
+
+
+def ensured() -> None:
+    """Start the gateway beside other work, where clients were told to talk through it."""
+    gateway = background()
+    plan = gateway.plan()
+    if plan and plan.installed:
+        Thread(target=gateway.ensure, name="clew-gateway-start", daemon=True).start()
 
 
 def options_of(command: Sequence[str]) -> tuple[str, ...]:

@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 COLLECTED = (50_000, 50, 1_000)  # objects, and times that younger ones are looked through before older ones are
 
 
-@app.command(epilog="Example: clew serve --demo")
+ELSEWHERE = "clew config set gateway.port N, then clew install CLIENT --gateway"  # for who is not asked
+
+
+@app.command(epilog="Example: clew serve --demo, or to leave it running: clew serve --background")
 def serve(
     host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Address to listen on.")] = "",
     port: Annotated[int, typer.Option("--port", metavar="N", help="Port to listen on; 0: any free one.")] = -1,
@@ -87,6 +90,8 @@ def serve(
         options = [word for name, value in given.items() if value for word in (name, value)]
         in_background.say_started(in_background.started(own.host, own.port, options))
         return
+    if not resident:
+        in_background.check_free(own.host, own.port)
     from clew.gateway.server import loop
 
     claimed = in_background.background().claim() if resident else None  # held until this process is no more
@@ -125,7 +130,7 @@ async def _serve(
         )
         own = config.gateway
         served = server(Site(page, gateway), own.client_silence, own.host, own.port, ending=changes.end)
-        listener = listening(config.gateway.host, config.gateway.port)
+        listener = listening(own.host, own.port, ELSEWHERE if say is _say_shortly else "--port or --host")
         say(config, known, listener.getsockname()[1], demo, where)
         # What is there now stays: a full collection need not look at it, and is rare enough not to be felt.
         gc.collect()

@@ -62,13 +62,25 @@ def in_config(name: str) -> Base:
     return base
 
 
-def starting_line(clew: ClewCommand, url: str, client: str, verdict: str = "block") -> str:
+def starting_line(clew: ClewCommand, url: str, client: str) -> str:
     """A command that a client runs before each prompt: it starts the gateway, and where clew is gone, says so."""
     line = shell_line(*clew, "hook", f"{client}-gateway", platform=sys.platform)
     if sys.platform == "win32":
         return line
-    told = json.dumps({"decision": verdict, "reason": gone(clew, client)})
-    return f"{line} || curl -sfo /dev/null -m 2 {url}/livez || printf %s {shlex.quote(told)}"
+    told = shlex.quote(in_words_of(client, gone(clew, client)))
+    return f"{line} || curl -sfo /dev/null -m 2 {url}/livez || printf %s {told}"
+
+
+def in_words_of(client: str, why: str) -> str:
+    """What a client is told that must not ask its gateway now, so that its user sees it at once."""
+    match client:
+        case "opencode" | "pi":  # their plugins say it in their own way
+            return why
+        case "qwen":  # without a screen it is silent about what it keeps back, and says soon that nobody answers
+            return json.dumps({"systemMessage": why})
+        case "gemini":
+            return json.dumps({"decision": "deny", "reason": why})
+    return json.dumps({"decision": "block", "reason": why})
 
 
 def gone(clew: ClewCommand, client: str) -> str:

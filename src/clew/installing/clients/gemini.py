@@ -28,7 +28,7 @@ def starting(clew: ClewCommand, url: str) -> tuple[Plug, ...]:
     run = {
         "name": "clew-gateway",
         "type": "command",
-        "command": starting_line(clew, url, "gemini", "deny"),
+        "command": starting_line(clew, url, "gemini"),
         "timeout": 30_000,
     }
     values = {("hooks", "BeforeAgent", EACH): {"matcher": "*", "hooks": [run]}}

@@ -17,5 +17,5 @@ def plugs(clew: ClewCommand) -> tuple[Plug, ...]:
 
 def starting(clew: ClewCommand, url: str) -> tuple[Plug, ...]:
     """What starts the gateway before it is asked."""
-    text = starting_script("opencode", clew)
+    text = starting_script("opencode", clew, url)
     return (Plug(in_config("opencode"), ("plugin/clew-gateway.ts",), {own_file.OWN_TEXT: text}, own_file),)

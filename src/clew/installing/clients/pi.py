@@ -13,6 +13,6 @@ def plugs(clew: ClewCommand) -> tuple[Plug, ...]:
 
 def starting(clew: ClewCommand, url: str) -> tuple[Plug, ...]:
     """What starts the gateway before it is asked."""
-    text = starting_script("pi", clew)
+    text = starting_script("pi", clew, url)
     folder = in_home(".pi/agent", "PI_CODING_AGENT_DIR")
     return (Plug(folder, ("extensions/clew-gateway.ts",), {own_file.OWN_TEXT: text}, own_file),)

@@ -19,7 +19,8 @@ def script(name: str, clew: ClewCommand) -> str:
     return text
 
 
-def starting_script(name: str, clew: ClewCommand) -> str:
+def starting_script(name: str, clew: ClewCommand, url: str) -> str:
     """A client's plugin that starts the gateway, and does nothing else."""
     text = files("clew").joinpath("data", "plugins", f"gateway-{name}.ts").read_text(encoding="utf-8")
-    return text.replace(STARTED_AS, json.dumps(clew), 1).replace("@gone", gone(clew, name), 1)
+    text = text.replace(STARTED_AS, json.dumps(clew), 1).replace('"@url"', json.dumps(url), 1)
+    return text.replace('"@gone"', json.dumps(gone(clew, name)), 1)
