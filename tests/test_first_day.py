@@ -260,6 +260,7 @@ def test_whoever_was_told_to_stop_does(day: FirstDay) -> None:
     day.clew("serve", "--background")
     assert "(process" in day.clew("serve", "--background"), "once is enough"
     assert "clew serve --stop ends it" in day.clew("serve", code=1)
+    assert "started otherwise" in day.clew("serve", "--background", "--compaction", "answer", code=1)
     assert "has ended" in day.clew("serve", "--stop")
     assert "nothing to end" in day.clew("serve", "--stop")
     assert not (day.home / ".local/share/clew/gateway").exists()

@@ -39,12 +39,14 @@ def started(host: str, port: int, options: Sequence[str] = (), installed: bool =
     """See to it that a gateway runs, as it is to be started from now on; its address. Raises `BadRequest`."""
     from clew.gateway.background import StartPlan, answers, checked, commanded
 
-    gateway, before = background(), background().plan()
-    plan = checked(StartPlan(host, port, commanded(own_command(), host, port, options), installed))
-    if before and (before.host, before.port) != (host, port) and answers(before):
-        raise BadRequest(f"a gateway runs at {before.url} already: clew serve --stop ends it")
-    if installed and before and answers(before):  # it stays as somebody wanted it; where clew is now may be new
-        plan = StartPlan(host, port, (*plan.command[: -len(options) or None], *options_of(before.command)), True)
+    gateway = background()
+    before = gateway.plan()
+    for_clients = installed or bool(before and before.installed)
+    if before and installed:  # it stays as somebody wanted it; where clew is now may be new
+        options = options_of(before.command)
+    plan = checked(StartPlan(host, port, commanded(own_command(), host, port, options), for_clients))
+    if before and answers(before) and (before.url != plan.url or options_of(before.command) != tuple(options)):
+        raise BadRequest(f"a gateway runs at {before.url} already, started otherwise: clew serve --stop ends it")
     gateway.keep(plan)
     if why := gateway.ensure():
         if before is None:

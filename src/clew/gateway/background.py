@@ -1,23 +1,25 @@
 """The gateway that runs by itself: one starter for whoever needs it, and what it leaves for people to look at.
 
-Hooks of clients come here at each prompt, so nothing is imported but what Python brings. Whether it runs is told by a
-lock that it holds as long as it lives: a number that another process has after a reboot is never taken for it.
+Hooks of clients come here at each prompt, so little is imported, and nothing that Python does not bring. Whether it
+runs is told by a lock that it holds as long as it lives: a number that another process has after a reboot is never
+taken for it.
 """
 
 import json
 import os
 import signal
 import socket
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 from clew.core import folders
 from clew.errors import BadRequest
+
+if TYPE_CHECKING:
+    import subprocess
 
 try:
     import fcntl
@@ -33,8 +35,7 @@ LARGEST_LOG = 1 << 20  # bytes, then it begins anew; one before it is kept
 NAME = b"server: clew"  # in the head of what it says of itself
 
 
-@dataclass(frozen=True, slots=True)
-class StartPlan:
+class StartPlan(NamedTuple):
     """How it is started."""
 
     host: str
@@ -70,7 +71,7 @@ class BackgroundGateway:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.folder.chmod(0o700)
         with _private(self._plan, "w") as file:
-            json.dump(asdict(plan), file)
+            json.dump(plan._asdict(), file)
 
     def forget(self) -> None:
         """Leave nothing of one that has ended."""
@@ -164,7 +165,8 @@ class BackgroundGateway:
         return self.log.with_name("serve.log.1")
 
     def _started(self, plan: StartPlan) -> "subprocess.Popen[bytes]":
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        import subprocess  # not for those who only look
+
         with suppress(OSError):
             if self.log.stat().st_size > LARGEST_LOG:
                 self.log.replace(self._old_log)
