@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 COLLECTED = (50_000, 50, 1_000)  # objects, and times that younger ones are looked through before older ones are
 
 
-ELSEWHERE = "clew config set gateway.port N, then clew install CLIENT --gateway"  # for who is not asked
+ANOTHER_PORT = "clew config set gateway.port N, then clew install CLIENT --gateway"  # for who is not asked
 
 
 @app.command(epilog="Example: clew serve --demo, or to leave it running: clew serve --background")
@@ -130,7 +130,7 @@ async def _serve(
         )
         own = config.gateway
         served = server(Site(page, gateway), own.client_silence, own.host, own.port, ending=changes.end)
-        listener = listening(own.host, own.port, ELSEWHERE if say is _say_shortly else "--port or --host")
+        listener = listening(own.host, own.port, ANOTHER_PORT if say is _say_shortly else "--port or --host")
         say(config, known, listener.getsockname()[1], demo, where)
         # What is there now stays: a full collection need not look at it, and is rare enough not to be felt.
         gc.collect()

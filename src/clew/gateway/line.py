@@ -20,7 +20,7 @@ from clew.gateway.upstreams import Upstream
 T = TypeVar("T")
 
 CONNECTING = 30.0  # seconds
-HELD = 60.0  # seconds in which a request waits for the network, where its client alone would wait, too
+HELD_BACK = 60.0  # seconds in which a request waits for the network, where its client alone would wait, too
 PAUSES = (0.25, 5.0)  # seconds between two tries: the first, doubled each time, and the longest
 # Seconds, and tries, after which a line is found dead over which nothing comes back: a network was left or lost.
 LIVENESS = {"TCP_KEEPIDLE": 20, "TCP_KEEPALIVE": 20, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
@@ -106,7 +106,7 @@ class UpstreamLine:
     async def _reached(self, request: Outgoing, url: URL, kept: list[bool]) -> aiohttp.ClientResponse:
         """What is answered, once there is a network: nobody hears a request before, so it may be tried again."""
         now = asyncio.get_running_loop().time
-        until, pause = now() + (HELD if self._asked.waits_for_network else 0), PAUSES[0]
+        until, pause = now() + (HELD_BACK if self._asked.waits_for_network else 0), PAUSES[0]
         while True:
             try:
                 return await self._said(request, url, kept)
