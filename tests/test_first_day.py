@@ -198,6 +198,7 @@ def test_nothing_is_written_where_it_does_not_start(day: FirstDay) -> None:
 
 def test_an_environment_that_was_moved_is_named_and_mended(day: FirstDay) -> None:
     day.clew("install", "claude", "--gateway", "--yes")
+    day.clew("install", "claude", "--yes")
     old = day.environment
     day.environment = old.rename(old.with_name("moved"))
     assert day.prompt() == "200", "it runs yet"
@@ -211,9 +212,20 @@ def test_an_environment_that_was_moved_is_named_and_mended(day: FirstDay) -> Non
     assert f"is started by {old}/bin/clew, which is gone" in told
     assert "clew doctor --repair" in told
     assert "where clew is now" in day.clew("doctor", "--repair")
+    assert "no problem found" in day.clew("doctor")
+    assert str(old) not in day.settings.read_text() + (day.home / ".claude.json").read_text()
     assert day.prompt() == "200"
     day.clew("uninstall", "--yes")
     assert day.settings.read_text() == SETTINGS
+    assert not (day.home / ".claude.json").exists()
+
+
+def test_who_runs_clew_from_a_cache_is_warned(day: FirstDay, tmp_path: Path) -> None:
+    day.environment = environment(tmp_path / "uv/archive-v0/WDcQl")
+    said = day.clew("install", "claude", "--gateway", "--dry-run")
+    assert "archive-v0/WDcQl/bin/clew is in a cache, and goes when that is cleared: uv tool install clew" in said
+    assert "started in the background" in said
+    assert not day.answers()
 
 
 def test_tools_that_a_client_starts_start_the_gateway_too(day: FirstDay) -> None:

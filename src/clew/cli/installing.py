@@ -52,21 +52,25 @@ def install(
         if as_json:
             return
         programs = [p for p in _known() if p.is_here(installer.places) and (p.gateway if gateway else p.plugs)]
-    failed = False
+    failed, runs = False, ""
     for program in programs:
         try:
             if gateway:
-                _through_gateway(installer, program, yes, dry_run, start)
+                runs = _through_gateway(installer, program, yes, dry_run, start) or runs
             else:
                 _plugged(installer, program, yes, dry_run)
         except BadRequest as error:  # the others can be wired all the same
             typer.echo(f"clew: {printable(str(error))}", err=True)
             failed = True
+    if runs:
+        in_background.say_started(runs)
     if failed:
+        _end_gateway(installer, as_json)  # if no client needs it now
         raise typer.Exit(1)
 
 
-def _through_gateway(installer: "Installer", program: "ClientProgram", yes: bool, dry_run: bool, start: bool) -> None:
+def _through_gateway(installer: "Installer", program: "ClientProgram", yes: bool, dry_run: bool, start: bool) -> str:
+    """Wire a client; the address of the gateway that was started for it, if one was."""
     from clew.installing.wiring import GATEWAY
 
     own, url = configured().gateway, _url()
@@ -75,30 +79,32 @@ def _through_gateway(installer: "Installer", program: "ClientProgram", yes: bool
         first, second = program.lines(url, installer.places)
         typer.echo(f"{program.title} reads this only from the environment; no file was changed. Paste:")
         typer.echo(f"  {first}\n  {second}\nclew serve --background starts the gateway.")
-        return
+        return ""
     _expect(installer, program)
     if start:
         check_extra("clew serve")
     command = in_background.own_command()
     edits = installer.planned(program, GATEWAY, program.gateway_plugs(url, command if start else None))
     notes = [*installer.notes(program, url), *(_passing(command) if start else ())]
-    if start and program.starting is None:
-        notes.append(f"{program.title} starts nothing by itself: after a reboot, clew serve --background")
+    if start:
+        again = "after a reboot, start it yourself" if program.starting is None else f"{program.title} starts it again"
+        notes.append(f"clew's gateway is started in the background, on this machine only; {again}")
     if not edits:
         typer.echo(f"{program.title} talks through {url} already; nothing to change.")
         _say_notes(notes)
     elif not _agreed(installer, edits, notes, yes, dry_run):
-        return
-    if start and not dry_run:  # first: a client is never sent to where nobody answers
-        in_background.say_started(in_background.started(own.host, own.port, installed=True))
+        return ""
+    # First: a client is never sent to where nobody answers.
+    runs = in_background.started(own.host, own.port, installed=True) if start and not dry_run else ""
     if not edits:
-        return
+        return runs
     installer.install(edits)
     ready = "" if start else ": keep clew serve running, it needs it from now on"
     typer.echo(f"{program.title} now talks through {url}{ready}.")
     typer.echo(f"clew uninstall {program.name} puts everything back.")
     if own.clients:
         typer.echo("note: this gateway wants a key of gateway.clients: give it to the client as its API key")
+    return runs
 
 
 def _plugged(installer: "Installer", program: "ClientProgram", yes: bool, dry_run: bool) -> None:
