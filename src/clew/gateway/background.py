@@ -116,18 +116,18 @@ class BackgroundGateway:
         plan = self.plan()
         if plan is None or answers(plan):
             return ""
-        with self._plan.open("r+") as file:
-            if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_EX)  # who else starts it meanwhile waits, and finds it answers
-            return self._made_to_answer(plan, patience)
+        try:
+            with self._plan.open("r+") as file:
+                if fcntl is not None:
+                    fcntl.flock(file, fcntl.LOCK_EX)  # who else starts it meanwhile waits, and finds it answers
+                return self._made_to_answer(plan, patience)
+        except OSError as error:
+            return f"clew's gateway cannot be started: {error.filename or plan.command[0]}: {error.strerror}"
 
     def _made_to_answer(self, plan: StartPlan, patience: float) -> str:
         if answers(plan):
             return ""
-        try:
-            started = self._started(plan)
-        except OSError as error:
-            return f"clew's gateway cannot be started: {plan.command[0]}: {error.strerror}"
+        started = self._started(plan)
         until = time.monotonic() + patience
         while time.monotonic() < until:
             if answers(plan):
