@@ -206,7 +206,7 @@ CODEX = {"originator": "codex_exec", "thread-id": "t"}
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9", "http://nosuch.invalid"])
 @pytest.mark.parametrize("path", [CHAT, MESSAGES, "/v1/responses", GEMINI])
-def test_a_lost_network_is_said_at_once_so_that_clients_try_again_as_they_do_alone(path: str, url: str) -> None:
+def test_a_lost_network_is_said_at_once_so_that_clients_try_again(path: str, url: str) -> None:
     with serving() as served:
         for upstream in served.gateway.upstreams.known:
             object.__setattr__(upstream, "url", url)
