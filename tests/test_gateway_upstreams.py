@@ -3,6 +3,7 @@
 import gzip
 import json
 import socket
+import threading
 from typing import Any
 
 import pytest
@@ -195,3 +196,42 @@ def test_a_store_that_cannot_be_read_is_a_failure_like_others(closed: bool) -> N
         assert got.status == (503 if closed else 200)
         assert closed or got.headers["x-clew"].startswith("the store fails")
         assert served.provider.heard == [] or not closed
+
+
+# --- a network that is lost -------------------------------------------------------------------------------------------
+
+
+CODEX = {"originator": "codex_exec", "thread-id": "t"}
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9", "http://nosuch.invalid"])
+@pytest.mark.parametrize("path", [CHAT, MESSAGES, "/v1/responses", GEMINI])
+def test_a_lost_network_is_said_at_once_so_that_clients_try_again(path: str, url: str) -> None:
+    with serving() as served:
+        for upstream in served.gateway.upstreams.known:
+            object.__setattr__(upstream, "url", url)
+        got = served.ask(path, BODIES[path])
+        assert got.status == 502
+        assert SHAPES[path](got.json()) in ("server_error", "api_error", "INTERNAL")
+        assert "clew: the upstream" in got.raw.decode()
+
+
+def test_who_waits_for_the_network_alone_is_held_until_it_is_back() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with serving() as served:
+        for upstream in served.gateway.upstreams.known:
+            object.__setattr__(upstream, "url", f"http://127.0.0.1:{port}")
+        got = list[Any]()
+        asks = threading.Thread(target=lambda: got.append(served.ask("/v1/responses", BODIES["/v1/responses"], CODEX)))
+        asks.start()
+        assert served.ask("/v1/models", None, CODEX, "GET").status == 502, "what Codex asks beside is not held"
+        asks.join(0.6)
+        assert not got, "it is tried again, and nobody is there yet"
+        with socket.create_server(("127.0.0.1", port)) as back:
+            line = back.accept()[0]
+            with line:
+                line.recv(100_000)
+                line.sendall(whole({"id": "r", "object": "response", "status": "completed", "output": []}))
+                asks.join()
+        assert got[0].status == 200, got[0].raw

@@ -44,7 +44,7 @@ async def test_a_program_talks_through_the_gateway_and_is_then_as_it_was(which: 
         file.parent.mkdir(parents=True)
         file.write_text(before)
     with stage(tmp_path, Model({"say hi": []})) as on, on.serving():
-        clew(on, "install", name, "--gateway", "--yes")
+        clew(on, "install", name, "--gateway", "--no-start", "--yes")
         assert "Done: say-hi." in on.run(name, *asked, "say hi", env=QUIET)
         clew(on, "uninstall", name, "--yes")
     on.check()

@@ -1,8 +1,6 @@
 """The commands that write clients' own configuration, and put it back."""
 
 import os
-import shutil
-import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from clew.cli import background as in_background
 from clew.cli.app import AsJson, UsageError, app, configured, echo_json, printable
+from clew.cli.serving import check_extra
 from clew.errors import BadRequest, MissingExtra
 
 if TYPE_CHECKING:
@@ -27,12 +27,20 @@ DryRun = Annotated[bool, typer.Option("--dry-run", "--print", help="Show what wo
 @app.command(epilog="Example: clew install claude")
 def install(
     clients: ClientNames = None,
-    gateway: Annotated[bool, typer.Option("--gateway", help="Make it talk through clew serve.")] = False,
+    gateway: Annotated[
+        bool, typer.Option("--gateway", help="Make it talk through clew's gateway, and see to it that this runs.")
+    ] = False,
+    start: Annotated[
+        bool, typer.Option("--start/--no-start", help="With --gateway: start it, now and whenever the client needs it.")
+    ] = True,
     yes: Yes = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Give coding agents clew's tools and hooks, or with --gateway make them talk through clew serve.
+
+    With --gateway, the gateway runs in the background from now on: clew serve --status shows it and its log, and clew
+    serve --stop ends it. Where the client can, it starts it again by itself, as after a reboot.
 
     The change of their configuration is shown first. What was there is kept, and clew uninstall puts it back. Without a
     client, lists all, and goes on with those that are found here.
@@ -44,39 +52,59 @@ def install(
         if as_json:
             return
         programs = [p for p in _known() if p.is_here(installer.places) and (p.gateway if gateway else p.plugs)]
-    failed = False
+    failed, runs = False, ""
     for program in programs:
         try:
-            (_through_gateway if gateway else _plugged)(installer, program, yes, dry_run)
+            if gateway:
+                runs = _through_gateway(installer, program, yes, dry_run, start) or runs
+            else:
+                _plugged(installer, program, yes, dry_run)
         except BadRequest as error:  # the others can be wired all the same
             typer.echo(f"clew: {printable(str(error))}", err=True)
             failed = True
+    if runs:
+        in_background.say_started(runs)
     if failed:
+        _end_gateway(installer, as_json)  # if no client needs it now
         raise typer.Exit(1)
 
 
-def _through_gateway(installer: "Installer", program: "ClientProgram", yes: bool, dry_run: bool) -> None:
+def _through_gateway(installer: "Installer", program: "ClientProgram", yes: bool, dry_run: bool, start: bool) -> str:
+    """Wire a client; the address of the gateway that was started for it, if one was."""
     from clew.installing.wiring import GATEWAY
 
-    url = _url()
+    own, url = configured().gateway, _url()
+    start = start and own.host in ("127.0.0.1", "::1", "localhost")  # else it is a service that somebody runs
     if not program.gateway:
         first, second = program.lines(url, installer.places)
         typer.echo(f"{program.title} reads this only from the environment; no file was changed. Paste:")
-        typer.echo(f"  {first}\n  {second}")
-        return
+        typer.echo(f"  {first}\n  {second}\nclew serve --background starts the gateway.")
+        return ""
     _expect(installer, program)
-    edits = installer.planned(program, GATEWAY, [program.gateway_plug(url)])
-    notes = [*installer.notes(program, url)]
+    if start:
+        check_extra("clew serve")
+    command = in_background.own_command()
+    edits = installer.planned(program, GATEWAY, program.gateway_plugs(url, command if start else None))
+    notes = [*installer.notes(program, url), *(_passing(command) if start else ())]
+    if start:
+        again = "after a reboot, start it yourself" if program.starting is None else f"{program.title} starts it again"
+        notes.append(f"clew's gateway is started in the background, on this machine only; {again}")
     if not edits:
         typer.echo(f"{program.title} talks through {url} already; nothing to change.")
         _say_notes(notes)
-        return
-    if _agreed(installer, edits, notes, yes, dry_run):
-        installer.install(edits)
-        typer.echo(f"{program.title} now talks through {url}: keep clew serve running, it needs it from now on.")
-        typer.echo(f"clew uninstall {program.name} puts the file back.")
-        if configured().gateway.clients:
-            typer.echo("note: this gateway wants a key of gateway.clients: give it to the client as its API key")
+    elif not _agreed(installer, edits, notes, yes, dry_run):
+        return ""
+    # First: a client is never sent to where nobody answers.
+    runs = in_background.started(own.host, own.port, installed=True) if start and not dry_run else ""
+    if not edits:
+        return runs
+    installer.install(edits)
+    ready = "" if start else ": keep clew serve running, it needs it from now on"
+    typer.echo(f"{program.title} now talks through {url}{ready}.")
+    typer.echo(f"clew uninstall {program.name} puts everything back.")
+    if own.clients:
+        typer.echo("note: this gateway wants a key of gateway.clients: give it to the client as its API key")
+    return runs
 
 
 def _plugged(installer: "Installer", program: "ClientProgram", yes: bool, dry_run: bool) -> None:
@@ -88,11 +116,12 @@ def _plugged(installer: "Installer", program: "ClientProgram", yes: bool, dry_ru
     if not find_spec("mcp"):
         raise MissingExtra("clew's tools need the protocol's SDK", "mcp")
     _expect(installer, program)
-    edits = installer.planned(program, PLUGS, program.plugs(_command()))
+    command = in_background.own_command()
+    edits = installer.planned(program, PLUGS, program.plugs(command))
     if not edits:
         typer.echo(f"{program.title} has clew's tools and hooks already; nothing to change.")
         return
-    notes = [program.plug_note] if program.plug_note else []
+    notes = [*([program.plug_note] if program.plug_note else []), *_passing(command)]
     if _agreed(installer, edits, notes, yes, dry_run):
         installer.install(edits)
         typer.echo(f"{program.title} has clew's tools and hooks from its next start on.")
@@ -105,10 +134,13 @@ def _expect(installer: "Installer", program: "ClientProgram") -> None:
         raise BadRequest(f"{program.title} is not on this machine: no command {program.name}, no {shown}")
 
 
-def _command() -> tuple[str, ...]:
-    """How a client starts clew: as a whole path, since it may have another search path than this shell."""
-    script = shutil.which("clew", path=str(Path(sys.executable).parent))
-    return (script,) if script else (sys.executable, "-P", "-m", "clew")
+def _passing(command: Sequence[str]) -> list[str]:
+    """What to know where clew runs from a place that somebody clears."""
+    from clew.installing.vanished import is_passing
+
+    if not is_passing(Path(command[0])):
+        return []
+    return [f"{command[0]} is in a cache, and goes when that is cleared: uv tool install clew, then install again"]
 
 
 @app.command(epilog="Example: clew uninstall claude")
@@ -133,10 +165,25 @@ def uninstall(clients: ClientNames = None, yes: Yes = False, dry_run: DryRun = F
         except BadRequest as error:  # the others can be undone all the same
             typer.echo(f"clew: {printable(str(error))}", err=True)
             failed = True
+    if not dry_run:
+        _end_gateway(installer, as_json)
     if as_json:
         echo_json(rows)
     if failed:
         raise typer.Exit(1)
+
+
+def _end_gateway(installer: "Installer", as_json: bool) -> None:
+    """The gateway ends that was started for clients, with the last of them."""
+    from clew.installing.wiring import GATEWAY
+
+    gateway = in_background.background()
+    plan = gateway.plan()
+    if plan and plan.installed and not any(GATEWAY in record.kinds for record in installer.records()):
+        if gateway.stop():
+            typer.echo("clew's gateway has ended; what was said stays in the log.", err=as_json)
+        gateway.forget()
+    installer.tidy()
 
 
 def _installer() -> "Installer":
@@ -173,8 +220,10 @@ def _list(installer: "Installer", as_json: bool) -> None:
     for program in _known():
         file = installer.places.shown(program.file(installer.places)) if program.gateway else None
         here = program.is_here(installer.places)
-        wired = bool(program.gateway) and installer.is_wired([program.gateway_plug(url)])
-        plugged = program.plugs is not None and installer.is_wired(program.plugs(_command()))
+        command = in_background.own_command()
+        either = [program.gateway_plugs(url, how) for how in (command, None)] if program.gateway else []
+        wired = any(map(installer.is_wired, either))
+        plugged = program.plugs is not None and installer.is_wired(program.plugs(command))
         told = {"client": program.name, "title": program.title, "found": here, "gateway": wired, "tools": plugged}
         rows.append(told | {"file": file})
     if as_json:

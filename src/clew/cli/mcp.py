@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from clew.cli.app import ScopeName, StorePath, UsageError, app, configured
+from clew.cli.background import ensured
 from clew.errors import MissingExtra
 
 MCP_PORT = 8711
@@ -46,6 +47,7 @@ def mcp(
     from clew.mcp import opening
     from clew.mcp.serving import MCP_PATH, listen, serve_http, serve_stdio
 
+    ensured()
     folder = (project or Path.cwd()).absolute()
     library = opening.library(
         configured(),

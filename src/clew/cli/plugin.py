@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from clew.cli.app import ScopeName, StorePath, UsageError, app, configured
+from clew.cli.background import ensured
 
 
 @app.command(hidden=True, epilog="Example: clew plugin pi (by the plugins that clew install writes)")
@@ -28,6 +29,7 @@ def plugin(
 
     if client not in FORMS:
         raise UsageError(f"there is no plugin for {client}: there are {', '.join(FORMS)}")
+    ensured()
     config = configured()
     windows: dict[str, int] = {}
 

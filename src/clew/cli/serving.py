@@ -2,7 +2,9 @@
 
 import asyncio
 import gc
+import logging
 import os
+import signal
 import socket
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -12,11 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from clew.cli import background as in_background
 from clew.cli.app import PerhapsName, ScopeName, StorePath, UsageError, app, configured, looking, opened
 from clew.errors import BadConfig, MissingExtra
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import uvicorn
 
@@ -29,7 +32,10 @@ if TYPE_CHECKING:
 COLLECTED = (50_000, 50, 1_000)  # objects, and times that younger ones are looked through before older ones are
 
 
-@app.command(epilog="Example: clew serve --demo")
+ANOTHER_PORT = "clew config set gateway.port N, then clew install CLIENT --gateway"  # for who is not asked
+
+
+@app.command(epilog="Example: clew serve --demo, or to leave it running: clew serve --background")
 def serve(
     host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Address to listen on.")] = "",
     port: Annotated[int, typer.Option("--port", metavar="N", help="Port to listen on; 0: any free one.")] = -1,
@@ -44,12 +50,24 @@ def serve(
         bool, typer.Option("--demo", help="Serve a strict test provider instead of real ones: no key, no cost.")
     ] = False,
     store: StorePath = None,
+    background: Annotated[
+        bool, typer.Option("--background", help="Start it once, and leave it running; clew install --gateway does so.")
+    ] = False,
+    status: Annotated[bool, typer.Option("--status", help="Say whether one runs in the background.")] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="End the one in the background.")] = False,
+    resident: Annotated[bool, typer.Option("--resident", hidden=True)] = False,
 ) -> None:
     """Serve a gateway: any client with one base URL keeps its whole history, and never overflows.
 
     Requests go on to their provider, fitted to its window. A client's own compaction is answered from the log.
     Upstreams come from gateway.upstreams, or are the providers themselves with the keys in the environment.
+
+    It serves until Ctrl+C. With --background it goes on by itself until --stop; --status shows where its log is.
     """
+    if background + status + stop > 1 or (demo and background):
+        raise UsageError("--background, --status, --stop and --demo exclude each other")
+    if status or stop:
+        raise typer.Exit(in_background.say_status() if status else in_background.stop())
     check_extra("clew serve")
     config = configured()
     own = config.gateway
@@ -67,13 +85,28 @@ def serve(
             f"{own.host} can be reached from elsewhere: give each client a key first, "
             "clew config set gateway.clients.NAME.key VARIABLE"
         )
+    if background:
+        given = {"--compaction": compaction, "--method": method, "--store": store}
+        options = [word for name, value in given.items() if value for word in (name, value)]
+        in_background.say_started(in_background.started(own.host, own.port, options))
+        return
+    if not resident:
+        in_background.check_free(own.host, own.port)
     from clew.gateway.server import loop
 
+    claimed = in_background.background().claim() if resident else None  # held until this process is no more
+    if resident and claimed is None:  # whoever started this waits for the other one
+        typer.echo("another gateway runs in the background already, or none is wanted")
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the store is closed then, too
     with suppress(KeyboardInterrupt), ExitStack() as stack, asyncio.Runner(loop_factory=loop()) as runner:
-        runner.run(_serve(config, opened(store, create=True), demo, stack, store or config.store))
+        say = _say_shortly if resident else _say
+        runner.run(_serve(config, opened(store, create=True), demo, stack, store or config.store, say))
 
 
-async def _serve(config: "Config", store: "SQLStore", demo: bool, stack: ExitStack, where: object) -> None:
+async def _serve(
+    config: "Config", store: "SQLStore", demo: bool, stack: ExitStack, where: object, say: "Callable[..., None]"
+) -> None:
     from clew.config import Places
     from clew.gateway.server import listening, server
     from clew.page.app import Page
@@ -97,8 +130,8 @@ async def _serve(config: "Config", store: "SQLStore", demo: bool, stack: ExitSta
         )
         own = config.gateway
         served = server(Site(page, gateway), own.client_silence, own.host, own.port, ending=changes.end)
-        listener = listening(config.gateway.host, config.gateway.port)
-        _say(config, known, listener.getsockname()[1], demo, where)
+        listener = listening(own.host, own.port, ANOTHER_PORT if say is _say_shortly else "--port or --host")
+        say(config, known, listener.getsockname()[1], demo, where)
         # What is there now stays: a full collection need not look at it, and is rare enough not to be felt.
         gc.collect()
         gc.freeze()
@@ -230,6 +263,13 @@ def _demo(stack: ExitStack, kind: str) -> "Upstream":
 
     provider = stack.enter_context(StrictProvider(window=200_000))
     return Upstream("demo", kind, provider.url, "demo")
+
+
+def _say_shortly(config: "Config", known: "list[Upstream]", port: int, demo: bool, where: object) -> None:
+    """A line for a log that is read long after; what goes wrong later is told there with its time, too."""
+    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%Y-%m-%d %H:%M:%S")
+    told = f"port {port}, compaction {config.gateway.compaction}, upstreams {', '.join(u.url for u in known)}"
+    logging.getLogger("clew").warning("clew serves: process %d, %s", os.getpid(), told)
 
 
 def _say(config: "Config", known: "list[Upstream]", port: int, demo: bool, where: object) -> None:

@@ -28,8 +28,19 @@ def doctor(
     as_json: AsJson = False,
     store: StorePath = None,
 ) -> None:
-    """Check the integrity of the log and show its size on disk."""
-    survey, problems, purges = asyncio.run(_examined(store, deep, repair))
+    """Check the integrity of the log and show its size on disk, and whether what clients are told to run is there."""
+    from clew.cli.repairing import gone, mend
+
+    if repair and store is None:
+        mend(as_json)
+    lost = gone() if store is None else []
+    try:
+        survey, problems, purges = asyncio.run(_examined(store, deep, repair))
+    except NotFound:  # no log yet
+        if not lost:
+            raise
+        survey, problems, purges = None, [], []
+    problems += lost
     if as_json:
         found = {"problems": [asdict(p) for p in problems], "purges": [asdict(p) for p in purges]}
         typer.echo(json.dumps((asdict(survey) if survey else {}) | found, indent=2))

@@ -150,7 +150,7 @@ class Gateway:
         """What is asked of the gateway itself."""
         match asked.method, asked.path:
             case "HEAD" | "GET", "/" | "/livez":
-                return json_reply(b'{"status":"ok"}')
+                return json_reply(b'{"status":"ok"}', server="clew")
             case "GET", "/readyz":
                 if self._calls.spare.is_needed:
                     told = b'{"status":"degraded","why":"the store fails; requests are fitted from memory"}'

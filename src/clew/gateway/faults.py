@@ -1,5 +1,6 @@
 """What went wrong, in the words and the shape of the provider that a client believes to speak with."""
 
+import os
 from collections.abc import Mapping
 
 import aiohttp
@@ -41,11 +42,22 @@ def refusal(error: Exception, format: str) -> GatewayReply:
         return told(400, str(error), format)
     if isinstance(error, ClewError):
         return told(503, f"clew: {error}", format)
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return told(502, "clew: the upstream's name is not found: this machine may have no network", format)
+    if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
+        return told(502, f"clew: the upstream cannot be reached ({_reason(error)})", format)
     if isinstance(error, TimeoutError):  # of the loop, and of connections
         return told(504, "clew: the upstream said nothing for too long; gateway.upstream_silence says how long", format)
     if isinstance(error, OSError | aiohttp.ClientError):
         return told(502, f"clew: the upstream cannot be reached ({type(error).__name__})", format)
     return told(500, f"clew failed on this request ({type(error).__name__})", format)
+
+
+def _reason(error: aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError) -> str:
+    """Why there is no connection, in the system's words."""
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return "it takes too long to connect"
+    return os.strerror(error.errno) if error.errno else type(error).__name__
 
 
 def told(status: int, message: str, format: str, code: str | None = None, **headers: str) -> GatewayReply:

@@ -71,6 +71,11 @@ class GatewayRequest:
         return f"{self.path}?{query}" if query else self.path
 
     @property
+    def waits_for_network(self) -> bool:
+        """Whether its client alone would wait for a network that is lost: so does Codex; others ask anew."""
+        return self.path == "/v1/responses" and self.headers.get("originator", "").startswith("codex")
+
+    @property
     def query_keys(self) -> list[str]:
         """The keys that Google's clients may put there."""
         return parse_qs(self.query).get("key", []) if self.query else []

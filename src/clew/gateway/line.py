@@ -1,5 +1,7 @@
 """The gateway's own way to a provider: aiohttp, which takes a tenth of the CPU that other clients do."""
 
+import asyncio
+import socket
 from collections.abc import Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -18,6 +20,10 @@ from clew.gateway.upstreams import Upstream
 T = TypeVar("T")
 
 CONNECTING = 30.0  # seconds
+HELD_BACK = 60.0  # seconds in which a request waits for the network, where its client alone would wait, too
+PAUSES = (0.25, 5.0)  # seconds between two tries: the first, doubled each time, and the longest
+# Seconds, and tries, after which a line is found dead over which nothing comes back: a network was left or lost.
+LIVENESS = {"TCP_KEEPIDLE": 20, "TCP_KEEPALIVE": 20, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
 HEAD = 1 << 16  # bytes of a line of an answer's head
 LARGE_CONTENT = 1 << 20  # bytes
 
@@ -48,7 +54,7 @@ def client(silence: float) -> aiohttp.ClientSession:
     kept = aiohttp.TraceConfig()
     kept.on_connection_reuseconn.append(_note_kept)
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60),
+        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60, socket_factory=_watched),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECTING, sock_read=silence),
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=True,
@@ -58,6 +64,16 @@ def client(silence: float) -> aiohttp.ClientSession:
         max_field_size=HEAD,
         trace_configs=[kept],
     )
+
+
+def _watched(about: tuple[Any, ...]) -> socket.socket:
+    """A socket that notices when nobody is there any more, however long a model may think."""
+    made = socket.socket(*about[:3])
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in LIVENESS.items():
+        if hasattr(socket, name):
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return made
 
 
 async def _note_kept(http: aiohttp.ClientSession, about: Any, params: aiohttp.TraceConnectionReuseconnParams) -> None:
@@ -76,16 +92,31 @@ class UpstreamLine:
         with self._asked.waiting():
             kept = list[bool]()
             try:
-                response = await self._said(request, url, kept)
+                response = await self._reached(request, url, kept)
             except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
                 if not kept:
                     raise
                 # The upstream closed a connection that was kept while nobody used it: it has not heard this request.
-                response = await self._said(request, url, kept)
+                response = await self._reached(request, url, kept)
         if not 200 <= response.status < 600:  # none that a server may say here
             response.close()
             raise Refused(502, f"clew: the upstream answered with the status {response.status}")
         return UpstreamAnswer(response.status, response.headers, response)
+
+    async def _reached(self, request: Outgoing, url: URL, kept: list[bool]) -> aiohttp.ClientResponse:
+        """What is answered, once there is a network: nobody hears a request before, so it may be tried again."""
+        now = asyncio.get_running_loop().time
+        until, pause = now() + (HELD_BACK if self._asked.waits_for_network else 0), PAUSES[0]
+        while True:
+            try:
+                return await self._said(request, url, kept)
+            except aiohttp.ClientSSLError:  # there is somebody, and not the right one
+                raise
+            except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
+                if now() + pause > until:
+                    raise
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, PAUSES[1])
 
     async def _said(self, request: Outgoing, url: URL, kept: list[bool]) -> aiohttp.ClientResponse:
         content: bytes | BytesIO | None = request.content or None

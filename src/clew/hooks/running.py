@@ -12,10 +12,15 @@ from clew.core.own_tools import is_own_tool
 
 SMALL_RESULT = 40_000  # bytes of an event: a third of the smallest window that anybody works with has more
 RESULT_EVENTS = ("PostToolUse", "AfterTool")
+STARTS, KEY = "-gateway", "codex-key"  # what clew install --gateway has clients run before they ask
 
 
 def run(words: list[str], source: IO[bytes], target: IO[str]) -> int:
-    """Answer one event; always 0, since anything else would be a fault of the client's."""
+    """Answer one event; always 0, since anything else would be a fault of the client's, but for one who wants a key."""
+    if words == [KEY]:
+        from clew.hooks.starting import key
+
+        return key()
     try:
         if told := answer(words[0] if words else "", source.read()):
             target.write(told)
@@ -28,6 +33,10 @@ def run(words: list[str], source: IO[bytes], target: IO[str]) -> int:
 
 def answer(client: str, said: bytes) -> str:
     """What to answer to an event, as the client reads it; nothing: all is well as it is."""
+    if client.endswith(STARTS):
+        from clew.hooks.starting import started
+
+        return started(client)
     if client.endswith("-status"):
         from clew.hooks.status import status_line
 

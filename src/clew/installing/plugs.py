@@ -1,7 +1,9 @@
 """What is put into a client's own files, and where these are: the words in which each client is described."""
 
+import json
 import shlex
 import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +39,9 @@ class Plug:
 Plugs = Callable[[ClewCommand], tuple[Plug, ...]]
 
 
+Starting = Callable[[ClewCommand, str], tuple[Plug, ...]]  # the command, and the gateway's address
+
+
 def in_home(name: str = "", variable: str = "") -> Base:
     """A folder in the user's own, or the one that a variable names."""
 
@@ -55,6 +60,35 @@ def in_config(name: str) -> Base:
         return (Path(said) if said else places.home / ".config") / name
 
     return base
+
+
+def starting_line(clew: ClewCommand, url: str, client: str) -> str:
+    """A command that a client runs before each prompt: it starts the gateway, and where clew is gone, says so."""
+    line = shell_line(*clew, "hook", f"{client}-gateway", platform=sys.platform)
+    if sys.platform == "win32":
+        return line
+    told = shlex.quote(in_words_of(client, gone(clew, client)))
+    return f"{line} || curl -sfo /dev/null -m 2 {url}/livez || printf %s {told}"
+
+
+def in_words_of(client: str, why: str) -> str:
+    """What a client is told that must not ask its gateway now, so that its user sees it at once."""
+    match client:
+        case "opencode" | "pi":  # their plugins say it in their own way
+            return why
+        case "qwen":  # without a screen it is silent about what it keeps back, and says soon that nobody answers
+            return json.dumps({"systemMessage": why})
+        case "gemini":
+            return json.dumps({"decision": "deny", "reason": why})
+    return json.dumps({"decision": "block", "reason": why})
+
+
+def gone(clew: ClewCommand, client: str) -> str:
+    """What a client says where clew is no longer what it was."""
+    return (
+        f"clew is gone from {clew[0]}, and its gateway does not answer. With the clew that you have now, run: "
+        f"clew install {client} --gateway, or to work without it: clew uninstall {client}"
+    )
 
 
 def shell_line(*words: str, platform: str) -> str:

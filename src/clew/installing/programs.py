@@ -3,14 +3,14 @@
 import json
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from clew.config import Key, Places, is_file
 from clew.installing.clients import claude, codex, crush, gemini, opencode, pi, qwen
 from clew.installing.formats import TextFormat, dotenv, jsonc, toml_file, yaml_lines
-from clew.installing.plugs import Base, Plug, Plugs, in_config, in_home
+from clew.installing.plugs import Base, ClewCommand, Plug, Plugs, Starting, in_config, in_home
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ class ClientProgram:
     note: str = ""
     plugs: Plugs | None = None  # what makes clew's tools and hooks known to it; None: there is no such way
     plug_note: str = ""
+    starting: Starting | None = None  # what starts the gateway before it is asked; None: it runs nothing then
 
     def file(self, places: Places) -> Path:
         """The file to change."""
@@ -39,6 +40,17 @@ class ClientProgram:
     def gateway_plug(self, url: str) -> Plug:
         """What makes it talk through a gateway."""
         return Plug(self.base, self.files, self.values(url), self.format)
+
+    def gateway_plugs(self, url: str, clew: ClewCommand | None) -> list[Plug]:
+        """The same, with what starts one by this command."""
+        first, others = self.gateway_plug(url), list[Plug]()
+        for plug in self.starting(clew, url) if clew and self.starting else ():
+            if plug.files == first.files:
+                both = {**first.values, **plug.values}
+                first = replace(first, values={key: value for key, value in both.items() if value is not None})
+            else:
+                others.append(plug)
+        return [first, *others]
 
     def values(self, url: str) -> dict[Key, str]:
         """What has to be set, for a gateway."""
@@ -89,6 +101,7 @@ PROGRAMS: Mapping[str, ClientProgram] = {
             project=(".claude/settings.local.json", ".claude/settings.json"),
             rivals=(("env", "CLAUDE_CODE_USE_BEDROCK"), ("env", "CLAUDE_CODE_USE_VERTEX")),
             plugs=claude.plugs,
+            starting=claude.starting,
         ),
         ClientProgram(
             "codex",
@@ -110,6 +123,7 @@ PROGRAMS: Mapping[str, ClientProgram] = {
             ),
             note="Codex then takes its key from OPENAI_API_KEY, and no longer from a ChatGPT login",
             plugs=codex.plugs,
+            starting=codex.starting,
             plug_note="Codex runs hooks only after you trust them: start it, and say /hooks",
         ),
         ClientProgram(
@@ -125,6 +139,7 @@ PROGRAMS: Mapping[str, ClientProgram] = {
             project=("opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"),
             variables=("OPENCODE_CONFIG", "OPENCODE_CONFIG_CONTENT"),
             plugs=opencode.plugs,
+            starting=opencode.starting,
         ),
         ClientProgram(
             "pi",
@@ -137,6 +152,7 @@ PROGRAMS: Mapping[str, ClientProgram] = {
                 ("providers", "google", "baseUrl"): "@/v1beta",
             },
             plugs=pi.plugs,
+            starting=pi.starting,
         ),
         ClientProgram(
             "gemini",
@@ -151,6 +167,7 @@ PROGRAMS: Mapping[str, ClientProgram] = {
             variables=("GOOGLE_GEMINI_BASE_URL",),
             note="Gemini CLI reads this in folders it trusts, and uses it with an API key, not with a Google login",
             plugs=gemini.plugs,
+            starting=gemini.starting,
         ),
         ClientProgram(
             "qwen",
@@ -163,6 +180,7 @@ PROGRAMS: Mapping[str, ClientProgram] = {
             variables=("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"),
             rivals=(("modelProviders",), ("security", "auth", "baseUrl")),
             plugs=qwen.plugs,
+            starting=qwen.starting,
         ),
         ClientProgram(
             "crush",

@@ -147,6 +147,12 @@ class Installer:
         if edit.before is not None:  # a file that is gone may be wanted yet
             (self.kept / f"{record.name}.original").unlink(missing_ok=True)
 
+    def tidy(self) -> None:
+        """Leave no empty folder behind."""
+        with suppress(OSError):
+            self.kept.rmdir()
+            self.kept.parent.rmdir()
+
     def record(self, name: str) -> Wired | None:
         """What was done to a file."""
         path = self.kept / f"{name}.json"
@@ -249,5 +255,5 @@ def _others(record: Wired | None, kind: str) -> list[tuple[Key, Any, str]]:
 def _format(record: Wired) -> TextFormat:
     """How a file is written that was changed."""
     program, name = PROGRAMS[record.client], Path(record.file).name
-    plugs = [program.gateway_plug(""), *(program.plugs(("clew",)) if program.plugs else ())]
+    plugs = [*program.gateway_plugs("", ("clew",)), *(program.plugs(("clew",)) if program.plugs else ())]
     return next((plug.format for plug in plugs if any(Path(f).name == name for f in plug.files)), program.format)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from clew.config import Places
 from clew.installing.formats import EACH
-from clew.installing.plugs import ClewCommand, Plug, in_home, shell_line
+from clew.installing.plugs import ClewCommand, Plug, in_home, shell_line, starting_line
 
 LARGE_RESULTS = "Bash|Grep|Glob|WebFetch|WebSearch|mcp__.*"  # not Read: its results are what edits go by
 
@@ -28,6 +28,13 @@ def plugs(clew: ClewCommand) -> tuple[Plug, ...]:
         Plug(_own_state, (".claude.json",), {("mcpServers", "clew"): server}),
         Plug(in_home(".claude", "CLAUDE_CONFIG_DIR"), ("settings.json",), hooks, gentle=frozenset({("statusLine",)})),
     )
+
+
+def starting(clew: ClewCommand, url: str) -> tuple[Plug, ...]:
+    """What starts the gateway before it is asked."""
+    run = {"type": "command", "command": starting_line(clew, url, "claude"), "timeout": 30}
+    hooks = {("hooks", "UserPromptSubmit", EACH): {"hooks": [run]}}
+    return (Plug(in_home(".claude", "CLAUDE_CONFIG_DIR"), ("settings.json",), hooks),)
 
 
 def _own_state(places: Places) -> Path:

@@ -17,3 +17,16 @@ def plugs(clew: ClewCommand) -> tuple[Plug, ...]:
     hooks = {("hooks", "SessionStart", EACH): hook("compact"), ("hooks", "PostToolUse", EACH): hook("mcp__.*")}
     base = in_home(".codex", "CODEX_HOME")
     return Plug(base, ("config.toml",), server, toml_file), Plug(base, ("hooks.json",), hooks)
+
+
+def starting(clew: ClewCommand, url: str) -> tuple[Plug, ...]:
+    """What starts the gateway before it is asked."""
+    auth = ("model_providers", "clew", "auth")
+    # It runs a command for its key without asking for trust, as it does for hooks; a key by name is then none.
+    values = {
+        ("model_providers", "clew", "env_key"): None,
+        (*auth, "command"): clew[0],
+        (*auth, "args"): [*clew[1:], "hook", "codex-key"],
+        (*auth, "timeout_ms"): 30_000,
+    }
+    return (Plug(in_home(".codex", "CODEX_HOME"), ("config.toml",), values, toml_file),)

@@ -1,6 +1,6 @@
 """opencode: the plugin in the folder where it looks for some, the MCP server in its settings."""
 
-from clew.installing.clients.scripts import script
+from clew.installing.clients.scripts import script, starting_script
 from clew.installing.formats import own_file
 from clew.installing.plugs import ClewCommand, Plug, in_config
 
@@ -13,3 +13,9 @@ def plugs(clew: ClewCommand) -> tuple[Plug, ...]:
         Plug(folder, ("plugin/clew.ts",), {own_file.OWN_TEXT: script("opencode", clew)}, own_file),
         Plug(folder, ("opencode.jsonc", "opencode.json"), {("mcp", "clew"): server}),
     )
+
+
+def starting(clew: ClewCommand, url: str) -> tuple[Plug, ...]:
+    """What starts the gateway before it is asked."""
+    text = starting_script("opencode", clew, url)
+    return (Plug(in_config("opencode"), ("plugin/clew-gateway.ts",), {own_file.OWN_TEXT: text}, own_file),)

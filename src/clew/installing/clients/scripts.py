@@ -4,7 +4,7 @@ import json
 from importlib.resources import files
 
 from clew.agent.control import offered
-from clew.installing.plugs import ClewCommand
+from clew.installing.plugs import ClewCommand, gone
 
 STARTED_AS = '["clew"]'  # in the script, for how clew is started
 
@@ -17,3 +17,10 @@ def script(name: str, clew: ClewCommand) -> str:
     for tool in offered("auto", False, "", ""):
         text = text.replace(json.dumps(f"@{tool.name}"), json.dumps(tool.description), 1)
     return text
+
+
+def starting_script(name: str, clew: ClewCommand, url: str) -> str:
+    """A client's plugin that starts the gateway, and does nothing else."""
+    text = files("clew").joinpath("data", "plugins", f"gateway-{name}.ts").read_text(encoding="utf-8")
+    text = text.replace(STARTED_AS, json.dumps(clew), 1).replace('"@url"', json.dumps(url), 1)
+    return text.replace('"@gone"', json.dumps(gone(clew, name)), 1)
